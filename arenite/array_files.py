@@ -78,7 +78,9 @@ class _one_error:
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
-        if isinstance(error, OSError) and error.errno == errno.EINVAL:  # an offset before the start of the file
+        if (
+            isinstance(error, OSError) and error.errno == errno.EINVAL
+        ):  # an offset before the start of the file
             raise ValueError("the archive is damaged") from error
         if isinstance(error, (MemoryError, OverflowError)):
             raise ValueError("its arrays do not fit into memory") from error

@@ -15,7 +15,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +27,8 @@ from arenite.converters.importers.pip_install import install
 from arenite.errors import ToolError, UsageError
 from arenite.files import cache_directory
 from arenite.locks import file_lock
+from arenite.processes import Child, temporary_folder
+from arenite.processes import run as run_command
 
 _STAMP = "complete.json"
 LOCK_FOLDER = Path(__file__).parent / "lockfiles"
@@ -106,7 +107,7 @@ class Environment:
         pipe = subprocess.PIPE if pipe_stdout else None
         try:
             with log.open("wb") as stream:
-                return subprocess.Popen(
+                return Child(
                     [str(self.python), str(script), *args],
                     stdin=pipe or subprocess.DEVNULL,
                     stdout=pipe or stream,
@@ -131,8 +132,8 @@ class Environment:
         ``on_line`` is called with each line as soon as it is written. ``timeout`` is in seconds. Raises ``ToolError``
         with the last lines of standard error if the script fails or takes longer.
         """
-        with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-            log = Path(folder) / "stderr.txt"
+        with temporary_folder() as folder:
+            log = folder / "stderr.txt"
             process = self.start(script, *args, log=log, pipe_stdout=True)
             assert process.stdin is not None and process.stdout is not None
             timer = threading.Timer(timeout or threading.TIMEOUT_MAX, process.kill)
@@ -242,7 +243,7 @@ def _make(spec: EnvironmentSpec, folder: Path, env: Environment, progress: bool)
         shutil.rmtree(folder)  # left by a process that was interrupted
     _check_python(spec)
     _check_disk_space(spec, folder)
-    venv = subprocess.run(
+    venv = run_command(
         [sys.executable, "-m", "venv", "--without-pip", str(folder)], capture_output=True, text=True
     )
     if venv.returncode != 0:
@@ -311,7 +312,7 @@ def versions(env: Environment, packages: Sequence[str]) -> dict[str, str]:
         "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"
         "print(json.dumps({p: have[p.lower()] for p in sys.argv[1:] if p.lower() in have}))"
     )
-    run = subprocess.run(
+    run = run_command(
         [str(env.python), "-c", code, *packages], capture_output=True, text=True, env=env.variables()
     )
     return json.loads(run.stdout) if run.returncode == 0 else {}

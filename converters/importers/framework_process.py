@@ -8,9 +8,8 @@ results. The child's side is ``subprocesses/protocol.py``.
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -34,6 +33,7 @@ from arenite.converters.importers.tensor_names import shorten_tensor_names
 from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError, ModelError, ToolError, UsageError
+from arenite.processes import temporary_folder
 from arenite.safe_console import SafeConsole
 
 #: ``_ENVIRONMENTS`` maps the kind of a source to the environment that converts it, ``_SCRIPTS`` the environment to its
@@ -93,8 +93,9 @@ class FrameworkProcess:
         self._console = SafeConsole(stderr=True, quiet=not progress, highlight=False, markup=False)
 
     def __enter__(self) -> FrameworkProcess:
-        self._temporary = tempfile.TemporaryDirectory(prefix="arenite-import-")
-        self._log = Path(self._temporary.name) / "log.txt"
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder("arenite-import-"))
+        self._log = self._folder / "log.txt"
         self._process = self._env.start(self._script, log=self._log, pipe_stdout=True)
         self._jobs = 0
         return self
@@ -106,7 +107,7 @@ class FrameworkProcess:
             if stream is not None:
                 with suppress(OSError):
                     stream.close()
-        self._temporary.cleanup()
+        self._stack.close()
 
     def convert(
         self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
@@ -114,7 +115,7 @@ class FrameworkProcess:
         """Convert one source. Raises the errors of ``import_source``; after one, the next source can be converted."""
         options = options or ImportOptions()
         self._jobs += 1
-        folder = Path(self._temporary.name) / str(self._jobs)
+        folder = self._folder / str(self._jobs)
         folder.mkdir()
         job = {
             "source": source if kind == source_kinds.TORCH_FACTORY else str(Path(source).absolute()),

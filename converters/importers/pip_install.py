@@ -10,6 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from arenite.errors import ToolError
+from arenite.processes import Child
 from arenite.safe_console import SafeConsole
 
 _WRONG_HASH = "DO NOT MATCH THE HASHES"
@@ -72,7 +73,7 @@ def install(
 
 def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
     lines: list[str] = []
-    with subprocess.Popen(
+    with Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
     ) as process:
         assert process.stdout is not None

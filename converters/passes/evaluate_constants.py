@@ -15,6 +15,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model
 from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.processes import run
 
 #: The seconds and the bytes of address space that one evaluation may take.
 TIME_LIMIT = 120
@@ -45,7 +46,7 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
     Raises ``EvaluationError``.
     """
     try:
-        child = subprocess.run(
+        child = run(
             [
                 sys.executable,
                 "-m",

@@ -20,6 +20,7 @@ from arenite.errors import ToolError
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.sources import ENGINE
+from arenite.processes import run as run_command
 
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
 
@@ -215,7 +216,7 @@ def _digest_of(paths: Sequence[Path], start: str = "") -> str:
 def _run_compiler(arguments: list[str]) -> None:
     compiler = os.environ.get("CC", "gcc")
     try:
-        process = subprocess.run([compiler, *arguments], capture_output=True, text=True)
+        process = run_command([compiler, *arguments], capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"The C compiler '{compiler}' is not installed.", "Install gcc, or set CC to another compiler."

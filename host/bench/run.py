@@ -7,7 +7,6 @@ class, or by a rule of thumb.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -43,6 +42,7 @@ from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 
@@ -180,7 +180,7 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
     if keep is not None:
         yield keep
     else:
-        with tempfile.TemporaryDirectory(prefix="arenite-") as temporary:
+        with temporary_folder("arenite-") as temporary:
             yield Path(temporary) / "project"
 
 

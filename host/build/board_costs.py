@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import PATH as TIMING
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.build.prepare import prepare
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 
@@ -40,7 +40,7 @@ class BoardCosts:
         return hashlib.sha256(parameters.encode() + TIMING.read_bytes()).hexdigest()
 
     def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
-        with tempfile.TemporaryDirectory(prefix="arenite-costs-") as folder:
+        with temporary_folder("arenite-costs-") as folder:
             path = Path(folder) / "model.tflite"
             path.write_bytes(flatbuffer)
             prepared = prepare(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from arenite.host.build.fit_verdict import FitVerdict, fit
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.models.architectures.random_weights import random_model
 from arenite.models.architectures.recognize import NetworkSize
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 #: Number of random inputs that replace calibration samples.
@@ -154,7 +154,7 @@ def _observed(flatbuffer: bytes) -> Observations:
 
 
 def _prepared(flatbuffer: bytes) -> Prepared:
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+    with temporary_folder("arenite-") as folder:
         path = Path(folder) / "model.tflite"
         path.write_bytes(flatbuffer)
         return prepare(path)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import click
@@ -26,6 +25,7 @@ from arenite.host.report.console import note, show
 from arenite.host.report.pareto_svg import pareto_svg
 from arenite.models import zoo
 from arenite.models.samples import DEMO_MODEL, save_samples
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import all_boards, load_board
 
 #: Boards in the table at the end: the emulated ones, and one of each common family of real boards.
@@ -73,7 +73,7 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
     prepared = prepare(zoo.fetch(DEMO_MODEL))
     fits = verdicts(prepared, all_boards(), BuildOptions(optimise))
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
     note(f"Inputs: {len(samples)} labelled pictures; board: {profile.name}")
     with Steps(profile.name) as steps:

@@ -9,7 +9,6 @@ every computer and under any load.
 from __future__ import annotations
 
 import struct
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
@@ -29,6 +28,7 @@ from arenite.host.duty.queue_figures import Sleep
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import build
 from arenite.host.link.transport import Transport
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
@@ -89,7 +89,7 @@ class DutyBoard:
     def __enter__(self) -> DutyBoard:
         """Build the firmware and start the emulator. Raises ``DoesNotFitError``, ``ToolError``."""
         with ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="arenite-duty-"))
+            folder = stack.enter_context(temporary_folder("arenite-duty-"))
             elf = self._built(Path(folder) / "project")
             self._transport = stack.enter_context(start(self._board, elf)).transport
             _greet_device(self._transport)

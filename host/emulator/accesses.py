@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from arenite.host.emulator.block_counts import compiled_plugin, plugin_arguments
 from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
 from arenite.host.link.transport import Transport
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 #: Bytes that are counted together. Blocks of a plan begin at multiples of it.
@@ -88,7 +88,7 @@ def count_accesses(
         )
     library = compiled_plugin(cache_directory() / "plugins", "accesses")
     watched = ":".join(f"{address:x}:{size:x}" for address, size in memories)
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+    with temporary_folder("arenite-") as folder:
         out = Path(folder) / "accesses"
         arguments = plugin_arguments(library, out, [address for address, _ in code.entries], code.callers)
         extra = (arguments[0], f"{arguments[1]},memory={watched}")

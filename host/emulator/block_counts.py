@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from arenite.errors import ToolError
+from arenite.processes import run as run_command
 
 _SOURCES = Path(__file__).parent / "plugin"
 _FLAGS = ("-std=c99", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden")
@@ -51,7 +51,7 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
     command = [compiler, *_FLAGS, str(_SOURCES / f"{name}.c"), "-o", temporary]
     try:
         cache.mkdir(parents=True, exist_ok=True)
-        process = subprocess.run(command, capture_output=True, text=True)
+        process = run_command(command, capture_output=True, text=True)
     except FileNotFoundError as error:
         raise ToolError(
             f"No C compiler: '{compiler}' is not installed.",

@@ -21,6 +21,7 @@ from pathlib import Path
 
 from arenite.errors import ToolError, UsageError
 from arenite.host.link.transport import SerialTransport
+from arenite.processes import Child
 from arenite.profiles.boards import Board
 
 _PACKAGES = {"arm": "qemu-system-arm", "riscv32": "qemu-system-misc", "xtensa": "qemu-system-misc"}
@@ -143,28 +144,8 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
 
 @contextmanager
-def _killed_with_this_process(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill ``process`` if this process dies without cleaning up, because the pipe to a waiting shell closes then.
-    Linux's own signal at a parent's death would come when the thread that started the process ends."""
-    command = ["sh", "-c", 'read -r _; kill -9 "$1"', "sh", str(process.pid)]
-    with subprocess.Popen(
-        command,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    ) as shell:
-        try:
-            yield
-        finally:
-            shell.kill()
-
-
-@contextmanager
 def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[RunningEmulator]:
-    process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-    )
+    process = Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     emulator: RunningEmulator | None = None
     try:
         port = _read_port_name(process, command[0], timeout_s)
@@ -172,8 +153,7 @@ def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[Run
         assert process.stdin is not None
         process.stdin.write(_LEAVE_PRECONFIG)
         process.stdin.flush()
-        with _killed_with_this_process(process):
-            yield emulator
+        yield emulator
     finally:
         if emulator is not None:
             emulator.stop()

@@ -3,7 +3,6 @@ table."""
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,6 +22,7 @@ from arenite.host.emulator.layer_code import LayerCode
 from arenite.host.emulator.machine import start
 from arenite.host.emulator.timing import CycleCount, CycleTally, TimingTable, load_timing
 from arenite.host.link.transport import Transport
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 
@@ -78,7 +78,7 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
     """
     timing = load_timing(board.core)
     library = compiled_plugin(cache_directory() / "plugins")
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+    with temporary_folder("arenite-") as folder:
         out = Path(folder) / "blocks"
         addresses = [address for address, _ in code.entries]
         waits = () if code.joins is None else (code.joins,)

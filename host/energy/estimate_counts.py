@@ -6,7 +6,6 @@ therefore runs the same kernels with the same plan.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from arenite.host.build.project import generate_project
 from arenite.host.emulator.layer_code import layer_code, segment_layers
 from arenite.host.emulator.profile import Profile, profile
 from arenite.host.flash.build import build
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board, load_board
 
 #: Maps a core to the emulated board on which its instructions are counted, and to the core whose instruction set and
@@ -109,7 +109,7 @@ def count_instructions(
     graph = prepared.source.main
     inputs = [graph.tensors[i] for i in graph.inputs]
     first_sample = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
-    with tempfile.TemporaryDirectory(prefix="arenite-energy-") as folder:
+    with temporary_folder("arenite-energy-") as folder:
         project = generate_project(
             prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)
         )

@@ -15,6 +15,7 @@ from typing import Any
 from arenite.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.platformio.frameworks import build_commands
+from arenite.processes import run as run_command
 from arenite.profiles.boards import load_board
 
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
@@ -117,7 +118,7 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     output = directory / ".pio" / "build" / "direct"
 
     def run(command: list[str]) -> None:
-        process = subprocess.run(command, cwd=directory, capture_output=True, text=True)
+        process = run_command(command, cwd=directory, capture_output=True, text=True)
         if process.returncode:
             raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
 
@@ -187,7 +188,7 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         "PLATFORMIO_NO_ANSI": "1",
     }
     try:
-        process = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
+        process = run_command(command, env=environment, capture_output=True, text=True, timeout=timeout_s)
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"PlatformIO did not finish within {timeout_s:.0f} s.",

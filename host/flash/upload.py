@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from arenite.errors import AreniteError, DeviceError, ToolError
+from arenite.processes import run as run_command
 from arenite.profiles.boards import Board
 
 UPLOAD_TIMEOUT_S = 300.0
@@ -114,7 +115,7 @@ class CommandUploader:
             upload = self.before(upload)
         command = self.command(upload)
         try:
-            process = subprocess.run(
+            process = run_command(
                 command, capture_output=True, text=True, errors="replace", timeout=UPLOAD_TIMEOUT_S
             )
         except FileNotFoundError as error:

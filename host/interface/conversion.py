@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +26,7 @@ from arenite.host.conversion.convert import convert as run_conversion
 from arenite.host.conversion.request import ConversionRequest, Progress
 from arenite.host.interface.model import Model
 from arenite.host.report.conversion_text import to_json
+from arenite.processes import temporary_folder
 from arenite.profiles.boards import load_board
 
 #: An .npz file or a folder of samples, or the arrays of an .npz file by name: x (x0, x1, ...) and y.
@@ -191,7 +191,7 @@ def _file(data: CalibrationData | None) -> Iterator[Path | None]:
         yield None if data is None else Path(data)
         return
     arrays = dict(data) if isinstance(data, Mapping) else {"x": data}
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+    with temporary_folder("arenite-") as folder:
         path = Path(folder) / "samples.npz"
         np.savez(path, **arrays)  # type: ignore[arg-type]
         yield path

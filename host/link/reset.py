@@ -6,7 +6,6 @@ No method needs the firmware's help, so each one also works on a board that hang
 from __future__ import annotations
 
 import shutil
-import subprocess
 import time
 from pathlib import Path
 from typing import Protocol
@@ -15,6 +14,7 @@ import serial
 
 from arenite.errors import AreniteError, DeviceError, ToolError, UsageError
 from arenite.host.link.usb import UsbDevice, serial_ports
+from arenite.processes import run as run_command
 from arenite.profiles.boards import Board
 
 #: All methods. ``power`` switches the socket off and on, ``1200bps`` starts the bootloader.
@@ -165,7 +165,7 @@ def power_cycle(port: str, root: Path | None = None) -> None:
     command = power_command(port, root)
     if shutil.which(command[0]) is None:
         raise ToolError("The tool uhubctl is not installed.", "Install it: apt install uhubctl")
-    process = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    process = run_command(command, capture_output=True, text=True, timeout=60)
     if process.returncode:
         lines = (process.stderr.strip() or process.stdout.strip() or "it printed no message").splitlines()
         raise DeviceError(

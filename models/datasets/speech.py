@@ -12,6 +12,7 @@ from functools import cache
 import numpy as np
 
 from arenite.errors import ToolError, UsageError
+from arenite.processes import run as run_command
 
 RATE = 16_000
 SAMPLES = 16_000
@@ -66,7 +67,7 @@ def speak_word(word: str, speaker: Speaker) -> np.ndarray:
         *("-s", str(speaker.speed), "-p", str(speaker.pitch), word),
     ]
     try:
-        process = subprocess.run(command, capture_output=True, timeout=60)
+        process = run_command(command, capture_output=True, timeout=60)
         with wave.open(io.BytesIO(_with_sizes(process.stdout))) as file:
             rate = file.getframerate()
             samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float64)

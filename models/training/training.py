@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from arenite.models.datasets.training_data import TrainingData, TrainingSettings
 from arenite.models.training.outputs import check_outputs, write_output
 from arenite.models.training.score import TrainingScore, training_score
 from arenite.models.training.targets import check_task, targets
+from arenite.processes import temporary_folder
 
 SUBPROCESSES = Path(__file__).parent / "subprocesses"
 
@@ -129,8 +129,7 @@ def train(
     check_task(net, training_data)
     settings = options.settings(training_data)
     _check_settings(settings)
-    with tempfile.TemporaryDirectory(prefix="arenite-train-") as temporary:
-        folder = Path(temporary)
+    with temporary_folder("arenite-train-") as folder:
         names = _names(outputs)
         arrays = {"x": training_data.x_train, "x_test": training_data.x_test, **targets(net, training_data)}
         np.savez(folder / "data.npz", **arrays)  # type: ignore[arg-type]

@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from arenite.converters.processing.native.c_sources import PROCESSING
+from arenite.processes import run as run_command
 
 FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
@@ -92,7 +93,6 @@ def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
 
 def compile_library(target: Path) -> None:
     """Compile the sources into ``target``. The file is created atomically."""
-    import subprocess
     import tempfile
 
     handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
@@ -108,7 +108,7 @@ def compile_library(target: Path) -> None:
             "-o",
             temporary,
         ]
-        subprocess.run(command, check=True, capture_output=True, text=True)
+        run_command(command, check=True, capture_output=True, text=True)
         os.replace(temporary, target)
     finally:
         Path(temporary).unlink(missing_ok=True)

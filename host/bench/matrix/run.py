@@ -21,6 +21,7 @@ from typing import Any
 from arenite.host.bench.matrix.cell import Cell
 from arenite.host.bench.progress_lines import LINES_MODE, PROGRESS_PREFIX
 from arenite.host.bench.store.record import CELL, MATRIX
+from arenite.processes import Child
 
 #: Seconds that an interrupted cell has to store its answers.
 STOP_S = 10.0
@@ -154,14 +155,13 @@ def _run_cell(
     changed(state)
     environment = os.environ | {LINES_MODE: "lines", MATRIX: matrix, CELL: state.cell.key}
     # The process has its own session, so a signal from the terminal reaches only the matrix, which forwards it.
-    process = subprocess.Popen(
+    process = Child(
         command,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     )
     running.add(process)
     listener = threading.Thread(target=_listen, args=(process, state, changed), daemon=True)

@@ -6,7 +6,6 @@ import importlib.util
 import re
 import subprocess
 import sys
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from arenite.errors import ToolError, UsageError
+from arenite.processes import run, temporary_folder
 
 _HEAD = re.compile(r"Arena allocation head (\d+) bytes")
 _TAIL = re.compile(r"Arena allocation tail (\d+) bytes")
@@ -57,8 +57,7 @@ def run_tflm(jobs: Sequence[TflmJob]) -> list[TflmResult]:
             "The package tflite-micro is not installed.",
             "Run `pip install --pre tflite-micro` (x86_64 Linux).",
         )
-    with tempfile.TemporaryDirectory(prefix="arenite-tflm-") as name:
-        folder = Path(name)
+    with temporary_folder("arenite-tflm-") as folder:
         for number, job in enumerate(jobs):
             _store(folder, number, job)
         first = 0
@@ -82,9 +81,7 @@ def _start(folder: Path, first: int, count: int) -> int:
     """Run jobs from ``first`` on. Return the number of the next job to run, after the one that ended the process."""
     command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
     try:
-        process = subprocess.run(
-            command, capture_output=True, text=True, timeout=_TIMEOUT_S + count, check=False
-        )
+        process = run(command, capture_output=True, text=True, timeout=_TIMEOUT_S + count, check=False)
     except subprocess.TimeoutExpired as error:
         raise ToolError(
             f"TensorFlow Lite Micro did not finish within {_TIMEOUT_S + count} s.",

@@ -16,6 +16,7 @@ from typing import Any
 
 from arenite.host.camera.runtimes.runtime_choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
+from arenite.processes import Child
 
 #: A function that returns the joules that the device has used since a fixed time. Only differences are used.
 JoulesReader = Callable[[], float]
@@ -53,7 +54,7 @@ def probe_runtime(
         "outputs": str(outputs),
     }  # fmt: skip
     with tempfile.TemporaryFile() as log:
-        child = subprocess.Popen(
+        child = Child(
             [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

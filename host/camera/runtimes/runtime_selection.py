@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +19,7 @@ from arenite.host.camera.runtimes.catalogue import ONNX, available_runtimes, mod
 from arenite.host.camera.runtimes.probe_client import JoulesReader, probe_runtime
 from arenite.host.camera.runtimes.runtime_choice import MAX_DIFFERENCE, CandidateResult, RuntimeChoice
 from arenite.host.camera.runtimes.selection_cache import cache_path, candidate_thread_counts
+from arenite.processes import temporary_folder
 
 
 def choose_runtime(
@@ -52,7 +52,7 @@ def choose_runtime(
     path, runtime_options = Path(path), dict(options or {})
     candidates = _candidates(path, names, threads, delegates)
     measured: list[CandidateResult] = []
-    with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
+    with temporary_folder("arenite-") as folder:
         reference: Path | None = None
         for place, (name, count) in enumerate(candidates):
             outputs = Path(folder) / f"{place}.npz"

@@ -6,7 +6,6 @@ After the load, the memory is compared with the program. Then the chip is reset,
 from __future__ import annotations
 
 import shlex
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.flash.gdb_flash import flash_regions, write_flash
 from arenite.host.flash.gdb_remote import GdbRemote, crc32
 from arenite.host.flash.upload import Upload
+from arenite.processes import temporary_folder
 
 #: The reset commands of GDB servers, tried in this order: QEMU, OpenOCD and pyOCD, J-Link.
 RESETS = ("system_reset", "reset halt", "reset")
@@ -62,7 +62,7 @@ def restart(remote: GdbRemote) -> None:
 def flashed_emulator(upload: Upload) -> Iterator[RunningEmulator]:
     """Start an emulated board without a program, load the program with GDB, and run it until the block ends."""
     program = read_program(upload.elf)
-    with tempfile.TemporaryDirectory(prefix="arenite-gdb-") as folder:
+    with temporary_folder("arenite-gdb-") as folder:
         address = str(Path(folder) / "gdb")
         with start_empty(upload.board, address) as machine:
             remote = GdbRemote(address)

@@ -1,0 +1,194 @@
+"""Start programs that end with this process, however it ends, and folders that go away with it.
+
+A process that gets SIGKILL, or SIGTERM without a handler, cannot clean up. A small shell, the guard, does it instead.
+It waits at a pipe that closes when this process ends, then kills what is registered and removes the folders. Each
+program writes its own number to the pipe before it starts, so there is no moment at which it runs unregistered. It also
+has its own session, so that the programs that it starts are killed with it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+_NEWLINE = "\n"
+
+#: Lines: "+PID" and "-PID" register and forget the session of a process, "D PATH" and "F PATH" a folder.
+_GUARD = r"""
+trap '' INT TERM HUP QUIT PIPE
+IFS='
+'
+set -f
+pids= folders=
+without() {
+    kept=
+    for item in $1; do [ "$item" = "$2" ] || kept="$kept$item
+"; done
+}
+while read -r line; do
+    case $line in
+    +*) pids="$pids${line#+}
+" ;;
+    -*) without "$pids" "${line#-}"; pids=$kept ;;
+    "D "*) folders="$folders${line#D }
+" ;;
+    "F "*) without "$folders" "${line#F }"; folders=$kept ;;
+    esac
+done
+for pid in $pids; do kill -9 "-$pid"; kill -9 "$pid"; done
+[ -n "$folders" ] || exit 0
+for attempt in 1 2 3 4 5; do
+    left=
+    for folder in $folders; do
+        rm -rf -- "$folder"
+        [ -e "$folder" ] && left=yes
+    done
+    [ -n "$left" ] || exit 0
+    sleep 0.2
+done
+"""
+
+_lock = threading.Lock()
+_pipe: tuple[int, int] | None = None  # the process that the guard watches, and its end of the pipe
+
+
+class Child(subprocess.Popen[Any]):
+    """A ``Popen`` whose process, and what it starts, ends with this process. ``kill`` kills its whole session.
+
+    ``limits`` maps a resource of the module ``resource``, for example ``resource.RLIMIT_DATA``, to its limit.
+    """
+
+    def __init__(
+        self, command: Sequence[str], *, limits: Mapping[int, int] | None = None, **options: Any
+    ) -> None:
+        self._registered = False
+        pipe = _guard()
+
+        def prepare() -> None:
+            os.write(pipe, b"+%d\n" % os.getpid())
+            if limits:
+                _set_limits(limits)
+
+        super().__init__(list(command), start_new_session=True, preexec_fn=prepare, **options)
+        self._registered = True
+
+    def kill(self) -> None:
+        if self.poll() is None:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+        super().kill()
+
+    def poll(self) -> int | None:
+        return self._forget(super().poll())
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = super().wait(timeout)
+        self._forget(code)
+        return code
+
+    def _forget(self, code: int | None) -> int | None:
+        if code is not None and self._registered:
+            self._registered = False
+            # What it left behind has the same session. The number cannot be taken while one of them runs.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, signal.SIGKILL)
+            _tell(f"-{self.pid}\n")
+        return code
+
+
+def run(
+    command: Sequence[str],
+    *,
+    input: Any = None,
+    timeout: float | None = None,
+    check: bool = False,
+    capture_output: bool = False,
+    limits: Mapping[int, int] | None = None,
+    **options: Any,
+) -> subprocess.CompletedProcess[Any]:
+    """Run ``command`` as ``subprocess.run`` does, with the same errors, as a ``Child``."""
+    if capture_output:
+        options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    if input is not None:
+        options["stdin"] = subprocess.PIPE
+    with Child(command, limits=limits, **options) as process:
+        try:
+            stdout, stderr = process.communicate(input, timeout=timeout)
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
+    if check and process.returncode:
+        raise subprocess.CalledProcessError(process.returncode, list(command), stdout, stderr)
+    return subprocess.CompletedProcess(list(command), process.returncode, stdout, stderr)
+
+
+@contextmanager
+def temporary_folder(prefix: str = "arenite-") -> Iterator[Path]:
+    """Make a folder that is removed when the block ends, or when this process ends in any other way."""
+    base = Path(tempfile.gettempdir()).absolute()
+    if _NEWLINE in str(base):  # the guard reads one folder per line
+        with tempfile.TemporaryDirectory(prefix=prefix) as name:
+            yield Path(name)
+        return
+    _guard()
+    while True:
+        folder = base / f"{prefix}{os.urandom(6).hex()}"
+        _tell(f"D {folder}\n")
+        try:
+            folder.mkdir(0o700)
+            break
+        except FileExistsError:
+            _tell(f"F {folder}\n")
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _tell(f"F {folder}\n")
+
+
+def _set_limits(limits: Mapping[int, int]) -> None:
+    import resource
+
+    for limit, value in limits.items():
+        _, hard = resource.getrlimit(limit)
+        new = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(limit, (new, new))
+
+
+def _guard() -> int:
+    """Return the writing end of the guard's pipe. The guard is started when it is first needed, and again after a
+    fork: a guard watches one process."""
+    global _pipe
+    with _lock:
+        if _pipe is None or _pipe[0] != os.getpid():
+            reading, writing = os.pipe()
+            try:
+                guard = subprocess.Popen(
+                    ["/bin/sh", "-c", _GUARD],
+                    stdin=reading,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    cwd="/",
+                    start_new_session=True,
+                )
+                guard.returncode = 0  # it outlives this process, so nobody waits for it
+            finally:
+                os.close(reading)
+            _pipe = (os.getpid(), writing)
+        return _pipe[1]
+
+
+def _tell(line: str) -> None:
+    with contextlib.suppress(OSError):  # the guard was killed
+        os.write(_guard(), os.fsencode(line))
