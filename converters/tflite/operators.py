@@ -31,6 +31,9 @@ _POSITIVE = (
     "num_splits",
 )  # fmt: skip
 
+#: The option that gives the number of outputs. LiteRT crashes if they differ.
+_OUTPUT_COUNT = {"SPLIT": "num_splits", "SPLIT_V": "num_splits", "UNPACK": "num"}
+
 
 def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
     """Return the name of the operator of each entry of Model.operator_codes.
@@ -91,6 +94,12 @@ def operator(
     kind = OPERATOR_KINDS.get(name)
     if kind is not None:
         _check_arity(location, kind, inputs, outputs)
+    if name in _OUTPUT_COUNT and options[_OUTPUT_COUNT[name]] != len(outputs):
+        raise malformed(
+            location,
+            f"builtin_options.{_OUTPUT_COUNT[name]}",
+            f"is {options[_OUTPUT_COUNT[name]]}, but the operator has {count_of(len(outputs), 'output')}",
+        )
     return Op(
         index=index,
         name=name,

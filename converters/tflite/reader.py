@@ -8,16 +8,16 @@ and the field.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
-from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, op_at, quoted, unsupported
+from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, quoted, unsupported
 from arenite.converters.tflite.external_data import ExternalData
 from arenite.converters.tflite.operator_order import check_interface, execution_order
 from arenite.converters.tflite.operators import operator, operator_names
+from arenite.converters.tflite.subgraph_calls import check_calls
 from arenite.converters.tflite.tensors import Constants, empty_constant, tensor
 from arenite.converters.tflite.verifier import MAX_FILE_BYTES, decode
 from arenite.errors import ModelError
@@ -97,7 +97,7 @@ def _model(data: bytes) -> Model:
     subgraphs = tuple(
         _subgraph(i, g, constants, codes, names, outside, repairs) for i, g in enumerate(root["subgraphs"])
     )
-    _check_calls(subgraphs)
+    check_calls([g.ops for g in subgraphs])
     return Model(
         subgraphs=subgraphs,
         description=root["description"] or "",
@@ -146,47 +146,6 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
         else t
         for t in tensors
     ]
-
-
-def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """Yield (option field, subgraph) for each subgraph that ``op`` refers to."""
-    for key, value in op.options.items():
-        if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
-            yield key, value
-        elif key == "branch_subgraph_indices":
-            yield from ((key, v) for v in value or ())
-
-
-def _check_calls(subgraphs: tuple[Subgraph, ...]) -> None:
-    """Check that the subgraphs that operators refer to exist, and that no subgraph calls itself, directly or through
-    others."""
-    calls: list[set[int]] = []
-    for i, g in enumerate(subgraphs):
-        calls.append(set())
-        for op in g.ops:
-            for field, target in _called(op):
-                if not 0 <= target < len(subgraphs):
-                    raise malformed(
-                        op_at(i, op.index, op.name),
-                        f"builtin_options.{field}",
-                        f"is {target}, but the model has {count_of(len(subgraphs), 'subgraph')}",
-                    )
-                calls[i].add(target)
-    callers = [0] * len(subgraphs)
-    for targets in calls:
-        for target in targets:
-            callers[target] += 1
-    free = [i for i, count in enumerate(callers) if count == 0]
-    checked = 0
-    while free:
-        checked += 1
-        for target in calls[free.pop()]:
-            callers[target] -= 1
-            if callers[target] == 0:
-                free.append(target)
-    if checked < len(subgraphs):
-        looped = next(i for i, count in enumerate(callers) if count)
-        raise malformed(f"Subgraph {looped}", "operators", "the subgraph is called from within itself")
 
 
 def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs: Repairs) -> dict[str, bytes]:

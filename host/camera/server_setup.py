@@ -146,6 +146,7 @@ class ModelServers:
                 slots=self.slots,
                 options=input_option | self._runtime_options | (options or {}),
                 measure=self.options.measure_runtimes,
+                trial=True,
             )
 
         try:

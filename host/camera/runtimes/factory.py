@@ -23,6 +23,7 @@ def open_runtime(
     slots: int = 1,
     options: Mapping[str, str] | None = None,
     measure: bool = False,
+    trial: bool = False,
 ) -> Runtime:
     """Open the model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
     ``auto``.
@@ -32,6 +33,9 @@ def open_runtime(
     is compared with all other runtimes, and used if it is faster. If the chosen runtime can no longer be opened, such
     as an accelerator that was unplugged, the CPU is used and ``notes`` says so. The class of each runtime lists its
     ``options``; every runtime has ``input=1x192x192x3``.
+
+    With ``trial``, a file that has not run on this device before runs in a separate process first, so that a model that
+    crashes the runtime is an error (``require_trial_run``).
 
     Raises ``UsageError`` for a name or file that cannot work, ``ModelError`` for a damaged or unsupported model,
     ``ToolError`` if a vendor's library does not load.
@@ -49,11 +53,11 @@ def open_runtime(
     if automatic:
         name, threads = _automatic(path, cpu, threads, runtime_options, measure, (name,) if delegate else ())
     try:
-        return _open_named(path, kind, name, threads, slots, runtime_options)
+        return _open_named(path, kind, name, threads, slots, runtime_options, trial)
     except AreniteError as error:
         if not automatic or name == cpu:
             raise
-        runtime = _open_named(path, kind, cpu, threads, slots, runtime_options)
+        runtime = _open_named(path, kind, cpu, threads, slots, runtime_options, trial)
         runtime.notes += (
             f"{name}, which was the best runtime here, is not available ({error.problem}); {cpu} is used instead.",
         )
@@ -61,17 +65,28 @@ def open_runtime(
 
 
 def _open_named(
-    path: Path, kind: str, name: str, threads: int, slots: int, runtime_options: Mapping[str, str]
+    path: Path,
+    kind: str,
+    name: str,
+    threads: int,
+    slots: int,
+    runtime_options: Mapping[str, str],
+    trial: bool,
 ) -> Runtime:
     _check_name(name, kind, path)
+    if name not in ONNX:
+        from arenite.host.camera.runtimes.tflite_check import check_tflite_file
+
+        check_tflite_file(path)
+    if trial:
+        from arenite.host.camera.runtimes.trial_run import require_trial_run
+
+        require_trial_run(path, name, threads, runtime_options)
     if name in ONNX:
         from arenite.host.camera.runtimes.onnx import OnnxSession
 
         return OnnxSession(path, name, threads, slots, runtime_options)
 
-    from arenite.host.camera.runtimes.tflite_check import check_tflite_file
-
-    check_tflite_file(path)
     if name not in LITERT:
         return _open_interpreter(path, name, threads, slots, runtime_options)
     from arenite.host.camera.runtimes.litert import CompiledModel

@@ -1,7 +1,9 @@
-"""Measure one runtime on one model in a separate process, so that a delegate that crashes ends only this process.
+"""Measure one runtime on one model in a separate process, so that a delegate or a model that crashes ends only
+this process.
 
 ``python -m arenite.host.camera.runtimes.probe_worker`` reads one JSON object from standard input. It writes one JSON
 line after the warm-up and one at its end. Between the two it waits for a line, so that the parent can read a meter.
+With "trial", it runs the model on a few pictures, writes one line and ends.
 """
 
 from __future__ import annotations
@@ -72,6 +74,9 @@ def main() -> None:
             Path(request["path"]), request["name"], threads=request["threads"], options=request["options"]
         )
         outputs = output_samples(runtime)
+        if request.get("trial"):
+            _write_line(lines, {"ran": True})
+            return
         invocation_times(runtime, request["seconds"] / 5)
     except AreniteError as error:
         _write_line(lines, {"problem": error.problem})

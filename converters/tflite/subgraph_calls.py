@@ -1,0 +1,56 @@
+"""Check the calls from operators such as IF and WHILE to other subgraphs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from arenite.converters.graph.model import Op
+from arenite.converters.tflite.diagnostics import count_of, malformed, op_at
+
+
+def check_calls(subgraphs: Sequence[Sequence[Op]]) -> None:
+    """Check that the subgraphs that operators refer to exist, and that no subgraph calls itself, directly or through
+    others. LiteRT crashes on both.
+
+    Args:
+        subgraphs: the operators of each subgraph.
+
+    Raises:
+        ModelError: names the operator and the field, or the subgraph.
+    """
+    calls: list[set[int]] = []
+    for i, ops in enumerate(subgraphs):
+        calls.append(set())
+        for op in ops:
+            for field, target in _called(op):
+                if not 0 <= target < len(subgraphs):
+                    raise malformed(
+                        op_at(i, op.index, op.name),
+                        f"builtin_options.{field}",
+                        f"is {target}, but the model has {count_of(len(subgraphs), 'subgraph')}",
+                    )
+                calls[i].add(target)
+    callers = [0] * len(subgraphs)
+    for targets in calls:
+        for target in targets:
+            callers[target] += 1
+    free = [i for i, count in enumerate(callers) if count == 0]
+    checked = 0
+    while free:
+        checked += 1
+        for target in calls[free.pop()]:
+            callers[target] -= 1
+            if callers[target] == 0:
+                free.append(target)
+    if checked < len(subgraphs):
+        looped = next(i for i, count in enumerate(callers) if count)
+        raise malformed(f"Subgraph {looped}", "operators", "the subgraph is called from within itself")
+
+
+def _called(op: Op) -> Iterator[tuple[str, int]]:
+    """Yield (option field, subgraph) for each subgraph that ``op`` refers to."""
+    for key, value in op.options.items():
+        if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
+            yield key, value
+        elif key == "branch_subgraph_indices":
+            yield from ((key, v) for v in value or ())

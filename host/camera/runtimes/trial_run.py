@@ -1,0 +1,71 @@
+"""Run a model once in a separate process before its first use on this device.
+
+A file can be well-formed and still crash a runtime: with an option that does not match a shape, for example. The trial
+ends such a crash in a process of its own. Its success is stored per file, runtime, library versions and device, so that
+later starts only hash the file. Models of the zoo have a known hash and need no trial.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from arenite.errors import ModelError
+from arenite.files import cache_directory, replace_file
+from arenite.host.camera.runtimes.selection_cache import cache_path
+
+#: A trial that takes longer has failed. Loading and one inference take less than a second on a phone.
+TIMEOUT_S = 60.0
+
+
+def require_trial_run(path: Path, name: str, threads: int, options: Mapping[str, str]) -> None:
+    """Run the model at ``path`` once on runtime ``name`` in a separate process, unless that has succeeded before.
+
+    An error that the runtime reports is not raised here: the caller gets it when it opens the model itself.
+
+    Raises:
+        ModelError: the model crashed the runtime, or gave no answer within ``TIMEOUT_S``.
+    """
+    if path.resolve().is_relative_to((cache_directory() / "zoo").resolve()):
+        return
+    try:
+        marker = cache_path(path, {**options, "runtime": name}).with_suffix(".ran")
+    except OSError:
+        return  # the caller reports a file that cannot be read
+    if marker.exists():
+        return
+    request = {
+        "path": str(path.resolve()),
+        "name": name,
+        "threads": threads,
+        "options": dict(options),
+        "trial": True,
+    }
+    try:
+        child = subprocess.run(
+            [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
+            input=json.dumps(request) + "\n",
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_S,
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelError(
+            f"{path} gave no answer within {TIMEOUT_S:g} s in a trial run on {name}.",
+            "Use a smaller model or another runtime: --runtime.",
+        ) from None
+    if child.returncode < 0:
+        raise ModelError(
+            f"{path} crashed {name} in a trial run ({signal.Signals(-child.returncode).name}).",
+            "The file is damaged or not made for this runtime: convert or download it again, or use --runtime to choose"
+            " another runtime.",
+        )
+    if child.returncode == 0 and '"ran"' in child.stdout:
+        with contextlib.suppress(OSError):  # without a cache, every start makes a trial
+            replace_file(marker, b"", durable=False)
