@@ -29,6 +29,7 @@ from arenite.files import cache_directory
 from arenite.locks import file_lock
 from arenite.processes import Child, temporary_folder
 from arenite.processes import run as run_command
+from arenite.sandbox import sandbox_command, sandbox_limits
 
 _STAMP = "complete.json"
 LOCK_FOLDER = Path(__file__).parent / "lockfiles"
@@ -97,22 +98,29 @@ class Environment:
         return inherited | _VARIABLES
 
     def start(
-        self, script: Path, *args: str, log: Path, pipe_stdout: bool = False
+        self, script: Path, *args: str, log: Path, pipe_stdout: bool = False, writable: Path | None = None
     ) -> subprocess.Popen[bytes]:
         """Start ``script`` and write its standard error and standard output to the file ``log``.
 
-        With ``pipe_stdout`` standard input and output are pipes instead. Raises ``ToolError`` if the process cannot be
+        With ``pipe_stdout`` standard input and output are pipes instead. With ``writable`` the script runs in a sandbox
+        and writes to that folder only. Raises ``ToolError`` if the process cannot be
         started.
         """
         pipe = subprocess.PIPE if pipe_stdout else None
+        command, variables = [str(self.python), str(script), *args], self.variables()
+        if writable is not None:
+            command = sandbox_command(command, writable)
+            for name in ("TMPDIR", "HOME", "XDG_CACHE_HOME"):
+                variables[name] = str(writable)
         try:
             with log.open("wb") as stream:
                 return Child(
-                    [str(self.python), str(script), *args],
+                    command,
+                    limits=sandbox_limits() if writable is not None else None,
                     stdin=pipe or subprocess.DEVNULL,
                     stdout=pipe or stream,
                     stderr=stream,
-                    env=self.variables(),
+                    env=variables,
                 )
         except OSError as error:
             raise ToolError(
@@ -126,6 +134,7 @@ class Environment:
         *args: str,
         timeout: float | None = None,
         on_line: Callable[[str], None] | None = None,
+        writable: Path | None = None,
     ) -> str:
         """Run ``script`` to its end and return what it wrote on standard output.
 
@@ -134,7 +143,7 @@ class Environment:
         """
         with temporary_folder() as folder:
             log = folder / "stderr.txt"
-            process = self.start(script, *args, log=log, pipe_stdout=True)
+            process = self.start(script, *args, log=log, pipe_stdout=True, writable=writable)
             assert process.stdin is not None and process.stdout is not None
             timer = threading.Timer(timeout or threading.TIMEOUT_MAX, process.kill)
             timer.daemon = True
@@ -158,6 +167,8 @@ class Environment:
 
     def failure(self, script: Path, returncode: int, log: Path) -> ToolError:
         """Return the error for a failed process of this environment; it quotes the last lines of its log."""
+        if returncode > 128:  # bubblewrap and shells report a signal this way
+            returncode = 128 - returncode
         text = log.read_text("utf-8", "replace") if log.exists() else ""
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         ending = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"

@@ -8,6 +8,7 @@ results. The child's side is ``subprocesses/protocol.py``.
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -53,6 +54,9 @@ _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch":
 _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
+#: The most seconds that one step of a conversion may take.
+MAX_SECONDS = 3600.0
+
 _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
 
 
@@ -76,17 +80,21 @@ class SourceRun:
 
 def import_framework(source: str, kind: str, inputs: Inputs | None, options: ImportOptions) -> ImportedModel:
     """Convert ``source`` in its framework's environment. Raises the errors of ``import_source``."""
-    with FrameworkProcess(_ENVIRONMENTS[kind], progress=options.progress) as framework:
+    # A factory is the user's own code, which may load weights from the network or write to a cache.
+    sandboxed = kind != source_kinds.TORCH_FACTORY
+    with FrameworkProcess(_ENVIRONMENTS[kind], progress=options.progress, sandboxed=sandboxed) as framework:
         return framework.convert(source, kind, inputs, options)
 
 
 class FrameworkProcess:
     """A process of a framework's environment that converts one source after the other; a context manager.
 
-    Loading a framework takes seconds, so use one process for many sources.
+    Loading a framework takes seconds, so use one process for many sources. If ``sandboxed``, the process has no
+    network, writes only to its own folder, and ends after ``MAX_SECONDS`` per source.
     """
 
-    def __init__(self, name: str, *, progress: bool = True) -> None:
+    def __init__(self, name: str, *, progress: bool = True, sandboxed: bool = True) -> None:
+        self._sandboxed = sandboxed
         self.name = name
         self._env = environment(name, progress=progress)
         self._script = Path(__file__).parent / "subprocesses" / _SCRIPTS[name]
@@ -96,7 +104,9 @@ class FrameworkProcess:
         self._stack = ExitStack()
         self._folder = self._stack.enter_context(temporary_folder("arenite-import-"))
         self._log = self._folder / "log.txt"
-        self._process = self._env.start(self._script, log=self._log, pipe_stdout=True)
+        self._process = self._env.start(
+            self._script, log=self._log, pipe_stdout=True, writable=self._folder if self._sandboxed else None
+        )
         self._jobs = 0
         return self
 
@@ -154,12 +164,18 @@ class FrameworkProcess:
         """Wait until the process writes ``expected``. Raises the error that the process reports, or ``ToolError`` if it
         ends."""
         assert self._process.stdout is not None
-        for raw in self._process.stdout:
-            line = raw.decode("utf-8", "replace").strip()
-            if line == expected:
-                return
-            if line == "failed":
-                raise _error(json.loads((folder / "error.json").read_text("utf-8")))
+        timer = threading.Timer(MAX_SECONDS, self._process.kill)
+        timer.daemon = True
+        timer.start()
+        try:
+            for raw in self._process.stdout:
+                line = raw.decode("utf-8", "replace").strip()
+                if line == expected:
+                    return
+                if line == "failed":
+                    raise _error(json.loads((folder / "error.json").read_text("utf-8")))
+        finally:
+            timer.cancel()
         raise self._env.failure(self._script, self._process.wait(), self._log)
 
 

@@ -172,7 +172,7 @@ def _run(folder: Path, progress: Progress | None) -> None:
             report = json.loads(text)
             progress(f"training, loss {report['loss']:.3f}", report["done"], report["total"])
 
-    env.run(SUBPROCESSES / "train_keras.py", str(folder), on_line=line)
+    env.run(SUBPROCESSES / "train_keras.py", str(folder), on_line=line, writable=folder)
 
 
 def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bool) -> None:
@@ -187,7 +187,7 @@ def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bo
         (folder / "model.tflite").write_bytes(imported.flatbuffer)
     if "model.pt2" in names:
         env = environment("torch", progress=progress)
-        env.run(SUBPROCESSES / "export_torch.py", str(folder))
+        env.run(SUBPROCESSES / "export_torch.py", str(folder), writable=folder)
 
 
 def _names(outputs: Sequence[Path]) -> list[str]:
