@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 
 from arenite.converters.importers.modernize import has_float16, has_quantized_operators, has_stored_weights
-from arenite.converters.tflite.reader import load
+from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.errors import ModelError, UsageError
 
 KERAS, KERAS_H5, SAVED_MODEL = "keras", "keras-h5", "saved_model"
@@ -109,7 +109,7 @@ def _file_kind(path: Path) -> str:
 
 
 def _tflite_kind(path: Path) -> str:
-    model = load(path)
+    model = parse(read_bytes(path), str(path), keep_open=True)
     if has_quantized_operators(model):
         return TFLITE_QUANTIZED
     if has_float16(model):

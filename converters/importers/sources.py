@@ -29,7 +29,7 @@ def import_source(
     if kind.startswith("tflite"):
         from arenite.converters.importers.tflite import import_tflite
 
-        return import_tflite(source, kind, inputs)
+        return import_tflite(source, kind, inputs, options.shape)
     from arenite.converters.importers.framework_process import import_framework
 
     return import_framework(source, kind, inputs, options)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -13,18 +14,30 @@ from arenite.converters.importers.agreement import Agreement, agreement
 from arenite.converters.importers.imported_model import ImportedModel, Inputs
 from arenite.converters.importers.litert_runs import batch_notes, litert_version, random_inputs, run_litert
 from arenite.converters.importers.modernize import to_float32
+from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.converters.tflite.writer import to_flatbuffer
 
 
-def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
-    """Import the file at ``path``. ``agreement`` compares the model with float32 weights to the original file."""
+def import_tflite(
+    path: str, kind: str, inputs: Inputs | None, shapes: Mapping[str, tuple[int, ...]]
+) -> ImportedModel:
+    """Import the file at ``path``. ``agreement`` compares the model with float32 weights to the original file.
+
+    ``shapes`` has the sizes of inputs with open dimensions, as ``parse`` takes them. With it, a quantized file is
+    written anew with these shapes. Raises ``ModelError`` and ``UsageError`` as ``parse`` does.
+    """
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
     version = {"ai-edge-litert": litert_version()}
-    if kind == source_kinds.TFLITE_QUANTIZED:
+    model = parse(data, path, shapes=shapes)
+    if kind == source_kinds.TFLITE_QUANTIZED and not shapes:
         return ImportedModel(kind, data, digest, None, {}, ())
-    model = parse(data, path)
+    if shapes:
+        model = replace(fold_constants(model)[0], repairs=(_shapes_note(model),))
+        data = to_flatbuffer(model)
+        if kind == source_kinds.TFLITE_QUANTIZED:
+            return ImportedModel(kind, data, digest, None, {}, model.repairs)
     floats, notes = to_float32(model)
     flatbuffer = to_flatbuffer(floats)
     compared = None
@@ -33,6 +46,12 @@ def import_tflite(path: str, kind: str, inputs: Inputs | None) -> ImportedModel:
     return ImportedModel(
         kind, flatbuffer, digest, compared, version, (*model.repairs, *notes, *batch_notes(model))
     )
+
+
+def _shapes_note(model: Model) -> str:
+    g = model.main
+    inputs = ", ".join(f"'{g.tensors[i].name}' {list(g.tensors[i].shape)}" for i in g.inputs)
+    return f"The shapes are fixed for the inputs {inputs}."
 
 
 def _compare(

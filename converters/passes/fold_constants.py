@@ -86,6 +86,8 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
         if subgraph == 0:
             model = _true_shapes(model, notes)
         model = _fold(model, subgraph, notes)
+        if subgraph == 0:
+            model = _true_shapes(model, notes)  # now also behind operators whose shapes were computed values
         _refuse_dynamic(model.subgraphs[subgraph])
         model = _prune(model, subgraph, notes, "is no longer needed")
         tensors = len(model.subgraphs[subgraph].tensors)
@@ -111,14 +113,21 @@ def _prune(model: Model, subgraph: int, notes: list[str], reason: str) -> Model:
 
 
 def _true_shapes(model: Model, notes: list[str]) -> Model:
-    """Return the model with the shapes that LiteRT computes, if the file has a shape that may be wrong."""
+    """Return the model with the shapes that LiteRT computes, if the file has a shape that may be wrong.
+
+    A shape that no rule can check may be wrong too. It matters where an operator returns a shape as its value.
+    """
     graph = model.main
     doubtful = next((op for op in graph.ops if _has_placeholder_shape(graph, op)), None)
-    if doubtful is None:
+    if doubtful is None and not (
+        any(op.name in SHAPE_ONLY for op in graph.ops) and any(_is_unchecked(graph, op) for op in graph.ops)
+    ):
         return model
     try:
         shapes = evaluate(model, values=False).shapes
     except EvaluationError as error:
+        if doubtful is None:
+            return model
         out = graph.tensors[doubtful.outputs[0]]
         raise UnsupportedModelError(
             f"operator {doubtful.index} {doubtful.name}, tensor {out.index} '{out.name}': does not have the shape "
@@ -150,6 +159,13 @@ def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
         if stated != shape and len(stated) == len(shape):
             return all(a in (b, 1) for a, b in zip(stated, shape, strict=True))
     return False
+
+
+def _is_unchecked(graph: Subgraph, op: Op) -> bool:
+    try:
+        return infer(graph, op) is None
+    except UnsupportedModelError:
+        return False
 
 
 def _foldable(graph: Subgraph) -> list[Op]:

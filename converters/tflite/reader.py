@@ -15,6 +15,7 @@ from typing import Any, cast
 from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tensor
 from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, quoted, unsupported
 from arenite.converters.tflite.external_data import ExternalData
+from arenite.converters.tflite.open_dimensions import Shapes, fix_dimensions
 from arenite.converters.tflite.operator_order import check_interface, execution_order
 from arenite.converters.tflite.operators import operator, operator_names
 from arenite.converters.tflite.subgraph_calls import check_calls
@@ -49,14 +50,19 @@ def read_bytes(path: str | Path) -> bytes:
     return data
 
 
-def parse(data: bytes, path: str = "") -> Model:
+def parse(data: bytes, path: str = "", *, shapes: Shapes | None = None, keep_open: bool = False) -> Model:
     """Read the flatbuffer in ``data``. Error messages begin with ``path`` if it is not empty.
 
+    ``shapes`` has the sizes of inputs with open dimensions; their names are those of the graph or of the signature, and
+    "" names the only input. Sizes of other tensors that depend on them may be wrong: ``fold_constants`` computes them.
+    With ``keep_open`` an open dimension without a size is no error and has the size 1.
+
     The result meets the guarantees of the types in ``graph``. ``Model.repairs`` lists the necessary repairs. Raises
-    only ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support.
+    only ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support, and
+    ``UsageError`` for ``shapes`` that do not fit.
     """
     try:
-        return _model(bytes(data))
+        return _model(bytes(data), shapes or {}, keep_open)
     except ModelError as error:
         if path:
             raise type(error)(f"{path}: {error.problem}", error.hint) from error
@@ -78,7 +84,7 @@ def parse(data: bytes, path: str = "") -> Model:
         ) from error
 
 
-def _model(data: bytes) -> Model:
+def _model(data: bytes, shapes: Shapes, keep_open: bool) -> Model:
     root = decode(data)
     if root["version"] != _VERSION:
         raise malformed("Model", "version", f"is {root['version']}, expected {_VERSION}")
@@ -94,6 +100,15 @@ def _model(data: bytes) -> Model:
     constants = Constants(buffers)
     codes = root["operator_codes"] or []
     names = operator_names(codes, repairs)
+    main = root["subgraphs"][0]
+    main["tensors"] = fix_dimensions(
+        main["tensors"] or [],
+        main["inputs"] or (),
+        _input_names(root["signature_defs"] or []),
+        shapes,
+        repairs,
+        keep_open=keep_open,
+    )
     subgraphs = tuple(
         _subgraph(i, g, constants, codes, names, outside, repairs) for i, g in enumerate(root["subgraphs"])
     )
@@ -105,6 +120,12 @@ def _model(data: bytes) -> Model:
         signatures=_signatures(root["signature_defs"] or [], subgraphs, repairs),
         repairs=repairs.sentences(),
     )
+
+
+def _input_names(signatures: list[dict[str, Any]]) -> dict[int, str]:
+    """Return the names of the main graph's inputs in its first signature, by tensor index."""
+    entries = [entry for entry in signatures if entry["subgraph_index"] == 0][:1]
+    return {m["tensor_index"]: m["name"] or "" for entry in entries for m in entry["inputs"] or []}
 
 
 def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:

@@ -18,9 +18,7 @@ MAX_TENSOR_BYTES = 2**31
 #: The largest number of bytes of a computed tensor. 128 MiB can hold a float32 RGB frame of 4K.
 MAX_COMPUTED_BYTES = 2**27
 
-_DYNAMIC_HINT = (
-    "Convert the model with fixed input shapes; only the batch (first) dimension may be left open."
-)
+_DYNAMIC_HINT = "Export the model with fixed shapes, and without loops."
 
 
 class Constants:
