@@ -4,10 +4,12 @@ from typing import Any
 
 import tensorflow as tf
 from protocol import Converted, Refusal, fixed_shapes
+from saved_model_files import check_saved_model
 from tf_tools import has_fake_quantization, to_tflite
 
 
 def convert(job: Any) -> Any:
+    check_saved_model(job.source)
     loaded = tf.saved_model.load(job.source)
     job.stage = f"convert {job.source}"
     key = _signature(job, sorted(loaded.signatures))

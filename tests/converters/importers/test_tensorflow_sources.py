@@ -215,3 +215,9 @@ def test_functions_and_layers_that_read_files_are_refused(results: FrameworkResu
 def test_sizes_are_checked_before_data_are_expanded(results: FrameworkResults) -> None:
     results.refused("bomb.h5", ModelError, "bytes of memory", "limit")
     results.refused("long.keras", ModelError, "config.json", "limit is 33,554,432")
+
+
+def test_operators_that_use_files_are_refused_before_the_model_is_loaded(results: FrameworkResults) -> None:
+    results.refused("reads", ModelError, "ReadFile", "not run")
+    results.refused("writes", ModelError, "not run")
+    assert not list(results.folder.glob("written*"))

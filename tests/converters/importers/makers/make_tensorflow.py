@@ -221,6 +221,23 @@ def signatures():
     tf.saved_model.save(calls, OUT / "inverse", signatures=calls.inverse)
 
 
+class ReadsFiles(tf.Module):
+    @tf.function(input_signature=[tf.TensorSpec([1, 4], tf.float32, name="x")])
+    def reads(self, x):
+        return {"y": x * tf.cast(tf.strings.length(tf.io.read_file("/etc/passwd")), tf.float32)}
+
+    @tf.function(input_signature=[tf.TensorSpec([1, 4], tf.float32, name="x")])
+    def writes(self, x):
+        tf.raw_ops.SaveV2(prefix=str(OUT / "written"), tensor_names=["x"], shape_and_slices=[""], tensors=[x])
+        return {"y": x * 2.0}
+
+
+def with_file_operators():
+    module = ReadsFiles()
+    tf.saved_model.save(module, OUT / "reads", signatures=module.reads)
+    tf.saved_model.save(module, OUT / "writes", signatures=module.writes)
+
+
 for make in (
     keras_3,
     with_dead_outputs,
@@ -231,5 +248,6 @@ for make in (
     quantization_aware,
     shrunk,
     signatures,
+    with_file_operators,
 ):
     make()
