@@ -165,6 +165,7 @@ class Board:
     usb: UsbConnection = field(default_factory=UsbConnection)
     targets: UploadTargets = field(default_factory=UploadTargets)
     second_core: SecondCore | None = None
+    zephyr_target: str = ""  # what `west build -b` takes; "" if the profile names none
 
     @property
     def cores(self) -> int:

@@ -137,8 +137,8 @@ def parse_board(text: str, location: str) -> Board:
     if uart is None:
         raise ProfileError(f"{location} has no [uart].", "Give the serial port that the host uses.")
     espressif = top.table("espressif")
-    platformio, upload, emulator, power, sources, usb = (
-        top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources", "usb")
+    platformio, upload, emulator, power, sources, usb, zephyr = (
+        top.table(key) for key in ("platformio", "upload", "emulator", "power", "sources", "usb", "zephyr")
     )
     board = Board(
         name=top.get("name", str),
@@ -160,8 +160,9 @@ def parse_board(text: str, location: str) -> Board:
         sources={key: str(value) for key, value in sources.items().items()} if sources else {},
         usb=parse_usb(usb) if usb else UsbConnection(),
         targets=parse_targets(upload) if upload else UploadTargets(),
+        zephyr_target=zephyr.get("board", str) if zephyr else "",
     )
-    for table in (uart, upload):
+    for table in (uart, upload, zephyr):
         if table is not None:
             table.finish()
     top.finish()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from arenite.firmware.boards.cores import optimise_flags
 from arenite.profiles.board import Board, Espressif, MemoryRegion, PlatformIO
 
 _ARDUINO = """
@@ -10,11 +11,16 @@ platform = {io.platform}
 board = {io.board}
 framework = arduino
 lib_ignore = board
-{options}build_flags =
+{options}build_unflags = {unflags}
+build_flags =
+    {optimise} -fno-strict-overflow
     -Isrc -Ilib/arenite -Ilib/agent
     -DAR_PROFILE -DARENITE_BOARD='"{name}"' -DARENITE_BAUD={baud} -DARENITE_STACK={stack}{flags}
 monitor_speed = {baud}
 """
+
+#: Optimization levels that Arduino cores set. Those that the goal does not want are removed: most cores set -Os.
+_LEVELS = ("-Os", "-Og", "-O1", "-O2", "-O3", "-Ofast")
 
 #: For ESP-IDF and Zephyr, CMake files name every source, its include folders and its flags. So PlatformIO must not
 #: search lib/ for libraries.
@@ -36,11 +42,12 @@ _CACHE_FIX = "-mfix-esp32-psram-cache-issue"
 _ORPHAN_SECTION = ".persistent.bss"
 
 
-def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None) -> str:
+def own_environments(board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None) -> str:
     """Return the environments that build the project of ``board``. The one with the board's name is the best choice.
 
-    ``second`` is the memory that holds a part of the arena as a static variable. The Arduino core of an ESP32 comes
-    precompiled and allows no static variables in PSRAM. With ``second`` only ESP-IDF builds the project of an ESP32.
+    ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena as a static variable. The Arduino
+    core of an ESP32 comes precompiled and allows no static variables in PSRAM. With ``second`` only ESP-IDF builds the
+    project of an ESP32.
     """
     io = board.platformio
     assert io is not None
@@ -48,15 +55,21 @@ def own_environments(board: Board, stack_bytes: int, second: MemoryRegion | None
     if io.framework != "arduino" or (second is not None and esp is not None):
         framework = "espidf" if esp is not None else io.framework
         return _cmake(board, io, board.name, framework)
-    text = arduino_environment(board, stack_bytes, own=True, second=second)
+    text = arduino_environment(board, stack_bytes, optimise, own=True, second=second)
     return text + _cmake(board, io, f"{board.name}-espidf", "espidf") if esp is not None else text
 
 
 def arduino_environment(
-    board: Board, stack_bytes: int, *, own: bool = False, second: MemoryRegion | None = None
+    board: Board,
+    stack_bytes: int,
+    optimise: str,
+    *,
+    own: bool = False,
+    second: MemoryRegion | None = None,
 ) -> str:
     """Return the environment of a board with an Arduino core.
 
+    ``optimise`` is the goal; it gives the optimization level, with which kernels were measured, instead of the core's.
     ``own`` is True when the project was generated for this board, and so has its partition table. ``second`` is the
     memory for a part of the arena.
     """
@@ -70,7 +83,10 @@ def arduino_environment(
             options += f"board_build.arduino.memory_type = {esp.flash_mode}_opi\n"
     if second is not None:
         flags += f"\n    {_placed_in(second)}"
+    levels = optimise_flags(optimise)
     return _ARDUINO.format(
+        unflags=" ".join(level for level in _LEVELS if level not in levels),
+        optimise=" ".join(levels),
         name=board.name,
         io=board.platformio,
         options=options,

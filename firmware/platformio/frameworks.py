@@ -26,7 +26,7 @@ def framework_files(
     return {
         **espidf_files(board, files, model=model, stack_bytes=stack_bytes, optimise=optimise),
         **zephyr_files(board, files, stack_bytes=stack_bytes, optimise=optimise),
-        **platformio_files(board, stack_bytes, second),
+        **platformio_files(board, stack_bytes, optimise, second),
     }
 
 
@@ -43,5 +43,5 @@ def build_commands(board: Board, project: str = ".") -> list[str]:
         commands.append(f"{idf} set-target {board.espressif.chip} && {idf} build flash")
     elif is_for_zephyr(board):
         source = "zephyr" if in_project else f"{project}/zephyr"
-        commands.append(f"west build -b {board.name} {source} && west flash")
+        commands.append(f"west build -b {board.zephyr_target or board.name} {source} && west flash")
     return commands

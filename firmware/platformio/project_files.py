@@ -42,20 +42,21 @@ _OTHER_FRAMEWORKS = """
 """
 
 
-def platformio_ini(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
+def platformio_ini(board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None = None) -> str:
     """``platformio.ini`` with ``board`` as the default, and an environment for every other board with an Arduino core.
 
-    ``second`` is the memory that holds a part of the arena as a static variable; None if the first one holds all.
+    ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena as a static variable; None if the
+    first one holds all.
     """
     buildable = board.emulated or board.platformio is not None
     text = _HEAD.format(default=f"default_envs = {board.name}\n" if buildable else _NO_ENVIRONMENT)
     if board.emulated:
         text += _LOCAL.format(core=CORE_DIRECTORY) + _EMULATED.format(name=board.name)
     elif board.platformio is not None:
-        text += own_environments(board, stack_bytes, second)
+        text += own_environments(board, stack_bytes, optimise, second)
     others = [other for other in all_boards() if other.platformio is not None and other.name != board.name]
     arduino = [other for other in others if other.platformio and other.platformio.framework == "arduino"]
-    text += "".join(arduino_environment(other, stack_bytes) for other in arduino)
+    text += "".join(arduino_environment(other, stack_bytes, optimise) for other in arduino)
     names = ", ".join(other.name for other in others if other not in arduino)
     wrapped = textwrap.wrap(names, 100, break_long_words=False, break_on_hyphens=False)
     return text + _OTHER_FRAMEWORKS.format(names="\n".join(f"; {line}" for line in wrapped))
@@ -73,9 +74,11 @@ def board_json(board: Board) -> str:
     return json.dumps(description, indent=2) + "\n"
 
 
-def platformio_files(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> Mapping[str, str]:
+def platformio_files(
+    board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None = None
+) -> Mapping[str, str]:
     """Map path in the project to text, for all files that only PlatformIO reads."""
-    files = {"platformio.ini": platformio_ini(board, stack_bytes, second)}
+    files = {"platformio.ini": platformio_ini(board, stack_bytes, optimise, second)}
     if board.emulated:
         files["platform/platform.json"] = (_PLATFORM / "platform.json").read_text("utf-8")
         files["platform/platform.py"] = (_PLATFORM / "platform.py.in").read_text("utf-8")

@@ -76,10 +76,8 @@ def arduino(project: Path, board: Board, env: str) -> Recipe:
     folders = ("src", "lib/arenite", "lib/agent")
     sources = [path for folder in folders for path in (project / folder).glob("*.c*")]
     names = [str(p.relative_to(project)) for p in sources if p.suffix in (".c", ".cpp")]
-    build_flags = [flag for flag in flags if flag.startswith(("-D", "-I"))]
-    return Recipe(
-        "arduino", tuple(sorted(names)), (*build_flags, *macros, f"-I{DECLARED / 'arduino'}", "-Os")
-    )
+    build_flags = [flag for flag in flags if flag.startswith(("-D", "-I", "-O", "-fno-strict"))]
+    return Recipe("arduino", tuple(sorted(names)), (*build_flags, *macros, f"-I{DECLARED / 'arduino'}"))
 
 
 def cmake(project: Path, framework: str) -> Recipe:

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import pytest
 
+from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_board
 
 REAL = [board for board in all_boards() if not board.emulated]
@@ -93,6 +94,27 @@ def test_profile_is_complete_and_plausible(board: Board) -> None:
     assert board.ram[0].kind in ("sram", "tcm"), "data, stack and arena need on-chip memory"
     assert board.upload_tools and "emulator" not in board.upload_tools
     assert board.uart.baud >= 9600
+
+
+ZEPHYR = [board for board in REAL if is_for_zephyr(board)]
+
+
+@pytest.mark.parametrize("board", ZEPHYR, ids=_ids(ZEPHYR))
+def test_boards_of_zephyr_name_the_target_of_west(board: Board) -> None:
+    assert re.fullmatch(r"\w+(@\w+)?(/\w+)*", board.zephyr_target)
+    assert "boards/" in board.sources.get("zephyr", ""), "no source for the Zephyr target"
+
+
+def test_targets_of_boards_that_zephyr_names_differently() -> None:
+    """A board with several cores or SoCs needs qualifiers, and some boards have another name."""
+    expected = {
+        "nrf5340dk": "nrf5340dk/nrf5340/cpuapp",
+        "nrf54l15dk": "nrf54l15dk/nrf54l15/cpuapp",
+        "max78000fthr": "max78000fthr/max78000/m4",
+        "tb_sense_12": "sltb004a",
+        "hifive1-revb": "hifive1_revb",
+    }
+    assert {name: load_board(name).zephyr_target for name in expected} == expected
 
 
 @pytest.mark.parametrize("board", REAL, ids=_ids(REAL))

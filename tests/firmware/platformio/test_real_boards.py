@@ -147,7 +147,7 @@ def test_building_for_a_board_that_platformio_lacks_is_an_error(model: Prepared,
     project = generate(model, load_board("nrf5340dk"), tmp_path)
     with pytest.raises(UsageError, match="Zephyr builds its firmware") as caught:
         build(project)
-    assert f"west build -b nrf5340dk {project}/zephyr" in caught.value.hint
+    assert f"west build -b nrf5340dk/nrf5340/cpuapp {project}/zephyr" in caught.value.hint
 
 
 def test_a_mark_is_refused_if_the_port_has_no_pins(tmp_path: Path) -> None:
@@ -156,6 +156,23 @@ def test_a_mark_is_refused_if_the_port_has_no_pins(tmp_path: Path) -> None:
             tmp_path / "p", toy_model.sources(), [], load_board("frdm_k64f"), features=Features(mark="5")
         )
     assert not (tmp_path / "p").exists()
+
+
+@pytest.mark.parametrize(("optimise", "level", "removed"), [("speed", "-O2", "-Os"), ("flash", "-Os", "-O2")])
+def test_arduino_builds_use_the_flags_with_which_the_kernels_were_tested(
+    optimise: str, level: str, removed: str, tmp_path: Path
+) -> None:
+    """Arduino cores set their own level, -Os for most boards."""
+    project = write_project(
+        tmp_path / "p", toy_model.sources(), [], load_board("nucleo_l4r5zi"), optimise=optimise
+    )
+    for name in ("nucleo_l4r5zi", "pico", "esp32dev", "nodemcuv2"):
+        options = environment(project, name)
+        flags = " ".join(options["build_flags"]).split()  # type: ignore[arg-type]
+        assert [flag for flag in flags if flag.startswith("-O")] == [level]
+        assert "-fno-strict-overflow" in flags
+        unflags = " ".join(options["build_unflags"]).split()  # type: ignore[arg-type]
+        assert removed in unflags and level not in unflags
 
 
 def test_every_framework_of_a_profile_has_a_port() -> None:
@@ -169,7 +186,8 @@ def test_every_framework_of_a_profile_has_a_port() -> None:
     [
         ("esp32-c3-devkitm-1", ["Next: arenite build {}", "  or: idf.py -C {} set-target esp32c3 &&"]),
         ("nucleo_l4r5zi", ["Next: arenite build {}"]),
-        ("nrf5340dk", ["Next: west build -b nrf5340dk {}/zephyr && west flash"]),
+        ("nrf5340dk", ["Next: west build -b nrf5340dk/nrf5340/cpuapp {}/zephyr && west flash"]),
+        ("tb_sense_12", ["Next: arenite build {}", "  or: west build -b sltb004a {}/zephyr && west flash"]),
         ("qemu_riscv32", ["Next: arenite build {}"]),
     ],
 )
