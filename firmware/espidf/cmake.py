@@ -21,7 +21,8 @@ if(COMMAND idf_component_register)
     idf_component_register(
         SRCS
 {model}
-        INCLUDE_DIRS src lib/arenite{more}
+        INCLUDE_DIRS src
+        PRIV_INCLUDE_DIRS lib/arenite{more}
     )
     target_compile_options(${{COMPONENT_LIB}} PRIVATE {options})
     return()
@@ -41,7 +42,8 @@ _MAIN = """\
 idf_component_register(
     SRCS
 {sources}
-    INCLUDE_DIRS . ../lib/arenite ../lib/agent
+    INCLUDE_DIRS .
+    PRIV_INCLUDE_DIRS ../lib/arenite ../lib/agent
     PRIV_REQUIRES esp_driver_gpio esp_driver_uart esp_driver_usb_serial_jtag
 )
 target_compile_options(${{COMPONENT_LIB}} PRIVATE {options})

@@ -181,6 +181,13 @@ def _project_files(
         folder = "lib/board" if board.emulated else "lib/agent"
         files.update({f"{folder}/{name}": BOARDS.read(name) for name in parallel})
     needed = engine_files(list(files.values()), engine_sources)
+    # Another program that uses this folder as a component needs only src on its include path: the engine's headers
+    # have common names.
+    for name in [path for path in files if path.startswith("src/") and path.endswith(".h")]:
+        files[name] = _INCLUDE.sub(
+            lambda match: f'#include "../lib/arenite/{match[1]}"' if match[1] in needed else match[0],
+            files[name],
+        )
     files.update({f"lib/arenite/{name}": text for name, text in needed.items()})
     build = None
     if board.emulator is not None:

@@ -1,4 +1,4 @@
-"""Write example programs that use a library's models: bare metal, Arduino, Zephyr and ESP-IDF.
+"""Write example programs that use a library's models: bare metal, Arduino, Zephyr, ESP-IDF, Pico SDK and NuttX.
 
 Each program does this for one model after the other: read its inputs, invoke it, show its outputs. The next model then
 overwrites the arena.
@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_header import C_TYPES, io_names
-from arenite.firmware.library.manifests import Library, zephyr_option
+from arenite.firmware.library.example_builds import example_builds
+from arenite.firmware.library.manifests import Library
 
 
 def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
@@ -35,13 +36,24 @@ def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
             main="int main(void)",
             end="    return 0;\n",
         ),
-        "examples/zephyr/prj.conf": f"CONFIG_{zephyr_option(library)}=y\n",
-        "examples/zephyr/CMakeLists.txt": _ZEPHYR,
         "examples/esp_idf/main/main.c": _STDIO.format(
             inclusions=inclusions, program=program, resets=resets, main="void app_main(void)", end=""
         ),
-        "examples/esp_idf/main/CMakeLists.txt": 'idf_component_register(SRCS "main.c")\n',
-        "examples/esp_idf/CMakeLists.txt": _ESP_IDF,
+        "examples/pico/main.c": _STDIO.format(
+            inclusions=f'#include "pico/stdlib.h"\n{inclusions}',
+            program=program,
+            resets=f"    stdio_init_all();\n{resets}",
+            main="int main(void)",
+            end="    return 0;\n",
+        ),
+        "examples/nuttx/main.c": _STDIO.format(
+            inclusions=inclusions,
+            program=program,
+            resets=f"    (void)argc;\n    (void)argv;\n{resets}",
+            main="int main(int argc, char *argv[])",
+            end="    return 0;\n",
+        ),
+        **example_builds(library),
     }
 
 
@@ -164,19 +176,4 @@ static inline void end_line(void) {{ printf("\\n"); }}
 {{
 {resets}    run_models();
 {end}}}
-"""
-
-_ZEPHYR = """\
-cmake_minimum_required(VERSION 3.20)
-list(APPEND ZEPHYR_EXTRA_MODULES ${CMAKE_CURRENT_SOURCE_DIR}/../..)
-find_package(Zephyr REQUIRED HINTS $ENV{ZEPHYR_BASE})
-project(arenite_example C)
-target_sources(app PRIVATE src/main.c)
-"""
-
-_ESP_IDF = """\
-cmake_minimum_required(VERSION 3.16)
-set(EXTRA_COMPONENT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/../..)
-include($ENV{IDF_PATH}/tools/cmake/project.cmake)
-project(arenite_example)
 """

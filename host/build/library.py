@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
+from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.library_folder import write_library
 from arenite.firmware.library.processing import bind_processing
+from arenite.firmware.sizes.prediction import predict
 from arenite.host.build.prepare import Prepared
+from arenite.profiles.boards import all_boards
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 #: Prefixes of the engine: a model of that name could define a function of the engine a second time.
@@ -68,4 +71,11 @@ def generate_library(
         for g, prepared in zip(lowered, models.values(), strict=True)
     }
     processing_sources = {prefix: sources for prefix, sources in processing.items() if sources is not None}
-    return write_library(directory, name, lowered, target, origins, accept, processing_sources)
+    stack = max(_stack_bytes(g, target) for g in lowered)
+    return write_library(directory, name, lowered, target, origins, stack, accept, processing_sources)
+
+
+def _stack_bytes(g: Generated, target: Target) -> int:
+    """Return an upper bound of the stack of an inference: on the target's core, or else on any core."""
+    cores = {board.core: board for board in all_boards() if target.core in ("", board.core)}
+    return max(predict(g, board, target.optimise).stack for board in cores.values())

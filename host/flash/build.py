@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from arenite.firmware.platformio.frameworks import build_commands
 from arenite.processes import run as run_command
 from arenite.profiles.boards import load_board
 
+#: Names of flash regions in linker scripts: FLASH, rom, ESP-IDF's irom0_0_seg and drom0_0_seg.
+_FLASH_REGION = re.compile(r"flash|rom", re.IGNORECASE)
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
 #: The same error for a section whose address is set in the linker script. The address in the message is the section's
 #: end.
@@ -46,6 +49,14 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def _goals(regions: Iterable[str]) -> str:
+    """Return the goals of --optimise that save memory in these regions of a linker script."""
+    in_flash = [bool(_FLASH_REGION.search(region)) for region in regions]
+    if all(in_flash):
+        return "--optimise flash"
+    return "--optimise ram or flash" if any(in_flash) else "--optimise ram"
+
+
 def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
     """Return the error that explains a compiler's or linker's ``output``. ``script`` is the text of the linker
     script."""
@@ -60,7 +71,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
         )
         return DoesNotFitError(
             f"The firmware does not fit {board}: it needs {parts} more.",
-            "Try --optimise ram or flash, or a larger board.",
+            f"Try {_goals(missing_bytes)}, or a larger board.",
         )
     if _NO_NETWORK.search(output):
         return ToolError(

@@ -191,8 +191,21 @@ def library(
             if available is not None and needed > available:
                 raise DoesNotFitError(
                     f"The models alone need {needed - available:,} B more {memory} than {board} has.",
-                    "Try --optimise ram, fewer models, or a larger board.",
+                    shortage_hint(memory, optimise, stream_input),
                 )
 
     prepared = {key: prepared_model(model, passes=passes) for key, model in models.items()}
     return CLibrary(directory, generate_library(directory, library_name, prepared, target, check_memory))
+
+
+def shortage_hint(memory: str, optimise: str, stream_input: bool) -> str:
+    """Return what to try if the models need more ``memory`` ("RAM" or "flash") than a board has."""
+    steps = []
+    if memory == "RAM":
+        steps += ["--optimise ram"] if optimise != "ram" else []
+        steps += ["--stream-input"] if not stream_input else []
+    else:
+        # Only this goal stores weights wider than the models do.
+        steps += ["--optimise flash"] if optimise == "speed" else []
+        steps += ["4-bit weights (arenite convert --recipe w4)"]
+    return f"Try {', '.join(steps)}{', ' if steps else ''}fewer models, or a larger board."

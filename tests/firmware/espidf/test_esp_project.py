@@ -127,11 +127,13 @@ def test_a_split_arena_makes_espidf_the_environment_of_the_board(tmp_path: Path)
 _PROJECT_CMAKE = """
 set(ESP_PLATFORM 1)
 function(idf_component_register)
-    cmake_parse_arguments(it "" "" "SRCS;INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES" ${ARGN})
+    cmake_parse_arguments(it "" "" "SRCS;INCLUDE_DIRS;PRIV_INCLUDE_DIRS;REQUIRES;PRIV_REQUIRES" ${ARGN})
     get_filename_component(name ${CMAKE_CURRENT_LIST_DIR} NAME)
     set(COMPONENT_LIB __idf_${name} PARENT_SCOPE)
     add_library(__idf_${name} STATIC ${it_SRCS})
-    target_include_directories(__idf_${name} PUBLIC ${it_INCLUDE_DIRS})
+    target_include_directories(__idf_${name} PUBLIC ${it_INCLUDE_DIRS} PRIVATE ${it_PRIV_INCLUDE_DIRS})
+    list(TRANSFORM it_PRIV_REQUIRES PREPEND __idf_)
+    target_link_libraries(__idf_${name} PRIVATE ${it_PRIV_REQUIRES})
     target_compile_definitions(__idf_${name} PRIVATE ESP_PLATFORM)
 endfunction()
 macro(project name)
@@ -192,3 +194,24 @@ def test_the_folder_is_an_espidf_component(tmp_path: Path) -> None:
     assert {Path(name).name for name in commands} == {"model.c", "weights.c"}
     manifest = (outer_project / "components/project/idf_component.yml").read_text()
     assert re.search(r'^  idf: ">=5\.3"$', manifest, re.MULTILINE) and "  - esp32c3\n" in manifest
+
+
+@needs_cmake
+def test_a_component_shows_only_its_own_header(tmp_path: Path) -> None:
+    """The engine's headers have common names, such as bits.h, and must not hide those of other components."""
+    outer_project = tmp_path / "other"
+    (outer_project / "components/user").mkdir(parents=True)
+    write(outer_project / "components", "esp32-c3-devkitm-1")
+    (outer_project / "components/user/CMakeLists.txt").write_text(
+        'idf_component_register(SRCS "user.c" PRIV_REQUIRES project)\n'
+    )
+    (outer_project / "components/user/user.c").write_text(
+        '#include "model.h"\n#if __has_include("bits.h") || __has_include("arenite.h")\n#error "shown"\n#endif\n'
+        "const ar_model *used_model(void) { return &model; }\n"
+    )
+    (outer_project / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.16)\ninclude($ENV{IDF_PATH}/tools/cmake/project.cmake)\nproject(other)\n"
+    )
+    commands = compile_commands(outer_project, tmp_path / "idf", "-DESP_PLATFORM=1")
+    user = next(command for name, command in commands.items() if name.endswith("/user.c"))
+    subprocess.run(f"{user} -fsyntax-only", shell=True, check=True, cwd=tmp_path)

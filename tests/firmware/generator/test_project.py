@@ -145,3 +145,20 @@ def test_a_failed_download_of_a_platform_is_explained() -> None:
 def test_a_direct_build_for_a_real_board_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(AreniteError, match="is a real board"):
         direct_build(write(tmp_path / "p", "nucleo_l4r5zi"))
+
+
+@pytest.mark.parametrize(
+    ("regions", "goals"),
+    [
+        (["FLASH"], "--optimise flash,"),
+        (["drom0_0_seg"], "--optimise flash,"),
+        (["RAM"], "--optimise ram,"),
+        (["dram0_0_seg"], "--optimise ram,"),
+        (["FLASH", "RAM"], "--optimise ram or flash,"),
+    ],
+)
+def test_a_firmware_that_does_not_link_names_the_goal_that_saves_the_missing_memory(
+    regions: list[str], goals: str
+) -> None:
+    output = "".join(f"ld: region `{region}' overflowed by 12 bytes\n" for region in regions)
+    assert goals in explain_failure(output, "pico").hint

@@ -203,7 +203,7 @@ def test_cmake_builds_a_library_as_part_of_a_project(library: Path, tmp_path: Pa
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.13)\nproject(mine C)\n"
         f"add_subdirectory({library} models)\n"
-        f"add_executable(mine {library}/examples/zephyr/src/main.c)\ntarget_link_libraries(mine models)\n"
+        f"add_executable(mine {library}/examples/zephyr/src/main.c)\ntarget_link_libraries(mine arenite_models)\n"
     )
     run("cmake", "-S", tmp_path, "-B", tmp_path / "build")
     run("cmake", "--build", tmp_path / "build")
@@ -230,12 +230,18 @@ project(mine C)
 set(CONFIG_ARENITE_MODELS y)
 function(zephyr_library_named name)
     add_library(component STATIC)
+    set_property(GLOBAL PROPERTY zephyr_library_name ${name})
 endfunction()
 function(zephyr_include_directories)
     include_directories(${ARGN})
     set(INCLUDED ${ARGN} PARENT_SCOPE)
 endfunction()
 function(zephyr_library_sources)
+    foreach(source ${ARGN}) # newer releases need relative paths to relocate code
+        if(IS_ABSOLUTE ${source})
+            message(FATAL_ERROR "${source} is absolute")
+        endif()
+    endforeach()
     target_sources(component PRIVATE ${ARGN})
 endfunction()
 function(zephyr_library_compile_options)
@@ -260,7 +266,7 @@ def test_cmake_files_of_frameworks_name_all_sources(
     members = run("ar", "t", archives[0]).split()
     assert {name.split(".")[0] for name in members} == {s.stem for s in sources(library)}
     module = (library / "zephyr/module.yml").read_text()
-    assert module == "name: models\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n"
+    assert module == 'name: "arenite_models"\nbuild:\n  cmake: zephyr\n  kconfig: zephyr/Kconfig\n'
     assert "config ARENITE_MODELS\n" in (library / "zephyr/Kconfig").read_text()
 
 

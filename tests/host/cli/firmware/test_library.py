@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arenite.host.interface.build import shortage_hint
 from tests.host.cli.conftest import Arenite
 
 
@@ -81,7 +82,7 @@ def test_the_core_decides_the_kernels(
 ) -> None:
     run = arenite("library", model, "-o", tmp_path / "lib", *options, "--json")
     assert run.json["target"]["tier"] == tier
-    assert f"target_compile_options(lib PRIVATE {flag} " in text(tmp_path / "lib/CMakeLists.txt")
+    assert f"target_compile_options(arenite_lib PRIVATE {flag} " in text(tmp_path / "lib/CMakeLists.txt")
     kernels = re.findall(r"ar_\w+_(dsp|mve)\(", text(tmp_path / "lib/src/small_model.c"))
     assert set(kernels) <= ({tier} if tier != "mve" else {"mve", "dsp"})
 
@@ -105,8 +106,28 @@ def test_mistakes_raise_an_error(
 
 def test_a_board_that_is_too_small_raises_an_error(arenite: Arenite, large: Path, tmp_path: Path) -> None:
     run = arenite("library", large, "-o", tmp_path / "lib", "--board", "qemu_microbit", "--optimise", "speed")
-    run.refused(1, "The models alone need", "more RAM")
+    run.refused(1, "The models alone need", "more RAM", "--optimise ram")
     assert not (tmp_path / "lib").exists()
+
+
+@pytest.mark.parametrize(
+    ("memory", "optimise", "stream", "steps"),
+    [
+        ("RAM", "speed", False, "--optimise ram, --stream-input, fewer models, or"),
+        ("RAM", "ram", True, "fewer models, or"),
+        (
+            "flash",
+            "speed",
+            False,
+            "--optimise flash, 4-bit weights (arenite convert --recipe w4), fewer models, or",
+        ),
+        ("flash", "ram", False, "4-bit weights (arenite convert --recipe w4), fewer models, or"),
+    ],
+)
+def test_a_shortage_names_steps_that_save_this_memory(
+    memory: str, optimise: str, stream: bool, steps: str
+) -> None:
+    assert shortage_hint(memory, optimise, stream) == f"Try {steps} a larger board."
 
 
 @pytest.mark.parametrize(
