@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import DTYPES, Model, Tensor
 from arenite.errors import ModelError, UsageError
 
@@ -23,14 +24,15 @@ def litert_version() -> str:
 def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.ndarray]]:
     """Return ``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and booleans of 0 and 1.
 
-    Integers stay small because most are indices, which must not point outside a table.
+    Indices into a table, such as the tokens of an embedding, are from the whole table.
     """
     rng = np.random.default_rng(0)
     g = model.main
-    return [[_random(g.tensors[i], rng) for i in g.inputs] for _ in range(count)]
+    limits = index_limits(g)
+    return [[_random(g.tensors[i], limits.get(i), rng) for i in g.inputs] for _ in range(count)]
 
 
-def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
+def _random(t: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
     dtype = DTYPES[t.dtype]
     if dtype is None:
         raise ModelError(
@@ -40,6 +42,8 @@ def _random(t: Tensor, rng: np.random.Generator) -> np.ndarray:
     if t.dtype in ("int8", "uint8", "int16") and t.quant is not None:
         info = np.iinfo(dtype)
         return rng.integers(info.min, info.max, t.shape, dtype, endpoint=True)
+    if limit is not None:
+        return rng.integers(0, limit, t.shape).astype(dtype)
     if dtype.kind == "f":
         return (rng.random(t.shape) * 2 - 1).astype(dtype)
     return rng.integers(0, 2, t.shape).astype(dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.options import BuildOptions
@@ -21,10 +22,11 @@ def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build
     """
 
     def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:
-        tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
+        graph = prepared.model.main
+        tensors = [graph.tensors[i] for i in graph.inputs]
         build = BuildOptions(estimated.optimise, stream_input=estimated.stream_input)
         config = BenchConfig(build, cycles=board.cores > 1)
-        samples = random_samples(tensors, sample_count)
+        samples = random_samples(tensors, sample_count, index_limits(graph))
         result = bench(prepared, board, samples, config, lambda *_: None)
         if result.two_cores is not None:
             instructions = result.two_cores["critical_path"]["instructions"]

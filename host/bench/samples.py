@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -27,15 +28,23 @@ class Samples:
         return len(self.inputs)
 
 
-def random_samples(tensors: Sequence[Tensor], count: int) -> Samples:
-    """Return ``count`` random samples with seed 0: integers from the whole range of their type, floats in [-1, 1)."""
+def random_samples(
+    tensors: Sequence[Tensor], count: int, limits: Mapping[int, int] = MappingProxyType({})
+) -> Samples:
+    """Return ``count`` random samples with seed 0: integers from the whole range of their type, floats in [-1, 1).
+
+    ``limits`` has the number of valid indices, by tensor, of the inputs that are indices into a table
+    (``graph.index_limits``): their values are valid.
+    """
     rng = np.random.default_rng(SEED)
-    return Samples([[_random(t, rng) for t in tensors] for _ in range(count)], None)
+    return Samples([[_random(t, limits.get(t.index), rng) for t in tensors] for _ in range(count)], None)
 
 
-def _random(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
+def _random(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
+    if limit is not None and tensor.quant is None:
+        return rng.integers(0, limit, tensor.shape).astype(dtype)
     if dtype.kind == "f":
         return (rng.random(tensor.shape) * 2 - 1).astype(dtype)
     if dtype.kind == "b":

@@ -10,6 +10,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Quantization, Tensor
 from arenite.converters.quantize.calibration.observations import Observations, observe
+from arenite.converters.quantize.calibration.random_calibration import random_calibration
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe
 from arenite.converters.tflite.int4 import WEIGHTS_OF
@@ -53,13 +54,6 @@ class Prediction:
             "ram": {"needed": self.ram, "available": self.ram_available, "kind": "predicted"},
             "flash": {"needed": self.flash, "available": self.flash_available, "kind": "predicted"},
         }
-
-
-@dataclass(frozen=True)
-class _RandomSamples:
-    """Random samples in the form that ``observe`` takes."""
-
-    inputs: list[list[np.ndarray]]
 
 
 class Predictor:
@@ -144,13 +138,7 @@ def _quick(recipe: Recipe) -> Recipe:
 
 
 def _observed(flatbuffer: bytes) -> Observations:
-    graph = parse(flatbuffer).main
-    rng = np.random.default_rng(0)
-    shapes = [graph.tensors[i].shape for i in graph.inputs]
-    return observe(
-        flatbuffer,
-        _RandomSamples([[rng.random(s).astype(np.float32) for s in shapes] for _ in range(_RANDOM_COUNT)]),
-    )
+    return observe(flatbuffer, random_calibration(parse(flatbuffer), _RANDOM_COUNT))
 
 
 def _prepared(flatbuffer: bytes) -> Prepared:

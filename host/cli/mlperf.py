@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from arenite.array_files import read_arrays
+from arenite.converters.graph.index_limits import index_limits
 from arenite.errors import UsageError
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.build.prepare import prepare
@@ -109,7 +110,11 @@ def mlperf(
     prepared = prepare(image, passes=not no_passes)
     profile = load_board(board)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    loaded = random_samples(tensors, 5) if data is None else load_samples(data, tensors, samples)
+    loaded = (
+        random_samples(tensors, 5, index_limits(prepared.model.main))
+        if data is None
+        else load_samples(data, tensors, samples)
+    )
     recordings = _recordings(data, len(loaded)) if data is not None and task == "ad01" else None
     config = MlperfConfig(task_named(task), mode, loaded, recordings, optimise, port, resume, results)
     if mode == "energy":

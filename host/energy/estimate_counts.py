@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import Samples, random_samples
@@ -108,7 +109,7 @@ def count_instructions(
     twin = twin_of(board)
     graph = prepared.source.main
     inputs = [graph.tensors[i] for i in graph.inputs]
-    first_sample = Samples((samples or random_samples(inputs, 1)).inputs[:1], None)
+    first_sample = Samples((samples or random_samples(inputs, 1, index_limits(graph))).inputs[:1], None)
     with temporary_folder("arenite-energy-") as folder:
         project = generate_project(
             prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.run_samples import RunConfig
@@ -97,7 +98,7 @@ def model_samples(
     graph = prepared.model.main
     tensors = [graph.tensors[i] for i in graph.inputs]
     if data is None:
-        return random_samples(tensors, count or default)
+        return random_samples(tensors, count or default, index_limits(graph))
     if isinstance(data, Mapping):
         return samples_of_arrays(data, tensors, count)
     path = Path(data)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.bench.samples import Samples, load_samples, random_samples
@@ -174,5 +175,6 @@ def _check(
 
 
 def _samples(prepared: Prepared, data: Path | None) -> Samples:
-    tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
-    return random_samples(tensors, 5) if data is None else load_samples(data, tensors)
+    graph = prepared.model.main
+    tensors = [graph.tensors[i] for i in graph.inputs]
+    return random_samples(tensors, 5, index_limits(graph)) if data is None else load_samples(data, tensors)

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import Model, Op, Quantization, Subgraph, Tensor
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import ModelError, UsageError
@@ -131,6 +132,46 @@ def test_random_samples_are_the_same_each_time_and_reach_the_whole_range() -> No
     assert columns[2].min() >= -1 and columns[2].max() < 1 and columns[2].std() > 0.5
     assert set(np.unique(columns[3])) == {False, True}
     assert np.abs(columns[4]).max() > 2**62
+
+
+def test_random_indices_are_inside_their_table() -> None:
+    """A GATHER behind a cast and a reshape reads a table of 20 rows, by an input that is also copied elsewhere."""
+    tensors = (
+        Tensor(0, "table", (20, 4), "float32", None, np.zeros((20, 4), np.float32)),
+        Tensor(1, "tokens", (1, 5), "int16"),
+        Tensor(2, "flat", (5,), "int16"),
+        Tensor(3, "wide", (5,), "int32"),
+        Tensor(4, "y", (5, 4), "float32"),
+        Tensor(5, "other", (8,), "int32"),
+    )
+    ops = (
+        Op(0, "RESHAPE", (1,), (2,)),
+        Op(1, "CAST", (2,), (3,)),
+        Op(2, "GATHER", (0, 3), (4,), {"axis": 0, "batch_dims": 0}, "GatherOptions", 2),
+    )
+    graph = Subgraph("main", tensors, ops, (1, 5), (4,))
+    assert index_limits(graph) == {1: 20}
+    samples = random_samples([tensors[1], tensors[5]], 100, index_limits(graph))
+    tokens = np.stack([row[0] for row in samples.inputs])
+    assert tokens.dtype == np.int16 and (tokens.min(), tokens.max()) == (0, 19)
+    assert np.abs(np.stack([row[1] for row in samples.inputs])).max() > 2**24
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "indices", "limit"),
+    [("GATHER_ND", (3, 7, 2), (4, 2), 3), ("EMBEDDING_LOOKUP", (9, 2), (4,), 9)],
+)
+def test_every_operator_with_a_table_limits_its_indices(
+    name: str, table: tuple[int, ...], indices: tuple[int, ...], limit: int
+) -> None:
+    tensors = (
+        Tensor(0, "table", table, "int8"),
+        Tensor(1, "i", indices, "int32"),
+        Tensor(2, "y", (1,), "int8"),
+    )
+    inputs = (1, 0) if name == "EMBEDDING_LOOKUP" else (0, 1)
+    graph = Subgraph("main", tensors, (Op(0, name, inputs, (2,)),), (0, 1), (2,))
+    assert index_limits(graph) == {1: limit}
 
 
 def test_a_single_output_distinguishes_two_classes() -> None:

@@ -49,6 +49,16 @@ class Svdf(Lowering):
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))
         out = graph.tensors[op.outputs[0]]
+        for tensor in (time, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None):
+            if tensor is not None and tensor.dtype == "int8":
+                raise refuse(
+                    op,
+                    tensor,
+                    "has type int8, supported: int16. Only TensorFlow Lite Micro computes SVDF with time weights and "
+                    "state of 8 bits; LiteRT has no kernel for it, so there are no reference outputs to check",
+                    "Quantize the float model again with TensorFlow's TFLiteConverter, which writes int16 here, or run "
+                    "this file with TensorFlow Lite Micro.",
+                )
         for tensor, dtype in ((inp, "int8"), (feature, "int8"), (time, "int16"), (out, "int8")):
             require_dtype(op, tensor, (dtype,))
             require_quantized(op, tensor)

@@ -243,6 +243,10 @@ def test_unsupported_svdfs_are_refused() -> None:
     _, feature, time, _, state = model.main.ops[0].inputs
     assert "must be a variable" in refusal_message(with_tensor(model, state, is_variable=False))
     assert "has type int8, supported: int16" in refusal_message(with_tensor(model, state, dtype="int8"))
+    for eight_bit in (state, time):  # both are int8 in TFLM's benchmark keyword_scrambled_8bit
+        message = refusal_message(with_tensor(model, eight_bit, dtype="int8"))
+        assert "Only TensorFlow Lite Micro computes" in message and "TFLiteConverter" in message
+        assert "arenite convert" not in message  # which cannot change a quantized file
     assert "feature weights must be constant" in refusal_message(with_tensor(model, feature, data=None))
     assert "must be quantized" in refusal_message(with_tensor(model, time, quant=None))
     assert "the state [1, 9] is not" in refusal_message(with_tensor(model, state, shape=(1, 9)))
