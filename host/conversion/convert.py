@@ -26,6 +26,7 @@ from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
 from arenite.host.build.shrink import ShrinkReport, shrink
+from arenite.host.conversion.loss import loss_note
 from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
 from arenite.host.conversion.request import ConversionRequest, Progress, check_request
 from arenite.host.conversion.samples import load_samples, split_samples
@@ -93,7 +94,8 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     # Score before the steps that take minutes: it finds labels that are missing or do not belong to the model.
     progress("score", 0, 0)
     before = None if scoring is None else source_score(request, imported, scoring)
-    if before is not None and request.budget is not None and request.budget.drop is not None:
+    limited = request.max_drop is not None or (request.budget is not None and request.budget.drop is not None)
+    if before is not None and limited:
         check_drop(before[1], scored_on)
     quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
@@ -120,6 +122,8 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
         *range_notes,
     ]
     notes += [text for c in quantized.coverage if (text := c.warning) is not None]
+    loss = loss_note(model.main, quantized.errors, scores, quantized.recipe)
+    notes += [] if loss is None else [loss]
     progress("plan", 0, 0)
     if quantized.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)

@@ -24,7 +24,8 @@ class ConversionRequest:
     """The options of the user. ``arenite convert --help`` describes each one.
 
     ``calibration_samples``: the number of samples to calibrate with, evenly spread. Without ``test``, the other samples
-    score. ``budget`` requests a search, for the first of ``boards``.
+    score. ``budget`` requests a search, for the first of ``boards``. ``max_drop`` is a fraction (0.01
+    is one percentage point).
     """
 
     source: str
@@ -41,6 +42,7 @@ class ConversionRequest:
     search: SearchOptions = field(default_factory=SearchOptions)
     sensitivity: bool = False
     passes: bool = True
+    max_drop: float | None = None
 
 
 def check_request(request: ConversionRequest) -> None:
@@ -61,3 +63,5 @@ def check_request(request: ConversionRequest) -> None:
         raise UsageError("A budget needs a board.", "Give one with --board; `arenite boards` lists them.")
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:
         raise UsageError("A search and a check of field data need calibration samples.", "Add --calibration.")
+    if request.max_drop is not None and request.calibration is None and request.test is None:
+        raise UsageError("A largest drop needs samples to score with.", "Add --test or --calibration.")

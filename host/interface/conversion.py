@@ -66,12 +66,18 @@ class ConversionReport:
 
     @property
     def met(self) -> bool:
-        """Whether the image fits every board that was named, and a search met its budget."""
+        """Whether the image fits every board that was named, a search met its budget, and the image loses at most
+        ``max_drop``."""
         request, calibrated = self.conversion.request, self.conversion.calibrated
         missed = request.budget is not None and (
             calibrated is None or calibrated.search is None or calibrated.search.chosen is None
         )
-        return not missed and all(verdict.fits for verdict in self.verdicts)
+        return not missed and not self._drops_too_much and all(verdict.fits for verdict in self.verdicts)
+
+    @property
+    def _drops_too_much(self) -> bool:
+        limit, scores = self.conversion.request.max_drop, self.conversion.scores
+        return limit is not None and scores is not None and scores.lost > limit
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.convert/1``."""
@@ -103,6 +109,7 @@ def convert(
     signature: str = "",
     keep_layout: bool = False,
     passes: bool = True,
+    max_drop: float | None = None,
     progress: Progress = lambda *_: None,
 ) -> ConversionReport:
     """Quantize a trained model and write it as an image.
@@ -126,6 +133,8 @@ def convert(
         signature: the signature of a SavedModel.
         keep_layout: do not change NCHW inputs to NHWC.
         passes: apply the graph optimizations.
+        max_drop: the largest acceptable loss of the score, as a fraction (0.01 is one percentage point; for mse its
+            relative increase). ``ConversionReport.met`` is false if the image loses more.
         progress: called as ``progress(stage, done, total)``.
 
     Raises:
@@ -160,6 +169,7 @@ def convert(
             ),
             sensitivity,
             passes,
+            max_drop,
         )
         result = run_conversion(request, progress)
         verdicts = fits(result)

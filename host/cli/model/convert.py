@@ -85,6 +85,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--signature", default="", help="Signature of a SavedModel to convert.")
 @click.option("--keep-layout", is_flag=True, help="Do not transpose NCHW inputs to NHWC.")
 @click.option("--html", type=FILE, help="Write a report of the conversion to this HTML file.")
+@click.option(
+    "--max-drop",
+    type=click.FloatRange(0),
+    help="Largest acceptable loss of the score in percentage points. If the image loses more, the exit code is 1.",
+)
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def convert(
@@ -111,6 +116,7 @@ def convert(
     signature: str,
     keep_layout: bool,
     html: Path | None,
+    max_drop: float | None,
     no_passes: bool,
     as_json: bool,
 ) -> int:
@@ -151,6 +157,7 @@ def convert(
             signature=signature,
             keep_layout=keep_layout,
             passes=not no_passes,
+            max_drop=None if max_drop is None else max_drop / 100,
             progress=stages,
         )
     if html is not None:

@@ -1,0 +1,94 @@
+"""A large loss is said in a sentence, with the layer where it begins, and ``--max-drop`` decides the exit code."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.scoring.metrics import Score
+from arenite.converters.quantize.sensitivity.layer_errors import LayerError
+from arenite.converters.tflite.reader import parse
+from arenite.errors import UsageError
+from arenite.host.cli.model.convert import convert as convert_command
+from arenite.host.conversion.convert import convert
+from arenite.host.conversion.loss import loss_note
+from arenite.host.conversion.request import ConversionRequest
+from arenite.host.conversion.scores import Scores
+from tests.converters.quantize import trained_models
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> ConversionRequest:
+    """Return a request for a classifier in which a channel that has no weight later sets the scale of layer 0."""
+    folder = tmp_path_factory.mktemp("loss")
+    x, y = trained_models.samples(300, 5)
+    first, *others = trained_models.train(*trained_models.samples(2000, 1), (32, 24))
+    first = np.vstack([first, np.full((1, first.shape[1]), 100, np.float32)])
+    second = np.hstack([others[0], np.zeros((len(others[0]), 1), np.float32)])
+    (folder / "wide.tflite").write_bytes(trained_models.dense_net([first, second, *others[1:]]))
+    (folder / "trained.tflite").write_bytes(trained_models.classifier())
+    np.savez(folder / "data.npz", x=x, y=y)
+    return ConversionRequest(
+        str(folder / "wide.tflite"), calibration=folder / "data.npz", test=folder / "data.npz"
+    )
+
+
+def test_a_large_loss_names_the_layer_and_what_to_try(wide: ConversionRequest) -> None:
+    (text,) = [n for n in convert(wide).notes if "points of accuracy" in n]
+    assert "The error begins at layer 1 FULLY_CONNECTED" in text and "Try --recipe int16x8" in text
+
+
+def test_a_small_loss_says_nothing(wide: ConversionRequest) -> None:
+    conversion = convert(replace(wide, source=str(Path(wide.source).with_name("trained.tflite"))))
+    assert conversion.scores is not None and conversion.scores.lost < 0.02
+    assert not [n for n in conversion.notes if "The error begins" in n or "loses" in n]
+
+
+def test_max_drop_decides_the_exit_code(wide: ConversionRequest, tmp_path: Path) -> None:
+    output = tmp_path / "image.tflite"
+    arguments = [
+        wide.source,
+        "--calibration",
+        str(wide.calibration),
+        "--test",
+        str(wide.test),
+        "-o",
+        str(output),
+    ]
+    runner = CliRunner()
+    for limit, code in (("2", 1), ("100", 0)):
+        result = runner.invoke(
+            convert_command, [*arguments, "--max-drop", limit, "--json"], standalone_mode=False
+        )
+        assert result.exception is None and result.return_value == code
+        assert output.exists()
+    scores = json.loads(result.stdout)["score"]
+    assert scores["source"]["value"] - scores["image"]["value"] > 0.02
+
+
+def test_a_largest_drop_needs_a_score(wide: ConversionRequest) -> None:
+    with pytest.raises(UsageError, match="needs samples to score with"):
+        convert(replace(wide, calibration=None, test=None, recipe="float16", max_drop=0.01))
+
+
+def test_without_classes_the_error_of_the_output_decides() -> None:
+    graph = parse(trained_models.classifier()).main
+    mse = Scores(Score("mse", 0.0, 10), Score("mse", 1.0, 10), "samples")
+
+    def errors(*db: float) -> list[LayerError]:
+        return [LayerError(k, graph.ops[k].name, f"layer{k}", value, 0.1, 0.01) for k, value in enumerate(db)]
+
+    int8 = load_recipe("int8")
+    assert loss_note(graph, errors(40, 38, 36, 35), mse, int8) is None
+    text = loss_note(graph, errors(40, 18, 12, 11), mse, int8)
+    assert text is not None and "11 dB" in text and "begins at layer 1" in text
+    assert "Try --recipe int8," in str(loss_note(graph, errors(40, 18, 12, 11), mse, load_recipe("w4")))
+    lossy = Scores(Score("accuracy", 0.9, 10), Score("accuracy", 0.8, 10), "samples")
+    text = loss_note(graph, errors(40, 38, 26, 25), lossy, int8)
+    assert text is not None and "90.0% to 80.0%" in text and "begins at layer 2" in text
