@@ -1,5 +1,6 @@
 """Convert ONNX files to TFLite with onnx2tf. This script runs in the environment "onnx"."""
 
+import importlib.util
 import os
 import re
 import tempfile
@@ -9,8 +10,10 @@ from typing import Any
 import numpy as np
 import onnx
 import onnxruntime
+from error_messages import describe, local_variable
 from onnx_activations import replace_activations
 from onnx_files import external_problem
+from onnx_layout import image_layout
 from onnx_recurrent import prepare_recurrent
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 
@@ -28,6 +31,7 @@ def convert(job: Any) -> Any:
             "Give the float model that it was quantized from, and calibrate that.",
             "model",
         )
+    _refuse_unknown_operators(model)
     constants = {i.name for i in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in constants]
     names = [i.name for i in inputs]
@@ -35,6 +39,8 @@ def convert(job: Any) -> Any:
     _fix(inputs, shapes)
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
+    layouts = {n: image_layout(model.graph, n, s) for n, s in zip(names, shapes, strict=True) if n in images}
+    images = [n for n in images if layouts[n] != "NHWC"]  # the others stay as they are
     turned = [] if job.keep_layout else images
     simple, notes = replace_activations(_simplified(model))
     notes += prepare_recurrent(simple, _tensor_shapes(simple))
@@ -67,12 +73,49 @@ def convert(job: Any) -> Any:
         return {n: _in_layout(y, s) for n, y, s in zip(safe_out, result, out_shapes, strict=True)}
 
     notes += [
-        f"Input '{n}' is NHWC {list(s)}; the ONNX model has it as NCHW."
+        _layout_note(n, s, layouts[n])
         for n, s in zip(names, last, strict=True)
-        if n in turned
+        if n in turned or (layouts.get(n) == "NHWC" and not job.keep_layout)
     ]
     ran_by = f"onnxruntime {onnxruntime.__version__}"
     return Converted(flatbuffer, safe, safe_out, run, ran_by, notes, input_names=names, output_names=outputs)
+
+
+def _refuse_unknown_operators(model: Any) -> None:
+    """Refuse a model with operators that onnx2tf does not have, and name the first of each."""
+    unknown: dict[str, Any] = {}
+    for node in model.graph.node:
+        known = importlib.util.find_spec("onnx2tf.ops") and importlib.util.find_spec(
+            f"onnx2tf.ops.{node.op_type}"
+        )
+        functions = {f.name for f in model.functions}
+        if not known and node.op_type not in functions:
+            unknown.setdefault(node.op_type, node)
+    if not unknown:
+        return
+    layers = ", ".join(f"'{n.name or n.output[0]}' ({op})" for op, n in unknown.items())
+    if any(n.domain == "ai.onnx.ml" for n in unknown.values()):
+        cause, hint = (
+            "operators for classical models, such as trees and scalers of scikit-learn",
+            "Convert the neural network alone, and compute these layers outside the model, or train a network instead.",
+        )
+    else:
+        cause, hint = (
+            "operators without a counterpart",
+            "Export the model without them, or with other layers.",
+        )
+    raise Refusal(f"TensorFlow Lite cannot compute the layers {layers}: they are {cause}.", hint, "model")
+
+
+def _layout_note(name: str, shape: Any, layout: str) -> str:
+    if layout == "NHWC":
+        return f"Input '{name}' stays NHWC {list(shape)}, as the ONNX model has it."
+    if layout:
+        return f"Input '{name}' is NHWC {list(shape)}; the ONNX model has it as NCHW."
+    return (
+        f"Input '{name}' is NHWC {list(shape)}: the 4 dimensions that the ONNX model has were assumed to be NCHW. If "
+        "they are not, convert it with --keep-layout."
+    )
 
 
 def _read(job: Any) -> Any:
@@ -165,6 +208,15 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
                 non_verbose=True,
                 verbosity="error",
             )
+        except Exception as error:
+            node = local_variable(error, "graph_node")
+            if node is None:
+                raise
+            raise Refusal(
+                f"onnx2tf cannot convert layer '{node.name or node.outputs[0].name}' ({node.op}): {describe(error)}.",
+                "Replace this layer in the source, or export the model from PyTorch as .pt2 or from Keras as .keras.",
+                "model",
+            ) from error
         finally:
             os.chdir(start)
 

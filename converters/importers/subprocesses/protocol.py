@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from error_messages import describe, remedy
 
 
 class Refusal(Exception):
@@ -90,10 +91,8 @@ def main(converters: Any, packages: Any) -> None:
             print("failed", file=replies, flush=True)
         except Exception as error:
             traceback.print_exc()
-            words = [text.strip() for text in str(error).strip().splitlines() if text.strip()]
-            message = words[0][:300].rstrip(".") if words else "it gave no reason"
-            hint = "Save or download it again." if job.stage.startswith("read ") else ""
-            _fail(job, "failed", f"Cannot {job.stage}: {type(error).__name__}: {message}.", hint)
+            hint = remedy(error) or ("Save or download it again." if job.stage.startswith("read ") else "")
+            _fail(job, "failed", f"Cannot {job.stage}: {describe(error)}.", hint)
             print("failed", file=replies, flush=True)
 
 

@@ -31,6 +31,7 @@ _PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *
 _ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
 _ERFS = ("erf", "not_gelu")
 _RECURRENT = ("gru", "gru_keras", "gru_both", "lstm", "lstm_both", "lstm_reverse", "rnn_relu")
+_LAYOUTS = ("nhwc", "nhwc_grey", "four")
 _REFUSED_RECURRENT = ("lstm_short", "lstm_long")
 
 
@@ -38,7 +39,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
     def job(name: str, options: ImportOptions | None = None):
         return lambda: framework.convert(str(folder / name), "onnx", None, options)
 
-    names = (*_PLAIN, *_ACTIVATIONS, *_ERFS, *_RECURRENT, *_REFUSED_RECURRENT)
+    names = (*_PLAIN, *_ACTIVATIONS, *_ERFS, *_RECURRENT, *_REFUSED_RECURRENT, *_LAYOUTS, "scaler")
     (folder / "cut.onnx").write_bytes((folder / "net.onnx").read_bytes()[:200])
     (folder / "secret").write_bytes((folder / "external.bin").read_bytes())
     for name in ("link", "hard_link", "linked_folder"):
@@ -157,3 +158,27 @@ def test_a_recurrent_layer_that_cannot_be_unrolled_is_refused_by_name(results: F
 def test_weights_are_read_only_from_files_beside_the_model(results: FrameworkResults, name: str) -> None:
     """The bytes of any other file would become weights of the converted model."""
     results.refused(f"{name}.onnx", ModelError, _ELSEWHERE[name], "Copy the file with the weights")
+
+
+@pytest.mark.parametrize(("name", "shape"), [("nhwc", (1, 12, 8, 3)), ("nhwc_grey", (1, 12, 8, 1))])
+def test_an_input_that_is_nhwc_already_stays_so(
+    results: FrameworkResults, name: str, shape: tuple[int, ...]
+) -> None:
+    model = parse(results.imported(f"{name}.onnx").flatbuffer)
+    assert model.main.tensors[model.main.inputs[0]].shape == shape
+    assert results.largest_difference(f"{name}.onnx", f"{name}.onnx") < 2e-6
+    assert "TRANSPOSE" not in _operators(results, f"{name}.onnx")
+    assert any("stays NHWC" in n for n in results.imported(f"{name}.onnx").notes)
+
+
+def test_an_assumed_layout_is_reported(results: FrameworkResults) -> None:
+    assert results.largest_difference("four.onnx", "four.onnx", _LAST) < 2e-6
+    assert any(
+        "assumed to be NCHW" in n and "--keep-layout" in n for n in results.imported("four.onnx").notes
+    )
+    assert not any("assumed" in n for n in results.imported("net.onnx").notes)
+
+
+def test_an_operator_that_the_converter_lacks_is_refused_by_name(results: FrameworkResults) -> None:
+    results.refused("scaler.onnx", ModelError, "'scale' (Scaler)", "scikit-learn")
+    assert "ModuleNotFoundError" not in str(results.results["scaler.onnx"])

@@ -221,3 +221,40 @@ recurrent("lstm_reverse", "LSTM", 4, "reverse", lengths=6)
 recurrent("rnn_relu", "RNN", 1, activations=["Relu"])
 recurrent("lstm_short", "LSTM", 4, lengths=4)
 recurrent("lstm_long", "LSTM", 4, steps=200)
+
+
+def picture(name, first, shape, size, constants=()):
+    """Save a convolution behind the operator ``first`` from "x" to "t"."""
+    save(
+        name,
+        [
+            first,
+            helper.make_node("Conv", ["t", "k"], ["c"], pads=[1, 1, 1, 1]),
+            helper.make_node("GlobalAveragePool", ["c"], ["p"]),
+            helper.make_node("Flatten", ["p"], ["y"]),
+        ],
+        [constant("k", 4, size[2], 3, 3), *constants],
+        [value("x", shape)],
+        [value("y", [shape[0], 4])],
+        [size],
+    )
+
+
+# as tf2onnx writes the input of a Keras model: NHWC
+picture("nhwc", helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]), ["n", 12, 8, 3], (12, 8, 3))
+grey = numpy_helper.from_array(np.array([-1, 1, 12, 8], np.int64), "grey")
+picture("nhwc_grey", helper.make_node("Reshape", ["x", "grey"], ["t"]), ["n", 12, 8, 1], (12, 8, 1), [grey])
+save(
+    "four",
+    [helper.make_node("Flatten", ["x"], ["f"]), helper.make_node("MatMul", ["f", "w"], ["y"])],
+    [constant("w", 60, 3)],
+    [value("x", [1, 3, 4, 5])],
+    [value("y", [1, 3])],
+    [(3, 4, 5)],
+)
+scaler = helper.make_node(
+    "Scaler", ["x"], ["y"], "scale", domain="ai.onnx.ml", offset=[1.0] * 4, scale=[2.0] * 4
+)
+graph = helper.make_graph([scaler], "net", [value("x", [1, 4])], [value("y", [1, 4])])
+opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), OUT / "scaler.onnx")
