@@ -15,6 +15,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 from arenite.errors import ToolError
 from arenite.models import npm
 from arenite.models.manifest import Package
+from arenite.processes import Child
 from arenite.safe_console import SafeConsole
 
 QUIET_SECONDS = 2.0
@@ -73,7 +74,7 @@ def _from_npm(package: Package, file: Path, progress: bool) -> None:
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
     label = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
     console = SafeConsole(stderr=True, quiet=not progress)
-    with log.open("wb") as stream, subprocess.Popen(command, stdout=stream, stderr=stream) as process:
+    with log.open("wb") as stream, Child(command, stdout=stream, stderr=stream) as process:
         try:
             try:
                 process.wait(QUIET_SECONDS)

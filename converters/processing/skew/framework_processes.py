@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import subprocess
-import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from arenite.converters.importers import environments
+from arenite.processes import temporary_folder
 
 _SCRIPT = Path(__file__).parent / "framework_child.py"
 
@@ -25,7 +26,8 @@ class Frameworks:
 
     def __init__(self, *, make: bool = False) -> None:
         self._make = make
-        self._folder = tempfile.TemporaryDirectory(prefix="arenite-")
+        self._stack = ExitStack()
+        self._folder = self._stack.enter_context(temporary_folder())
         self._running: dict[str, tuple[environments.Environment, subprocess.Popen[bytes]]] = {}
 
     def __enter__(self) -> Frameworks:
@@ -38,7 +40,7 @@ class Frameworks:
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     stream.close()
-        self._folder.cleanup()
+        self._stack.close()
 
     def available(self, framework: str) -> bool:
         """Return whether ``framework`` can run steps: it is installed, or ``make`` is set."""
@@ -52,14 +54,12 @@ class Frameworks:
 
         Raises ``ToolError`` if the framework fails.
         """
-        log = Path(self._folder.name) / f"{framework}.txt"
+        log = self._folder / f"{framework}.txt"
         if framework not in self._running:
             env = environments.environment(framework)
             self._running[framework] = env, env.start(_SCRIPT, framework, log=log, pipe_stdout=True)
         env, process = self._running[framework]
-        input_path, output_path = (
-            Path(self._folder.name) / f"{framework}-{side}.npy" for side in ("in", "out")
-        )
+        input_path, output_path = (self._folder / f"{framework}-{side}.npy" for side in ("in", "out"))
         np.save(input_path, value)
         assert process.stdin is not None and process.stdout is not None
         try:

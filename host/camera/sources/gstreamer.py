@@ -23,6 +23,7 @@ from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.buffer_pool import BufferPool
 from arenite.host.camera.sources.latest_frame import PictureStream
 from arenite.host.camera.sources.redaction import redacted
+from arenite.processes import Child
 
 #: GStreamer's pixel formats to Arenite's, with the bytes of a pixel in the first plane.
 FORMATS = {
@@ -127,10 +128,10 @@ class GStreamerPipeline:
         ]
         self._messages, self._caps_known, self._format = [], threading.Event(), None
         try:
-            self._process = subprocess.Popen(
+            self._process = Child(
                 words,
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                text=True, errors="replace", pass_fds=(writing,), start_new_session=True,
+                text=True, errors="replace", pass_fds=(writing,),
             )  # fmt: skip
         except BaseException:
             os.close(reading)
