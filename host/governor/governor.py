@@ -20,7 +20,7 @@ from arenite.host.governor.cost_model import LatencyModel, PowerModel, SettingSp
 from arenite.host.governor.interface import Action, Lever, Limits, Observation
 from arenite.host.governor.planner import OperatingPoint, PlanBounds, Planner, Setting
 from arenite.host.governor.power_targets import PowerTargets
-from arenite.host.governor.sensor_history import SensorHistory
+from arenite.host.governor.sensor_history import MAX_MARGIN, SensorHistory
 from arenite.host.governor.setting_selector import SettingSelector
 from arenite.host.governor.thermal_model import ThermalForecast
 
@@ -31,6 +31,8 @@ HOLD_S, MAX_HOLD_S = 6.0, 240.0
 RAISE_INTERVAL_S, BLAME_S = 3.0, 45.0
 #: Seconds before a better setting is tried that moves another lever than the frame rate.
 QUALITY_HOLD_S = 40.0
+#: Seconds in which the first setting is corrected without the usual wait.
+START_S = 20.0
 #: The number of actions at the end of the log that ``state`` contains.
 _LOG_TAIL = 50
 
@@ -71,6 +73,7 @@ class Governor:
         self._last_move_s = self._last_raise_s = self._last_quality_move_s = self._last_search_s = -math.inf
         self._hold = HOLD_S
         self._recently_over: deque[bool] = deque(maxlen=2)
+        self._starting = False  # the first setting is not corrected yet
 
     @property
     def forecast(self) -> ThermalForecast | None:
@@ -78,23 +81,28 @@ class Governor:
         return self._targets.forecast
 
     def begin(self, t_s: float = 0.0) -> list[Action]:
-        """Set the levers before the first frame. With a power budget the rate starts low, because the cost of a
-        frame is not known yet."""
+        """Set the levers before the first frame. With a power budget below the power at full load, the rate starts low,
+        because the cost of a frame is not known yet. The first second measures it."""
         self._started = True
-        fps = self._space.fps
-        if self.limits.power_w is None or fps is None:
+        fps, budget = self._space.fps, self.limits.power_w
+        if budget is None or fps is None:
             return []
         lever, share = self.levers[fps], 0.1
         if self._idle_w is not None and self._max_w is not None and self._max_w > self._idle_w:
+            if self._max_w <= budget * (1 - 2 * MAX_MARGIN):
+                return []
+            self._starting = True
             # A heavy model keeps the device busy far below the full rate, so a share of the rate is not a share of
             # power.
-            share = 0.4 * (0.9 * self.limits.power_w - self._idle_w) / (self._max_w - self._idle_w)
+            share = 0.4 * (0.9 * budget - self._idle_w) / (self._max_w - self._idle_w)
         low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
         wanted = list(self._levels())
         wanted[fps] = low
-        return self._apply(
+        actions = self._apply(
             t_s, tuple(wanted), "starts at a low rate because the cost of a frame is not known yet"
         )
+        self._history.begin()
+        return actions
 
     def step(self, observation: Observation) -> list[Action]:
         """Learn from ``observation`` and move levers where necessary. Returns the actions, with refusals."""
@@ -106,14 +114,51 @@ class Governor:
         if history.watts is not None:
             self._targets.thermal.add(observation.t_s, history.watts, history.celsius)
         self._learn()
+        first = self._correct_start(observation.t_s)
+        if first:
+            return first
         if history.settled < 2 or history.mean_watts is None:
             return []
         bounds = self._targets.bounds(observation.t_s)
         now = OperatingPoint(self._levels(), history.mean_watts, history.mean_rate)
         reason = self._exceeded(now, bounds)
         if reason:
+            self._starting = False
             return self._lower_quality(observation.t_s, now, bounds, reason)
         return self._raise_quality(observation.t_s, now, bounds)
+
+    def _correct_start(self, t_s: float) -> list[Action]:
+        """Raise the first frame rate to what keeps the target even if the device draws the power of full load for the
+        whole duration of each frame. Returns no action if the measured power is above this worst case."""
+        history, fps = self._history, self._space.fps
+        if not self._starting or fps is None or self._idle_w is None or self._max_w is None:
+            return []
+        if t_s > START_S:
+            self._starting = False
+            return []
+        if history.settled < 1 or history.sensor_missing or history.watts is None or not history.latency_ms:
+            return []
+        target = self._targets.bounds(t_s).target_w
+        span_w, frame_s = self._max_w - self._idle_w, history.latency_ms / 1e3
+        rate = history.rate or 0.0
+        worst_now = self._idle_w + span_w * min(1.0, rate * frame_s)
+        if target is None or history.watts > worst_now * (1 + 2 * history.noise):
+            self._starting = False
+            return []
+        # The frequency may still rise, and a tenth of the frames may be slower than the measured ones.
+        allowed = 0.9 * (target - self._idle_w) / (span_w * frame_s)
+        lever = self.levers[fps]
+        level = next((i for i in range(lever.levels) if float(lever.label(i)) <= allowed), lever.levels - 1)
+        if level >= lever.level:
+            return []
+        wanted = list(self._levels())
+        wanted[fps] = level
+        self._last_raise_s = t_s
+        return self._apply(
+            t_s,
+            tuple(wanted),
+            f"{target:.2f} W allow this rate even if each frame takes the power of full load",
+        )
 
     def _levels(self) -> tuple[int, ...]:
         return tuple(lever.level for lever in self.levers)
@@ -192,6 +237,8 @@ class Governor:
         room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
         # Power far below the target cannot be noise, so the wait is shorter than for the last percents.
         hold = max(HOLD_S, self._hold * min(1.0, 0.04 / room))
+        if t_s <= START_S and room > 0.1 and self._hold == HOLD_S:
+            hold = RAISE_INTERVAL_S
         if (
             t_s - self._last_move_s < hold
             or t_s - self._last_search_s < RAISE_INTERVAL_S

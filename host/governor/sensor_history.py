@@ -85,6 +85,10 @@ class SensorHistory:
         self._rates.clear()
         self._latencies.clear()
 
+    def begin(self) -> None:
+        """Note that the first interval belongs to one setting only, because no frame was served before it."""
+        self._samples_since_move = 1
+
     @property
     def settled(self) -> int:
         """The number of samples of the present setting; 0 until a complete cycle was measured."""

@@ -41,6 +41,41 @@ def test_a_budget_is_used_within_three_percent_and_not_exceeded() -> None:
     assert sum(powers) / len(powers) == pytest.approx(3.5, rel=0.03) or toy.fps == 30.0
 
 
+def test_a_budget_above_full_load_starts_at_the_full_rate() -> None:
+    toy = ToyDevice(joules=0.1)
+    governor = governor_for(toy, Limits(power_w=6.5), idle_w=2.0, max_w=6.0)
+    assert governor.begin() == [] and toy.fps == 30.0
+
+
+def test_a_start_is_corrected_within_two_seconds_and_keeps_the_budget() -> None:
+    """A frame of 10 ms keeps the device busy for 30 % of the time at 30 frames a second. In the worst case this takes
+    2.0 + 0.3 x 4 = 3.2 W, so 3.5 W allow 30 frames from the first measurement on."""
+    toy = ToyDevice(idle=2.0, joules=0.03, frame_s=0.010)
+    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, max_w=6.0)
+    governor.begin()
+    assert toy.fps < 6
+    rates, powers = [], []
+    for second in range(1, 21):
+        governor.step(toy.see(float(second)))
+        rates.append(toy.fps)
+        powers.append(toy.watts)
+    assert rates[1] >= 0.9 * 30 and min(rates[1:]) >= 0.9 * 30
+    assert max(powers) <= 3.5
+
+
+@pytest.mark.parametrize("joules", [0.05, 0.1, 0.2])
+def test_a_start_from_a_wrong_estimate_keeps_the_budget(joules: float) -> None:
+    """The profile says at most 6 W, but a frame of 30 ms takes up to 6.7 W on top of the idle power."""
+    toy = ToyDevice(idle=2.0, joules=joules, frame_s=0.030)
+    governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, max_w=6.0)
+    governor.begin()
+    powers = []
+    for second in range(1, 61):
+        governor.step(toy.see(float(second)))
+        powers.append(toy.watts)
+    assert max(powers) <= 3.5
+
+
 def test_the_frame_rate_is_reduced_first() -> None:
     toy = ToyDevice()
     governor = governor_for(toy, Limits(power_w=4.7), idle_w=2.0)
