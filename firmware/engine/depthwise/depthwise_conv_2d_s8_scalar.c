@@ -173,7 +173,7 @@ void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const 
     const ar_conv_2d_scalar_params *p = params;
     const uint32_t bytes = line_bytes(p);
     uint8_t *line = p->scratch;
-    const uint8_t **lines = (const uint8_t **)(void *)(line + p->k_h * bytes);
+    const uint8_t **lines = (const uint8_t **)(void *)(line + AR_BEFORE_POINTERS(p->k_h * bytes));
 
     for (int32_t ky = 0; ky < p->k_h; ky++, line += bytes) {
         fill_line(p, rows[ky], line, bytes);
@@ -188,7 +188,7 @@ void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
     const int32_t ring = (p->k_h - 1) * p->dilation_h + 1;
     const uint32_t bytes = line_bytes(p);
     uint8_t *first = p->scratch;
-    const uint8_t **lines = (const uint8_t **)(void *)(first + (uint32_t)ring * bytes);
+    const uint8_t **lines = (const uint8_t **)(void *)(first + AR_BEFORE_POINTERS((uint32_t)ring * bytes));
     const int8_t *image = p->input;
     const int32_t row_bytes = p->in_w * p->in_c;
     int8_t *out = p->output;

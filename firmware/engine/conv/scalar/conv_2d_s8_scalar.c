@@ -179,8 +179,8 @@ void ar_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
 {
     const uint32_t quads = ((uint32_t)p->k_h * p->k_w * p->in_c + 3) / 4;
     const int32_t row_bytes = p->in_w * p->in_c;
-    const int8_t **rows =
-        (const int8_t **)(void *)((uint32_t *)p->scratch + 5 * AR_PAIRS * quads + (p->in_c + 3u) / 4);
+    const uint32_t words = 5 * AR_PAIRS * quads + (p->in_c + 3u) / 4;
+    const int8_t **rows = (const int8_t **)(void *)((uint8_t *)p->scratch + AR_BEFORE_POINTERS(4 * words));
     const int8_t *image = p->input;
     int8_t *out = p->output;
 

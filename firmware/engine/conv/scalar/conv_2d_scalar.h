@@ -11,6 +11,9 @@
 #define AR_NO_SIGNED_BYTES
 #endif
 
+/* Rounds `bytes`, a multiple of 4, up so that pointers can follow. This adds nothing unless a pointer has 8 bytes. */
+#define AR_BEFORE_POINTERS(bytes) ((bytes) + ((bytes) & (uint32_t)(sizeof(void *) - 4)))
+
 typedef struct {
     const int8_t *input;       /* [batches][in_h][in_w][in_c] */
     int8_t *output;            /* [batches][out_h][out_w][out_c] */
