@@ -16,7 +16,7 @@ from ai_edge_litert.interpreter import Interpreter
 
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import Letterbox
-from arenite.converters.processing.specification.pixel_formats import order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import color_order, unpack
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
@@ -80,7 +80,7 @@ def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
     feed = FramePreprocessor(ours.model.preprocessing, format, memory)
     feed.run(Frame(format, (picture.yuyv.ctypes.data,), picture.yuyv, 0, 0))
     pixels = unpack(picture.yuyv, "yuyv", WIDTH, HEIGHT)
-    expected = preprocess_image(feed.spec, pixels, order_of("yuyv"))
+    expected = preprocess_image(feed.spec, pixels, color_order("yuyv"))
     return np.array_equal(memory.array().reshape(-1), np.asarray(expected).reshape(-1))
 
 

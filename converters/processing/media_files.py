@@ -14,7 +14,7 @@ from arenite.converters.processing.picture_files import open_picture
 from arenite.converters.processing.preprocess import preprocess_pixels, preprocess_samples
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.image_steps import ImageSource
-from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 
@@ -34,7 +34,7 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
     features]. Raises ``UsageError`` if the file cannot be read or the result has another number of elements.
     """
     if isinstance(spec.source, ImageSource):
-        order = order_of(spec.source.format)
+        order = color_order(spec.source.format)
         pixels = read_picture(path, order)
         result = preprocess_pixels(spec, pixels, order, pixels.shape[1], pixels.shape[0])
     else:

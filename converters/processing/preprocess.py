@@ -12,7 +12,7 @@ from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
-from arenite.converters.processing.specification.pixel_formats import order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 
@@ -26,7 +26,7 @@ def preprocess_pixels(
     """
     library = native.library()
     if library is None:
-        return preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+        return preprocess_image(spec, unpack(data, format, width, height), color_order(format))
     return _image(spec, format, width, height).run(data)
 
 

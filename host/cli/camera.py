@@ -113,8 +113,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--source",
     sets="source.sources",
     help="Where frames come from: /dev/videoN, a video, a folder of pictures or a pattern such as dir/*.jpg, rtsp://…, "
-    "gst:PIPELINE, csi:N, photos, or synthetic. Repeat the option for several cameras: a set is one frame of each. "
-    "Default: a camera if there is one, else photographs.",
+    "gst:PIPELINE, csi:N (camera N of a Jetson), photos (stored photographs), or synthetic (a moving square). Repeat "
+    "the option for several cameras: a set is one frame of each. Default: a camera if there is one, else photographs.",
 )
 @_option("--model", sets="model.name", help="A model of `arenite zoo list`, or a .tflite or .onnx file.")
 @_option("--frames", sets="loop.frames", help="Stop after this number of answers.")
@@ -217,7 +217,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--scenario",
     sets="loop.scenario",
-    help="Measure a scenario of MLPerf Inference. A valid result takes 10 minutes; --duration makes it shorter.",
+    help="Measure a scenario of MLPerf Inference for 10 minutes, the time that a valid result requires, or for the "
+    "time of --duration.",
 )
 @_option(
     "--quick", sets="loop.quick", help="With --scenario: measure for 10 seconds; the result is not valid."
@@ -261,7 +262,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="outputs.dashboard",
     is_flag=False,
     flag_value="127.0.0.1:0",
-    help="Serve the dashboard at HOST:PORT. Default: a free port of this computer.",
+    help="Serve a web page with the picture, results and power at HOST:PORT. Without HOST:PORT: on a free port, for "
+    "this computer only.",
 )
 @_option(
     "--token",

@@ -65,7 +65,8 @@ cores_option = click.option(
 health_option = click.option(
     "--health",
     is_flag=True,
-    help="Add a health report, a log that survives a reset and, where the board has one, a watchdog.",
+    help="Add a health report and a log that survives a reset to the firmware, and use the board's watchdog if it has "
+    "one.",
 )
 mark_option = click.option(
     "--mark",

@@ -117,7 +117,7 @@ def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
     """Return the plan for a buffer of ``format``. Raises ``UsageError`` if the steps do not fit such a picture."""
-    at = _PictureGeometry(width, height, pixel_formats.order_of(format))
+    at = _PictureGeometry(width, height, pixel_formats.color_order(format))
     for step in spec.steps:
         if isinstance(step, Colour):
             at.colour(step)

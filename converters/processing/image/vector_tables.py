@@ -12,7 +12,12 @@ import numpy as np
 
 from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.image.resample import WEIGHT_BITS
-from arenite.converters.processing.specification.pixel_formats import HALVED, PIXEL_BYTES, PLANES, planes_of
+from arenite.converters.processing.specification.pixel_formats import (
+    PIXEL_BYTES,
+    PLANES,
+    SUBSAMPLED,
+    planes_of,
+)
 
 LANES = 8
 PREFETCH_ROWS = 4  # the distance in rows from the row that is computed to the row that is prefetched
@@ -128,7 +133,7 @@ def _many_taps(
     across = plan.across
     low = plan.window[0] + int(across.start.min())
     high = plan.window[0] + int(across.start.max()) + across.taps
-    if plan.format in HALVED:
+    if plan.format in SUBSAMPLED:
         low, high = low - low % 2, high + high % 2
     low = min(low, plan.width - BLOCK)
     count = max(high - low, BLOCK)

@@ -71,8 +71,10 @@ class Postprocessing:
             ["boxes", "nms"],
             ["yolo", "nms"],
         ):
+            steps = f"the steps {', '.join(names)}" if names else "no steps"
             raise record_error(
-                "Postprocessing is a step top_k, detections, points, mask or mse, or boxes or yolo and then nms."
+                f"Postprocessing has {steps}, expected one step (top_k, detections, points, mask or mse) or two"
+                " (boxes or yolo, then nms)."
             )
 
     def to_json(self) -> dict[str, Any]:

@@ -28,11 +28,15 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
     count = len(anchors) if anchors is not None else boxes.shape[-2] if len(boxes.shape) > 1 else 0
     if not count or boxes.elements % count or scores.elements % count or boxes.elements // count < 4:
         raise record_error(
-            f"Boxes: there are {count} anchors, but {boxes.elements} values of boxes and {scores.elements} of scores."
+            f"Boxes: output {step.boxes} has {boxes.elements} values and output {step.scores} has {scores.elements},"
+            f" expected the same number of values for each of the {count} anchors, and at least 4 in output"
+            f" {step.boxes}."
         )
     stride, classes = boxes.elements // count, scores.elements // count
     if classes <= int(step.background):
-        raise record_error("Boxes: each box has one score, which is the score of the background.")
+        raise record_error(
+            f"Boxes: with background, each box needs at least 2 scores, but output {step.scores} has {classes} per box."
+        )
     if max(count, stride, classes) > MAX_ROWS:
         raise record_error(f"Boxes: there are {count} anchors, expected at most {MAX_ROWS:,}.")
     if stride < 4 + 2 * step.points:

@@ -76,10 +76,14 @@ class Boxes:
             raise record_error("Boxes takes anchors, or a grid, not both.")
         for anchor in self.anchors:
             if len(anchor) != 4 or not all(0 <= v < 2 for v in anchor):
-                raise record_error(f"Boxes: the anchor {anchor} is not four numbers from 0 to 2.")
+                raise record_error(
+                    f"Boxes: anchors has {anchor}, expected four numbers: at least 0 and below 2."
+                )
         for cells in self.grid:
             if len(cells) != 3 or not all(1 <= v <= 1024 for v in cells):
-                raise record_error(f"Boxes: the grid {cells} is not rows, columns and anchors per cell.")
+                raise record_error(
+                    f"Boxes: grid has {cells}, expected three numbers from 1 to 1,024: rows, columns, anchors per cell."
+                )
 
 
 @dataclass(frozen=True)

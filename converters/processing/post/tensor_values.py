@@ -42,7 +42,9 @@ class TensorReader:
 def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
     """Return the tensor at ``index``. Raises ``UsageError`` if it does not exist or cannot be read."""
     if index >= len(tensors):
-        raise record_error(f"Postprocessing reads {side} {index}, but the model has {len(tensors)}.")
+        raise record_error(
+            f"Postprocessing reads {side} {index}, but the model has only {len(tensors)} (the first is {side} 0)."
+        )
     tensor = tensors[index]
     quantized = tensor.quant is not None and not tensor.quant.per_axis and 0 < tensor.scale < math.inf
     if tensor.dtype not in TYPES or (tensor.dtype != "float32" and not quantized) or not tensor.elements:

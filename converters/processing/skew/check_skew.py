@@ -1,8 +1,8 @@
 """Check for training-serving skew: compare each recorded step with the library that the training pipeline used.
 
-Each step gets the output of our previous steps, so that a difference is caused by the step for which it is reported.
-For a user's own pipeline only the final result is compared. If it differs, other conventions of each step are tried,
-and the report names the one with the smallest difference.
+The library's step gets the output of Arenite's previous step, so that a difference is caused by the step for which it
+is reported. For a user's own pipeline only the final result is compared. If it differs, other settings of each step are
+tried, and the report names the one with the smallest difference.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from arenite.converters.processing.skew.audio_libraries import SoundSteps
 from arenite.converters.processing.skew.framework_processes import Frameworks
 from arenite.converters.processing.skew.image_libraries import expected, levels_of
 from arenite.converters.processing.skew.skew_report import DifferenceSums, SkewReport, StepSkewResult
-from arenite.converters.processing.skew.user_pipeline import Pipeline, compare_pipeline, function_named
+from arenite.converters.processing.skew.user_pipeline import Pipeline, compare_pipeline, import_function
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.image_steps import Colour, Crop, Letterbox, Resize
-from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing, Quantize
 from arenite.converters.tflite.litert import single_operator
 from arenite.errors import UsageError
@@ -54,7 +54,7 @@ def check_skew(
     """
     if not sources:
         raise UsageError("There are no samples to compare on.", "Give at least one picture or sound.")
-    call = function_named(pipeline) if isinstance(pipeline, str) else pipeline
+    call = import_function(pipeline) if isinstance(pipeline, str) else pipeline
     data = [_read(spec, source) for source in sources]
     sums: dict[str, DifferenceSums] = {}
     gather = _sound if isinstance(spec.source, AudioSource) else _picture
@@ -69,8 +69,8 @@ def check_skew(
     steps = [step_sums.result for step_sums in sums.values()]
     advice = ""
     if call is not None:
-        own, advice = compare_pipeline(spec, sources, data, call)
-        steps.append(own)
+        pipeline_result, advice = compare_pipeline(spec, sources, data, call)
+        steps.append(pipeline_result)
     return SkewReport(tuple(steps), len(data), advice)
 
 
@@ -79,7 +79,7 @@ def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
         return source
     if isinstance(spec.source, AudioSource):
         return read_sound(source, spec.source.rate)
-    return read_picture(source, order_of(spec.source.format))
+    return read_picture(source, color_order(spec.source.format))
 
 
 #: Name of a step, unit of differences, the library's result (or the reason why there is none), and our result.
@@ -87,7 +87,7 @@ _Comparison = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
 
 
 def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
-    before = image.PictureState(pixels, order_of(spec.source.format))  # type: ignore[union-attr]
+    before = image.PictureState(pixels, color_order(spec.source.format))  # type: ignore[union-attr]
     for number, (step, after) in enumerate(image.trace(spec.real, before.pixels, before.order)):
         if isinstance(step, (Colour, Crop, Resize, Letterbox)):
             yield f"{number + 1} {step.do}", "levels", expected(step, before, frameworks), levels_of(after)
@@ -104,7 +104,7 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
     before: np.ndarray = samples
     for stage, values in audio.trace(plan, samples):
         expected = steps.expected(stage, before)
-        ours, unit = values, "of its result"
+        ours, unit = values, "in absolute value"
         if stage in ("spectrum", "mel"):
             # Differences are relative to the largest value: before the logarithm, the noise floor does not matter.
             largest = max(float(np.max(values, initial=0)), 1e-30)
@@ -130,7 +130,7 @@ def _normalize_and_quantize(
         allowed = 1e-6 * max(float(np.abs(theirs).max(initial=0)), 1.0) + 2.0**-15 / (
             step.divide * float(parameters[:, 1].min())
         )
-        yield "normalise", "of its result", (theirs, f"NumPy {np.__version__}", allowed), real
+        yield "normalise", "in absolute value", (theirs, f"NumPy {np.__version__}", allowed), real
     q = spec.quantize_step
     if isinstance(q, Quantize):
         stored = single_operator.run_quantize(real, q.dtype, q.scale, q.zero_point)

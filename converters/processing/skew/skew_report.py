@@ -10,6 +10,8 @@ import numpy as np
 from arenite.errors import UsageError
 
 SCHEMA = "arenite.skew/1"
+#: ``StepSkewResult.step`` of the comparison of a user's pipeline with all steps.
+WHOLE_PIPELINE = "the pipeline as a whole"
 
 
 @dataclass(frozen=True)
@@ -17,8 +19,8 @@ class StepSkewResult:
     """The comparison of one step over all samples. If nothing could be compared, ``library`` is "" and ``why`` is the
     reason.
 
-    ``unit`` is the unit of the differences: levels of a pixel, the largest value of a spectrum, or the unit of the
-    result. ``allowed`` is the largest difference that is rounding.
+    ``unit`` is the text after a difference: "levels" of a pixel, "steps" of a quantized input, "of the largest value"
+    of a spectrum, or "in absolute value". ``allowed`` is the largest difference that counts as rounding.
     """
 
     step: str
@@ -63,9 +65,10 @@ class SkewReport:
             more = f" Not compared: {', '.join(missing)}." if missing else ""
             return f"All steps agree with the training libraries up to rounding.{more}"
         s = self.first
+        subject = "The result of all steps" if s.step == WHOLE_PIPELINE else f"The step '{s.step}'"
         share = 100 * s.differing / max(s.values, 1)
         return (
-            f"The step '{s.step}' differs from {s.library} by up to {s.max_abs:.4g} {s.unit} "
+            f"{subject} differs from {s.library} by up to {s.max_abs:.4g} {s.unit} "
             f"({s.mean_abs:.4g} on average, {share:.1f} % of the values). {self.advice}".strip()
         )
 

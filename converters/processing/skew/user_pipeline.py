@@ -1,4 +1,5 @@
-"""Compare a user's own training pipeline with all recorded steps, and find a change that makes them agree."""
+"""Compare a user's own training pipeline with all recorded steps, and search for a change of one step that
+makes the results agree."""
 
 from __future__ import annotations
 
@@ -13,22 +14,23 @@ import numpy as np
 
 from arenite.converters.processing.audio import reference as audio
 from arenite.converters.processing.image import reference as image
-from arenite.converters.processing.skew.skew_report import DifferenceSums, StepSkewResult
+from arenite.converters.processing.skew.skew_report import WHOLE_PIPELINE, DifferenceSums, StepSkewResult
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Mel
 from arenite.converters.processing.specification.image_steps import PAIRS, Colour, Crop, Letterbox, Resize
-from arenite.converters.processing.specification.pixel_formats import order_of
+from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
 
 Pipeline = Callable[[Any], Any]
 
 
-def function_named(text: str) -> Pipeline:
+def import_function(text: str) -> Pipeline:
+    """Return the function ``module:function``. Raises ``UsageError`` if it cannot be imported."""
     module, separator, name = text.partition(":")
     hint = "Give module:function, with a module that can be imported from the current folder."
     if not separator:
-        raise UsageError(f"'{text}' names no function.", hint)
+        raise UsageError(f"'{text}' contains no ':' between a module and a function.", hint)
     current_folder = str(Path.cwd())
     if current_folder not in sys.path:
         sys.path.insert(0, current_folder)
@@ -44,8 +46,13 @@ def compare_pipeline(
     data: Sequence[np.ndarray],
     call: Pipeline,
 ) -> tuple[StepSkewResult, str]:
-    """Compare the user's own function with all steps. Return the result, and if they differ a change to try."""
-    theirs = []
+    """Compare the results of the user's function ``call`` with those of all steps of ``spec``.
+
+    ``data`` has the pixels or samples of ``sources``. Return the comparison and an advice: "" if the results agree,
+    else the one change of a step that makes the difference smallest, or that there is none. Raises ``UsageError`` if
+    the function fails or returns another number of values.
+    """
+    user_results = []
     for source in sources:
         try:
             pipeline_result = np.asarray(
@@ -56,44 +63,45 @@ def compare_pipeline(
                 f"The pipeline fails: {type(error).__name__}: {error}.",
                 "Call the function on one sample without Arenite first.",
             ) from error
-        theirs.append(pipeline_result)
-    own = _difference(spec, data, theirs)
-    if own.agrees:
-        return own, ""
-    best, advice = own.mean_abs, ""
+        user_results.append(pipeline_result)
+    result = _compare(spec, data, user_results)
+    if result.agrees:
+        return result, ""
+    best, advice = result.mean_abs, ""
     for changed, description in _variants(spec):
         try:
-            difference = _difference(changed, data, theirs)
+            difference = _compare(changed, data, user_results)
         except UsageError:
             continue
         if difference.mean_abs < best * 0.5:
             best, advice = difference.mean_abs, description
     if not advice:
-        return own, "No other convention of a step gives a much smaller difference."
-    return own, f"A much smaller difference, {best:.4g} on average: {advice}."
+        return result, "No change of a single step gives a much smaller difference."
+    return result, f"The mean difference is only {best:.4g} with this change: {advice}."
 
 
-def _difference(
-    spec: Preprocessing, data: Sequence[np.ndarray], theirs: Sequence[np.ndarray]
+def _compare(
+    spec: Preprocessing, data: Sequence[np.ndarray], user_results: Sequence[np.ndarray]
 ) -> StepSkewResult:
-    difference = DifferenceSums("the pipeline as a whole", "of its result")
+    difference = DifferenceSums(WHOLE_PIPELINE, "in absolute value")
     real = spec.real
-    for value, other in zip(data, theirs, strict=True):
+    for value, user_result in zip(data, user_results, strict=True):
         if isinstance(spec.source, AudioSource):
             ours = audio.preprocess_audio(real, value)
         else:
-            ours = image.preprocess_image(real, value, order_of(spec.source.format))
-        if ours.size != other.size:
+            ours = image.preprocess_image(real, value, color_order(spec.source.format))
+        if ours.size != user_result.size:
             raise UsageError(
-                f"The steps give the shape {ours.shape}, but the pipeline gives {other.shape}.",
+                f"The steps give the shape {ours.shape}, but the pipeline gives {user_result.shape}.",
                 "Correct the sizes in the preprocessing's steps.",
             )
         step = input_values.normalize_step_of(spec)
-        # One level of a pixel, or the rounding of a logarithm.
+        # Allow a difference of one level of a pixel, or of 0.01 in an audio feature (rounding of the logarithm),
+        # divided as the normalize step does.
         allowed = (0.01 if isinstance(spec.source, AudioSource) else 1.0) / (
             step.divide * min(step.std)
         ) + 1e-6
-        difference.add(ours.reshape(other.shape), other, "the training pipeline", allowed)
+        difference.add(ours.reshape(user_result.shape), user_result, "the training pipeline", allowed)
     return difference.result
 
 
@@ -114,16 +122,18 @@ def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
                         yield changed(words, method=method, convention=convention)
         elif isinstance(step, Colour):
             for to in {"rgb": ("bgr",), "bgr": ("rgb",), "grey": ()}[step.to]:
-                yield changed(f"to {to}", to=to)
-            yield changed("the other convention", convention="opencv" if step.convention == "pil" else "pil")
+                yield changed(f"to = {to}", to=to)
+            convention = "opencv" if step.convention == "pil" else "pil"
+            yield changed(f"convention {convention}", convention=convention)
         elif isinstance(step, Crop):
-            yield changed("the other rounding", rounding="even" if step.rounding == "down" else "down")
+            rounding = "even" if step.rounding == "down" else "down"
+            yield changed(f"rounding {rounding}", rounding=rounding)
         elif isinstance(step, Mel):
             for convention in ("tf", "librosa", "htk"):
                 if convention != step.convention:
                     yield changed(f"convention {convention}", convention=convention)
         elif isinstance(step, AudioWindow):
-            yield changed("the other period", periodic=not step.periodic)
+            yield changed(f"periodic {str(not step.periodic).lower()}", periodic=not step.periodic)
         elif isinstance(step, Normalize):
             for divide in (1.0, 127.5, 128.0, 255.0, 256.0):
                 for mean in (0.0, 0.5, 1.0):
@@ -131,5 +141,8 @@ def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
                     yield changed(words, divide=divide, mean=(mean,), std=(1.0,))
     if not isinstance(spec.source, AudioSource) and not any(isinstance(s, Colour) for s in spec.steps):
         for to in ("rgb", "bgr"):
-            if to != order_of(spec.source.format):
-                yield replace(spec, steps=(Colour(to), *spec.steps)), f"a first step colour to {to}"
+            if to != color_order(spec.source.format):
+                yield (
+                    replace(spec, steps=(Colour(to), *spec.steps)),
+                    f"an additional first step (colour) with to = {to}",
+                )

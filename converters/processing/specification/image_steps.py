@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES
+from arenite.converters.processing.specification.pixel_formats import PLANES, SUBSAMPLED
 from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
 #: The layouts of a picture in memory. A file is decoded to one of the first three; cameras deliver the others.
@@ -56,7 +56,9 @@ class ImageSource:
             check_within(side, 0, MAX_SIDE, "A side of the source")
         if (self.width == 0) != (self.height == 0):
             raise record_error("The source has only one of width and height.")
-        if self.format in HALVED and (self.width % 2 or self.height % (2 if self.format in PLANES else 1)):
+        if self.format in SUBSAMPLED and (
+            self.width % 2 or self.height % (2 if self.format in PLANES else 1)
+        ):
             raise record_error(
                 f"A source of format {self.format} has {self.width}x{self.height} pixels: it needs even sides."
             )

@@ -1,6 +1,6 @@
-"""Convert the pixels of a buffer to red, green and blue, and these to grey, in integers.
+"""Convert the pixels of a buffer to RGB, and RGB to grey, with integer arithmetic.
 
-YUV is BT.601 in video range, with OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
+YUV is converted as BT.601 in video range (luma 16 to 235), with OpenCV's 20-bit coefficients (color_yuv.simd.hpp).
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import numpy as np
 
 from arenite.errors import UsageError
 
-#: The weights (red, green, blue, bits) of grey in Pillow's convert("L") and OpenCV's COLOR_RGB2GRAY. Both round in the
-#: same way.
+#: Grey is (red * R + green * G + blue * B) / 2^bits, rounded to nearest. The four integers (R, G, B, bits) of Pillow's
+#: convert("L") and OpenCV's COLOR_RGB2GRAY.
 GREY = {"pil": (19595, 38470, 7471, 16), "opencv": (9798, 19235, 3735, 15)}
 
 #: The bytes per pixel of the packed formats.
@@ -27,24 +27,24 @@ PIXEL_BYTES = {
     "yuyv": 2,
     "uyvy": 2,
 }
-#: The order of the colors in a buffer before any colour step; "rgb" for other formats.
-ORDER = {"bgr": "bgr", "bgra": "bgr", "grey": "grey"}
+#: The order of the colors in a buffer before any ``colour`` step; "rgb" for other formats.
+_COLOR_ORDER = {"bgr": "bgr", "bgra": "bgr", "grey": "grey"}
 
 
-def order_of(format: str) -> str:
-    """Return the order of the colors in a buffer before any colour step: ``rgb``, ``bgr`` or ``grey``."""
-    return ORDER.get(format, "rgb")
+def color_order(format: str) -> str:
+    """Return the order of the colors in a buffer before any ``colour`` step: ``rgb``, ``bgr`` or ``grey``."""
+    return _COLOR_ORDER.get(format, "rgb")
 
 
-#: The number of planes of the planar formats: luma, and chroma at half the width and height in one plane of pairs or in
-#: two planes.
+#: The number of planes of the planar formats. The first plane is luma. Chroma has half the width and height: pairs
+#: (u, v) in one plane, or u and v in a plane each.
 PLANES = {"nv12": 2, "nv21": 2, "yu12": 3, "yv12": 3}
-#: The formats in which two pixels or two rows share chroma.
-HALVED = ("yuyv", "uyvy", *PLANES)
+#: The formats with chroma subsampling: two neighboring pixels share u and v, in ``PLANES`` also two rows.
+SUBSAMPLED = ("yuyv", "uyvy", *PLANES)
 
 
 def planes_of(format: str, width: int, height: int) -> tuple[tuple[int, int], ...]:
-    """Return (bytes per row, rows) of each plane."""
+    """Return (bytes per row, number of rows) of each plane of a buffer without gaps. Packed formats have one plane."""
     count = PLANES.get(format, 1)
     if count == 1:
         return ((width * PIXEL_BYTES[format], height),)
@@ -52,11 +52,16 @@ def planes_of(format: str, width: int, height: int) -> tuple[tuple[int, int], ..
 
 
 def buffer_bytes(format: str, width: int, height: int) -> int:
+    """Return the size of a buffer without gaps between its rows."""
     return sum(row * rows for row, rows in planes_of(format, width, height))
 
 
 def unpack(data: np.ndarray, format: str, width: int, height: int) -> np.ndarray:
-    """Convert a buffer of uint8 without gaps to uint8 [height, width, 3 or 1], in the order of ``order_of``."""
+    """Convert a uint8 buffer without gaps between its rows to uint8 [height, width, channels].
+
+    There is 1 channel for grey, and 3 in the order of ``color_order`` otherwise. Raises ``UsageError`` if the buffer
+    has another size.
+    """
     flat = np.ascontiguousarray(data, np.uint8).reshape(-1)
     expected = buffer_bytes(format, width, height)
     if flat.size != expected:
@@ -102,7 +107,8 @@ def _yuv(y: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 def to_grey(pixels: np.ndarray, order: str, convention: str) -> np.ndarray:
-    """Convert uint8 [..., 3] in ``order`` to grey, uint8 [..., 1]."""
+    """Convert uint8 [..., 3] in ``order`` ("rgb" or "bgr") to grey, uint8 [..., 1]. ``convention`` is a key of
+    ``GREY``."""
     r, g, b, bits = GREY[convention]
     weights = np.array([r, g, b] if order == "rgb" else [b, g, r], np.int64)
     return ((pixels.astype(np.int64) @ weights + (1 << (bits - 1))) >> bits).astype(np.uint8)[..., np.newaxis]

@@ -191,7 +191,9 @@ def record_parts(
         )
     for name in record:
         if name not in ("schema", "steps", *more):
-            raise record_error(f"{location}: does not take '{name}', but {', '.join((*more, 'steps'))}.")
+            raise record_error(
+                f"{location}: has the unknown key '{name}', expected {', '.join((*more, 'steps'))}."
+            )
     steps: Any = record.get("steps", [])
     if not isinstance(steps, list):
         raise record_error(f"{location}, steps: is not a list.")

@@ -1,11 +1,11 @@
-"""ADD and SUB of two int8 tensors as one multiply-add, where that gives every output exactly.
+"""Compute ADD and SUB of two int8 tensors with one linear formula, if it gives LiteRT's output for all inputs.
 
 LiteRT scales both inputs to a common scale, adds, and scales the sum, rounding each time. The result is a function of
 two bytes and has 65,536 values. A kernel computes
 
     out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift)
 
-in 32 bits instead. This module searches for the four integers and compares the result for all of those values.
+in 32 bits instead. This module searches for the four integers and compares the results for all 65,536 pairs.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class AddScaling:
 
 @dataclass(frozen=True)
 class AffineSum:
-    """The integers of the kernel. With them, no sum leaves 32 bits."""
+    """The four integers of the kernel's formula. With them, every sum fits into int32."""
 
     multiplier1: int
     multiplier2: int

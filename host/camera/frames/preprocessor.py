@@ -16,7 +16,7 @@ from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
-from arenite.converters.processing.specification.pixel_formats import order_of, planes_of, unpack
+from arenite.converters.processing.specification.pixel_formats import color_order, planes_of, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
@@ -110,6 +110,6 @@ class FramePreprocessor:
             parts.append(np.lib.stride_tricks.as_strided(raw, (rows, row), (stride, 1)).reshape(-1))
         format = self.format
         pixels = unpack(np.concatenate(parts), format.pixels, format.width, format.height)
-        result = preprocess_image(self.spec, pixels, order_of(format.pixels))
+        result = preprocess_image(self.spec, pixels, color_order(format.pixels))
         tensor = self.memory.array()
         tensor[:] = (result.transpose(2, 0, 1) if planar else result).reshape(tensor.shape)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.specification.image_steps import FORMATS, Colour, Crop, ImageSource
-from arenite.converters.processing.specification.pixel_formats import order_of, planes_of
+from arenite.converters.processing.specification.pixel_formats import color_order, planes_of
 from arenite.converters.processing.specification.preprocessing import Preprocessing, Quantize
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format
@@ -33,8 +33,8 @@ def steps_for_frame(
         )
     camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)
     steps = list(spec.real.steps)
-    order = order_of(source.format)
-    if order != order_of(format.pixels):
+    order = color_order(source.format)
+    if order != color_order(format.pixels):
         steps.insert(0, Colour(order))
     if window is not None:
         _check_window(window, format)

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from arenite.converters.processing.specification.pixel_formats import HALVED, PLANES, buffer_bytes
+from arenite.converters.processing.specification.pixel_formats import PLANES, SUBSAMPLED, buffer_bytes
 from arenite.errors import UsageError
 
 #: Maps AVI's codes to pixel formats.
@@ -122,7 +122,7 @@ def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[byt
 
 def _halves(pixels: str, width: int, height: int) -> bool:
     """Return whether chroma would belong to half a pixel. A decoder must read such a recording."""
-    return pixels in HALVED and bool(width % 2 or (pixels in PLANES and height % 2))
+    return pixels in SUBSAMPLED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 
 def _size(pixels: str, width: int, height: int) -> int:

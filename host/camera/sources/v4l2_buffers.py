@@ -52,13 +52,14 @@ class V4l2Buffers:
     """
 
     def __init__(
-        self, device: int, kind: int, count: int, format: Format, planes: int, used: list[int]
+        self, device: int, kind: int, count: int, format: Format, planes: int, picture_bytes: list[int]
     ) -> None:
-        """``planes`` is the number of memory areas per buffer; ``used`` has the bytes of a complete picture in each."""
+        """``planes`` is the number of memory areas per buffer; ``picture_bytes`` has the size of a complete picture in
+        each."""
         from fcntl import ioctl
 
         self._ioctl: Ioctl = ioctl
-        self._device, self._kind, self._used = device, kind, used
+        self._device, self._kind, self._picture_bytes = device, kind, picture_bytes
         self._format = format
         self.memory: list[MappedBuffer] = []
         request = API.RequestBuffers(count=count, type=kind, memory=MMAP)
@@ -70,7 +71,7 @@ class V4l2Buffers:
         areas = planes if self._mplane else 0
         # One structure for dequeued buffers, and one per buffer to queue it again.
         self.taken, self._areas = self._buffer(0)
-        self._returned = []
+        self._buffer_records = []
         self._plane_arrays = []  # kept alive, because the structures contain their addresses
         self._offsets: list[tuple[int, ...]] = []
         self.planes: list[tuple[int, ...]] = []  # addresses of the planes of each buffer, as in a frame
@@ -78,23 +79,24 @@ class V4l2Buffers:
             buffer, array = self._buffer(index)
             ioctl(device, API.QUERYBUF, buffer, True)
             self.memory.append(self._map(index, buffer, array, areas))
-            self._returned.append(buffer)
+            self._buffer_records.append(buffer)
             self._plane_arrays.append(array)
-            if any(has < needs for has, needs in zip(self.memory[-1].lengths, used, strict=True)):
-                raise OSError(errno.EPROTO, "its driver's buffers are smaller than its pictures")
+            if any(has < needs for has, needs in zip(self.memory[-1].lengths, picture_bytes, strict=True)):
+                raise OSError(errno.EPROTO, "the driver's buffers are smaller than its pictures")
             self._offsets.append((0,) * max(areas, 1))
             self.planes.append(self._addresses(index))
         #: Functions that give buffer ``i`` back, created once so that no frame needs a new one.
-        self.release = [partial(self._give_back, index) for index in range(self.count)]
-        #: Buffers that the program holds. Adding and discarding are atomic, because any thread may release frames.
-        self._out: set[int] = set()
+        self.release = [partial(self._release, index) for index in range(self.count)]
+        #: Indexes of the buffers that the program holds. Adding and discarding are atomic, because any
+        #: thread may release frames.
+        self._held_indexes: set[int] = set()
         self._open = True
-        self._left: list[ref[MappedBuffer]] = []
+        self._memory_at_close: list[ref[MappedBuffer]] = []
         for index in range(self.count):
             self.queue(index)
 
     def _buffer(self, index: int) -> tuple[Any, Any]:
-        """Return the driver's record of buffer ``index``, and its plane array; None for formats of one area."""
+        """Return the driver's record of buffer ``index``, and its plane array (None for formats with one area)."""
         buffer = API.Buffer(index=index, type=self._kind, memory=MMAP)
         array: Any = None
         if self._mplane:
@@ -103,12 +105,12 @@ class V4l2Buffers:
         return buffer, array
 
     def _map(self, index: int, buffer: Any, array: Any, areas: int) -> MappedBuffer:
-        where = (
+        offsets_and_lengths = (
             [(array[k].m.mem_offset, array[k].length) for k in range(areas)]
             if areas
             else [(buffer.m.offset, buffer.length)]
         )
-        maps = [mmap.mmap(self._device, length, offset=offset) for offset, length in where]
+        maps = [mmap.mmap(self._device, length, offset=offset) for offset, length in offsets_and_lengths]
         fds = []
         for plane in range(len(maps)):
             export = API.ExportBuffer(type=self._kind, index=index, plane=plane, flags=os.O_CLOEXEC)
@@ -129,7 +131,7 @@ class V4l2Buffers:
         ``BlockingIOError`` if there is none yet."""
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
-        self._out.add(index)
+        self._held_indexes.add(index)
         return int(index)
 
     def damaged(self, index: int) -> bool:
@@ -138,14 +140,16 @@ class V4l2Buffers:
         if taken.flags & FLAG_ERROR:
             return True
         if not self._mplane:
-            return bool(taken.bytesused < self._used[0])
+            return bool(taken.bytesused < self._picture_bytes[0])
         areas = self._areas
-        offsets = tuple(areas[k].data_offset for k in range(len(self._used)))
+        offsets = tuple(areas[k].data_offset for k in range(len(self._picture_bytes)))
         if offsets != self._offsets[index]:
             self._offsets[index] = offsets
             self.planes[index] = self._addresses(index)
         rooms = self.memory[index].lengths
-        return any(min(areas[k].bytesused, rooms[k]) - offsets[k] < n for k, n in enumerate(self._used))
+        return any(
+            min(areas[k].bytesused, rooms[k]) - offsets[k] < n for k, n in enumerate(self._picture_bytes)
+        )
 
     def length(self, index: int) -> int:
         """Return the bytes of the picture in the first area of the dequeued buffer, at most as many as are mapped."""
@@ -156,25 +160,25 @@ class V4l2Buffers:
 
     def queue(self, index: int) -> None:
         """Queue the buffer to the driver."""
-        self._out.discard(index)
-        self._ioctl(self._device, API.QBUF, self._returned[index], True)
+        self._held_indexes.discard(index)
+        self._ioctl(self._device, API.QBUF, self._buffer_records[index], True)
 
-    def _give_back(self, index: int) -> None:
+    def _release(self, index: int) -> None:
         """Give a buffer back to the driver; after ``close`` unmap it. Errors of a disconnected camera are ignored here,
         because the next read reports them."""
         if self._open:
             with suppress(OSError):
                 self.queue(index)
-        elif (memory := self._left[index]()) is not None:
+        elif (memory := self._memory_at_close[index]()) is not None:
             memory.unmap()
 
     def close(self) -> None:
         """Stop the camera. Buffers that are still held stay readable. Raises nothing."""
         # This comes first, because other threads release frames meanwhile.
-        self._left = [ref(memory) for memory in self.memory]
+        self._memory_at_close = [ref(memory) for memory in self.memory]
         self._open = False
         for index, memory in enumerate(self.memory):
-            if index not in self._out:
+            if index not in self._held_indexes:
                 memory.unmap()
         self.memory = []
         with suppress(OSError):

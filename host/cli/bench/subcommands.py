@@ -24,8 +24,8 @@ store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
-        "SQLite file for results. Default: the file that $ARENITE_STORE names, or .arenite/bench.sqlite in this folder "
-        "or a parent folder, or a file in your home folder."
+        "SQLite file for results. Default: the file that $ARENITE_STORE names, or .arenite/bench.sqlite in the current "
+        "folder or one of its parents, or a file in your home folder."
     ),
 )
 

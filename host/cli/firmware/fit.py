@@ -21,11 +21,19 @@ from arenite.host.report.console import note, print_json, show, table
 
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--board", "names", multiple=True, help="Board to check. May be given several times.")
-@click.option("--all", "all_boards", is_flag=True, help="Check every known board.")
+@click.option(
+    "--board",
+    "names",
+    multiple=True,
+    help="Board to check. May be given several times. Default: all known boards.",
+)
+@click.option("--all", "all_boards", is_flag=True, help="Check all known boards. This is the default.")
 @build_options("optimise", "passes", "stream_input", "fast_ram")
 @click.option(
-    "--shrink", is_flag=True, help="Also search for recipes and model sizes that would fit the named boards."
+    "--shrink",
+    is_flag=True,
+    help="Also search for quantization recipes (see `arenite convert`) and smaller sizes of the model that would fit "
+    "the boards of --board.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(

@@ -51,8 +51,8 @@ def library(
 ) -> int:
     """Write a C library that runs models and contains no board-specific code.
 
-    It contains the models, which share one arena, the kernels that they call, and the build files for CMake, ESP-IDF,
-    Zephyr, PlatformIO and Arduino.
+    It contains the models, the kernels that they call, and the build files for CMake, ESP-IDF, Zephyr, PlatformIO and
+    Arduino. The models share one arena.
 
     An IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote. NAME becomes the prefix of all C
     names of its model. Default: the file's name.

@@ -18,15 +18,21 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("name", required=False)
 @click.option("--data", help="Training data: a name shown by --list, or FILE.npz with x and y.")
-@click.option("--width", type=float, help="Factor for the number of channels. 1 is the full network.")
+@click.option(
+    "--width",
+    type=float,
+    help="Factor for the number of channels. 1 is the full network. Default: 1, or the width of the recorded training.",
+)
 @click.option(
     "--resolution",
     type=int,
     help="Height and width of the input in pixels. Default: the size of the pictures in the data.",
 )
 @click.option("--epochs", type=int, help="Number of epochs. Default: depends on the data.")
-@click.option("--batch", type=int, help="Batch size.")
-@click.option("--rate", type=float, help="Largest learning rate.")
+@click.option("--batch", type=int, help="Batch size. Default: depends on the data.")
+@click.option(
+    "--rate", type=float, help="Largest learning rate of the schedule. Default: depends on the data."
+)
 @click.option(
     "--seed",
     type=int,
@@ -63,8 +69,10 @@ def train(
     listing: bool,
     as_json: bool,
 ) -> int:
-    """Train the architecture NAME, or repeat the recorded training NAME, and report the score on the test samples.
-    --list shows the names.
+    """Train a small network and report its score on the test samples.
+
+    NAME is an architecture, such as resnet8, or a recorded training, such as mnist_resnet8: an architecture with data,
+    options and a score that were recorded. --list shows the names.
 
     Training takes a few minutes on two cores. The same package versions, seed and number of cores give the same model.
     """

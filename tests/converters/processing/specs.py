@@ -51,11 +51,11 @@ def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
 @st.composite
 def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarray]:
     """Draw preprocessing, the format, width and height of an image buffer, and the buffer."""
-    from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of
+    from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order
 
     format = draw(st.sampled_from(FORMATS))
     width, height = (2 * draw(st.integers(1, 30)) for _ in range(2))
-    order = order_of(format)
+    order = color_order(format)
     steps: list[dict[str, Any]] = []
 
     def add_color() -> None:

@@ -15,7 +15,7 @@ from arenite.converters.graph.model import Model
 from arenite.converters.processing.audio.reference import preprocess_audio
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import ImageSource
-from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from tests.development_models import shared_model
 from tests.firmware.library.libraries import write_library_of
@@ -130,7 +130,7 @@ def picture_case(name: str, record: dict[str, Any], model: Model, folder: Path) 
     size = buffer_bytes(source.format, source.width, source.height)
     data = np.random.default_rng(len(name)).integers(0, 256, size, np.uint8)
     pixels = unpack(data, source.format, source.width, source.height)
-    filled = preprocess_image(spec, pixels, order_of(source.format))[np.newaxis]
+    filled = preprocess_image(spec, pixels, color_order(source.format))[np.newaxis]
     c_value = f"((const int32_t *)(void *){name}_model_input_0())[i]"
     c_value = c_value if tensor.dtype == "float32" else f"{name}_model_input_0()[i]"
     p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": c_value}

@@ -8,8 +8,9 @@ from pathlib import Path
 from tests.browser import BROWSER
 
 
-def browse(path: Path, width: int) -> tuple[str, list[str]]:
-    """Load the page in a real browser; return its DOM and the messages of the console."""
+def load_in_browser(path: Path, width: int) -> tuple[str, list[str]]:
+    """Load the page in a real browser with a window of ``width`` pixels. Return its DOM as HTML and the lines that it
+    wrote to the console."""
     assert BROWSER is not None
     process = subprocess.run(
         [
@@ -23,10 +24,12 @@ def browse(path: Path, width: int) -> tuple[str, list[str]]:
     return process.stdout, [line for line in process.stderr.splitlines() if "CONSOLE" in line]
 
 
-MEASURE = """
+#: A script that writes the width of the page, the width of the window and the height of the first SVG (in pixels) to
+#: the page's title, and one message to the console.
+MEASURE_SCRIPT = """
 <script>
-const wide = document.documentElement.scrollWidth, seen = document.documentElement.clientWidth;
-document.title = "page " + wide + " of " + seen + ", picture " +
+const pageWidth = document.documentElement.scrollWidth, windowWidth = document.documentElement.clientWidth;
+document.title = "page " + pageWidth + " of " + windowWidth + ", picture " +
   Math.round(document.querySelector("svg").getBoundingClientRect().height);
 console.log("a message");
 </script>

@@ -17,7 +17,7 @@ from arenite.host.cli.main import main
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.profiles.boards import load_board
-from tests.host.report.page_in_browser import MEASURE, browse
+from tests.host.report.page_in_browser import MEASURE_SCRIPT, load_in_browser
 from tests.host.small_graphs import classifier, save
 
 HOSTILE = "<script>alert(1)</script>\"'&"
@@ -144,11 +144,11 @@ def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
 def test_the_page_in_a_browser(width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(RESULT, tmp_path))
-    dom, messages = browse(path, width)
+    dom, messages = load_in_browser(path, width)
     assert "multiply-accumulates" in dom and messages == []
     # The same page with a script that measures it and writes to the console, which proves that messages are captured.
-    path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
-    dom, messages = browse(path, width)
+    path.write_text(path.read_text().replace("</body>", MEASURE_SCRIPT + "</body>"))
+    dom, messages = load_in_browser(path, width)
     assert len(messages) == 1 and "a message" in messages[0]
     match = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", dom)
     assert match is not None

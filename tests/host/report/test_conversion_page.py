@@ -23,7 +23,7 @@ from arenite.host.conversion.request import ConversionRequest
 from arenite.host.report.conversion_page import conversion_page
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models, trained_models
-from tests.host.report.page_in_browser import MEASURE, browse
+from tests.host.report.page_in_browser import MEASURE_SCRIPT, load_in_browser
 from tests.host.small_graphs import classifier, save
 
 HOSTILE = '</td><script>alert("1")</script>\x00&amp;'
@@ -242,10 +242,10 @@ def test_the_page_in_a_browser(width: int, request_: ConversionRequest, tmp_path
     conversion = convert(full_request)
     path = tmp_path / "page.html"
     path.write_text(conversion_page(conversion, fits(conversion), f"arenite convert {source} {long}"))
-    dom, messages = browse(path, width)
+    dom, messages = load_in_browser(path, width)
     assert "Command that creates this image" in dom and messages == []
-    path.write_text(path.read_text().replace("</body>", MEASURE + "</body>"))
-    match = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", browse(path, width)[0])
+    path.write_text(path.read_text().replace("</body>", MEASURE_SCRIPT + "</body>"))
+    match = re.search(r"<title>page (\d+) of (\d+), picture (\d+)</title>", load_in_browser(path, width)[0])
     assert match is not None
     wide, viewport, picture = map(int, match.groups())
     assert wide <= viewport and viewport >= width - 20 and picture > 100

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from arenite.models.architectures.anchors import anchors, decode, encode, iou
 from arenite.models.architectures.detector import SIZES
 
-_SHARE = st.floats(0.01, 0.99)
+#: Random coordinates or sizes, as fractions of the picture.
+_FRACTIONS = st.floats(0.01, 0.99)
 
 
 def test_anchors_are_ordered_by_row_column_and_size() -> None:
@@ -21,8 +22,9 @@ def test_anchors_are_ordered_by_row_column_and_size() -> None:
     assert np.allclose(boxes[-1, :2], (3 / 4, 5 / 6))
 
 
-@given(st.tuples(_SHARE, _SHARE, _SHARE, _SHARE), st.tuples(_SHARE, _SHARE, _SHARE, _SHARE))
+@given(st.tuples(*[_FRACTIONS] * 4), st.tuples(*[_FRACTIONS] * 4))
 def test_decoding_is_the_inverse_of_encoding(box: tuple[float, ...], anchor: tuple[float, ...]) -> None:
+    # ``box`` is (top, left, height, width), unlike the corners that the functions take.
     corners = np.array([box[0], box[1], box[0] + box[2], box[1] + box[3]])
     assert np.allclose(decode(encode(corners, np.array(anchor)), np.array(anchor)), corners, atol=1e-4)
 

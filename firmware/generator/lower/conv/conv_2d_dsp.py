@@ -49,7 +49,7 @@ class ConvolutionDsp(Variant):
         channels = w.shape[3] if self.axis == 0 else 1
         if inp.dtype != "int8" or w.data is None or inp.shape[3] != channels or w.shape[1] > MAX_ROWS:
             return False
-        taps = order_of(graph, op)
+        taps = filter_tap_order(graph, op)
         if max(*inp.shape, *out.shape, taps.groups) >= 1 << 16 or taps.runs > 255 or taps.run_width > 255:
             return False
         folded = self._folded(graph, op)
@@ -60,7 +60,7 @@ class ConvolutionDsp(Variant):
         return packable(folded)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        return scratch_bytes(order_of(graph, op), shape_of(graph, op))
+        return scratch_bytes(filter_tap_order(graph, op), shape_of(graph, op))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """With one tap, a block of pixels is widened before its outputs are written, and these lie no further on."""
@@ -69,7 +69,7 @@ class ConvolutionDsp(Variant):
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded = require_accepted(self._folded(ctx.graph, ctx.op))
-        return self.call(ctx, folded, order_of(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
+        return self.call(ctx, folded, filter_tap_order(ctx.graph, ctx.op), shape_of(ctx.graph, ctx.op))
 
     def call(
         self, ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]
@@ -101,7 +101,8 @@ def folded_pairs(graph: Subgraph, op: Op, axis: int) -> FoldedLayer | None:
     return None
 
 
-def order_of(graph: Subgraph, op: Op) -> TapOrder:
+def filter_tap_order(graph: Subgraph, op: Op) -> TapOrder:
+    """Return the order in which the kernel reads the inputs of a window of the convolution."""
     _, k_h, k_w, _ = graph.tensors[op.inputs[1]].shape
     return tap_order(k_h, k_w, graph.tensors[op.inputs[0]].shape[3], op.options["dilation_w_factor"])
 

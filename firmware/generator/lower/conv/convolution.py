@@ -197,7 +197,8 @@ def u8(op: Op, value: int, name: str) -> int:
 
 @dataclass(frozen=True)
 class _StoredLayer:
-    """A layer in the form in which flash stores it: words of ``pack`` or ``dense`` if one has a proof."""
+    """The multipliers of a layer as they are stored in flash: ``packed`` words or ``dense`` channels, if one of the two
+    is proven to change no output."""
 
     channels: LayerChannels
     packed: np.ndarray | None

@@ -1,4 +1,7 @@
-"""The requantization of a layer for the kernels of ``dot_s8_dsp.h``: its form, its biases and its table."""
+"""Choose the requantization of a layer for the kernels of ``dot_s8_dsp.h``, which compute channels in pairs.
+
+The header explains the three forms (fixed, one-sided, two-sided) and the layout of biases and requantization table.
+"""
 
 from __future__ import annotations
 
@@ -18,15 +21,21 @@ from arenite.firmware.generator.requant.fixed_shift import FixedShift, fix_shift
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 from arenite.firmware.generator.requant.rotated_offset import rotate_offsets
 
-#: AR_DOT_SHIFT, AR_DOT_FIXED and so on in dot_s8_dsp.h.
-_SHIFT, _FIXED, _ONE_SIDED, _TWO_SIDED = 12, 0, 1, 2
+#: AR_DOT_SHIFT in dot_s8_dsp.h: the constant shift of some kernels.
+_FIXED_SHIFT = 12
+#: AR_DOT_FIXED, AR_DOT_ONE_SIDED and AR_DOT_TWO_SIDED in dot_s8_dsp.h: the values of ``PairRequantization.form``.
+_FIXED, _ONE_SIDED, _TWO_SIDED = 0, 1, 2
 #: Number of layers that are cached, because ``can_run`` and ``lower`` need the same result.
 _CACHED_LAYERS = 512
 
 
 @dataclass(frozen=True)
 class PairRequantization:
-    """``biases``: int32 [pairs, 2]; ``requant``: int32 [pairs, 2], two-sided [pairs, 4]."""
+    """The constants of a layer in the layout of ``dot_s8_dsp.h``.
+
+    ``biases`` is int32 [pairs, 2]. ``requant`` is the table of multipliers, int32 [pairs, 2]; a two-sided table also
+    has offsets: [pairs, 4]. ``rounding``, ``shift`` and ``form`` are the fields of ``ar_dot_s8_dsp``.
+    """
 
     biases: np.ndarray
     requant: np.ndarray
@@ -39,10 +48,10 @@ _cache: OrderedDict[int, tuple[AffineRequant, PairRequantization | None]] = Orde
 
 
 def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
-    """Return the requantization of a layer whose weights' first axis is that of the channels.
+    """Return the requantization of a layer. The first axis of its weights must be the output channels.
 
-    Returns None if it is not proven that the outputs stay exact with the offsets of odd channels in the top bytes of
-    their sums.
+    The kernels keep the offset of each odd channel (1, 3, ...) in the top byte of the sum (``rotated_offset.py``).
+    Returns None if it cannot be proven that this changes no output.
     """
     key = id(folded.requant)
     entry = _cache.get(key)
@@ -64,7 +73,7 @@ def _solve_pairs(folded: FoldedLayer) -> PairRequantization | None:
             requant.offset,
             folded.output_zero_point,
             requant.scale,
-            _SHIFT,
+            _FIXED_SHIFT,
             two_sided=True,
         )
         if fixed is not None:
@@ -73,15 +82,15 @@ def _solve_pairs(folded: FoldedLayer) -> PairRequantization | None:
         return PairRequantization(
             pair_biases(folded), pair_requant(folded), requant.rounding, requant.shift, _TWO_SIDED
         )
-    odd = np.arange(1, len(folded.bias), 2)
+    odd_channels = np.arange(1, len(folded.bias), 2)
     unchanged = FixedShift(
         (folded.bias << requant.scale) + requant.offset, requant.multiplier, requant.rounding
     )
     for start, shift, form in (
-        (fix_shift(folded, 0, _SHIFT), _SHIFT, _FIXED),
+        (fix_shift(folded, 0, _FIXED_SHIFT), _FIXED_SHIFT, _FIXED),
         (unchanged, requant.shift, _ONE_SIDED),
     ):
-        rotation = None if start is None else rotate_offsets(folded, start, 0, shift, odd)
+        rotation = None if start is None else rotate_offsets(folded, start, 0, shift, odd_channels)
         if rotation is not None:
             return PairRequantization(
                 rotated_biases(rotation.bias),

@@ -150,7 +150,7 @@ def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str
 
 
 class AddOrSub(AddLike):
-    """ADD or SUB. Two inputs of one shape can be added row by row."""
+    """ADD or SUB. Two inputs of equal shape can be added row by row."""
 
     def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
         row_needs = elementwise_rows(graph, op, "ar_add_s8_row")

@@ -1,4 +1,4 @@
-"""ADD and SUB of two int8 tensors of one shape as one multiply-add, see ``affine_sum.py``."""
+"""ADD and SUB of two int8 tensors of equal shape, computed as in ``affine_sum.py``."""
 
 from __future__ import annotations
 

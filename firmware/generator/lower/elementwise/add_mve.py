@@ -1,4 +1,4 @@
-"""ADD and SUB of int8 tensors of one shape for Helium, where one multiply-add gives every output."""
+"""ADD and SUB of two int8 tensors of equal shape on Helium (MVE), computed as in ``affine_sum.py``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The base of the kernels of ADD and SUB as one multiply-add, see ``affine_sum.py``."""
+"""The base of the ADD and SUB kernels that compute the formula of ``affine_sum.py``."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from arenite.firmware.generator.target import Target
 
 
 def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
-    """Return the proven integers of an int8 ADD or SUB that its lowering's ``check`` has accepted; None without
-    proof."""
+    """Return the integers of ``affine_sum.py`` for an int8 ADD or SUB that its lowering's ``check`` has accepted.
+
+    Returns None if no integers give LiteRT's outputs.
+    """
     lowering = LOWERINGS[op.name]
     assert isinstance(lowering, AddLike)
     inputs, out = lowering.operands(graph, op), graph.tensors[op.outputs[0]]
@@ -34,7 +36,7 @@ def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
 
 
 class SumVariant(Variant):
-    """The sum of two int8 tensors of one shape, if the multiply-add has a proof."""
+    """Adds or subtracts two int8 tensors of equal shape, if ``affine_sum`` has integers that give LiteRT's outputs."""
 
     #: The kernel's C function for one output row.
     sum_row: ClassVar[str]

@@ -15,7 +15,7 @@ from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledImage
 from arenite.converters.processing.native.structs import vector_code
 from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
-from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 WIDTH, HEIGHT = 70, 46
@@ -73,7 +73,7 @@ def test_every_method_and_convention(library: ctypes.CDLL, format: str) -> None:
                 spec = spec_of(*steps)
                 compiled = CompiledImage(library, plan_image(spec, format, WIDTH, HEIGHT))
                 assert compiled.code == vector_code(library)
-                expected = preprocess_image(spec, pixels, order_of(format))
+                expected = preprocess_image(spec, pixels, color_order(format))
                 assert compiled.run(data).tobytes() == expected.tobytes(), (convention, method, steps)
 
 
@@ -84,7 +84,7 @@ def test_colors_of_every_format_are_exact(library: ctypes.CDLL, format: str) -> 
     data = np.random.default_rng(4).integers(0, 256, buffer_bytes(format, width, height), np.uint8)
     spec = spec_of()
     compiled = CompiledImage(library, plan_image(spec, format, width, height))
-    expected = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+    expected = preprocess_image(spec, unpack(data, format, width, height), color_order(format))
     assert compiled.run(data).tobytes() == expected.tobytes()
 
 

@@ -17,7 +17,7 @@ from arenite.converters.processing.image.resample import OPENCV_BITS, WEIGHT_BIT
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
 from arenite.converters.processing.specification.image_steps import PAIRS
-from arenite.converters.processing.specification.pixel_formats import order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from tests.converters.processing.specs import audio_cases, image_cases
 
@@ -35,7 +35,7 @@ def test_images_are_exact(
     library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]
 ) -> None:
     spec, format, width, height, data = case
-    expected = preprocess_image(spec, unpack(data, format, width, height), order_of(format))
+    expected = preprocess_image(spec, unpack(data, format, width, height), color_order(format))
     plan = plan_image(spec, format, width, height)
     for plain in (False, True):
         actual = CompiledImage(library, plan, plain=plain).run(data)

@@ -26,12 +26,14 @@ def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tenso
 
 
 def spec(*steps: dict[str, Any]) -> Postprocessing:
+    """Return the postprocessing with ``steps``, after checking that it survives conversion to JSON and back."""
     postprocessing = Postprocessing.from_json({"steps": list(steps)})
     assert Postprocessing.from_json(postprocessing.to_json()) == postprocessing
     return postprocessing
 
 
-def stored(t: Tensor, real: list[float]) -> np.ndarray:
+def quantized(t: Tensor, real: list[float]) -> np.ndarray:
+    """Return the real values as an array with the type, scale and shape of ``t``."""
     values = np.array(real, np.float64)
     if t.dtype != "float32":
         values = np.round(values / t.scale) + t.zero_point
@@ -46,7 +48,8 @@ def random_values(t: Tensor, rng: np.random.Generator) -> np.ndarray:
     return rng.integers(info.min, info.max, t.shape, t.dtype, endpoint=True)
 
 
-def answers(*arguments: Any) -> list[Any]:
+def classes_or_boxes(*arguments: Any) -> list[Any]:
+    """Return the list of results of ``postprocess``."""
     result = postprocess(*arguments)
     assert isinstance(result, list)
     return result
@@ -55,17 +58,17 @@ def answers(*arguments: Any) -> list[Any]:
 @pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
 def test_top_k_returns_the_best_classes(dtype: str) -> None:
     t = tensor(dtype, 1, 5)
-    outputs = [stored(t, [0.1, 2.0, 0.6, 2.0, 1.0])]
+    outputs = [quantized(t, [0.1, 2.0, 0.6, 2.0, 1.0])]
     plan = plan_post(spec({"do": "top_k", "k": 4, "threshold": 0.5}), [], [t])
-    assert [s.index for s in answers(plan, [], outputs)] == [1, 3, 4, 2]
+    assert [s.index for s in classes_or_boxes(plan, [], outputs)] == [1, 3, 4, 2]
     plan = plan_post(spec({"do": "top_k", "k": 5, "threshold": 0.7, "logits": True}), [], [t])
-    assert [s.index for s in answers(plan, [], outputs)] == [1, 3, 4]  # ln(0.7 / 0.3) = 0.85
+    assert [s.index for s in classes_or_boxes(plan, [], outputs)] == [1, 3, 4]  # ln(0.7 / 0.3) = 0.85
 
 
 def test_mse_returns_the_mean_squared_error() -> None:
     a, b = tensor("int8", 1, 4, scale=0.5, zero=-3), tensor("int8", 1, 4, scale=0.25, zero=7)
     plan = plan_post(spec({"do": "mse"}), [a], [b])
-    inputs, outputs = [stored(a, [1, 2, 3, 4])], [stored(b, [1, 2.5, 3, 2])]
+    inputs, outputs = [quantized(a, [1, 2, 3, 4])], [quantized(b, [1, 2.5, 3, 2])]
     assert postprocess(plan, inputs, outputs) == pytest.approx((0.25 + 4) / 4)
 
 
@@ -80,7 +83,7 @@ def test_boxes_of_a_tensorflow_head() -> None:
         {"do": "nms", "iou": 0.5},
     )
     plan = plan_post(spec(*steps), [], [tensor("float32", 1, 3, 4), tensor("float32", 1, 3, 2)])
-    boxes = answers(plan, [], [raw, scores])
+    boxes = classes_or_boxes(plan, [], [raw, scores])
     assert [b.anchor for b in boxes] == [0, 2]  # the second overlaps the first
     box = boxes[0]
     assert isinstance(box, Box) and box.index == 1
@@ -92,7 +95,8 @@ def test_boxes_of_a_tensorflow_head() -> None:
 
 
 def test_anchors_of_blazeface() -> None:
-    """896 anchors are the centers of 16x16 cells (2 each), then of 8x8 cells (6 each). Boxes are in pixels of 128."""
+    """896 anchors are the centers of 16x16 cells (2 each), then of 8x8 cells (6 each). Box values are
+    pixels of a picture of 128x128."""
     steps = (
         {"do": "boxes", "order": "xywh", "centre_scale": 128, "size_scale": 128}
         | {"grid": [[16, 16, 2], [8, 8, 6]], "threshold": 0.5, "logits": True},
@@ -104,7 +108,7 @@ def test_anchors_of_blazeface() -> None:
     raw[0, 512 + 6 * 9, :4] = [4.0, -2.0, 32.0, 64.0]  # row 1, column 1 of the 8x8 cells
     score_values = np.full((1, 896, 1), -5, np.float32)
     score_values[0, 512 + 6 * 9] = 3
-    [box] = answers(plan, [], [raw, score_values])
+    [box] = classes_or_boxes(plan, [], [raw, score_values])
     x, y, w, h = 1.5 / 8 + 4 / 128, 1.5 / 8 - 2 / 128, 32 / 128, 64 / 128
     actual = [v / 65536 for v in (box.left, box.top, box.right, box.bottom)]
     assert actual == pytest.approx([x - w / 2, y - h / 2, x + w / 2, y + h / 2], abs=1e-4)
@@ -120,13 +124,13 @@ TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
 
 @settings(max_examples=120, deadline=None)
 @given(st.data(), TYPES, TYPES, st.integers(0, 2**32))
-def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: int) -> None:
+def test_c_and_python_agree(data: st.DataObject, first_dtype: str, second_dtype: str, seed: int) -> None:
     library = native.library()
     if library is None:
         pytest.skip(native.unavailable_reason())
     rng = np.random.default_rng(seed)
     kind = data.draw(st.sampled_from(sorted(RANDOM_CASES)))
-    inputs, outputs, steps = RANDOM_CASES[kind](data, first, second)
+    inputs, outputs, steps = RANDOM_CASES[kind](data, first_dtype, second_dtype)
     postprocessing = spec(*steps)
     plan = plan_post(postprocessing, inputs, outputs)
     input_values, output_values = ([random_values(t, rng) for t in ts] for ts in (inputs, outputs))
@@ -141,17 +145,17 @@ def test_c_and_python_agree(data: st.DataObject, first: str, second: str, seed: 
         assert np.array(expected).dtype == np.array(actual).dtype
 
 
-def _top_k(data: st.DataObject, first: str, second: str) -> Any:
+def _top_k(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count, threshold = data.draw(st.integers(1, 80)), data.draw(st.none() | st.floats(-1, 1, width=32))
     step = {"do": "top_k", "k": data.draw(st.integers(1, 10)), "threshold": threshold}
     if data.draw(st.booleans()):
         step |= {"softmax": True, "threshold": data.draw(st.none() | st.floats(0.01, 0.5))}
-    return [], [tensor(first, 1, count)], [step]
+    return [], [tensor(first_dtype, 1, count)], [step]
 
 
-def _mse(data: st.DataObject, first: str, second: str) -> Any:
+def _mse(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count = data.draw(st.integers(1, 20))
-    return [tensor(first, 1, count)], [tensor(second, 1, count)], [{"do": "mse"}]
+    return [tensor(first_dtype, 1, count)], [tensor(second_dtype, 1, count)], [{"do": "mse"}]
 
 
 def _nms(data: st.DataObject) -> dict[str, Any]:
@@ -159,7 +163,7 @@ def _nms(data: st.DataObject) -> dict[str, Any]:
     return {"do": "nms", "iou": data.draw(st.floats(0, 1)), "most": data.draw(st.integers(1, 20)), **flags}
 
 
-def _boxes(data: st.DataObject, first: str, second: str) -> Any:
+def _boxes(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (2, 4), (0, 3)))
     flags = {name: data.draw(st.booleans()) for name in ("exponential", "background")}
     step: dict[str, Any] = {"do": "boxes", "points": points, **flags}
@@ -172,11 +176,11 @@ def _boxes(data: st.DataObject, first: str, second: str) -> Any:
     if data.draw(st.booleans()):
         anchors = np.random.default_rng(data.draw(st.integers(0, 99))).random((count, 4))
         step["anchors"] = [list(map(float, row)) for row in anchors]
-    outputs = [tensor(first, 1, count, 5 + 2 * points), tensor(second, 1, count, classes)]
+    outputs = [tensor(first_dtype, 1, count, 5 + 2 * points), tensor(second_dtype, 1, count, classes)]
     return [], outputs, [step, _nms(data)]
 
 
-def _yolo(data: st.DataObject, first: str, second: str) -> Any:
+def _yolo(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (1, 5), (0, 2)))
     objectness = data.draw(st.booleans())
     fields = 4 + objectness + classes + 3 * points
@@ -193,24 +197,26 @@ def _yolo(data: st.DataObject, first: str, second: str) -> Any:
         "candidates": data.draw(st.integers(1, 50)),
     }
     shape = (1, fields, count) if columns else (1, count, fields)
-    return [tensor("uint8", 1, 3, 5, 3)], [tensor(first, *shape)], [step, _nms(data)]
+    return [tensor("uint8", 1, 3, 5, 3)], [tensor(first_dtype, *shape)], [step, _nms(data)]
 
 
-def _detections(data: st.DataObject, first: str, second: str) -> Any:
+def _detections(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count = data.draw(st.integers(1, 40))
     step: dict[str, Any] = {"do": "detections", "order": data.draw(st.sampled_from(["yxyx", "xyxy"]))}
     step["threshold"], step["most"] = data.draw(st.floats(-1, 1)), data.draw(st.integers(1, 50))
     if data.draw(st.booleans()):
-        return [], [tensor(first, 1, count, 6)], [step | {"output": 0}]
+        return [], [tensor(first_dtype, 1, count, 6)], [step | {"output": 0}]
     shapes = ((1, count, 4), (1, count), (1, count))
-    outputs = [tensor(t, *shape) for t, shape in zip((first, second, first), shapes, strict=True)]
+    outputs = [
+        tensor(t, *shape) for t, shape in zip((first_dtype, second_dtype, first_dtype), shapes, strict=True)
+    ]
     if data.draw(st.booleans()):
-        outputs.append(tensor(second, 1))
+        outputs.append(tensor(second_dtype, 1))
         step["count"] = 3
     return [], outputs, [step]
 
 
-def _points(data: st.DataObject, first: str, second: str) -> Any:
+def _points(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     count, values = data.draw(st.integers(1, 20)), data.draw(st.integers(2, 5))
     step: dict[str, Any] = {
         "do": "points",
@@ -220,13 +226,13 @@ def _points(data: st.DataObject, first: str, second: str) -> Any:
     step["order"] = data.draw(st.sampled_from(["xy", "yx"]))
     if values > 2 and data.draw(st.booleans()):
         step |= {"score": data.draw(st.integers(2, values - 1)), "logits": data.draw(st.booleans())}
-    outputs = [tensor(first, 1, 1, count, values), tensor(second, 1, 1)]
+    outputs = [tensor(first_dtype, 1, 1, count, values), tensor(second_dtype, 1, 1)]
     if data.draw(st.booleans()):
         step |= {"presence": 1, "presence_logits": data.draw(st.booleans())}
     return [tensor("uint8", 1, 3, 5, 3)], outputs, [step]
 
 
-def _mask(data: st.DataObject, first: str, second: str) -> Any:
+def _mask(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
     height, width, channels = (data.draw(st.integers(1, high)) for high in (9, 9, 5))
     planes = data.draw(st.booleans())
     if data.draw(st.booleans()):
@@ -236,9 +242,11 @@ def _mask(data: st.DataObject, first: str, second: str) -> Any:
     if data.draw(st.booleans()):
         step |= {"channel": data.draw(st.integers(0, channels - 1)), "logits": data.draw(st.booleans())}
     shape = (1, channels, height, width) if planes else (1, height, width, channels)
-    return [], [tensor(first, *shape)], [step]
+    return [], [tensor(first_dtype, *shape)], [step]
 
 
+#: For each kind of postprocessing: a function that draws a random case from Hypothesis for two tensor types, and
+#: returns (input tensors, output tensors, steps).
 RANDOM_CASES = {
     "top_k": _top_k,
     "mse": _mse,
@@ -253,12 +261,12 @@ RANDOM_CASES = {
 @pytest.mark.parametrize(
     ("steps", "problem"),
     [
-        ([], "is a step top_k"),
+        ([], "has no steps, expected"),
         ([{"do": "top_k", "k": 0}], "k is 0"),
         ([{"do": "top_k", "k": 1, "best": 2}], "does not take 'best'"),
         ([{"do": "top_k", "output": 3}], "reads output 3"),
-        ([{"do": "boxes"}], "boxes or yolo and then nms"),
-        ([{"do": "boxes", "grid": [[2, 2]]}, {"do": "nms"}], "is not rows, columns"),
+        ([{"do": "boxes"}], "has the steps boxes, expected"),
+        ([{"do": "boxes", "grid": [[2, 2]]}, {"do": "nms"}], "three numbers from 1 to 1,024"),
         ([{"do": "top_k", "threshold": 1.5, "logits": True}], "expected a probability"),
         ([{"do": "boxes", "boxes": 0, "scores": 0, "grid": [[3, 3, 1]]}, {"do": "nms"}], "9 anchors"),
     ],
@@ -271,7 +279,7 @@ def test_an_invalid_step_is_an_error(steps: list[dict[str, Any]], problem: str) 
 @pytest.mark.parametrize(
     ("shape", "steps", "problem"),
     [
-        ((1, 5, 1), [{"do": "boxes", "boxes": 1, "scores": 0, "background": True}, {"do": "nms"}], "of the background"),
+        ((1, 5, 1), [{"do": "boxes", "boxes": 1, "scores": 0, "background": True}, {"do": "nms"}], "at least 2 scores"),
         ((1, 5, 4), [{"do": "boxes", "grid": [[1024, 1024, 1024]]}, {"do": "nms"}], "1,073,741,824 anchors"),
         ((1, 3, 70_000), [{"do": "yolo", "layout": "rows", "unit": "fractions"}, {"do": "nms"}], "at most 65,535"),
     ],
@@ -303,7 +311,7 @@ def test_nms_keeps_the_same_boxes_as_opencv(seed: int) -> None:
     raw = np.concatenate([centers, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
     steps = ({"do": "boxes", "threshold": 0.25}, {"do": "nms", "iou": 0.4, "most": 100})
     tensors = [tensor("float32", 1, count, 4), tensor("float32", 1, count, 1)]
-    boxes = answers(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
+    boxes = classes_or_boxes(plan_post(spec(*steps), [], tensors), [], [raw, scores.reshape(1, count, 1)])
     corners = np.concatenate([centers - sizes / 2, sizes], axis=1)
     expected = cv2.dnn.NMSBoxes(corners.tolist(), scores.tolist(), 0.25 - 1e-6, 0.4)
     assert [b.anchor for b in boxes] == [int(i) for i in np.asarray(expected).reshape(-1)]

@@ -130,7 +130,7 @@ def test_the_report_on_a_users_pipeline_suggests_a_change() -> None:
     assert not differing.agrees
     assert "step 1 (resize) with method bilinear, convention pil" in differing.sentence()
     swapped = image_spec({"do": "colour", "to": "bgr"}, resize, normalize)
-    assert "step 1 (colour) with to rgb" in check_skew(swapped, pictures(), pipeline=pipeline).sentence()
+    assert "step 1 (colour) with to = rgb" in check_skew(swapped, pictures(), pipeline=pipeline).sentence()
     unscaled = check_skew(image_spec(resize), pictures(), pipeline=lambda p: pipeline(p))
     assert not unscaled.agrees
 

@@ -13,7 +13,7 @@ import pytest
 
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import Colour, ImageSource, Resize
-from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing, Quantize
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
@@ -53,7 +53,7 @@ def test_every_format_equals_the_reference(pixels: str, gap: int, size: tuple[in
     )
     assert tight.size == buffer_bytes(pixels, width, height)
     picture = unpack(tight.reshape(-1), pixels, width, height)
-    expected = preprocess_image(Preprocessing(ImageSource(pixels), steps), picture, order_of(pixels))
+    expected = preprocess_image(Preprocessing(ImageSource(pixels), steps), picture, color_order(pixels))
     assert scaled.shape == (high, wide, 3) and np.array_equal(scaled, expected)
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
 from arenite.converters.processing.specification.pixel_formats import (
-    HALVED,
-    order_of,
+    SUBSAMPLED,
+    color_order,
     planes_of,
     to_grey,
     unpack,
@@ -44,7 +44,7 @@ class Case:
 def random_case(rng: np.random.Generator) -> Case:
     pixels = str(rng.choice(FORMATS))
     width, height = (2 * int(rng.integers(1, 60)) for _ in range(2))
-    if pixels not in HALVED:
+    if pixels not in SUBSAMPLED:
         width, height = max(width - int(rng.integers(2)), 1), max(height - int(rng.integers(2)), 1)
     planes = planes_of(pixels, width, height)
     gap = int(rng.integers(0, 9))
@@ -115,7 +115,7 @@ def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> byte
         for y in range(count)
     ]
     pixels = unpack(np.concatenate(rows), format.pixels, format.width, format.height)
-    frame_order, model_order = order_of(format.pixels), order_of(case.spec.source.format)  # type: ignore[union-attr]
+    frame_order, model_order = color_order(format.pixels), color_order(case.spec.source.format)  # type: ignore[union-attr]
     w = case.window
     if w is not None:
         pixels = pixels[w.top : w.top + w.height, w.left : w.left + w.width]

@@ -11,7 +11,7 @@ import pytest
 from arenite.converters.processing.image.plan import ImagePlan, plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.native import library as native
-from arenite.converters.processing.specification.pixel_formats import buffer_bytes, order_of, unpack
+from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from tests.host.camera.frames.preprocessor_cases import memory_for, random_case
 from tests.host.camera.frames.replay import replayed
 
@@ -27,7 +27,7 @@ def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
         f = case.format
         spec = steps_for_frame(case.spec, f, memory_for(case, 0), case.window)
         data = rng.integers(0, 256, buffer_bytes(f.pixels, f.width, f.height), np.uint8)
-        expected = preprocess_image(spec, unpack(data, f.pixels, f.width, f.height), order_of(f.pixels))
+        expected = preprocess_image(spec, unpack(data, f.pixels, f.width, f.height), color_order(f.pixels))
         random_cases.append((plan_image(spec, f.pixels, f.width, f.height), data, expected.tobytes()))
     return random_cases
 

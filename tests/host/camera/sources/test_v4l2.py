@@ -30,7 +30,7 @@ from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
 from arenite.host.camera.sources.v4l2_modes import RequestedMode
 
 
-def test_other_files_are_not_cameras(tmp_path: Path) -> None:
+def test_opening_a_file_that_is_no_camera_raises_an_error(tmp_path: Path) -> None:
     for path in ("/dev/null", str(tmp_path / "file")):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(UsageError, match="is not a camera"):
@@ -49,14 +49,14 @@ def test_reading_a_closed_camera_raises_an_error(tmp_path: Path) -> None:
         source.set_rate(0)
 
 
-@pytest.mark.parametrize("number", [errno.ENODEV, errno.EBUSY, errno.EIO, errno.ENOSPC])
-def test_errors_have_a_problem_and_a_hint(number: int) -> None:
-    error = lost_error("/dev/video3", OSError(number, "text"))
+@pytest.mark.parametrize("error_number", [errno.ENODEV, errno.EBUSY, errno.EIO, errno.ENOSPC])
+def test_errors_have_a_problem_and_a_hint(error_number: int) -> None:
+    error = lost_error("/dev/video3", OSError(error_number, "text"))
     assert "/dev/video3" in error.problem and error.hint and error.exit_code == 3
     assert isinstance(open_error("/dev/video3", OSError(errno.EACCES, "text")), UsageError)
 
 
-def test_the_error_of_a_missing_camera_lists_the_others() -> None:
+def test_the_error_of_a_missing_camera_lists_the_existing_cameras() -> None:
     with pytest.raises(UsageError, match="/dev/video77") as caught:
         open_source("/dev/video77")
     assert v4l2_discovery.cameras_sentence() in caught.value.hint
@@ -86,36 +86,36 @@ def test_the_stable_name_is_the_link_by_serial_number(tmp_path: Path) -> None:
 
 
 def test_a_buffer_in_use_outlives_the_camera() -> None:
-    """After the camera is closed, a released buffer causes no ioctl."""
+    """A buffer that is released after the camera was closed is unmapped, without an ioctl."""
     requests: list[int] = []
     buffers = V4l2Buffers.__new__(V4l2Buffers)
-    buffers._open, buffers._returned, buffers._device, buffers._out = True, [object()], -1, {0}
+    buffers._open, buffers._buffer_records, buffers._device, buffers._held_indexes = True, [object()], -1, {0}
 
-    def counted(device: int, request: int, *rest: object) -> int:
+    def record_request(device: int, request: int, *rest: object) -> int:
         requests.append(request)
         return 0
 
-    buffers._ioctl = counted
-    buffers._give_back(0)
-    assert len(requests) == 1 and not buffers._out
+    buffers._ioctl = record_request
+    buffers._release(0)
+    assert len(requests) == 1 and not buffers._held_indexes
     buffers._kind = 1
     in_use = MappedBuffer([mmap.mmap(-1, 4096)], [os.open("/dev/null", os.O_RDONLY)])
     unused = MappedBuffer([mmap.mmap(-1, 4096)], [])
     unused_map = unused._maps[0]
-    buffers.memory, buffers._out = [in_use, unused], {0}
+    buffers.memory, buffers._held_indexes = [in_use, unused], {0}
     buffers.close()
     assert unused_map.closed
     count = len(requests)
     assert in_use.fds and not in_use._maps[0].closed  # the frame is still in use
     mapped = in_use._maps[0]
-    buffers._give_back(0)
+    buffers._release(0)
     assert len(requests) == count and mapped.closed and not in_use.fds
 
-    def gone(*_: object) -> int:
+    def raise_enodev(*_: object) -> int:
         raise OSError(errno.ENODEV, "gone")
 
-    buffers._open, buffers._ioctl = True, gone
-    buffers._give_back(0)  # the next read raises the error, not the release
+    buffers._open, buffers._ioctl = True, raise_enodev
+    buffers._release(0)  # the next read raises the error, not the release
 
 
 def test_a_new_rate_keeps_the_other_requests() -> None:
@@ -124,10 +124,14 @@ def test_a_new_rate_keeps_the_other_requests() -> None:
     assert source._request == RequestedMode(640, 480, 10, "yuyv")
 
 
-def filled(planes: list[tuple[int, int]], used: list[int]) -> V4l2Buffers:
-    """Return one buffer of 4096 bytes per plane. ``planes`` has (bytesused, data_offset) of the driver's areas."""
+def dequeued_buffer(planes: list[tuple[int, int]], picture_bytes: list[int]) -> V4l2Buffers:
+    """Return a dequeued buffer with 4096 bytes of memory per plane.
+
+    ``planes`` has the (bytesused, data_offset) that the driver reports for each plane, ``picture_bytes`` the size of a
+    complete picture in each plane.
+    """
     buffers = V4l2Buffers.__new__(V4l2Buffers)
-    buffers._kind, buffers._mplane, buffers._used = CAPTURE_MPLANE, True, used
+    buffers._kind, buffers._mplane, buffers._picture_bytes = CAPTURE_MPLANE, True, picture_bytes
     buffers._format = Format("mjpeg", 64, 64, ())
     buffers.taken, buffers._areas = buffers._buffer(0)
     buffers.memory = [MappedBuffer([mmap.mmap(-1, 4096) for _ in planes], [])]
@@ -138,7 +142,7 @@ def filled(planes: list[tuple[int, int]], used: list[int]) -> V4l2Buffers:
 
 
 def test_reported_lengths_are_limited_to_the_memory() -> None:
-    buffers = filled([(1064, 64)], [4])
+    buffers = dequeued_buffer([(1064, 64)], [4])
     assert not buffers.damaged(0) and buffers.length(0) == 1000
     assert buffers.planes[0] == (buffers.memory[0].addresses[0] + 64,)
     buffers._areas[0].bytesused = 1 << 31
@@ -146,12 +150,13 @@ def test_reported_lengths_are_limited_to_the_memory() -> None:
     buffers._mplane = False
     buffers.taken.bytesused = 5000
     assert buffers.length(0) == 4096
-    # A full picture would exceed its memory.
-    assert filled([(4196, 100)], [4096]).damaged(0) and not filled([(4096, 0)], [4096]).damaged(0)
+    # The memory ends before a complete picture does, because the picture begins at data_offset.
+    assert dequeued_buffer([(4196, 100)], [4096]).damaged(0)
+    assert not dequeued_buffer([(4096, 0)], [4096]).damaged(0)
 
 
 def test_buffers_smaller_than_pictures_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver reports rows that are longer than its buffers allow."""
+    """A driver may report a picture that is larger than its buffers."""
 
     def ioctl(device: int, request: int, item: Any, change: bool = True) -> int:
         if request == API.EXPBUF:
@@ -162,14 +167,14 @@ def test_buffers_smaller_than_pictures_raise_an_error(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(fcntl, "ioctl", ioctl)
     with open("/dev/zero", "r+b", buffering=0) as device:
-        place = (device.fileno(), CAPTURE, 2, Format("grey", 64, 64, (64,)), 1)
-        assert V4l2Buffers(*place, [4096]).count == 2
+        arguments = (device.fileno(), CAPTURE, 2, Format("grey", 64, 64, (64,)), 1)
+        assert V4l2Buffers(*arguments, [4096]).count == 2
         with pytest.raises(OSError, match="smaller than its pictures"):
-            V4l2Buffers(*place, [4097])
+            V4l2Buffers(*arguments, [4097])
 
 
-def test_an_unreadable_new_signal_is_a_lost_camera() -> None:
-    """The error is retried, because the next signal may be readable."""
+def test_a_change_to_an_unknown_video_format_is_a_lost_camera() -> None:
+    """The camera is opened again later, because its input may have changed to a known format by then."""
 
     class Camera(V4l2Camera):
         def _start(self) -> Format:
