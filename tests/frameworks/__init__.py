@@ -1,0 +1,1 @@
+"""Builds of generated libraries with the frameworks themselves."""
