@@ -4,6 +4,7 @@
 import importlib
 import inspect
 import os
+import re
 import sys
 import tempfile
 from pathlib import Path
@@ -14,6 +15,7 @@ import numpy as np
 import torch
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 from torch_files import checked_copy
+from torch_transposed import without_padding
 
 
 def convert(job: Any) -> Any:
@@ -29,7 +31,7 @@ def convert(job: Any) -> Any:
     turned_out = [] if job.keep_layout else [i for i, y in enumerate(results) if channels_last(y.shape)]
     last = _ChannelsLast(module, turned, turned_out).eval()
     arguments = tuple(v.permute(channels_last(v.shape)) if i in turned else v for i, v in enumerate(values))
-    edge = litert_torch.convert(last, arguments)
+    edge = _converted(last, arguments)
     inputs = [f"args_{i}" for i in range(len(shapes))]
     outputs = [f"output_{i}" for i in range(len(results))]
 
@@ -59,6 +61,25 @@ class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
         first = [v.permute(*CHANNELS_FIRST) if i in self.inputs else v for i, v in enumerate(values)]
         result = _flat(self.module(*first))
         return tuple(y.permute(0, 2, 3, 1) if i in self.outputs else y for i, y in enumerate(result))
+
+
+def _converted(module: Any, arguments: Any) -> Any:
+    try:
+        try:
+            return litert_torch.convert(module, arguments)
+        except Exception as error:
+            if "mhlo.convolution" not in str(error):
+                raise
+            return litert_torch.convert(without_padding(module, arguments), arguments)
+    except Exception as error:
+        refused = re.search(r"failed to legalize operation '([\w.]+)'", str(error))
+        if refused is None:
+            raise
+        raise Refusal(
+            f"TensorFlow Lite has no form of the operator {refused[1]} as this model uses it.",
+            "Replace the layer, or export the model to ONNX with torch.onnx.export and convert that.",
+            "model",
+        ) from error
 
 
 def _exported(edge: Any) -> Any:

@@ -48,6 +48,8 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         "bare?": job("factories:bare"),
         "number": job("factories:number"),
         "broken": job("factories:broken"),
+        "upsampling": job("factories:upsampling"),
+        "branch": job("factories:branch"),
         "nothing": job("factories:nothing"),
         "nowhere": job("no_such_module:net"),
     }
@@ -124,3 +126,15 @@ def test_a_program_that_could_run_code_is_refused(results: FrameworkResults, nam
 def test_guards_of_a_program_are_not_run(results: FrameworkResults) -> None:
     assert results.largest_difference("guard.pt2", "open.pt2", _LAST) < 2e-6
     assert not (results.folder / "code-ran").exists()
+
+
+def test_a_transposed_convolution_with_output_padding_is_converted(results: FrameworkResults) -> None:
+    result = results.imported("upsampling")
+    assert result.agreement is not None and result.agreement.sqnr_db > 100
+    model = parse(result.flatbuffer)
+    assert model.main.tensors[model.main.outputs[0]].shape == (1, 30, 24, 2)
+    assert sum(op.name == "TRANSPOSE_CONV" for op in model.main.ops) == 2
+
+
+def test_a_branch_on_values_is_an_error_with_its_place(results: FrameworkResults) -> None:
+    results.refused("branch", ModelError, "data-dependent", "factories.py line", "in forward")

@@ -38,3 +38,21 @@ def number():
 
 def broken():
     raise RuntimeError("the weights are elsewhere")
+
+
+def upsampling():
+    """Padding on both sides, and more rows than the convolution has."""
+    return nn.Sequential(
+        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1),
+        nn.ReLU(),
+        nn.ConvTranspose2d(4, 2, 3, stride=3, padding=1, output_padding=2),
+    ), (torch.zeros(1, 3, 5, 4),)
+
+
+class Branch(nn.Module):
+    def forward(self, x):
+        return x * 2 if x.sum() > 0 else x
+
+
+def branch():
+    return Branch(), (torch.ones(1, 4),)
