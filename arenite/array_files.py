@@ -47,6 +47,12 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
         return arrays
 
 
+def read_array_names(path: str | Path) -> list[str]:
+    """Return the names of the arrays in an ``.npz`` file. Raises the errors of ``read_arrays``."""
+    with _one_error(), zipfile.ZipFile(path) as archive:
+        return [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+
+
 def read_array(path: str | Path) -> np.ndarray:
     """Return the array of an ``.npy`` file. Raises the errors of ``read_arrays``."""
     with _one_error(), Path(path).open("rb") as file:

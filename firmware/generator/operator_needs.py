@@ -58,7 +58,16 @@ def check_supported(model: Model) -> None:
 
 
 def check_op(graph: Subgraph, op: Op) -> None:
-    lowering_of(op).check(graph, op)
+    """Raise ``UnsupportedModelError`` if ``op`` cannot be run exactly. The message names the operator's first output,
+    because converters keep the names of a framework's layers there."""
+    try:
+        lowering_of(op).check(graph, op)
+    except UnsupportedModelError as error:
+        name = graph.tensors[op.outputs[0]].name if op.outputs else ""
+        if not name or f"'{name}'" in error.problem:
+            raise
+        problem = f"{error.problem} Its output is '{name}'."
+        raise UnsupportedModelError(problem, error.hint) from error
 
 
 def op_needs(graph: Subgraph, target: Target = PORTABLE) -> list[OpRequirements]:

@@ -86,7 +86,7 @@ class Predictor:
             return to_flatbuffer(int4_weights(self._prepared.source, recipe))
         if self._observations is None:
             self._observations = _observed(self._flatbuffer)
-        return quantize(self._flatbuffer, _quick(recipe), self._observations).flatbuffer
+        return quantize(self._flatbuffer, recipe.without_slow_steps(), self._observations).flatbuffer
 
     def _variant(self, key: object, make: Any) -> Prepared:
         if key not in self._variants:
@@ -127,14 +127,6 @@ def _as_int4(t: Tensor) -> Tensor:
 
 def _int8(flatbuffer: bytes) -> bytes:
     return quantize(flatbuffer, load_recipe("int8"), _observed(flatbuffer)).flatbuffer
-
-
-def _quick(recipe: Recipe) -> Recipe:
-    """Return a recipe with the same types, without the slow steps that only improve accuracy."""
-    settings = replace(
-        recipe.settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max", rounding="nearest"
-    )
-    return replace(recipe, settings=settings, bias_correction=False, equalisation=False)
 
 
 def _observed(flatbuffer: bytes) -> Observations:

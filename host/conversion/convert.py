@@ -27,6 +27,9 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
 from arenite.host.build.shrink import ShrinkReport, shrink
 from arenite.host.conversion.loss import loss_note
+from arenite.host.conversion.operator_check import check_operators, with_recipe_hint
+from arenite.host.conversion.pixels import with_pixels
+from arenite.host.conversion.preflight import check_before_import, check_recipe
 from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
 from arenite.host.conversion.request import ConversionRequest, Progress, check_request
 from arenite.host.conversion.samples import load_samples, split_samples
@@ -53,12 +56,16 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
     """
     chosen_recipe = None if request.recipe is None else load_recipe(request.recipe)
+    recipe = chosen_recipe or load_recipe("int8")
     check_request(request)
+    check_before_import(request, recipe)
     progress("import", 0, 0)
     data: dict[str, Dataset] = {}
 
     def calibration_inputs(model: Model) -> Sequence[Sequence[np.ndarray]]:
-        data["calibration"] = load_samples(request, request.calibration, model, calibration=True)
+        data["calibration"] = load_samples(
+            with_pixels(request, model)[0], request.calibration, model, calibration=True
+        )
         return data["calibration"].limited(8).inputs
 
     inputs = None if request.calibration is None else calibration_inputs
@@ -69,28 +76,16 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     flatbuffer, changes = simplify(imported.flatbuffer)
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
     model = parse(flatbuffer)
-    recipe = chosen_recipe or load_recipe("int8")
-    if recipe.settings.activations == "float" and request.boards:
-        raise UsageError(
-            f"The recipe '{recipe.name}' has float activations, which no microcontroller runs.",
-            "Leave out --board, or choose an integer recipe.",
-        )
-    if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
-        raise UsageError(
-            f"The recipe '{recipe.name}' has float activations: it has no scales to check with field"
-            " data, and no layers to compare.",
-            "Leave out --check-data and --sensitivity, or choose an integer recipe.",
-        )
-    if request.calibration is None and recipe.needs_observations:
-        raise UsageError(
-            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
-            "Give real inputs with --calibration FILE.npz or a folder; a few hundred are enough.",
-        )
+    request, pixel_notes = with_pixels(request, model)
+    check_recipe(request, recipe)
     if request.calibration is not None and "calibration" not in data:
         calibration_inputs(model)
     request.attachments.check_labels(model)
     request.attachments.check_preprocessing(model)
     calibrating, scoring, searching, scored_on = split_samples(request, model, data.get("calibration"))
+    if calibrating is not None and recipe.needs_observations:
+        progress("check operators", 0, 0)
+        check_operators(imported.flatbuffer, recipe, calibrating)
     # Score before the steps that take minutes: it finds labels that are missing or do not belong to the model.
     progress("score", 0, 0)
     before = None if scoring is None else source_score(request, imported, scoring)
@@ -113,6 +108,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
         unused = []
     notes = [
         *imported.notes,
+        *pixel_notes,
         *(
             f"The recipe '{recipe.name}' has settings for '{match}', which is not a layer of the model."
             for match in unused
@@ -122,7 +118,9 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
         *range_notes,
     ]
     notes += [text for c in quantized.coverage if (text := c.warning) is not None]
-    loss = loss_note(model.main, quantized.errors, scores, quantized.recipe)
+    loss = None
+    if not request.calibrates_with_random:
+        loss = loss_note(model.main, quantized.errors, scores, quantized.recipe)
     notes += [] if loss is None else [loss]
     progress("plan", 0, 0)
     if quantized.recipe.settings.activations == "float":
@@ -131,10 +129,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     try:
         prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     except UnsupportedModelError as error:
-        if any(rule.settings.get("activations") == "float" for rule in quantized.recipe.layers):
-            hint = f"The recipe '{quantized.recipe.name}' leaves layers in float32: give them integer activations."
-            raise UnsupportedModelError(error.problem, hint) from error
-        raise
+        raise with_recipe_hint(error, quantized.recipe) from error
     notes += prepared.notes
     return Conversion(
         request, imported, prepared.image, prepared, quantized, calibrating, scores, _once(notes)
@@ -202,12 +197,13 @@ def _as_is(
         )
     image = parse_image(imported.flatbuffer, request.source)
     image = replace(image, sha256=imported.sha256)
+    request, pixel_notes = with_pixels(request, image.model)
     extra = request.attachments.extra(image.model, provenance_of(imported, None, None), known=image.extra)
     request = replace(request, attachments=request.attachments.or_recorded(image.extra))
     image = replace(image, extra=extra)
     progress("plan", 0, 0)
     prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
-    scores, notes = None, [*imported.notes, *prepared.notes]
+    scores, notes = None, [*imported.notes, *pixel_notes, *prepared.notes]
     samples = request.test or request.calibration
     if samples is not None:
         progress("score", 0, 0)

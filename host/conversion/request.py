@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,8 +24,9 @@ class ConversionRequest:
     """The options of the user. ``arenite convert --help`` describes each one.
 
     ``calibration_samples``: the number of samples to calibrate with, evenly spread. Without ``test``, the other samples
-    score. ``budget`` requests a search, for the first of ``boards``. ``max_drop`` is a fraction (0.01
-    is one percentage point).
+    score. ``budget`` requests a search, for the first of ``boards``. ``max_drop`` is a fraction (0.01 is one percentage
+    point). ``pixels`` is one of ``PIXEL_RANGES``: the preprocessing of pictures if ``attachments`` have none. The
+    calibration ``random`` stands for random numbers.
     """
 
     source: str
@@ -43,6 +44,16 @@ class ConversionRequest:
     sensitivity: bool = False
     passes: bool = True
     max_drop: float | None = None
+    pixels: str | None = None
+
+    @property
+    def calibrates_with_random(self) -> bool:
+        """Whether random numbers replace calibration samples: ``--calibration random``, unless such a file exists."""
+        return (
+            self.calibration is not None
+            and str(self.calibration) == "random"
+            and not self.calibration.exists()
+        )
 
 
 def check_request(request: ConversionRequest) -> None:
@@ -55,7 +66,8 @@ def check_request(request: ConversionRequest) -> None:
             "Give a hundred or more samples that are similar to those in the field.",
         )
     for path in (request.calibration, request.test, request.field_data):
-        if path is not None and not path.exists():
+        random = path is request.calibration and request.calibrates_with_random
+        if path is not None and not path.exists() and not random:
             raise UsageError(
                 f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
             )
@@ -65,3 +77,29 @@ def check_request(request: ConversionRequest) -> None:
         raise UsageError("A search and a check of field data need calibration samples.", "Add --calibration.")
     if request.max_drop is not None and request.calibration is None and request.test is None:
         raise UsageError("A largest drop needs samples to score with.", "Add --test or --calibration.")
+    if request.calibrates_with_random and (
+        request.budget is not None
+        or request.max_drop is not None
+        or request.field_data is not None
+        or request.test is not None
+        or request.sensitivity
+    ):
+        raise UsageError(
+            "--calibration random only shows sizes, but --budget, --max-drop, --test, --check-data and --sensitivity"
+            " compare outputs.",
+            "Give real inputs with --calibration FILE.npz or a folder.",
+        )
+
+
+def check_class_names(path: Path, classes: Sequence[str], labels: Sequence[str]) -> None:
+    """Raise ``UsageError`` for a class of the folder ``path`` that is not one of the model's ``labels``.
+
+    Without labels any class is accepted, and so it is if ``labels.txt`` in the folder gives the order of the classes.
+    """
+    unknown_classes = [name for name in classes if name not in labels]
+    if labels and unknown_classes and not (path / "labels.txt").is_file():
+        raise UsageError(
+            f"{path} has the class '{unknown_classes[0]}', which is not a label of the model:"
+            f" {', '.join(labels)[:200]}.",
+            "Name the classes after the labels, or by their numbers.",
+        )

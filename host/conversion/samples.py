@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,9 +11,9 @@ import numpy as np
 
 from arenite.converters.graph.model import Model
 from arenite.converters.processing.media_files import preprocess_file
-from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
-from arenite.errors import UsageError
-from arenite.host.conversion.request import ConversionRequest
+from arenite.converters.quantize.calibration.random_calibration import random_calibration
+from arenite.converters.quantize.dataset.dataset import MINIMUM, Dataset, load_dataset
+from arenite.host.conversion.request import ConversionRequest, check_class_names
 
 
 def load_samples(
@@ -20,6 +21,8 @@ def load_samples(
 ) -> Dataset:
     """Load the samples at ``path`` for the inputs of ``model``. Pictures and recordings are preprocessed."""
     assert path is not None
+    if path == request.calibration and request.calibrates_with_random:
+        return _random_dataset(model, path)
     spec = request.attachments.preprocessing
     tensors = [model.main.tensors[i] for i in model.main.inputs]
 
@@ -31,6 +34,20 @@ def load_samples(
     return _numbered(loaded, request.attachments.labels)
 
 
+def _random_dataset(model: Model, path: Path) -> Dataset:
+    """Return random numbers in place of calibration samples."""
+    samples = random_calibration(model, MINIMUM)
+    digest = hashlib.sha256()
+    for row in samples.inputs:
+        for array in row:
+            digest.update(array.tobytes())
+    note = (
+        "The ranges come from random numbers: size, instructions and fit are as after a calibration, but the outputs "
+        "are worth nothing. Convert again with real inputs before you use the image."
+    )
+    return Dataset(samples.inputs, None, {}, digest.hexdigest(), path, notes=(note,))
+
+
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     """Number the classes of a folder in the order of the model's labels.
 
@@ -39,15 +56,9 @@ def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     """
     if not dataset.classes or dataset.labels is None or not names:
         return dataset
-    unknown_classes = [name for name in dataset.classes if name not in names]
-    if unknown_classes and (dataset.path / "labels.txt").is_file():
-        return dataset
-    if unknown_classes:
-        raise UsageError(
-            f"{dataset.path} has the class '{unknown_classes[0]}', which is not a label of the model:"
-            f" {', '.join(names)[:200]}.",
-            "Name the classes after the labels, or by their numbers.",
-        )
+    check_class_names(dataset.path, dataset.classes, names)
+    if any(name not in names for name in dataset.classes):
+        return dataset  # labels.txt has the order
     label_indices = np.array([names.index(name) for name in dataset.classes])
     return replace(dataset, labels=label_indices[dataset.labels], classes=names)
 
@@ -63,6 +74,8 @@ def split_samples(
     test = None if request.test is None else load_samples(request, request.test, model, calibration=False)
     if calibration is None:
         return None, test, None, str(request.test)
+    if request.calibrates_with_random:  # a score would say nothing
+        return calibration, None, None, ""
     calibrating, remaining = calibration, None
     if request.calibration_samples is not None and request.calibration_samples < len(calibration):
         calibrating, remaining = calibration.split(request.calibration_samples)

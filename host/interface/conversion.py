@@ -103,6 +103,7 @@ def convert(
     dask: str | None = None,
     seed: int = 0,
     preprocessing: str | Path | None = None,
+    pixels: str | None = None,
     postprocessing: str | Path | None = None,
     labels: str | Path | None = None,
     input_shapes: Sequence[str] = (),
@@ -117,7 +118,8 @@ def convert(
     Args:
         source: a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel folder, or ``module:function`` (PyTorch).
         output: the file for the image; None: the name of the source with ``.image.tflite``.
-        calibration: real inputs, which a float model needs; arrays are shaped ``(samples, ...)``.
+        calibration: real inputs, which a float model needs; arrays are shaped ``(samples, ...)``. ``"random"``: random
+            numbers, which show only the sizes.
         calibration_samples: number of samples to calibrate with; the remaining ones are used for the score.
         test: labelled samples for the scores of source and image.
         metric: ``accuracy``, ``auc``, ``mse`` or ``agreement``; None: depends on the data.
@@ -128,6 +130,8 @@ def convert(
         budget: search for a recipe within limits such as ``"ram=48k,flash=256k,drop=1%"``, on the first board.
         trials, study, jobs, dask, seed: for the search: number of recipes to try, its file, number of processes,
             address of a Dask scheduler, random seed.
+        pixels: the values that pictures of 0 to 255 become: ``0..1``, ``-1..1``, ``0..255`` or ``imagenet``. Instead of
+            ``preprocessing``, for pictures that are only resized to the model's input.
         preprocessing, postprocessing, labels: TOML and text files that are recorded in the image.
         input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source leaves open.
         signature: the signature of a SavedModel.
@@ -170,6 +174,7 @@ def convert(
             sensitivity,
             passes,
             max_drop,
+            pixels,
         )
         result = run_conversion(request, progress)
         verdicts = fits(result)

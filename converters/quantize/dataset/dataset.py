@@ -138,7 +138,7 @@ def load_dataset(
         columns.append(array)
     count = len(columns[0])
     if calibration:
-        notes += _check_count(where, count)
+        notes += check_count(where, count)
         varying = [i for i, column in enumerate(columns) if values.varies(column)]
         for i, column in enumerate(columns):
             name = "x" if len(tensors) == 1 else f"x{i}"
@@ -165,7 +165,8 @@ def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
             )
 
 
-def _check_count(where: str, count: int) -> list[str]:
+def check_count(where: str, count: int) -> list[str]:
+    """Return a note if ``count`` samples are few. Raises ``UsageError`` if they are too few to calibrate with."""
     if count < MINIMUM:
         raise UsageError(
             f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MINIMUM}.",

@@ -27,26 +27,9 @@ def read_folder(
     folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
 ) -> RawData:
     """Read every sample file under ``folder``. Sub-folders are classes. Raises ``UsageError``."""
-    suffixes = PICTURES | RECORDINGS | ARRAYS
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
-    files = [p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
-    if not files:
-        raise UsageError(
-            f"{folder} has no samples.",
-            "Put .npz or .npy files, pictures (.png, .jpg, .bmp) or recordings (.wav) in it.",
-        )
-    kinds = {_kind(p) for p in files}
-    if len(kinds) > 1:
-        raise UsageError(
-            f"{folder} mixes {' and '.join(sorted(kinds))}.", "Keep one kind of file in a folder of samples."
-        )
-    if kinds == {"arrays"}:
+    files = sample_paths(folder, preprocessing is not None)
+    if preprocessing is None or _kind(files[0]) == "arrays":
         return limited(_of_array_files(folder, files, tensors), folder, limit)
-    if preprocessing is None:
-        raise UsageError(
-            f"{folder} has {kinds.pop()}, but this model's preprocessing is not known.",
-            "Give the model's preprocessing, or give tensors in an .npz file.",
-        )
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
     samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
     shapes = {tuple(a.shape for a in sample) for sample in samples}
@@ -64,6 +47,44 @@ def read_folder(
         else ()
     )
     return RawData(columns, labels, {}, digest, [None] * len(tensors), classes, notes)
+
+
+def sample_paths(folder: Path, has_preprocessing: bool) -> list[Path]:
+    """Return the sample files under ``folder``, which are of one kind, in alphabetical order.
+
+    ``has_preprocessing`` says whether pictures and recordings can be converted to tensors. Raises ``UsageError``.
+    """
+    suffixes = PICTURES | RECORDINGS | ARRAYS
+    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
+    files = [p for p in files if not any(part.startswith(".") for part in p.relative_to(folder).parts)]
+    if not files:
+        raise UsageError(
+            f"{folder} has no samples.",
+            "Put .npz or .npy files, pictures (.png, .jpg, .bmp) or recordings (.wav) in it.",
+        )
+    kinds = {_kind(p) for p in files}
+    if len(kinds) > 1:
+        raise UsageError(
+            f"{folder} mixes {' and '.join(sorted(kinds))}.", "Keep one kind of file in a folder of samples."
+        )
+    if kinds != {"arrays"} and not has_preprocessing:
+        raise _preprocessing_is_unknown(folder, kinds.pop())
+    return files
+
+
+def _preprocessing_is_unknown(folder: Path, kind: str) -> UsageError:
+    """Return the error for pictures or recordings that cannot be converted to tensors."""
+    hint = (
+        "Describe the steps of training in a file with --preprocessing (docs/processing.md has examples), or give "
+        "tensors in an .npz file."
+    )
+    if kind == "pictures":
+        hint = (
+            "Give --pixels with the range of values that the model was trained on: 0..1, -1..1, 0..255 or imagenet. "
+            "For other steps, describe them in a file with --preprocessing (docs/processing.md has examples), or give "
+            "tensors in an .npz file."
+        )
+    return UsageError(f"{folder} has {kind}, but this model's preprocessing is not known.", hint)
 
 
 def _kind(path: Path) -> str:

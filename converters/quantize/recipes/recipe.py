@@ -118,6 +118,17 @@ class Recipe:
             )
         )
 
+    def without_slow_steps(self) -> Recipe:
+        """Return a recipe with the same types, without the slow steps that only improve accuracy."""
+        settings = replace(
+            self.settings,
+            calibrator="minmax",
+            calibrator_parameters={},
+            weight_scale="max",
+            rounding="nearest",
+        )
+        return replace(self, settings=settings, bias_correction=False, equalisation=False)
+
     def to_json(self) -> dict[str, Any]:
         """Return every setting, including the defaults. Recipes with equal results give equal models."""
         out: dict[str, Any] = {"name": self.name}

@@ -24,7 +24,8 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--calibration",
     type=FILE,
-    help="Real inputs that set the quantization ranges: an .npz file with x (and y), or a folder.",
+    help="Real inputs that set the quantization ranges: an .npz file with x (and y), or a folder. random: random "
+    "numbers, which show size and fit but give useless outputs.",
 )
 @click.option(
     "--calibration-samples",
@@ -74,6 +75,11 @@ FILE = click.Path(path_type=Path)
 )
 @click.option("--dask", help="Run the search on the cluster of the Dask scheduler at this address.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the search.")
+@click.option(
+    "--pixels",
+    help="Values that the pixels of pictures become: 0..1, -1..1, 0..255 or imagenet. The pictures are resized to the "
+    "model's input. Use --preprocessing for other steps.",
+)
 @click.option("--preprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
 @click.option("--postprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
 @click.option("--labels", type=FILE, help="File with one label per line, to record in the image.")
@@ -109,6 +115,7 @@ def convert(
     jobs: int,
     dask: str | None,
     seed: int,
+    pixels: str | None,
     preprocessing: Path | None,
     postprocessing: Path | None,
     labels: Path | None,
@@ -150,6 +157,7 @@ def convert(
             jobs=jobs,
             dask=dask,
             seed=seed,
+            pixels=pixels,
             preprocessing=preprocessing,
             postprocessing=postprocessing,
             labels=labels,

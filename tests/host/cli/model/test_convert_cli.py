@@ -165,7 +165,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --calibration <no_arrays>": ("Cannot read", "numpy.savez"),
     "SOURCE --calibration <broken>": ("Cannot read", "numpy.savez"),
     "SOURCE --calibration <empty>": ("has no samples", "pictures"),
-    "SOURCE --calibration <pictures>": ("holds pictures", "preprocessing"),
+    "SOURCE --calibration <pictures>": ("has pictures", "--pixels", "preprocessing"),
     "SOURCE --calibration DATA --test <pixels>": ("255 times as large", "divided by 255", "Scale samples"),
     "SOURCE --calibration DATA --test <tiny>": ("less than 2%", "already scaled", "Scale samples"),
     "INT8 --test <pixels_int8>": ("times as large", "Scale samples"),
@@ -189,7 +189,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     ),
     "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
         "has no targets",
-        "leave drop out",
+        "leave out --max-drop and the drop",
     ),
     "SOURCE --calibration DATA --metric f1": ("no metric 'f1'", "accuracy"),
     "SOURCE --calibration <unlabelled> --metric accuracy": ("has no labels", "array y"),

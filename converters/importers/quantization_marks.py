@@ -1,0 +1,57 @@
+"""Tell from a source's bytes, without its framework, whether the model may be quantized already."""
+
+from __future__ import annotations
+
+import mmap
+import zipfile
+from pathlib import Path
+
+from arenite.converters.importers import source_kinds
+
+#: Text that every quantized model of a kind contains: names of operators, layers or configurations.
+_MARKS: dict[str, tuple[bytes, ...]] = {
+    source_kinds.ONNX: (b"uantize", b"QLinear", b"Integer"),
+    source_kinds.KERAS: (b"uantiz",),
+    source_kinds.KERAS_H5: (b"uantiz",),
+    source_kinds.SAVED_MODEL: (b"uantiz", b"FakeQuant"),
+    source_kinds.TORCH_EXPORT: (b"quantize",),
+}
+
+_FLOAT_FILES = (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC)
+
+#: Larger graphs in archives are not searched.
+_MAX_GRAPH_BYTES = 64 << 20
+
+
+def may_be_quantized(source: str, kind: str) -> bool:
+    """Return False only if the model of the ``kind`` at ``source`` is certainly not quantized.
+
+    Only names are searched, so the answer takes milliseconds.
+    """
+    if kind in _FLOAT_FILES:
+        return False
+    if kind not in _MARKS:
+        return True
+    path = Path(source)
+    try:
+        if kind in (source_kinds.KERAS, source_kinds.TORCH_EXPORT):
+            return _archive_has(path, _MARKS[kind])
+        if kind == source_kinds.SAVED_MODEL:
+            path = path / "saved_model.pb"
+        with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
+            return any(data.find(mark) >= 0 for mark in _MARKS[kind])
+    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+        return True  # the importer reports what is wrong with the file
+
+
+def _archive_has(path: Path, marks: tuple[bytes, ...]) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if not member.filename.endswith(".json"):
+                continue
+            if member.file_size > _MAX_GRAPH_BYTES:
+                return True
+            data = archive.read(member)
+            if any(mark in data for mark in marks):
+                return True
+    return False

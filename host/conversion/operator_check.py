@@ -1,0 +1,44 @@
+"""Refuse operators that no kernel runs before the steps of a conversion that take minutes."""
+
+from __future__ import annotations
+
+from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.quantize.calibration.observations import observe
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.tflite.int4 import int8_weights
+from arenite.converters.tflite.reader import parse
+from arenite.errors import UnsupportedModelError
+from arenite.firmware.generator.operator_needs import check_supported
+
+#: Number of samples that choose the types of a trial. Its scales are not used.
+_TRIAL_SAMPLES = 4
+
+#: Words of refusals that may depend on the ranges of the samples. Only the complete calibration decides on these.
+_DEPENDS_ON_SAMPLES = ("scale", "zero point")
+
+
+def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None:
+    """Raise ``UnsupportedModelError`` for the first operator of the float model that no kernel can run after it was
+    quantized by ``recipe``: operators that are not supported, and sizes and strides beyond a kernel's limits.
+
+    The model is quantized with a few of the ``samples``, without the steps that only improve accuracy.
+    """
+    if recipe.settings.activations == "float":
+        return  # only host computers run it
+    observations = observe(flatbuffer, samples.limited(_TRIAL_SAMPLES))
+    trial = quantize(flatbuffer, recipe.without_slow_steps(), observations)
+    try:
+        check_supported(int8_weights(fold_constants(parse(trial.flatbuffer))[0]))
+    except UnsupportedModelError as error:
+        if not any(word in error.problem for word in _DEPENDS_ON_SAMPLES):
+            raise with_recipe_hint(error, recipe) from error
+
+
+def with_recipe_hint(error: UnsupportedModelError, recipe: Recipe) -> UnsupportedModelError:
+    """Return ``error``, with another hint if ``recipe`` leaves layers in float32."""
+    if any(rule.settings.get("activations") == "float" for rule in recipe.layers):
+        hint = f"The recipe '{recipe.name}' leaves layers in float32: give them integer activations."
+        return UnsupportedModelError(error.problem, hint)
+    return error

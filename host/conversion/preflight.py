@@ -1,0 +1,93 @@
+"""Checks of a conversion's options and samples before any framework starts.
+
+An import takes up to minutes. These checks read only names, headers and folders, and take less than a second.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.array_files import read_array_names
+from arenite.converters.importers.quantization_marks import may_be_quantized
+from arenite.converters.importers.source_kinds import TFLITE_QUANTIZED, source_kind
+from arenite.converters.processing.specification.pixel_ranges import PIXEL_RANGES
+from arenite.converters.quantize.dataset.dataset import check_count
+from arenite.converters.quantize.dataset.sample_files import ARRAYS
+from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
+from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
+from arenite.errors import UsageError
+from arenite.host.conversion.request import ConversionRequest, check_class_names
+
+
+def check_before_import(request: ConversionRequest, recipe: Recipe) -> None:
+    """Raise ``UsageError`` for everything that is known to fail before the source is imported.
+
+    Args:
+        request: the options.
+        recipe: the recipe that a float source is quantized with.
+    """
+    kind = source_kind(request.source)
+    if kind != TFLITE_QUANTIZED and not may_be_quantized(request.source, kind):
+        check_recipe(request, recipe)
+    if request.pixels is not None and request.attachments.preprocessing is not None:
+        raise UsageError(
+            "--pixels and --preprocessing both say how pictures become the model's input.",
+            "Give one of them.",
+        )
+    if request.pixels is not None and request.pixels not in PIXEL_RANGES:
+        raise UsageError(
+            f"--pixels does not take '{request.pixels}'.", f"Give one of {', '.join(PIXEL_RANGES)}."
+        )
+    if kind == TFLITE_QUANTIZED:  # its preprocessing and labels may be in the image, which is read at once
+        return
+    for path in (request.calibration, request.test, request.field_data):
+        if path is not None and not (path == request.calibration and request.calibrates_with_random):
+            _check_samples(request, path, calibration=path == request.calibration)
+
+
+def check_recipe(request: ConversionRequest, recipe: Recipe) -> None:
+    """Raise ``UsageError`` if a float model cannot be quantized with ``recipe`` and the options of ``request``."""
+    if recipe.settings.activations == "float" and request.boards:
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations, which no microcontroller runs.",
+            "Leave out --board, or choose an integer recipe.",
+        )
+    if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
+        raise UsageError(
+            f"The recipe '{recipe.name}' has float activations: it has no scales to check with field"
+            " data, and no layers to compare.",
+            "Leave out --check-data and --sensitivity, or choose an integer recipe.",
+        )
+    if request.calibration is None and recipe.needs_observations:
+        free = [name for name in shipped_recipes() if not load_recipe(name).needs_observations]
+        raise UsageError(
+            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
+            "Give real inputs with --calibration FILE.npz or a folder; a few hundred are enough. "
+            "--calibration random shows the sizes and whether the model fits a board, without useful outputs. "
+            f"The recipes {', '.join(free)} need no samples, but their models run only on host computers.",
+        )
+
+
+def _check_samples(request: ConversionRequest, path: Path, *, calibration: bool) -> None:
+    """Check the kinds, number and classes of the samples at ``path``. Raises ``UsageError``."""
+    if path.is_dir():
+        has_preprocessing = request.pixels is not None or request.attachments.preprocessing is not None
+        files = sample_paths(path, has_preprocessing)
+        if files[0].suffix.lower() in ARRAYS:  # these may have labels of their own, and several samples
+            return
+        _, classes = classes_of(path, files, files)
+        check_class_names(path, classes, request.attachments.labels)
+        if calibration:
+            check_count(str(path), len(files))
+    elif path.suffix.lower() == ".npz":
+        try:
+            names = read_array_names(path)
+        except (OSError, ValueError) as error:
+            raise UsageError(
+                f"Cannot read {path}: {error}.", "Write it with numpy.savez(path, x=..., y=...)."
+            ) from error
+        if not {"x", "x0"} & set(names):
+            raise UsageError(
+                f"{path} has no array 'x'; it has {', '.join(map(repr, names)) or 'none'}.",
+                "One input is called x; several are called x0, x1, ...; labels are called y.",
+            )
