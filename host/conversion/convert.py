@@ -19,6 +19,8 @@ from arenite.converters.quantize.checks.saturation import check_quantized_model
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.graph.simplify import simplify
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
+from arenite.converters.quantize.scoring.output_scores import score_source
+from arenite.converters.quantize.sensitivity.layer_errors import LayerError, layer_errors
 from arenite.converters.tflite.image import Image, image_bytes, parse_image
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UnsupportedModelError, UsageError
@@ -26,14 +28,14 @@ from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
 from arenite.host.build.shrink import ShrinkReport, shrink
-from arenite.host.conversion.loss import loss_note
+from arenite.host.conversion.loss import Loss, find_loss
 from arenite.host.conversion.operator_check import check_operators, with_recipe_hint
 from arenite.host.conversion.pixels import with_pixels
 from arenite.host.conversion.preflight import check_before_import, check_recipe
 from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
 from arenite.host.conversion.request import ConversionRequest, Progress, check_request
 from arenite.host.conversion.samples import load_samples, split_samples
-from arenite.host.conversion.scores import Scores, check_drop, image_scores, source_score
+from arenite.host.conversion.scores import Scores, check_drop, image_scores
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,14 @@ class Conversion:
     calibration: Dataset | None = None
     scores: Scores | None = None
     notes: tuple[str, ...] = field(default=())
+    loss: Loss | None = None
+
+    @property
+    def drops_too_much(self) -> bool:
+        """Whether an output of the image loses more than ``max_drop`` of the request."""
+        worst = None if self.scores is None else self.scores.worst_output
+        limit = self.request.max_drop
+        return limit is not None and worst is not None and worst.lost > limit
 
 
 def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
@@ -88,16 +98,16 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
         check_operators(imported.flatbuffer, recipe, calibrating)
     # Score before the steps that take minutes: it finds labels that are missing or do not belong to the model.
     progress("score", 0, 0)
-    before = None if scoring is None else source_score(request, imported, scoring)
+    before = None if scoring is None else score_source(imported.flatbuffer, scoring, request.metric)
     limited = request.max_drop is not None or (request.budget is not None and request.budget.drop is not None)
     if before is not None and limited:
-        check_drop(before[1], scored_on)
+        check_drop(before.base, scored_on)
     quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
     progress("score", 0, 0)
     scores: Scores | None = None
     range_notes: list[str] = []
-    if scoring is not None and before is not None:
-        scores, range_notes = image_scores(before, quantized.quantized.flatbuffer, scoring, scored_on)
+    if before is not None:
+        scores, range_notes = image_scores(before, quantized.quantized.flatbuffer, scored_on)
     result = parse(quantized.quantized.flatbuffer)
     extra = request.attachments.extra(
         result, provenance_of(imported, quantized.recipe, quantized.observations)
@@ -119,21 +129,40 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     ]
     notes += [text for c in quantized.coverage if (text := c.warning) is not None]
     loss = None
-    if not request.calibrates_with_random:
-        loss = loss_note(model.main, quantized.errors, scores, quantized.recipe)
-    notes += [] if loss is None else [loss]
+    if scores is not None:  # there is none for random calibration samples
+        loss = find_loss(
+            model.main,
+            lambda: _errors_of_scored(quantized, flatbuffer, calibrating, scoring),
+            scores,
+            quantized.recipe,
+            request.max_drop,
+        )
+    notes += [] if loss is None else [loss.sentence]
     progress("plan", 0, 0)
     if quantized.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
-        return Conversion(request, imported, data_bytes, None, quantized, calibrating, scores, _once(notes))
+        return Conversion(
+            request, imported, data_bytes, None, quantized, calibrating, scores, _once(notes), loss
+        )
     try:
         prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     except UnsupportedModelError as error:
         raise with_recipe_hint(error, quantized.recipe) from error
     notes += prepared.notes
     return Conversion(
-        request, imported, prepared.image, prepared, quantized, calibrating, scores, _once(notes)
+        request, imported, prepared.image, prepared, quantized, calibrating, scores, _once(notes), loss
     )
+
+
+def _errors_of_scored(
+    quantized: QuantizationResult, flatbuffer: bytes, calibrating: Dataset | None, scoring: Dataset | None
+) -> tuple[LayerError, ...]:
+    """Return the error of each layer on the samples of the score. Large calibration samples can hide the errors of
+    ordinary samples."""
+    if scoring is None or scoring is calibrating:
+        return quantized.errors
+    image = quantized.quantized
+    return layer_errors(flatbuffer, image.flatbuffer, image.tensors, scoring.inputs)
 
 
 def fits(conversion: Conversion) -> list[FitVerdict]:
@@ -208,8 +237,8 @@ def _as_is(
     if samples is not None:
         progress("score", 0, 0)
         dataset = load_samples(request, samples, image.model, calibration=False)
-        before = source_score(request, imported, dataset)
-        scores, range_notes = image_scores(before, prepared.image, dataset, str(samples))
+        before = score_source(imported.flatbuffer, dataset, request.metric)
+        scores, range_notes = image_scores(before, prepared.image, str(samples))
         notes += [*dataset.notes, *range_notes]
     if request.field_data is not None:
         progress("check field data", 0, 0)

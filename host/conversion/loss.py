@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.passes.producers import producers
 from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.scoring.output_scores import OutputScore
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError
 from arenite.host.conversion.scores import Scores
 
@@ -23,43 +26,83 @@ _MIN_LAYER_DB = 20.0
 _EXACT_DB = 50.0
 
 
-def loss_note(
-    graph: Subgraph, errors: Sequence[LayerError], scores: Scores | None, recipe: Recipe
-) -> str | None:
-    """Return a sentence about a large loss, the layer where it begins, and what to try; None for a small loss.
+@dataclass(frozen=True)
+class Loss:
+    """A large loss of an image: the output that loses most, the layer of the float model where the error begins, and
+    what to try. ``layer`` is None if the layers were not compared."""
+
+    output: OutputScore
+    layer: LayerError | None
+    sentence: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "output": self.output.index,
+            "layer": None if self.layer is None else self.layer.to_json(),
+            "sentence": self.sentence,
+        }
+
+
+def find_loss(
+    graph: Subgraph,
+    errors: Callable[[], Sequence[LayerError]],
+    scores: Scores,
+    recipe: Recipe,
+    max_drop: float | None = None,
+) -> Loss | None:
+    """Return where a large loss begins and what to try; None for a small loss.
 
     Args:
         graph: the float model.
-        errors: the error of each layer, including that of the layers before.
-        scores: None: only the errors are looked at.
+        errors: returns the error of each layer, including that of the layers before. It is called for a large loss.
+        scores: the scores of every output. The loss is that of the output with the largest loss.
+        recipe: the recipe of the image.
+        max_drop: a loss that the user does not accept, as a fraction. It is large even if it is below ``LARGE_DROP``.
     """
-    loss = _large_loss(graph, errors, scores)
-    if loss is None:
+    output = _worst_output(scores, LARGE_DROP if max_drop is None else min(max_drop, LARGE_DROP))
+    if output is None:
         return None
-    worst = _first_bad_layer(graph, errors)
+    which = f" of output {output.index} '{output.name}'" if len(scores.outputs) > 1 else ""
+    source, image = output.source, output.image
+    if source.metric == "mse":
+        loss = f"The image's values{which} differ much from the float model's: {output.sqnr_db:.0f} dB."
+    else:
+        loss = (
+            f"The image loses {100 * output.lost:.1f} points of {source.metric}{which}: {source.value:.1%} to"
+            f" {image.value:.1%}."
+        )
+    layers = _layers_before(graph, graph.outputs[output.index])
+    worst = _first_bad_layer(graph, [e for e in errors() if e.layer in layers])
     place = ""
     if worst is not None:
         place = (
             f" The error begins at layer {worst.layer} {worst.op} '{worst.name}' ({worst.sqnr_db:.0f} dB): the scale of"
             " what it reads or returns does not fit."
         )
-    return f"{loss}{place} {_suggestion(recipe)}"
+    return Loss(output, worst, f"{loss}{place} {_suggestion(recipe)}")
 
 
-def _large_loss(graph: Subgraph, errors: Sequence[LayerError], scores: Scores | None) -> str | None:
-    if scores is not None and scores.source.metric != "mse":
-        if scores.lost <= LARGE_DROP:
-            return None
-        before, after = scores.source.value, scores.image.value
-        return f"The image loses {100 * scores.lost:.1f} points of {scores.source.metric}: {before:.1%} to {after:.1%}."
-    by_layer = {e.layer: e for e in errors}
+def _worst_output(scores: Scores, limit: float) -> OutputScore | None:
+    """Return the output with the largest loss, or for outputs with an mse the smallest ratio of signal to error; None
+    if no loss is large."""
+    large = [o for o in scores.outputs if o.source.metric != "mse" and o.lost > limit]
+    noisy = [o for o in scores.outputs if o.source.metric == "mse" and o.sqnr_db < _MIN_OUTPUT_DB]
+    if large:
+        return max(large, key=lambda o: o.lost)
+    return min(noisy, key=lambda o: o.sqnr_db, default=None)
+
+
+def _layers_before(graph: Subgraph, output: int) -> set[int]:
+    """Return the indices of the operators that tensor ``output`` depends on."""
     producer = producers(graph)
-    last = [
-        by_layer[producer[i].index] for i in graph.outputs if i in producer and producer[i].index in by_layer
-    ]
-    if not last or min(e.sqnr_db for e in last) >= _MIN_OUTPUT_DB:
-        return None
-    return f"The image's output differs much from the float model's: {min(e.sqnr_db for e in last):.0f} dB."
+    layers: set[int] = set()
+    pending = [output]
+    while pending:
+        op = producer.get(pending.pop())
+        if op is not None and op.index not in layers:
+            layers.add(op.index)
+            pending += op.inputs
+    return layers
 
 
 def _first_bad_layer(graph: Subgraph, errors: Sequence[LayerError]) -> LayerError | None:
@@ -77,8 +120,10 @@ def _first_bad_layer(graph: Subgraph, errors: Sequence[LayerError]) -> LayerErro
 
 
 def _suggestion(recipe: Recipe) -> str:
-    if recipe.settings.weights == "int4":
+    if recipe.settings.weights == "int4" and recipe.settings.activations != "float":
         return "Try --recipe int8, or --sensitivity, which shows the layers that need int8 weights."
+    if recipe.settings.activations == "float":
+        return "Try --recipe float16, or a recipe that leaves this layer's weights in float."
     if recipe.settings.activations == "int16":
         return (
             "Try more calibration samples, which resemble the data of the score, or train with quantization."

@@ -45,7 +45,11 @@ def calibrate_and_quantize(
     measurements."""
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:
-        return QuantizationResult(recipe, quantize(flatbuffer, recipe, None), None)
+        quantized = quantize(flatbuffer, recipe, None)
+        errors: tuple[LayerError, ...] = ()
+        if calibrating is not None:
+            errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
+        return QuantizationResult(recipe, quantized, None, errors=errors)
     progress("calibrate", 0, len(calibrating))
     observations = observe(
         flatbuffer, calibrating, progress=lambda done, total: progress("calibrate", done, total)

@@ -4,31 +4,43 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from arenite.converters.importers.imported_model import ImportedModel
+from arenite.converters.quantize.checks.coverage import short_name
 from arenite.converters.quantize.checks.sample_range import check_range
-from arenite.converters.quantize.dataset.dataset import Dataset
-from arenite.converters.quantize.scoring.metrics import MetricDrop, Score, largest_drops, metric_drop
-from arenite.converters.quantize.scoring.model_runner import run_dataset
-from arenite.converters.quantize.scoring.score import ignored_labels_note, score_outputs
+from arenite.converters.quantize.scoring.metrics import MetricDrop, Score, largest_drops
+from arenite.converters.quantize.scoring.model_runner import run_outputs
+from arenite.converters.quantize.scoring.output_scores import OutputScore, ScoredSource
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
-from arenite.host.conversion.request import ConversionRequest
 
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the source model and of the image on the same samples, and the loss of the image (``metric_drop``)."""
+    """Scores of the source model and of the image on the same samples, one entry in ``outputs`` per output.
 
-    source: Score
-    image: Score
+    ``source``, ``image``, ``lost`` and ``worst`` are those of the first output.
+    """
+
+    outputs: tuple[OutputScore, ...]
     of: str  # description of the samples
     worst: tuple[MetricDrop, ...] = ()
 
     @property
+    def source(self) -> Score:
+        return self.outputs[0].source
+
+    @property
+    def image(self) -> Score:
+        return self.outputs[0].image
+
+    @property
     def lost(self) -> float:
-        return metric_drop(self.source, self.image)
+        """The loss of the first output (``metric_drop``)."""
+        return self.outputs[0].lost
+
+    @property
+    def worst_output(self) -> OutputScore | None:
+        """The output with the largest loss; None if no loss is known."""
+        return max((o for o in self.outputs if o.has_drop), key=lambda o: o.lost, default=None)
 
 
 def check_drop(source: Score, samples_name: str) -> None:
@@ -41,25 +53,22 @@ def check_drop(source: Score, samples_name: str) -> None:
         )
 
 
-#: A model's outputs, and their score.
-Scored = tuple[list[np.ndarray], Score]
-
-
-def source_score(request: ConversionRequest, imported: ImportedModel, dataset: Dataset) -> Scored:
-    """Run the source model. Raises ``UsageError`` if the samples do not fit the metric."""
-    outputs = run_dataset(imported.flatbuffer, dataset)
-    return outputs, score_outputs(outputs, dataset, request.metric, reference=outputs)
-
-
-def image_scores(
-    before: Scored, image_bytes: bytes, dataset: Dataset, samples_name: str
-) -> tuple[Scores, list[str]]:
+def image_scores(before: ScoredSource, image_bytes: bytes, samples_name: str) -> tuple[Scores, list[str]]:
     """Return the scores, and notes on samples that do not fit the scales of ``image_bytes``."""
-    graph = parse(image_bytes).main
+    graph, dataset = parse(image_bytes).main, before.dataset
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
-    reference, source = before
-    unused = ignored_labels_note(reference, dataset, source.metric)
-    notes += [] if unused is None else [unused]
-    after = run_dataset(image_bytes, dataset, reference=True)
-    image = score_outputs(after, dataset, source.metric, reference=reference)
-    return Scores(source, image, samples_name, tuple(largest_drops(source, image))), notes
+    names = [short_name(graph.tensors[i].name) for i in graph.outputs]
+    after = run_outputs(image_bytes, dataset, reference=True)
+    outputs = before.compare(names, after)
+    notes += [note for output in outputs for note in output.notes]
+    if len(outputs) > 1 and dataset.labels is not None:
+        unlabeled = [o.index for o in outputs[1:] if o.index not in dataset.more_labels]
+        if unlabeled:
+            notes.append(
+                f"The labels y belong to output 0 '{names[0]}'. Output{'s' * (len(unlabeled) != 1)}"
+                f" {', '.join(map(str, unlabeled))} ha{'ve' if len(unlabeled) != 1 else 's'} no labels and"
+                f" {'are' if len(unlabeled) != 1 else 'is'} compared with the source model; add the labels as"
+                f" {', '.join(f'y{k}' for k in unlabeled)}."
+            )
+    first = outputs[0]
+    return Scores(outputs, samples_name, tuple(largest_drops(first.source, first.image))), notes

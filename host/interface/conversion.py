@@ -66,18 +66,17 @@ class ConversionReport:
 
     @property
     def met(self) -> bool:
-        """Whether the image fits every board that was named, a search met its budget, and the image loses at most
-        ``max_drop``."""
+        """Whether the image fits every board that was named, a search met its budget, and no output of the
+        image loses more than ``max_drop``."""
         request, calibrated = self.conversion.request, self.conversion.calibrated
         missed = request.budget is not None and (
             calibrated is None or calibrated.search is None or calibrated.search.chosen is None
         )
-        return not missed and not self._drops_too_much and all(verdict.fits for verdict in self.verdicts)
-
-    @property
-    def _drops_too_much(self) -> bool:
-        limit, scores = self.conversion.request.max_drop, self.conversion.scores
-        return limit is not None and scores is not None and scores.lost > limit
+        return (
+            not missed
+            and not self.conversion.drops_too_much
+            and all(verdict.fits for verdict in self.verdicts)
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.convert/1``."""
@@ -122,7 +121,7 @@ def convert(
             numbers, which show only the sizes.
         calibration_samples: number of samples to calibrate with; the remaining ones are used for the score.
         test: labelled samples for the scores of source and image.
-        metric: ``accuracy``, ``auc``, ``mse`` or ``agreement``; None: depends on the data.
+        metric: ``accuracy``, ``auc``, ``mse``, ``r2`` or ``agreement``; None: depends on the data.
         recipe: the name of a shipped recipe (``int8``, ``w4``, ``int16x8``, ...) or a TOML file.
         check_data: data from the field; the report shows which tensors clip them.
         sensitivity: also measure the error that each layer causes when only that layer is quantized.

@@ -67,9 +67,34 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
         table(head("", s.source.metric + ":n", "samples:n", ""), rows),
         f"<p>The image's {text(s.source.metric)}: <b>{lost_text(s)}</b>.</p>",
     ]
+    if len(s.outputs) > 1:
+        parts += [
+            f"<p>These are the scores of output 0, {name_cell(s.outputs[0].name)}.</p>",
+            _output_table(s),
+        ]
     if s.worst:
         parts += ["<h2>By part, the largest loss first</h2>", *_parts(s.worst, s.source.metric, labels)]
     return parts
+
+
+def _output_table(scores: Scores) -> str:
+    """Return a table with one row per output."""
+    rows = [
+        row(
+            o.index,
+            name_cell(o.name),
+            text("x".join(map(str, o.shape))),
+            text(o.source.metric),
+            score_text(o.source),
+            score_text(o.image),
+            loss_text(o.source, o.lost),
+            f"{o.sqnr_db:.1f}",
+            f"{o.max_abs:.4g}",
+        )
+        for o in scores.outputs
+    ]
+    columns = ("output:n", "name", "shape", "metric", "source:n", "image:n", "lost:n")
+    return table(head(*columns, "SQNR dB:n", "largest difference:n"), rows)
 
 
 def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> list[str]:

@@ -44,7 +44,7 @@ def to_json(
         "calibration": None
         if conversion.calibrated is None
         else _calibrated_json(conversion, conversion.calibrated),
-        "score": None if conversion.scores is None else _scores_json(conversion.scores),
+        "score": None if conversion.scores is None else _scores_json(conversion, conversion.scores),
         "fit": verdicts[0].to_json() if verdicts else None,
         "fits": [v.to_json() for v in verdicts],
         "shrink": None if shrink_report is None else shrink_report.to_json(),
@@ -68,13 +68,17 @@ def _calibrated_json(conversion: Conversion, c: QuantizationResult) -> dict[str,
     }
 
 
-def _scores_json(s: Scores) -> dict[str, Any]:
+def _scores_json(conversion: Conversion, s: Scores) -> dict[str, Any]:
+    limit = conversion.request.max_drop
     return {
         "of": s.of,
         "source": s.source.to_json(),
         "image": s.image.to_json(),
         "drop": s.lost,
         "worst": [part.to_json() for part in s.worst],
+        "outputs": [output.to_json() for output in s.outputs],
+        "loss": None if conversion.loss is None else conversion.loss.to_json(),
+        "max_drop": None if limit is None else {"limit": limit, "met": not conversion.drops_too_much},
     }
 
 
@@ -92,6 +96,16 @@ def tables(
         lines += _calibrated_tables(conversion.calibrated)
     if conversion.scores is not None:
         lines += _score_tables(conversion.scores)
+        worst = conversion.scores.worst_output
+        if conversion.drops_too_much and worst is not None and conversion.request.max_drop is not None:
+            limit = 100 * conversion.request.max_drop
+            lost = f"{100 * worst.lost:.2f} points of {worst.source.metric}"
+            if worst.source.metric == "mse":
+                lost = f"{worst.lost:.1%} (growth of the mse)"
+            which = (
+                f"Output {worst.index} '{worst.name}'" if len(conversion.scores.outputs) > 1 else "The image"
+            )
+            lines.append(f"{which} loses {lost}; --max-drop allows {limit:g} points.")
     p = conversion.prepared
     arena = (
         f", arena for portable kernels {p.plan.arena_bytes:,} B ({p.plan.status}, bound {p.plan.lower_bound:,} B)"
@@ -179,7 +193,25 @@ def _search_tables(c: QuantizationResult) -> list[object]:
 
 def _score_tables(s: Scores) -> list[object]:
     image = value_text(s.image.metric, s.image.value)
-    lines: list[object] = [f"source: {s.source}; image: {image}, {lost_text(s)} ({s.of})"]
+    which = f"output 0 '{s.outputs[0].name}': " if len(s.outputs) > 1 else ""
+    lines: list[object] = [f"{which}source: {s.source}; image: {image}, {lost_text(s)} ({s.of})"]
+    if len(s.outputs) > 1:
+        output_rows = [
+            (
+                o.index,
+                o.name,
+                "x".join(map(str, o.shape)),
+                o.source.metric,
+                value_text(o.source.metric, o.source.value),
+                value_text(o.source.metric, o.image.value),
+                loss_text(o.source, o.lost),
+                f"{o.sqnr_db:.1f}",
+                f"{o.max_abs:.4g}",
+            )
+            for o in s.outputs
+        ]
+        columns = ("output", "name", "shape", "metric", "source", "image", "lost", "SQNR dB", "max diff")
+        lines.append(table("Outputs of source and image", columns, output_rows))
     worst = [part for part in s.worst if part.drop > 0][:_MAX_ROWS]
     if worst and s.source.metric != "mse":
         rows = [

@@ -1,9 +1,9 @@
 """Samples for calibrating and scoring a model.
 
 A file ``NAME.npz`` has the array ``x`` (``x0``, ``x1``, ... for several inputs), whose first dimension counts the
-samples. It can have labels in ``y``, arrays ``slice_NAME`` with a group per sample, and for integers that are quantized
-values ``scale`` and ``zero_point``. Folders of such files, of pictures and of recordings are read as well. See
-docs/calibration.md.
+samples. It can have labels in ``y`` (``y1``, ``y2``, ... for the outputs after the first), arrays ``slice_NAME`` with a
+group per sample, and for integers that are quantized values ``scale`` and ``zero_point``. Folders of such files, of
+pictures and of recordings are read as well. See docs/calibration.md.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class Dataset:
     Values are real values as float32, or integers if the model's input is a plain integer. ``labels`` has one entry per
     sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is the
     digest of the files, and of the selection if samples were selected. ``classes`` has the names of the classes if
-    they are known. ``notes`` has sentences for the user.
+    they are known. ``notes`` has sentences for the user. ``labels`` and ``classes`` belong to the model's first output;
+    ``more_labels[k]`` are the labels of output ``k``, from 1.
     """
 
     inputs: list[list[np.ndarray]]
@@ -51,6 +52,7 @@ class Dataset:
     path: Path
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
+    more_labels: Mapping[int, np.ndarray] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -64,7 +66,14 @@ class Dataset:
             labels=None if self.labels is None else self.labels[chosen],
             slices={name: groups[chosen] for name, groups in self.slices.items()},
             sha256=sample_subset_hash(self.sha256, chosen),
+            more_labels={k: labels[chosen] for k, labels in self.more_labels.items()},
         )
+
+    def for_output(self, index: int) -> Dataset:
+        """Return the samples with the labels of output ``index``, or without labels if it has none."""
+        if index == 0:
+            return self
+        return replace(self, labels=self.more_labels.get(index), classes=(), more_labels={})
 
     def limited(self, count: int | None) -> Dataset:
         """Return at most ``count`` samples, evenly spread."""
@@ -150,9 +159,10 @@ def load_dataset(
     labelled, classes = raw.labels, raw.classes
     if labelled is not None:
         labelled, classes = values.class_numbers(where, labelled, raw.classes)
+    more_labels = {k: values.class_numbers(where, y, (), f"y{k}")[0] for k, y in raw.more_labels.items()}
     slices = {name: _groups(where, name, groups) for name, groups in raw.slices.items()}
     inputs = [[c[k] for c in columns] for k in range(count)]
-    return Dataset(inputs, labelled, slices, raw.sha256, source, classes, tuple(notes))
+    return Dataset(inputs, labelled, slices, raw.sha256, source, classes, tuple(notes), more_labels)
 
 
 def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:

@@ -26,7 +26,7 @@ class RawData:
     """The arrays of sample files. ``columns[i]`` has all samples of input ``i``; its first dimension counts them.
 
     ``stated[i]`` is the (scale, zero point) that the file states for input ``i``, or None. ``classes`` has the names of
-    the classes if they are known.
+    the classes if they are known. ``labels`` belong to the first output, ``more_labels[k]`` to output ``k``.
     """
 
     columns: list[np.ndarray]
@@ -36,6 +36,7 @@ class RawData:
     stated: list[tuple[float, int] | None]
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=())
+    more_labels: Mapping[int, np.ndarray] = field(default_factory=dict)
 
 
 def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
@@ -92,8 +93,9 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
         columns.append(arrays[name])
     count = len(columns[0])
     slices = {n.removeprefix("slice_"): a for n, a in arrays.items() if n.startswith("slice_")}
-    labels = arrays.get("y")
+    labels, more_labels = _labels(path, arrays)
     others = dict(zip(names, columns, strict=True)) | {f"slice_{n}": a for n, a in slices.items()}
+    others |= {f"y{k}": array for k, array in more_labels.items()}
     for name, array in (others | ({} if labels is None else {"y": labels})).items():
         if array.shape[:1] != (count,):
             other_count = f"{len(array):,} samples" if array.ndim else "no dimension"
@@ -103,7 +105,21 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
             )
     stated = [_stated(path, arrays, i) for i in range(inputs)]
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
-    return RawData(columns, labels, slices, sha256, stated)
+    return RawData(columns, labels, slices, sha256, stated, more_labels=more_labels)
+
+
+def _labels(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, dict[int, np.ndarray]]:
+    """Return the labels of the first output, which are called y or y0, and those of the others: y1, y2, ..."""
+    if "y" in arrays and "y0" in arrays:
+        raise UsageError(
+            f"{path} has both 'y' and 'y0'; both are the labels of the first output.",
+            "Leave out one of them.",
+        )
+    numbered = {
+        int(name[1:]): array for name, array in arrays.items() if name[:1] == "y" and name[1:].isdecimal()
+    }
+    first = numbered.pop(0, None)
+    return arrays.get("y", first), numbered
 
 
 def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
@@ -162,6 +178,7 @@ def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
         raw.stated,
         raw.classes,
         (*raw.notes, note),
+        {k: a[chosen] for k, a in raw.more_labels.items()},
     )
 
 

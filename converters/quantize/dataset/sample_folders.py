@@ -118,7 +118,10 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
             raise UsageError(
                 f"{p} states another scale than {files[0].name}.", "Write the same in every file."
             )
-        if (part.labels is None) != (parts[0].labels is None) or set(part.slices) != set(parts[0].slices):
+        same_labels = (part.labels is None) == (parts[0].labels is None) and set(part.more_labels) == set(
+            parts[0].more_labels
+        )
+        if not same_labels or set(part.slices) != set(parts[0].slices):
             raise UsageError(
                 f"{p} has other labels or slices than {files[0].name}.",
                 "Write the same arrays in every file.",
@@ -133,7 +136,10 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
         counts = [len(part.columns[0]) for part in parts]
         labels = None if per_file is None else np.repeat(per_file, counts)
     slices = {name: np.concatenate([part.slices[name] for part in parts]) for name in parts[0].slices}
-    return RawData(columns, labels, slices, _hash_files(folder, files), parts[0].stated, classes)
+    more_labels = {k: np.concatenate([part.more_labels[k] for part in parts]) for k in parts[0].more_labels}
+    return RawData(
+        columns, labels, slices, _hash_files(folder, files), parts[0].stated, classes, more_labels=more_labels
+    )
 
 
 def classes_of(

@@ -206,7 +206,7 @@ def range_mismatch_notes(
 
 
 def class_numbers(
-    where: str, labels: np.ndarray, classes: Sequence[str]
+    where: str, labels: np.ndarray, classes: Sequence[str], name: str = "y"
 ) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return labels as numbers, and the names of the classes. Names are numbered alphabetically. Numbers of shape
     (samples, 1) become (samples,). Raises ``UsageError``."""
@@ -215,10 +215,10 @@ def class_numbers(
         return numbers.reshape(labels.shape).astype(np.int64), tuple(str(n) for n in names)
     if labels.dtype.kind not in "fiub":
         raise UsageError(
-            f"{where}: 'y' is of type {labels.dtype}.", "Give class numbers, names or target values."
+            f"{where}: '{name}' is of type {labels.dtype}.", "Give class numbers, names or target values."
         )
     if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise UsageError(f"{where}: 'y' has NaN or infinite values.", "Leave those samples out.")
+        raise UsageError(f"{where}: '{name}' has NaN or infinite values.", "Leave those samples out.")
     if labels.ndim == 2 and labels.shape[1] == 1 and labels.dtype.kind in "iub":
         labels = labels[:, 0]
     if labels.dtype.kind == "b":

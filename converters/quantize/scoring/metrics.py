@@ -15,7 +15,7 @@ import numpy as np
 from arenite.errors import UsageError
 
 #: The metrics, and whether a larger value is better.
-METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True, "mse": False}
+METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True, "r2": True, "mse": False}
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class PartMetric:
 
 @dataclass(frozen=True)
 class Score:
-    """The score of a model. ``value`` is a fraction for accuracy, auc and agreement, and in squared units of the output
-    for mse.
+    """The score of an output. ``value`` is a fraction for accuracy, auc, agreement and r2 (which can be negative), and
+    in squared units of the output for mse.
 
     ``margin`` is half the width of the 95 % confidence interval (normal approximation), or None if it is unknown.
     ``per_class`` has the metric by class number or name, ``slices[name][group]`` by group of a slice.
@@ -97,15 +97,6 @@ def largest_drops(before: Score, after: Score, min_samples: int = 5) -> list[Met
         if b is not None and a.samples >= min_samples
     ]
     return sorted(drops, key=lambda part: -part.drop)
-
-
-def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5) -> np.ndarray:
-    """Return one class number per output: the index of the largest value. For outputs of a single value, return 1 if it
-    is above ``threshold``, else 0."""
-    rows = np.stack([o.reshape(-1) for o in outputs])
-    if rows.shape[1] == 1:
-        return (rows[:, 0] > threshold).astype(np.int64)
-    return np.asarray(np.argmax(rows, axis=1))
 
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:

@@ -55,6 +55,22 @@ class RealValueRunner:
         return [_out_of(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
 
 
+def run_outputs(
+    flatbuffer: bytes,
+    dataset: Dataset,
+    *,
+    reference: bool | None = None,
+    progress: Progress = lambda *_: None,
+) -> list[list[np.ndarray]]:
+    """Return every output for every sample: ``result[output][sample]``. The arguments are those of ``run_dataset``."""
+    runner = RealValueRunner(flatbuffer, reference=reference)
+    by_sample = []
+    for k, sample in enumerate(dataset.inputs):
+        by_sample.append(runner.run(sample))
+        progress(k + 1, len(dataset))
+    return [[outputs[i] for outputs in by_sample] for i in range(len(runner.outputs))]
+
+
 def run_dataset(
     flatbuffer: bytes,
     dataset: Dataset,

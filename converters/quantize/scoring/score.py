@@ -1,13 +1,16 @@
-"""The score of a model on labelled samples, or its agreement with another model.
+"""The score of a model's output on labelled samples, or its agreement with another model.
 
 ``accuracy``   the share of samples whose largest output is the label. A single output value is compared with the
-               threshold.
+               threshold. For a dense output, such as a segmentation, it is the share of positions.
 ``auc``        the area under the ROC curve of the output for labels 0 and 1, or of the reconstruction error if output
                and input have the same shape (auto-encoders). For several outputs it is the mean of each class against
                the others.
 ``mse``        the mean squared error between the outputs and the targets y. Without y the targets are the inputs
                (auto-encoders) or the outputs of ``reference``.
-``agreement``  the share of samples for which the model and ``reference`` give the same class.
+``r2``         the coefficient of determination: 1 minus the energy of the differences to the targets y, or without y to
+               the outputs of ``reference``, divided by the energy of the targets' deviations from their mean.
+``agreement``  the share of samples, or of positions of a dense output, for which the model and ``reference`` give the
+               same class.
 """
 
 from __future__ import annotations
@@ -18,12 +21,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.scoring.decisions import decide, is_dense, probability_axis
 from arenite.converters.quantize.scoring.metrics import (
     PartMetric,
     Score,
     auc,
     check_metric,
-    decide,
     over_parts,
 )
 from arenite.converters.quantize.scoring.model_runner import Progress, run_dataset
@@ -58,29 +61,62 @@ def score(
 
 
 def default_metric(outputs: Sequence[np.ndarray], dataset: Dataset) -> str:
-    """Return the default metric for the data: accuracy for class numbers, auc for anomaly labels of an auto-encoder,
-    and mse for targets. Without labels it is mse for an auto-encoder or a single output value, otherwise
-    agreement."""
-    is_autoencoder = _is_autoencoder(outputs, dataset)
-    if dataset.labels is None:
-        return "mse" if is_autoencoder or outputs[0].size == 1 else "agreement"
-    classes = _class_labels(dataset.labels)
-    if classes is None:
+    """Return the default metric for the data.
+
+    It is accuracy for class numbers, auc for anomaly labels of an auto-encoder, and mse for targets. Without labels
+    that belong to the output, it is mse for an auto-encoder; agreement for classes (a vector, probabilities at each
+    position, or integers); and r2 for a single value and for dense outputs that are not probabilities.
+    """
+    if (metric := _metric_of_labels(outputs, dataset)) is not None:
+        return metric
+    if _is_autoencoder(outputs, dataset):
         return "mse"
-    return "auc" if is_autoencoder and set(np.unique(classes)) <= {0, 1} else "accuracy"
+    first = outputs[0]
+    if first.dtype.kind in "iub":
+        return "agreement"
+    values = first.size == 1 or (is_dense(first) and probability_axis(outputs) is None)
+    return "r2" if values else "agreement"
+
+
+def _metric_of_labels(outputs: Sequence[np.ndarray], dataset: Dataset) -> str | None:
+    """Return the default metric for the labels; None if there are none or they do not belong to the output."""
+    labels = dataset.labels
+    if labels is None:
+        return None
+    if _position_axis(outputs[0], labels) is not None:
+        return "accuracy"
+    classes = _class_labels(labels)
+    if classes is None:
+        return "mse" if labels[0].size == outputs[0].size or _is_autoencoder(outputs, dataset) else None
+    if _is_autoencoder(outputs, dataset) and set(np.unique(classes)) <= {0, 1}:
+        return "auc"
+    return None if is_dense(outputs[0]) else "accuracy"
+
+
+def _position_axis(output: np.ndarray, labels: np.ndarray) -> int | None:
+    """Return the axis of the classes if ``labels`` has a class number for every position of a dense output, else
+    None."""
+    if not is_dense(output) or labels.ndim < 2 or not np.array_equal(labels, np.trunc(labels)):
+        return None
+    positions = labels[0].size
+    if positions == output.size and labels.dtype.kind == "f":
+        return None  # target values
+    for axis in (-1, 1):
+        classes = max(output.shape[axis], 2)
+        if positions * output.shape[axis] == output.size and labels.min() >= 0 and labels.max() < classes:
+            return axis
+    return 0 if output.dtype.kind in "iub" and positions == output.size else None
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
     """Return a sentence if the labels are neither classes nor targets of the output, so that they are not used."""
     labels = dataset.labels
-    if metric != "mse" or labels is None or _class_labels(labels) is not None:
+    if metric in ("accuracy", "auc") or labels is None or _metric_of_labels(outputs, dataset) is not None:
         return None
     if labels[0].size == outputs[0].size:
         return None
-    return (
-        f"{dataset.path}: y has {labels[0].size:,} values per sample and the model's output {outputs[0].size:,}: they "
-        "are not compared."
-    )
+    per_sample = f"{labels[0].size:,} value{'s' * (labels[0].size != 1)} per sample"
+    return f"{dataset.path}: y has {per_sample} and the model's output {outputs[0].size:,}: they are not compared."
 
 
 def score_outputs(
@@ -100,10 +136,14 @@ def score_outputs(
         "accuracy": lambda: _accuracy(outputs, dataset, threshold),
         "auc": lambda: _auc(outputs, dataset),
         "mse": lambda: _mse(outputs, dataset, reference),
+        "r2": lambda: _r2(outputs, dataset, reference),
         "agreement": lambda: _agreement(outputs, dataset, reference, threshold),
     }[metric]()
     everything = np.arange(len(dataset))
-    labels = None if dataset.labels is None else _class_labels(dataset.labels)
+    labels = dataset.labels
+    if labels is not None:
+        by_position = _position_axis(outputs[0], labels) is not None
+        labels = None if by_position else _class_labels(labels)
     per_class, slices = over_parts(measure, labels, dataset.slices, dataset.classes)
     value = measure(everything)
     if math.isnan(value):
@@ -119,16 +159,32 @@ Measure = tuple[Callable[[np.ndarray], float], Callable[[float], float | None]]
 
 
 def _share(hits: np.ndarray) -> Measure:
-    def margin(value: float) -> float:
-        return 1.96 * math.sqrt(value * (1 - value) / len(hits))
+    """Return the share of true values. ``hits`` has the shape (samples,) or (samples, positions)."""
+
+    def margin(value: float) -> float | None:
+        if hits.ndim == 1:
+            return 1.96 * math.sqrt(value * (1 - value) / len(hits))
+        return _margin_of_mean(hits.mean(axis=1))  # the positions of a sample are not independent
 
     return lambda places: float(hits[places].mean()), margin
 
 
+def _margin_of_mean(values: np.ndarray) -> float | None:
+    return 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
+
+
 def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float) -> Measure:
+    axis = None if dataset.labels is None else _position_axis(outputs[0], dataset.labels)
+    if dataset.labels is not None and axis is not None:
+        return _share(decide(outputs, threshold, axis) == dataset.labels.reshape(len(dataset), -1))
     labels = _needed_classes(dataset, "accuracy")
+    if is_dense(outputs[0]):
+        raise UsageError(
+            f"{dataset.path}: y has one class per sample, and the model's output has the shape {outputs[0].shape}.",
+            "Give one class number per position, or choose the metric r2 or agreement.",
+        )
     values = max(outputs[0].size, 2)
-    if labels.min() < 0 or labels.max() >= values:
+    if outputs[0].dtype.kind not in "iub" and (labels.min() < 0 or labels.max() >= values):
         raise UsageError(
             f"{dataset.path} has labels from {labels.min()} to {labels.max()}; the model's output has the classes 0 to "
             f"{values - 1}.",
@@ -164,25 +220,44 @@ def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
 
 
 def _mse(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np.ndarray] | None) -> Measure:
-    targets: Sequence[np.ndarray]
-    labels = dataset.labels
-    if labels is not None and labels[0].size == outputs[0].size:
-        targets = list(labels)
-    elif _is_autoencoder(outputs, dataset):
-        targets = [x[0] for x in dataset.inputs]
-    elif reference is not None:
-        targets = reference
-    else:
-        raise UsageError(
-            f"{dataset.path} has no targets to compare the outputs with.",
-            "Add targets y of the output's shape.",
-        )
+    targets = _targets(outputs, dataset, reference)
+    errors = np.array([_mean_square(o, t) for o, t in zip(outputs, targets, strict=True)])
+    return lambda places: float(errors[places].mean()), lambda _: _margin_of_mean(errors)
+
+
+def _r2(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np.ndarray] | None) -> Measure:
+    targets = _targets(outputs, dataset, reference)
+    channels = outputs[0].shape[-1] if outputs[0].ndim else 1
+    rows = [t.astype(np.float64).reshape(-1, channels) for t in targets]
+    mean = np.mean([t.mean(axis=0) for t in rows], axis=0)
+    spread = np.array([np.mean((t - mean) ** 2) for t in rows])
     errors = np.array([_mean_square(o, t) for o, t in zip(outputs, targets, strict=True)])
 
-    def margin(_: float) -> float | None:
-        return 1.96 * float(errors.std(ddof=1)) / math.sqrt(len(errors)) if len(errors) > 1 else None
+    def measure(places: np.ndarray) -> float:
+        error, total = float(errors[places].sum()), float(spread[places].sum())
+        if total == 0:  # constant targets
+            return 1.0 if error == 0 else 0.0
+        return 1 - error / total
 
-    return lambda places: float(errors[places].mean()), margin
+    return measure, lambda _: None
+
+
+def _targets(
+    outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np.ndarray] | None
+) -> Sequence[np.ndarray]:
+    """Return the values that ``outputs`` are compared with: the targets y, an auto-encoder's inputs, or
+    ``reference``."""
+    labels = dataset.labels
+    if labels is not None and labels[0].size == outputs[0].size:
+        return list(labels)
+    if _is_autoencoder(outputs, dataset):
+        return [x[0] for x in dataset.inputs]
+    if reference is not None:
+        return reference
+    raise UsageError(
+        f"{dataset.path} has no targets to compare the outputs with.",
+        "Add targets y of the output's shape.",
+    )
 
 
 def _agreement(
@@ -198,7 +273,8 @@ def _agreement(
             f"{len(outputs)} outputs cannot agree with {len(reference)}.",
             "Run both models on the same samples.",
         )
-    return _share(decide(outputs, threshold) == decide(reference, threshold))
+    axis = probability_axis(reference) if is_dense(reference[0]) else None
+    return _share(decide(outputs, threshold, axis or -1) == decide(reference, threshold, axis or -1))
 
 
 def _mean_square(a: np.ndarray, b: np.ndarray) -> float:

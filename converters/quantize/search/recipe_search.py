@@ -16,9 +16,8 @@ from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import QuantizedModel
 from arenite.converters.quantize.recipes.recipe import Recipe
-from arenite.converters.quantize.scoring.metrics import Score, metric_drop
-from arenite.converters.quantize.scoring.model_runner import run_dataset
-from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.scoring.metrics import Score
+from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.outcome import (
     FORMAT,
@@ -195,8 +194,8 @@ def search(
     """
     _check(options)
     data = dataset.limited(options.samples)
-    reference = run_dataset(flatbuffer, data)
-    base = score_outputs(reference, data, options.metric, reference=reference)
+    source = score_source(flatbuffer, data, options.metric)
+    base = source.base
     if base.metric == "mse" and budget.accuracy is not None:
         raise UsageError("The budget names an accuracy and the metric is mse.", "Limit the drop instead.")
     progress("sensitivity of the layers", 0, options.trials)
@@ -204,9 +203,7 @@ def search(
         flatbuffer, recipe, observations, data, kinds=("int8", "int4"), metric=base.metric
     )
     model = parse(flatbuffer)
-    task = SearchTask(
-        flatbuffer, space_for(model, recipe, ("int8",)), observations, data, costs, reference, base
-    )
+    task = SearchTask(flatbuffer, space_for(model, recipe, ("int8",)), observations, costs, source)
     plain = evaluate_recipe(task, task.space.plain())
     kinds = options.kinds or _kinds(plain, budget)
     space = space_for(model, recipe, kinds)
@@ -263,6 +260,8 @@ def _data_hash(data: Dataset) -> str:
         for array in sample:
             digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(str(None if data.labels is None else data.labels.tolist()).encode())
+    for index, labels in sorted(data.more_labels.items()):
+        digest.update(f"{index} {labels.tolist()}".encode())
     return digest.hexdigest()
 
 
@@ -371,8 +370,7 @@ def _choose(task: SearchTask, budget: Budget, trials: Sequence[TrialOutcome]) ->
     kernels."""
     for k in rank_outcomes(trials, budget):
         quantized = task.quantize(trials[k].params)
-        score = task.score(quantized.flatbuffer, exact=True)
-        lost = metric_drop(task.base, score)
+        score, lost = task.score(quantized.flatbuffer, exact=True)
         confirmed = TrialOutcome(trials[k].params, trials[k].sha256, trials[k].builds, score.value, lost)
         if confirmed.meets(budget):
             recipe = task.space.recipe(trials[k].params)

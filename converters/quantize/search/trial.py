@@ -13,9 +13,10 @@ import numpy as np
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
-from arenite.converters.quantize.scoring.metrics import Score, decide, metric_drop
-from arenite.converters.quantize.scoring.model_runner import run_dataset
-from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.scoring.decisions import decide
+from arenite.converters.quantize.scoring.metrics import Score
+from arenite.converters.quantize.scoring.model_runner import run_outputs
+from arenite.converters.quantize.scoring.output_scores import ScoredSource
 from arenite.converters.quantize.search.outcome import BuildCost, TrialOutcome
 from arenite.converters.quantize.search.search_space import SearchSpace
 from arenite.errors import AreniteError
@@ -26,29 +27,31 @@ CostFunction = Callable[[bytes], tuple[BuildCost, ...]]
 
 @dataclass(frozen=True)
 class SearchTask:
-    """The data for trying a recipe. It can be sent to another process.
-
-    ``reference`` has the float model's outputs on ``dataset``, and ``base`` is the float model's score.
-    """
+    """The data for trying a recipe. It can be sent to another process. ``source`` has the float model's outputs and
+    scores."""
 
     flatbuffer: bytes
     space: SearchSpace
     observations: Observations
-    dataset: Dataset
     costs: CostFunction
-    reference: list[np.ndarray] = field(repr=False)
-    base: Score
+    source: ScoredSource = field(repr=False)
+
+    @property
+    def dataset(self) -> Dataset:
+        return self.source.dataset
+
+    @property
+    def base(self) -> Score:
+        """The float model's score, of its first output."""
+        return self.source.base
 
     def quantize(self, params: Mapping[str, Any]) -> QuantizedModel:
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
-    def score(self, flatbuffer: bytes, *, exact: bool) -> Score:
-        """Return the score on the task's samples. ``exact`` uses the reference kernels, which give the same results as
-        the firmware."""
-        return self.scored(run_dataset(flatbuffer, self.dataset, reference=exact))
-
-    def scored(self, outputs: Sequence[np.ndarray]) -> Score:
-        return score_outputs(outputs, self.dataset, self.base.metric, reference=self.reference)
+    def score(self, flatbuffer: bytes, *, exact: bool) -> tuple[Score, float]:
+        """Return the score of the first output on the task's samples, and the largest loss of all outputs. ``exact``
+        uses the reference kernels, which give the same results as the firmware."""
+        return self.source.scored(run_outputs(flatbuffer, self.dataset, reference=exact))
 
 
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
@@ -63,17 +66,16 @@ def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome
         builds = task.costs(quantized.flatbuffer)
     except AreniteError as error:
         return TrialOutcome(dict(params), "", (), 0.0, 0.0, error=str(error))
-    outputs = run_dataset(quantized.flatbuffer, task.dataset, reference=False)
-    score = task.scored(outputs)
-    return TrialOutcome(
-        dict(params), digest, builds, score.value, metric_drop(task.base, score), _deviation(task, outputs)
-    )
+    outputs = run_outputs(quantized.flatbuffer, task.dataset, reference=False)
+    score, lost = task.source.scored(outputs)
+    return TrialOutcome(dict(params), digest, builds, score.value, lost, _deviation(task, outputs[0]))
 
 
 def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
-    """Return the standard deviation of the drop. It assumes that each changed decision is right or wrong with equal
-    probability."""
+    """Return the standard deviation of the first output's drop. It assumes that each changed decision is right or wrong
+    with equal probability."""
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0
-    changed = int(np.sum(decide(outputs) != decide(task.reference)))
+    differs = (decide(outputs) != decide(task.source.outputs[0])).reshape(len(outputs), -1)
+    changed = float(differs.mean(axis=1).sum())  # a sample of a dense output counts by its share of positions
     return math.sqrt(changed) / len(outputs)

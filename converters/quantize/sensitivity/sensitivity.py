@@ -20,9 +20,9 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.graph.operator_rules import RULES, WEIGHTS
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
-from arenite.converters.quantize.scoring.metrics import Score, metric_drop
-from arenite.converters.quantize.scoring.model_runner import run_dataset
-from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.scoring.metrics import Score
+from arenite.converters.quantize.scoring.model_runner import run_outputs
+from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
 
@@ -48,7 +48,8 @@ class LayerSensitivity:
     """The loss if only this layer is quantized, as ``kind``.
 
     ``sqnr_db`` is the ratio of the energy of the float model's output to that of the error, before a final softmax or
-    sigmoid. ``drop`` is the loss of the metric. ``weight_bytes`` are the bytes of the quantized weights and bias.
+    sigmoid, for the output with the smallest ratio. ``drop`` is the largest loss of an output's metric.
+    ``weight_bytes`` are the bytes of the quantized weights and bias.
     """
 
     layer: int
@@ -108,22 +109,21 @@ def sensitivity(
     graph = parse(flatbuffer).main
     tries = [(op.index, kind) for op in graph.ops for kind in kinds if _has(graph, op.index, kind)]
     progress("float model", 0, len(tries) + 1)
-    probe = _probe(graph)
-    expected = _probed(flatbuffer, data, probe)
-    plain = run_dataset(flatbuffer, data)
-    base = score_outputs(plain, data, metric, reference=plain)
+    probes = _probes(graph)
+    expected = [_probed(flatbuffer, data, probe) for probe in probes]
+    source = score_source(flatbuffer, data, metric)
     sensitivities = []
     for done, (layer, kind) in enumerate(tries):
         progress(f"layer {layer} {kind}", done + 1, len(tries) + 1)
         quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=[layer])
-        actual = _probed(quantized.flatbuffer, data, quantized.tensors[probe])
-        outputs = run_dataset(quantized.flatbuffer, data, reference=False)
-        score = score_outputs(outputs, data, base.metric, reference=plain)
-        sensitivities.append(
-            _entry(graph, quantized, layer, kind, sqnr(expected, actual), metric_drop(base, score))
+        worst_db = min(
+            sqnr(values, _probed(quantized.flatbuffer, data, quantized.tensors[probe]))
+            for probe, values in zip(probes, expected, strict=True)
         )
+        _, lost = source.scored(run_outputs(quantized.flatbuffer, data, reference=False))
+        sensitivities.append(_entry(graph, quantized, layer, kind, worst_db, lost))
     progress("", len(tries) + 1, len(tries) + 1)
-    return Sensitivity(base, tuple(sensitivities))
+    return Sensitivity(source.base, tuple(sensitivities))
 
 
 def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
@@ -157,14 +157,17 @@ def _has(graph: Subgraph, layer: int, kind: str) -> bool:
     return bool(weights.int4) if kind == "int4" else "int16" in rule.types
 
 
-def _probe(graph: Subgraph) -> int:
-    """Return the tensor at which errors are measured: the first output, or the input of its softmax or sigmoid, because
+def _probes(graph: Subgraph) -> list[int]:
+    """Return the tensors at which errors are measured: each output, or the input of its softmax or sigmoid, because
     these would hide errors."""
-    out = graph.outputs[0]
-    for op in graph.ops:
-        if out in op.outputs and op.name in ("SOFTMAX", "LOGISTIC", "LOG_SOFTMAX"):
-            return op.inputs[0]
-    return out
+    hiding = {
+        out: op.inputs[0]
+        for op in graph.ops
+        if op.name in ("SOFTMAX", "LOGISTIC", "LOG_SOFTMAX")
+        for out in op.outputs
+    }
+    tensors = [hiding.get(out, out) for out in graph.outputs]
+    return [i for i in dict.fromkeys(tensors) if graph.tensors[i].dtype == "float32"] or tensors[:1]
 
 
 def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:

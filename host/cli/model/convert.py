@@ -35,7 +35,8 @@ FILE = click.Path(path_type=Path)
 @click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
 @click.option(
     "--metric",
-    help="Metric of the score: accuracy, auc, mse or agreement (with the float model). Default: depends on the data.",
+    help="Metric of the score: accuracy, auc, mse, r2 or agreement (with the float model). Default: depends on the "
+    "data.",
 )
 @click.option(
     "--recipe",

@@ -10,14 +10,15 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from arenite.converters.quantize.recipes.recipe import load_recipe
+from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe
 from arenite.converters.quantize.scoring.metrics import Score
+from arenite.converters.quantize.scoring.output_scores import OutputScore
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.host.cli.model.convert import convert as convert_command
 from arenite.host.conversion.convert import convert
-from arenite.host.conversion.loss import loss_note
+from arenite.host.conversion.loss import find_loss
 from arenite.host.conversion.request import ConversionRequest
 from arenite.host.conversion.scores import Scores
 from tests.converters.quantize import trained_models
@@ -79,16 +80,23 @@ def test_a_largest_drop_needs_a_score(wide: ConversionRequest) -> None:
 
 def test_without_classes_the_error_of_the_output_decides() -> None:
     graph = parse(trained_models.classifier()).main
-    mse = Scores(Score("mse", 0.0, 10), Score("mse", 1.0, 10), "samples")
+
+    def scores(metric: str, source: float, image: float, db: float) -> Scores:
+        output = OutputScore(0, "out", (1, 8), Score(metric, source, 10), Score(metric, image, 10), db, 0.1)
+        return Scores((output,), "samples")
+
+    def sentence(scores: Scores, recipe: Recipe, *db: float) -> str | None:
+        loss = find_loss(graph, lambda: errors(*db), scores, recipe)
+        return None if loss is None else loss.sentence
 
     def errors(*db: float) -> list[LayerError]:
         return [LayerError(k, graph.ops[k].name, f"layer{k}", value, 0.1, 0.01) for k, value in enumerate(db)]
 
     int8 = load_recipe("int8")
-    assert loss_note(graph, errors(40, 38, 36, 35), mse, int8) is None
-    text = loss_note(graph, errors(40, 18, 12, 11), mse, int8)
+    assert sentence(scores("mse", 0.0, 1.0, 35), int8, 40, 38, 36, 35) is None
+    mse = scores("mse", 0.0, 1.0, 11)
+    text = sentence(mse, int8, 40, 18, 12, 11)
     assert text is not None and "11 dB" in text and "begins at layer 1" in text
-    assert "Try --recipe int8," in str(loss_note(graph, errors(40, 18, 12, 11), mse, load_recipe("w4")))
-    lossy = Scores(Score("accuracy", 0.9, 10), Score("accuracy", 0.8, 10), "samples")
-    text = loss_note(graph, errors(40, 38, 26, 25), lossy, int8)
+    assert "Try --recipe int8," in str(sentence(mse, load_recipe("w4"), 40, 18, 12, 11))
+    text = sentence(scores("accuracy", 0.9, 0.8, 25), int8, 40, 38, 26, 25)
     assert text is not None and "90.0% to 80.0%" in text and "begins at layer 2" in text
