@@ -11,6 +11,7 @@ import numpy as np
 
 from arenite.array_files import read_arrays
 from arenite.converters.graph.model import DTYPES, Tensor
+from arenite.converters.quantize.scoring.decisions import class_map_axis, decide, is_dense
 from arenite.errors import UsageError
 
 SEED = 0
@@ -85,7 +86,9 @@ def samples_of_arrays(
             )
         columns.append(_with_input_shape(path, name, arrays[name], tensor))
     count = len(columns[0])
-    if any(len(c) != count for c in columns) or ("y" in arrays and arrays["y"].shape[:1] != (count,)):
+    if any(len(c) != count for c in columns) or any(
+        arrays[name].shape[:1] != (count,) for name in ("y", "y0") if name in arrays
+    ):
         raise UsageError(
             f"{path}: the arrays have different numbers of samples.",
             "Give every array the same first dimension.",
@@ -93,7 +96,8 @@ def samples_of_arrays(
     if count == 0:
         raise UsageError(f"{path} has no samples.", "Write at least one.")
     count = count if limit is None else min(limit, count)
-    labels = arrays["y"][:count] if "y" in arrays else None
+    labels = arrays.get("y", arrays.get("y0"))
+    labels = None if labels is None else labels[:count]
     return Samples([[c[k] for c in columns] for k in range(count)], labels)
 
 
@@ -118,17 +122,27 @@ def _with_input_shape(path: str, name: str, array: np.ndarray, tensor: Tensor) -
 def accuracy(
     outputs: Sequence[np.ndarray], labels: np.ndarray | None, tensor: Tensor | None = None
 ) -> float | None:
-    """Return the fraction of samples whose largest output is at the label's index. Returns None if ``labels`` is not
-    one class number per sample.
+    """Return the fraction of samples, or of the positions of a dense output such as a segmentation, whose largest
+    value is at the label's index.
 
-    A single output means class 1 if its real value, dequantized by ``tensor``, is above 0.5, else class 0.
+    Returns None if ``labels`` is not one class number per sample, or per position of a dense output. A single value
+    means class 1 if its real value, dequantized by ``tensor``, is above 0.5, else class 0.
     """
-    if labels is None or labels.ndim != 1 or labels.dtype.kind not in "iu":
+    if labels is None or labels.dtype.kind not in "iu" or not outputs:
         return None
-    if outputs and outputs[0].size == 1:
-        quant = tensor.quant if tensor is not None else None
-        scale, zero = (quant.scale[0], quant.zero_point[0]) if quant is not None else (1.0, 0)
-        predicted_positive = [float(np.float32(scale) * np.float32(o.item() - zero)) > 0.5 for o in outputs]
-        return float(np.mean(np.array(predicted_positive) == labels))
-    hits = sum(int(np.argmax(o) == label) for o, label in zip(outputs, labels, strict=True))
-    return hits / len(labels)
+    values = [_real(o, tensor) for o in outputs]
+    axis = class_map_axis(values[0], labels)
+    if axis is None and (labels.ndim != 1 or is_dense(values[0])):
+        return None
+    hits = decide(values, axis=axis) == labels.reshape((len(labels), -1) if axis is not None else -1)
+    return float(np.mean(hits))
+
+
+def _real(output: np.ndarray, tensor: Tensor | None) -> np.ndarray:
+    """Return the real values of an output. Integers of a tensor that is not quantized are class numbers and stay
+    integers."""
+    if tensor is not None and tensor.quant is None and output.dtype.kind in "iu":
+        return output
+    quant = tensor.quant if tensor is not None else None
+    scale, zero = (quant.scale[0], quant.zero_point[0]) if quant is not None else (1.0, 0)
+    return np.asarray(np.float32(scale) * (output.astype(np.float32) - np.float32(zero)))

@@ -26,6 +26,21 @@ def probability_axis(outputs: Sequence[np.ndarray]) -> int | None:
     return None
 
 
+def class_map_axis(output: np.ndarray, labels: np.ndarray) -> int | None:
+    """Return the axis of the classes if ``labels`` has a class number for every position of a dense output, else
+    None."""
+    if not is_dense(output) or labels.ndim < 2 or not np.array_equal(labels, np.trunc(labels)):
+        return None
+    positions = labels[0].size
+    if positions == output.size and labels.dtype.kind == "f":
+        return None  # target values
+    for axis in (-1, 1):
+        classes = max(output.shape[axis], 2)
+        if positions * output.shape[axis] == output.size and labels.min() >= 0 and labels.max() < classes:
+            return axis
+    return 0 if output.dtype.kind in "iub" and positions == output.size else None
+
+
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5, axis: int | None = None) -> np.ndarray:
     """Return the class numbers that ``outputs`` decide for.
 

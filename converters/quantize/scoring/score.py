@@ -21,7 +21,12 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from arenite.converters.quantize.dataset.dataset import Dataset
-from arenite.converters.quantize.scoring.decisions import decide, is_dense, probability_axis
+from arenite.converters.quantize.scoring.decisions import (
+    class_map_axis,
+    decide,
+    is_dense,
+    probability_axis,
+)
 from arenite.converters.quantize.scoring.metrics import (
     PartMetric,
     Score,
@@ -83,7 +88,7 @@ def _metric_of_labels(outputs: Sequence[np.ndarray], dataset: Dataset) -> str | 
     labels = dataset.labels
     if labels is None:
         return None
-    if _position_axis(outputs[0], labels) is not None:
+    if class_map_axis(outputs[0], labels) is not None:
         return "accuracy"
     classes = _class_labels(labels)
     if classes is None:
@@ -91,21 +96,6 @@ def _metric_of_labels(outputs: Sequence[np.ndarray], dataset: Dataset) -> str | 
     if _is_autoencoder(outputs, dataset) and set(np.unique(classes)) <= {0, 1}:
         return "auc"
     return None if is_dense(outputs[0]) else "accuracy"
-
-
-def _position_axis(output: np.ndarray, labels: np.ndarray) -> int | None:
-    """Return the axis of the classes if ``labels`` has a class number for every position of a dense output, else
-    None."""
-    if not is_dense(output) or labels.ndim < 2 or not np.array_equal(labels, np.trunc(labels)):
-        return None
-    positions = labels[0].size
-    if positions == output.size and labels.dtype.kind == "f":
-        return None  # target values
-    for axis in (-1, 1):
-        classes = max(output.shape[axis], 2)
-        if positions * output.shape[axis] == output.size and labels.min() >= 0 and labels.max() < classes:
-            return axis
-    return 0 if output.dtype.kind in "iub" and positions == output.size else None
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
@@ -142,7 +132,7 @@ def score_outputs(
     everything = np.arange(len(dataset))
     labels = dataset.labels
     if labels is not None:
-        by_position = _position_axis(outputs[0], labels) is not None
+        by_position = class_map_axis(outputs[0], labels) is not None
         labels = None if by_position else _class_labels(labels)
     per_class, slices = over_parts(measure, labels, dataset.slices, dataset.classes)
     value = measure(everything)
@@ -174,7 +164,7 @@ def _margin_of_mean(values: np.ndarray) -> float | None:
 
 
 def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float) -> Measure:
-    axis = None if dataset.labels is None else _position_axis(outputs[0], dataset.labels)
+    axis = None if dataset.labels is None else class_map_axis(outputs[0], dataset.labels)
     if dataset.labels is not None and axis is not None:
         return _share(decide(outputs, threshold, axis) == dataset.labels.reshape(len(dataset), -1))
     labels = _needed_classes(dataset, "accuracy")

@@ -190,6 +190,18 @@ def test_accuracy_counts_the_largest_output() -> None:
     assert accuracy(outputs, np.eye(3, dtype=np.int64)[[1, 0, 2, 0]]) is None
 
 
+def test_accuracy_of_a_segmentation_counts_positions() -> None:
+    tensor = Tensor(0, "mask", (1, 2, 2, 3), "int8", Quantization((1 / 256,), (-128,)))
+    classes = np.array([[[0, 1], [2, 2]], [[1, 1], [0, 2]]])
+    outputs = [np.where(np.arange(3) == c[None, ..., None], 100, -100).astype(np.int8) for c in classes]
+    labels = classes.copy()
+    labels[1, 0, 0] = 2
+    assert accuracy(outputs, labels, tensor) == 7 / 8
+    class_map = Tensor(0, "map", (1, 2, 2), "int32", None)
+    assert accuracy([c[None].astype(np.int32) for c in classes], labels, class_map) == 7 / 8
+    assert accuracy(outputs, np.array([0, 1]), tensor) is None  # one argmax over all positions means nothing
+
+
 @pytest.mark.parametrize(
     ("values", "expected"),
     [
