@@ -29,10 +29,12 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
 from arenite.host.build.shrink import ShrinkReport, shrink
 from arenite.host.conversion.loss import Loss, find_loss
+from arenite.host.conversion.notes import merged_notes
 from arenite.host.conversion.operator_check import check_operators, with_recipe_hint
 from arenite.host.conversion.pixels import with_pixels
 from arenite.host.conversion.preflight import check_before_import, check_recipe
 from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
+from arenite.host.conversion.recipe_cost import recipe_cost_note
 from arenite.host.conversion.request import ConversionRequest, Progress, check_request
 from arenite.host.conversion.samples import load_samples, split_samples
 from arenite.host.conversion.scores import Scores, check_drop, image_scores
@@ -142,15 +144,19 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     if quantized.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
         return Conversion(
-            request, imported, data_bytes, None, quantized, calibrating, scores, _once(notes), loss
+            request, imported, data_bytes, None, quantized, calibrating, scores, merged_notes(notes), loss
         )
     try:
         prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     except UnsupportedModelError as error:
         raise with_recipe_hint(error, quantized.recipe) from error
     notes += prepared.notes
+    cost = recipe_cost_note(
+        imported.flatbuffer, quantized.recipe, quantized.quantized, quantized.observations, request.boards
+    )
+    notes += [] if cost is None else [cost]
     return Conversion(
-        request, imported, prepared.image, prepared, quantized, calibrating, scores, _once(notes), loss
+        request, imported, prepared.image, prepared, quantized, calibrating, scores, merged_notes(notes), loss
     )
 
 
@@ -245,11 +251,7 @@ def _as_is(
         field_data = load_samples(request, request.field_data, image.model, calibration=False)
         known = load_samples(request, request.calibration, image.model, calibration=False)
         notes += check_quantized_model(prepared.reference, field_data, known)[1]
-    return Conversion(request, imported, prepared.image, prepared, None, None, scores, _once(notes))
-
-
-def _once(notes: Sequence[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(notes))
+    return Conversion(request, imported, prepared.image, prepared, None, None, scores, merged_notes(notes))
 
 
 def _name(source: str) -> str:

@@ -161,6 +161,7 @@ def _calibrated_tables(c: QuantizationResult) -> list[object]:
 
 
 def _search_tables(c: QuantizationResult) -> list[object]:
+    from arenite.converters.quantize.search.choice import choice_reason
     from arenite.converters.quantize.search.recipe_search import label
 
     assert c.search is not None
@@ -188,6 +189,8 @@ def _search_tables(c: QuantizationResult) -> list[object]:
         lines.append(f"No recipe meets the budget. The nearest is trial {s.nearest}: {unmet_limits}.")
     else:
         lines.append(f"Trial {s.chosen.place} was chosen. Build it with {s.chosen.build.options}.")
+        reason = choice_reason(s.trials, s.chosen.place, s.budget, s.base.metric)
+        lines += [reason] if reason else []
     return lines
 
 

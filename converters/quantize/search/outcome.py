@@ -151,13 +151,14 @@ def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequenc
 
 def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]:
     """Return the indices of the outcomes that meet ``budget``, the best first: by the loss plus one standard deviation,
-    then by instructions, then by flash, then by RAM.
+    then by instructions, then by the larger share of a memory limit that is taken, then by flash, then by RAM.
 
     Losses that differ by less than a tenth of a point are equal. Instructions are estimates; those that differ by less
-    than 10 % are equal.
+    than 10 % are equal. Shares of the limits are rounded to 1 %.
     """
     figures = {k: o.figures(budget) for k, o in enumerate(outcomes) if o.builds and o.meets(budget)}
-    losses = {k: round(outcomes[k].drop + outcomes[k].deviation, 3) for k in figures}
+    losses = {k: rounded_loss(outcomes[k]) for k in figures}
+    shares = {k: round(_tightest_share(outcomes[k].build(budget), budget), 2) for k in figures}
     order: list[int] = []
     while len(order) < len(figures):
         remaining = [k for k in figures if k not in order]
@@ -165,8 +166,19 @@ def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]
         best = [k for k in remaining if losses[k] == min_loss]
         fastest = min(figures[k]["instructions"] for k in best)
         fast = [k for k in best if figures[k]["instructions"] <= 1.1 * fastest]
-        order.append(min(fast, key=lambda k: (figures[k]["flash"], figures[k]["ram"], k)))
+        order.append(min(fast, key=lambda k: (shares[k], figures[k]["flash"], figures[k]["ram"], k)))
     return order
+
+
+def rounded_loss(outcome: TrialOutcome) -> float:
+    """Return the loss plus one standard deviation, to a tenth of a point: losses that are equal may not decide."""
+    return round(outcome.drop + outcome.deviation, 3)
+
+
+def _tightest_share(b: BuildCost, budget: Budget) -> float:
+    """Return the larger share of a limit of memory that ``b`` takes; 0 without limits."""
+    pairs = ((b.ram, budget.ram), (b.flash, budget.flash))
+    return max((value / limit for value, limit in pairs if limit is not None), default=0.0)
 
 
 def _size_violations(b: BuildCost, budget: Budget) -> list[float]:

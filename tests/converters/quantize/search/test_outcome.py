@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.quantize.search.budget import Budget
+from arenite.converters.quantize.search.choice import choice_reason
 from arenite.converters.quantize.search.outcome import (
     BuildCost,
     TrialOutcome,
@@ -56,6 +57,32 @@ def test_outcomes_are_ranked_by_loss_then_speed_then_flash() -> None:
     # It changed many decisions in both directions, so its smaller loss can be chance.
     outcomes[3] = replace(outcomes[3], deviation=0.01)
     assert rank_outcomes(outcomes, Budget(flash=500)) == [1, 0, 2, 3]
+
+
+def test_equal_outcomes_are_ranked_by_the_room_at_the_nearest_limit() -> None:
+    """int4 weights save flash, of which there is enough, and take RAM, which is scarce."""
+    int8, int4 = outcome(0.0, (40, 300, 1000)), outcome(0.0, (44, 200, 1000), name="int4")
+    assert rank_outcomes([int8, int4], Budget(ram=48, flash=1000)) == [0, 1]
+    assert rank_outcomes([int8, int4], Budget(ram=480, flash=310)) == [1, 0]
+    assert rank_outcomes([int8, int4], Budget()) == [1, 0]  # without limits: the least flash
+
+
+def test_the_reason_for_another_recipe_than_int8_is_said() -> None:
+    plain = outcome(0.004, (40, 300, 1000))
+    less_loss = outcome(0.0, (44, 200, 1500), name="int4")
+    faster = outcome(0.004, (44, 200, 500), name="fast")
+    roomy = outcome(0.004, (44, 200, 1000), name="roomy")
+    trials = [plain, less_loss, faster, roomy]
+    budget = Budget(ram=400, flash=310)
+    text = choice_reason(trials, 1, budget, "accuracy")
+    assert "meets the budget too, with 40 B of RAM, 300 B of flash and 1,000 instructions" in text
+    assert "against 44 B, 200 B and 1,500" in text and "loses 0.4 points less" in text
+    assert "500 instructions less" in choice_reason(trials, 2, budget, "accuracy")
+    assert "more room at the nearest limit" in choice_reason(trials, 3, budget, "accuracy")
+    assert "100 B of flash too much" in choice_reason(trials, 1, Budget(flash=200), "accuracy")
+    assert (
+        choice_reason(trials, 0, budget, "accuracy") == choice_reason(trials, None, budget, "accuracy") == ""
+    )
 
 
 def test_an_outcome_is_read_back_from_json() -> None:

@@ -1,0 +1,39 @@
+"""Shorten the notes of a conversion: each is said once, and not for every layer again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+#: A note on one layer: "Layer 3 EXP has no int16 kernel: it runs in int8."
+_LAYER_NOTE = re.compile(r"(Layer|Operator) (\d+ [A-Z0-9_]+|'[^']*')( .*)", re.DOTALL)
+
+#: The maximum number of layers that a note names.
+_MAX_NAMES = 10
+
+
+def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return ``notes`` without repetitions, in order. Notes that differ only in their layer become one note, which
+    names the other layers in a second sentence."""
+    layers: dict[tuple[str, str], list[str]] = {}
+    order: dict[str | tuple[str, str], None] = {}
+    for note in notes:
+        match = _LAYER_NOTE.fullmatch(note)
+        if match is None:
+            order[note] = None
+            continue
+        key = match[1], match[3]
+        order[key] = None
+        names = layers.setdefault(key, [])
+        if match[2] not in names:
+            names.append(match[2])
+    return tuple(key if isinstance(key, str) else _merged(*key, layers[key]) for key in order)
+
+
+def _merged(kind: str, text: str, names: Sequence[str]) -> str:
+    first, others = names[0], names[1:]
+    if not others:
+        return f"{kind} {first}{text}"
+    shown = ", ".join(others[:_MAX_NAMES])
+    more = f" and {len(others) - _MAX_NAMES} more" if len(others) > _MAX_NAMES else ""
+    return f"{kind} {first}{text} The same holds for {kind.lower()}{'s' * (len(others) > 1)} {shown}{more}."
