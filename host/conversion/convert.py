@@ -239,7 +239,7 @@ def _as_is(
     progress("plan", 0, 0)
     prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
     scores, notes = None, [*imported.notes, *pixel_notes, *prepared.notes]
-    samples = request.test or request.calibration
+    samples = request.test or (None if request.calibrates_with_random else request.calibration)
     if samples is not None:
         progress("score", 0, 0)
         dataset = load_samples(request, samples, image.model, calibration=False)

@@ -21,6 +21,7 @@ from arenite.host.conversion.convert import convert, fits
 from arenite.host.conversion.request import ConversionRequest
 from arenite.profiles.boards import load_board
 from tests.converters.quantize.float_models import FloatNet
+from tests.host.small_graphs import classifier, save
 
 SIDE = 8
 
@@ -203,6 +204,14 @@ def test_random_calibration_shows_the_sizes_of_a_real_one(
     assert "compare outputs" in refusal(
         ConversionRequest("m.tflite", calibration=Path("random"), sensitivity=True)
     )
+
+
+def test_a_quantized_model_is_not_scored_on_random_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = save(classifier(), tmp_path / "int8.tflite")
+    monkeypatch.chdir(tmp_path)
+    assert convert(ConversionRequest(str(source), calibration=Path("random"))).scores is None
 
 
 def test_operators_are_checked_before_the_samples_are_scored(tmp_path: Path) -> None:
