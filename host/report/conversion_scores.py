@@ -151,7 +151,7 @@ def field_section(report: FieldReport) -> list[str]:
                 span_cell(c.field.seen_low, c.field.seen_high),
                 f"{c.field.clipped:.2%}",
                 f"{c.calibration.clipped:.2%}",
-                "-" if c.loss is None else loss_text(report.score, c.loss),
+                "-" if c.measured is None else loss_text(c.measured.base, c.measured.value),
             )
             for c in report.clipped
         ]

@@ -10,8 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from arenite.converters.graph.model import Model
 from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.checks.clip_tensor import clip_tensor_values
@@ -26,8 +24,8 @@ from arenite.converters.quantize.checks.coverage import (
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.recipes.recipe import Recipe
 from arenite.converters.quantize.scoring.metrics import Score, metric_drop
-from arenite.converters.quantize.scoring.model_runner import run_dataset
-from arenite.converters.quantize.scoring.score import score_outputs
+from arenite.converters.quantize.scoring.model_runner import run_outputs
+from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
@@ -42,9 +40,29 @@ _SMALL_INPUT_FACTOR = 0.1
 
 
 @dataclass(frozen=True)
+class MeasuredLoss:
+    """The largest loss of the outputs, ``value`` as ``metric_drop`` returns it. ``output`` is the output that loses it,
+    or None if the model has only one. ``base`` is the score of that output before."""
+
+    output: int | None
+    base: Score
+    value: float
+
+    def __str__(self) -> str:
+        which = "" if self.output is None else f" of output {self.output}"
+        if self.base.metric == "mse":
+            return f"the mean squared error{which} grows by {self.value:.1%}"
+        before, after = self.base.value, self.base.value - self.value
+        return (
+            f"{100 * self.value:.1f} points of {self.base.metric}{which} (from {before:.2%} to {after:.2%})"
+        )
+
+
+@dataclass(frozen=True)
 class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
+    ``measured`` names the output of ``loss``.
     ``loss`` is the measured loss of the metric if only this tensor is clipped (``metric_drop``), or None if that was
     not measured.
     """
@@ -52,6 +70,7 @@ class ClippedTensorReport:
     field: TensorCoverage
     calibration: TensorCoverage
     loss: float | None
+    measured: MeasuredLoss | None = None
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -138,31 +157,35 @@ def check_data(
     runs = 1 + len(tried) + (1 if suspects else 0) + (1 if quantized is not None else 0)
     done = 0
 
-    def outputs(of: bytes, step: str) -> list[np.ndarray]:
+    def step(name: str) -> None:
         nonlocal done
-        progress(step, done, runs)
+        progress(name, done, runs)
         done += 1
-        return run_dataset(of, field)
 
-    plain = outputs(flatbuffer, "float model")
+    step("float model")
+    source = score_source(flatbuffer, field, metric)
 
-    def scored(observed: Sequence[np.ndarray]) -> Score:
-        return score_outputs(observed, field, metric, reference=plain)
+    def loss_of(tensors: Sequence[TensorCoverage], name: str) -> tuple[Score, MeasuredLoss]:
+        """Return the score of the first output with ``tensors`` clipped, and the largest loss of all outputs."""
+        step(name)
+        outputs = run_outputs(_limited(model, tensors, ranges), field)
+        index, after = source.worst_output(outputs)
+        output = index if len(outputs) > 1 else None
+        base = source.scores[index]
+        return source.scored(outputs)[0], MeasuredLoss(output, base, metric_drop(base, after))
 
-    base = scored(plain)
+    base = source.base
     clipped = []
     for c in suspects:
-        loss = None
-        if c in tried:
-            limited = _limited(model, [c], ranges)
-            loss = metric_drop(base, scored(outputs(limited, f"tensor {c.index} clipped")))
-        clipped.append(ClippedTensorReport(c, before[c.index], loss))
-    together = None
-    if suspects:
-        together = scored(outputs(_limited(model, suspects, ranges), "all clipped"))
-    quantized_score = None if quantized is None else scored(outputs(quantized, "quantized model"))
+        loss = loss_of([c], f"tensor {c.index} clipped")[1] if c in tried else None
+        clipped.append(ClippedTensorReport(c, before[c.index], None if loss is None else loss.value, loss))
+    together, together_loss = loss_of(suspects, "all clipped") if suspects else (None, None)
+    quantized_score = None
+    if quantized is not None:
+        step("quantized model")
+        quantized_score = source.scored(run_outputs(quantized, field))[0]
     progress("", runs, runs)
-    warnings = [_sentence(c, base) for c in clipped[:max_tested]]
+    warnings = [_sentence(c) for c in clipped[:max_tested]]
     warnings += [
         text for c in field_coverage if c.index in before for text in _input_notes(c, before[c.index])
     ]
@@ -171,10 +194,8 @@ def check_data(
         warnings.append(
             f"{len(rest)} more tensors clip, each at most {rest[0].field.clipped:.2%} of its values."
         )
-    if together is not None and len(clipped) > 1:
-        warnings.append(
-            f"All {len(clipped)} clipped tensors together: {_lost(base, metric_drop(base, together))}."
-        )
+    if together_loss is not None and len(clipped) > 1:
+        warnings.append(f"All {len(clipped)} clipped tensors together: {together_loss}.")
     if clipped:
         warnings.append("Add samples like these to the calibration data.")
     return FieldReport(
@@ -194,23 +215,16 @@ def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[in
     return to_flatbuffer(model)
 
 
-def _sentence(c: ClippedTensorReport, base: Score) -> str:
+def _sentence(c: ClippedTensorReport) -> str:
     f = c.field
     beyond = [seen / limit for seen, limit in ((f.seen_low, f.low), (f.seen_high, f.high)) if limit != 0]
     factor = max(beyond, default=1.0)
-    loss = "" if c.loss is None else f"; clipping it alone costs: {_lost(base, c.loss)}"
+    loss = "" if c.measured is None else f"; clipping it alone costs: {c.measured}"
     return (
         f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' holds {f.low:.4g} to {f.high:.4g}; "
         f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip "
         f"{f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}."
     )
-
-
-def _lost(base: Score, loss: float) -> str:
-    if base.metric == "mse":
-        return f"the mean squared error grows by {loss:.1%}"
-    points = 100 * loss
-    return f"{points:.1f} points of {base.metric} (from {base.value:.2%} to {base.value - loss:.2%})"
 
 
 def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str]:

@@ -79,9 +79,16 @@ class ScoredSource:
         Args:
             image: the quantized model's outputs on the same samples, from ``run_outputs``.
         """
+        worst, after = self.worst_output(image)
+        first = self._score(0, image[0]) if worst else after
+        return first, metric_drop(self.scores[worst], after)
+
+    def worst_output(self, image: Sequence[Sequence[np.ndarray]]) -> tuple[int, Score]:
+        """Return the index of the output of ``image`` that loses most, and its score."""
         scores = [self._score(k, values) for k, values in enumerate(image)]
-        drops = [metric_drop(a, b) for a, b in zip(self.scores, scores, strict=True) if _has_drop(a)]
-        return scores[0], max(drops, default=metric_drop(self.base, scores[0]))
+        drops = {k: metric_drop(s, scores[k]) for k, s in enumerate(self.scores) if _has_drop(s)}
+        worst = max(drops, key=lambda k: drops[k], default=0)
+        return worst, scores[worst]
 
     def compare(self, names: Sequence[str], image: Sequence[Sequence[np.ndarray]]) -> tuple[OutputScore, ...]:
         """Return the scores of every output of ``image``, and its difference to the float model.

@@ -147,6 +147,19 @@ def test_sensitivity_sees_every_output(request_: ConversionRequest) -> None:
     assert len(box_layers) == 3 and all(s.sqnr_db < 80 and s.drop > 0 for s in box_layers)
 
 
+def test_field_data_that_clip_a_later_output_are_said(request_: ConversionRequest, tmp_path: Path) -> None:
+    """The mask decides alike for inputs that are twice as large; the cubes, eight times as large, clip."""
+    assert request_.calibration is not None
+    with np.load(request_.calibration) as data:
+        np.savez(tmp_path / "field.npz", x=2 * data["x"])
+    conversion = convert(replace(request_, field_data=tmp_path / "field.npz"))
+    assert conversion.calibrated is not None and conversion.calibrated.field is not None
+    report = conversion.calibrated.field
+    cube = next(c for c in report.clipped if c.field.made_by == "MUL" and c.loss is not None)
+    assert cube.measured is not None and cube.measured.output == 2 and cube.measured.value > 0.1
+    assert any("points of r2 of output 2" in warning for warning in report.warnings)
+
+
 def test_float_activations_are_compared_too(request_: ConversionRequest) -> None:
     conversion = convert(replace(request_, recipe="dynamic"))
     assert conversion.calibrated is not None and len(conversion.calibrated.errors) == 5
