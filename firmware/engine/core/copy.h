@@ -1,5 +1,5 @@
-/* Byte copy, for operators that only change a shape, if the planner could not give input and output the same
- * address. */
+/* Copies bytes. Operators that only change a shape need it if the planner could not give their input and output the
+ * same address. */
 #ifndef ARENITE_COPY_H
 #define ARENITE_COPY_H
 

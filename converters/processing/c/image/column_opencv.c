@@ -1,3 +1,4 @@
+/* The bilinear resize down a column as OpenCV does it: two rows of 15 bits, weights of 11 bits. */
 #include "image_steps.h"
 
 void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line)

@@ -1,3 +1,4 @@
+/* The last step for lines with fractional bits: normalizes and quantizes each value. */
 #include "image_steps.h"
 
 void ar_finish_affine(const ar_image *p, const void *line, void *to)

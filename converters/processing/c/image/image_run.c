@@ -1,3 +1,4 @@
+/* The passes over a picture: a row at a time, or the whole picture in one call. */
 #include "image.h"
 
 /* Fills the line with the margin's color from pixel `first` to `last` - 1. */

@@ -1,3 +1,4 @@
+/* Rows of grey pictures, one byte per pixel. image_row.h defines the functions. */
 #include "image_rows.h"
 
 #define AR_ONE_CHANNEL

@@ -1,3 +1,4 @@
+/* Rows of RGB pictures, three bytes per pixel. image_row.h defines the functions. */
 #include "image_rows.h"
 
 #define AR_ROW(KIND) ar_row_##KIND##_rgb

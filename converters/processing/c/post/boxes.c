@@ -1,3 +1,4 @@
+/* Boxes of a detector: decodes them with their anchors, and drops those that overlap a better one. */
 #include "post.h"
 
 #define MAX_COORDINATE (16 << 16)

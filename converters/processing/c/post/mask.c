@@ -1,3 +1,4 @@
+/* The mask of a segmentation: the class of each pixel. */
 #include "post.h"
 
 static uint8_t class_of(const ar_segments *p, int32_t key, uint32_t best)

@@ -1,3 +1,4 @@
+/* The anomaly score of an autoencoder: the mean squared error between its input and its output. */
 #include "post.h"
 
 #define MAX_DIFFERENCE (1 << 25)

@@ -1,3 +1,4 @@
+/* Landmarks: the points that a network reports, in coordinates of the picture. */
 #include "post.h"
 
 void ar_points(const ar_landmarks *p, const void *data, int32_t *found)

@@ -1,3 +1,4 @@
+/* Keys: integers in the order of the scores, for every type of output. */
 #include "post.h"
 
 /* Each type, and adjacent elements, have their own loop, so that a compiler can vectorize it. */

@@ -1,3 +1,4 @@
+/* Outputs as real numbers in fixed point, by their scale and zero point. */
 #include "post.h"
 
 #define LOG2E 387270501 /* 28 fractional bits */

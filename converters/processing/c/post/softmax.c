@@ -1,3 +1,4 @@
+/* The best classes by their probabilities, for outputs without a softmax. */
 #include "post.h"
 
 #define LOG2E 387270501 /* 28 fractional bits */

@@ -1,3 +1,4 @@
+/* The vector code of vector_rows.h for each kind of pixel. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR

@@ -4,13 +4,13 @@
 
 void ar_unpack(const ar_packed *p, ar_packed_place *place, int8_t *to, int32_t count)
 {
-    const uint32_t bits = 8u >> p->per_byte;
+    const uint32_t bits = 8u >> p->log2_codes_per_byte;
     const uint32_t code_mask = (1u << bits) - 1u;
-    const uint32_t byte_mask = (1u << p->per_byte) - 1u;
+    const uint32_t byte_mask = (1u << p->log2_codes_per_byte) - 1u;
     const int8_t *const values = p->values;
     const int8_t *const end = to + count;
     uint32_t next = place->codes;
-    const uint8_t *codes = p->codes + ((next + byte_mask) >> p->per_byte);
+    const uint8_t *codes = p->codes + ((next + byte_mask) >> p->log2_codes_per_byte);
     uint32_t window = next & byte_mask ? (uint32_t)codes[-1] >> (next & byte_mask) * bits : 0;
 
     if (!p->present) {

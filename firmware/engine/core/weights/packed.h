@@ -9,7 +9,7 @@ typedef struct {
     const uint8_t
         *present; /* a bit per weight, 0 for a weight of 0, which has no code; 0 if every weight has a code */
     const int8_t *values; /* the weight for each code; with `present` it may be 0: the code is the weight */
-    uint8_t per_byte;     /* binary logarithm of the number of codes in a byte */
+    uint8_t log2_codes_per_byte; /* binary logarithm of the number of codes in a byte */
 } ar_packed;
 
 /* Position in packed weights: the number of weights (only with `present`) and of codes read so far. */

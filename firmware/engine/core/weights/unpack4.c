@@ -7,7 +7,7 @@
 
 void ar_unpack4(const ar_unpack4_params *p)
 {
-    const uint32_t halves = 0x0F0F0F0Fu;
+    const uint32_t low_nibbles = 0x0F0F0F0Fu;
     const uint32_t add = p->add;
     const uint32_t flip = p->flip;
     const uint32_t *from = p->from;
@@ -35,19 +35,19 @@ void ar_unpack4(const ar_unpack4_params *p)
         for (; left >= 4; left -= 4, from += 2, to += 4) {
             const uint32_t a = from[0];
             const uint32_t b = from[1];
-            to[0] = ((a & halves) + add) ^ flip;
-            to[1] = ((a >> 4 & halves) + add) ^ flip;
-            to[2] = ((b & halves) + add) ^ flip;
-            to[3] = ((b >> 4 & halves) + add) ^ flip;
+            to[0] = ((a & low_nibbles) + add) ^ flip;
+            to[1] = ((a >> 4 & low_nibbles) + add) ^ flip;
+            to[2] = ((b & low_nibbles) + add) ^ flip;
+            to[3] = ((b >> 4 & low_nibbles) + add) ^ flip;
         }
 #endif
         for (; left >= 2; left -= 2) {
             const uint32_t a = *from++;
-            *to++ = ((a & halves) + add) ^ flip;
-            *to++ = ((a >> 4 & halves) + add) ^ flip;
+            *to++ = ((a & low_nibbles) + add) ^ flip;
+            *to++ = ((a >> 4 & low_nibbles) + add) ^ flip;
         }
         if (left) {
-            *to++ = ((*from++ & halves) + add) ^ flip;
+            *to++ = ((*from++ & low_nibbles) + add) ^ flip;
         }
     }
 }

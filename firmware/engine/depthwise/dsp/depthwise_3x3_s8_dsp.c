@@ -7,10 +7,10 @@
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
     ar_dw_channel *table; /* [AR_DW_GROUP] */
-    int32_t block;        /* bytes of the outputs of a block */
+    int32_t block;        /* bytes of the output pixels that one block of the lines gives */
     const int8_t *padding;
     int32_t *lines;
-    int32_t *full;              /* the end of the full blocks of the lines */
+    int32_t *full;              /* the end of the blocks that give all their outputs */
     const ar_dw_channel *first; /* first channel that has outputs */
     ar_dw_line line;
     ar_dw_row row; /* `out`, `channels` and `end` are set for each output row */
@@ -48,7 +48,8 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
 
-    /* There is at most one pixel of padding behind the row. If it begins a pair, no other code writes that pair. */
+    /* There is at most one pixel of padding behind the row. If it begins a pair, ar_depthwise_line_s8_dsp does
+     * not write that pair, so it is written here. */
     if (pixels < reach) {
         const int32_t last = full - (g->row.part == 0);
         int32_t *at = g->lines + last * AR_DW_BLOCK_WORDS + (pixels - last * AR_DW_PIXELS) / 2;
@@ -58,8 +59,8 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
     }
 }
 
-/* Selects the group from channel c on, and returns its first channel. Some of the last four channels may already
- * have been computed. */
+/* Selects the group of four channels that begins at c, and returns its first channel. If fewer than four channels are
+ * left, the group is the last four channels, and those before c, which are already computed, are skipped. */
 static int32_t select_group(group *g, int32_t c)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;
@@ -74,7 +75,7 @@ static int32_t select_group(group *g, int32_t c)
     return from;
 }
 
-/* Computes an output row of the group's channels. The first line belongs to kernel row `top`. */
+/* Computes an output row of the group's channels. The line at `lines` holds the input row for kernel row `top`. */
 static inline void compute_row(group *g, int8_t *out, int32_t top)
 {
     g->row.out = out;

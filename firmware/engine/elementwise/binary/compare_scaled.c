@@ -1,3 +1,4 @@
+/* Comparisons of quantized inputs with different scales. compare.c compares values as they are. */
 #include "compare.h"
 
 #include "element.h"

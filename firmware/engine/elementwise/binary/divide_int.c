@@ -1,3 +1,4 @@
+/* DIV, FLOOR_DIV and FLOOR_MOD of integers without quantization. */
 #include "divide.h"
 
 #include "element.h"

@@ -1,3 +1,4 @@
+/* DIV of quantized inputs. */
 #include "divide.h"
 
 #include "bits.h"

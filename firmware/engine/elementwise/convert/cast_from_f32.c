@@ -1,3 +1,4 @@
+/* CAST from float32, on the bits of the values: the core needs no floating-point unit. */
 #include "cast.h"
 
 #include "element.h"

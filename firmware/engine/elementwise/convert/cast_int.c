@@ -1,3 +1,4 @@
+/* CAST between integer types. */
 #include "cast.h"
 
 #include "element.h"

@@ -1,3 +1,4 @@
+/* DEQUANTIZE to float32. */
 #include "quantize.h"
 
 #include "element.h"

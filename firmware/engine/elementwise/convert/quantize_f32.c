@@ -1,3 +1,4 @@
+/* QUANTIZE from float32. */
 #include "quantize.h"
 
 #include "element.h"

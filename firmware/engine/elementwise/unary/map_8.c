@@ -1,3 +1,4 @@
+/* Any function of one int8 or uint8 element, with a table of 256 outputs. */
 #include "map.h"
 
 void ar_map_8(const ar_map_params *p)

@@ -1,3 +1,4 @@
+/* LOGISTIC of int16, by linear interpolation in the table of sigmoid_table.h. */
 #include "sigmoid_table.h"
 
 void ar_table_logistic_s16(const ar_sigmoid_table_params *p)

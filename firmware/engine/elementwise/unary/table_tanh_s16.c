@@ -1,3 +1,4 @@
+/* TANH of int16 as 2 sigmoid(2x) - 1, by linear interpolation in the table of sigmoid_table.h. */
 #include "sigmoid_table.h"
 
 void ar_table_tanh_s16(const ar_sigmoid_table_params *p)
@@ -8,7 +9,7 @@ void ar_table_tanh_s16(const ar_sigmoid_table_params *p)
         const int32_t x = ar_sigmoid_input(p, in[i]);
         const uint32_t magnitude = x < 0 ? 0u - (uint32_t)x : (uint32_t)x;
         const uint32_t index = magnitude >> 8;
-        int32_t result = 0xFFFF << 8; /* beyond the table: the largest output */
+        int32_t result = 0xFFFF << 8; /* the sigmoid of inputs beyond the table: its largest value */
         if (index < 255) {
             const uint32_t low = p->table[index];
             result = (int32_t)((low << 8) + (magnitude & 0xFFu) * (p->table[index + 1] - low));

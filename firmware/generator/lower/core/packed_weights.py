@@ -87,7 +87,7 @@ class _Packed(Variant):
             "codes": stored(codes.codes, "codes"),
             "present": stored(codes.present, "present"),
             "values": stored(codes.values, "values"),
-            "per_byte": codes.log2_codes_per_byte,
+            "log2_codes_per_byte": codes.log2_codes_per_byte,
         }
         return inner, packed
 
