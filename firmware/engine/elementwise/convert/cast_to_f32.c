@@ -1,4 +1,4 @@
-/* CAST from integers to float32, on the bits of the values: the core needs no floating-point unit. */
+/* CAST from integers to float32. */
 #include "cast.h"
 
 #include "element.h"
