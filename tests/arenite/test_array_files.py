@@ -46,7 +46,7 @@ def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path) -> None:
     expected = {"x": np.arange(12.0).reshape(3, 4), "name": np.array(["a", "bc"]), "n": np.array(7)}
     for save in (np.savez, np.savez_compressed):
-        save(tmp_path / "some.npz", **expected)
+        save(tmp_path / "some.npz", **expected)  # type: ignore[arg-type]
         arrays = read_arrays(tmp_path / "some.npz")
         assert {k: v.tolist() for k, v in arrays.items()} == {k: v.tolist() for k, v in expected.items()}
     np.save(tmp_path / "one.npy", np.asfortranarray(expected["x"]))

@@ -2,7 +2,7 @@
  *
  * out = clamp((x * multiplier + rounding * 2^32) >> (32 + shift)) where x is 256 times the accumulator plus an offset.
  * The generator uses it only if it has proven that it gives LiteRT's result for every accumulator that can occur; see
- * affine_requant.py.
+ * affine.py.
  */
 #ifndef ARENITE_AFFINE_REQUANT_H
 #define ARENITE_AFFINE_REQUANT_H

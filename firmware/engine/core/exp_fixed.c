@@ -4,13 +4,13 @@
 
 int32_t ar_exp_negative(int32_t x)
 {
-    static const int32_t power[7] = {/* exp(-2^k) for k = -2 ... 4 */
+    static const int32_t power[7] = {/* exp(-2^(k - 2)), Q0.31 */
                                      1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
     const int32_t quarter = 1 << 24;
     if (x == 0) {
         return INT32_MAX;
     }
-    /* x = part - whole with part in [-1/4, 0) and whole a multiple of 1/4. */
+    /* x (Q5.26) = part - whole: part is in [-1/4, 0), whole is a multiple of 1/4. exp(x) = exp(part) * exp(-whole). */
     const int32_t part = (x & (quarter - 1)) - quarter;
     const uint32_t whole = (uint32_t)part - (uint32_t)x;
 
@@ -24,6 +24,7 @@ int32_t ar_exp_negative(int32_t x)
     const int32_t tail = ar_round_shift(ar_high_mul(t4_over_4 + t3, third) + t2, 1);
     int32_t result = constant + ar_high_mul(constant, t + tail);
 
+    /* Multiply by exp(-whole): bit 24 + k of whole stands for 2^(k - 2), and power[k] is exp(-2^(k - 2)). */
     for (int k = 0; k < 7; k++) {
         if (whole >> (24 + k) & 1) {
             result = ar_high_mul(result, power[k]);
@@ -47,5 +48,6 @@ int32_t ar_one_over_one_plus(int32_t x)
         const int32_t error = (1 << 29) - ar_high_mul(d, y);
         y += ar_shift_saturating(ar_high_mul(y, error), 2);
     }
-    return ar_shift_saturating(y, 1); /* 1 / d is twice the result: Q1.30 read as Q0.31 */
+    return ar_shift_saturating(
+        y, 1); /* 2 * y is 1 / d in Q1.30. Read as Q0.31, the same bits are 1 / (2 * d) = 1 / (1 + x). */
 }

@@ -22,7 +22,7 @@
  * multiplier1; if two-sided, multiplier0, offset0, multiplier1, offset1. One-sided offsets are in the biases: offset0
  * as above, offset1 as the top byte of b1; a rotation by 24 bits moves it into the low byte of 256 * B
  * (rotated_offset.py). The generator chooses these integers so that it can prove that they give LiteRT's value for
- * every sum that can occur (affine_requant.py, fixed_shift.py, rotated_offset.py).
+ * every sum that can occur (affine.py, fixed_shift.py, rotated_offset.py).
  */
 #ifndef ARENITE_DOT_S8_DSP_H
 #define ARENITE_DOT_S8_DSP_H
