@@ -31,13 +31,17 @@ settings.load_profile("arenite")
 
 
 def pytest_configure() -> None:
-    """Make processes that tests start react to SIGINT, even if the tests themselves run in the background.
+    """Make processes that tests start react to SIGINT, SIGQUIT and SIGHUP, even if the tests run in the background.
 
-    A shell makes a background command ignore SIGINT, and the processes that the command starts inherit this. A signal
-    that has a Python handler, however, is reset to its default when another program is started.
+    A shell makes a background command ignore SIGINT and SIGQUIT, nohup makes it ignore SIGHUP, and the processes that
+    the command starts inherit this. A signal that has a Python handler, however, is reset to its default when another
+    program is started.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for ignored in (signal.SIGQUIT, signal.SIGHUP):
+        if signal.getsignal(ignored) is signal.SIG_IGN:
+            signal.signal(ignored, lambda *_: None)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

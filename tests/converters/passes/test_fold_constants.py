@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -229,12 +229,12 @@ def test_constants_that_litert_cannot_evaluate_are_refused() -> None:
 
 
 def test_a_crash_of_litert_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = subprocess.run
+    real = evaluate_module.run
 
-    def killed(command: list[str], **options: object) -> object:
-        return real([sys.executable, "-c", "import os; os.abort()"], **options)  # type: ignore[call-overload]
+    def killed(command: list[str], **options: Any) -> object:
+        return real([sys.executable, "-c", "import os; os.abort()"], **options)
 
-    monkeypatch.setattr(evaluate_module.subprocess, "run", killed)  # type: ignore[attr-defined]
+    monkeypatch.setattr(evaluate_module, "run", killed)
     with pytest.raises(EvaluationError, match="signal 6"):
         evaluate(GraphBuilder().build())
 
