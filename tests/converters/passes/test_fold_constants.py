@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import DTYPES, Model, Quantization
-from arenite.converters.passes import evaluate_constants as evaluate_module
 from arenite.converters.passes.evaluate_constants import EvaluationError, evaluate
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UnsupportedModelError
 from arenite.host.bench.reference import Reference
+from arenite.processes import run
 from tests.fuzz.cases import ALONE, load_all
 from tests.fuzz.comparison import compare, random_input
 from tests.fuzz.graph_builder import GraphBuilder
@@ -229,12 +229,10 @@ def test_constants_that_litert_cannot_evaluate_are_refused() -> None:
 
 
 def test_a_crash_of_litert_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = evaluate_module.run
-
     def killed(command: list[str], **options: Any) -> object:
-        return real([sys.executable, "-c", "import os; os.abort()"], **options)
+        return run([sys.executable, "-c", "import os; os.abort()"], **options)
 
-    monkeypatch.setattr(evaluate_module, "run", killed)
+    monkeypatch.setattr("arenite.converters.passes.evaluate_constants.run", killed)
     with pytest.raises(EvaluationError, match="signal 6"):
         evaluate(GraphBuilder().build())
 
