@@ -1,1 +1,2 @@
-"""Preprocessing and postprocessing: steps as data, the NumPy reference, and C code that gives the same bytes."""
+"""Preprocessing and postprocessing: the steps that a user writes down, the NumPy reference that computes them, and C
+code that gives the same bytes."""

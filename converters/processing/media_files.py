@@ -1,4 +1,4 @@
-"""Preprocess pictures and sounds from files."""
+"""Read picture and WAV files and convert them to the model's input."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 SOUND_SUFFIXES = (".wav",)
 
-#: The most bytes of a recording: half an hour of 16 bits at 16 kHz.
+#: The largest sound file in bytes. It has room for half an hour of 16-bit samples at 16 kHz.
 MAX_SOUND_BYTES = 64 << 20
 
 
@@ -51,7 +51,8 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
 
 
 def read_picture(path: str | Path, order: str) -> np.ndarray:
-    """Return a picture as uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey. Raises ``UsageError``."""
+    """Return the picture in a file as uint8 [height, width, 3 or 1] in ``order``: rgb, bgr or grey. Raises
+    ``UsageError`` if it cannot be read."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -73,8 +74,8 @@ def read_picture(path: str | Path, order: str) -> np.ndarray:
 
 
 def read_sound(path: str | Path, rate: int) -> np.ndarray:
-    """Return int16 samples; several channels are averaged. Raises ``UsageError`` for another rate or a format other
-    than PCM."""
+    """Return the samples of a WAV file as int16 [samples]. If it has several channels, their average is returned.
+    Raises ``UsageError`` if the file is not PCM or does not have ``rate`` samples per second."""
     try:
         with Path(path).open("rb") as stream:
             data = stream.read(MAX_SOUND_BYTES + 1)

@@ -17,7 +17,8 @@ FREE_PIXELS = 1 << 24
 PIXELS_PER_BYTE = 50
 MAX_PIXELS = 200_000_000
 
-#: Pillow's names of formats that are data only. Others run programs: Pillow opens EPS files with Ghostscript.
+#: Pillow's names of the formats that it decodes itself. For some other formats it runs a program, such as Ghostscript
+#: for EPS files.
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF", "GIF")
 
 
@@ -33,7 +34,8 @@ def open_picture(file: IO[bytes], formats: Sequence[str] = FORMATS) -> Iterator[
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # Pillow's limit; ours is below
+        # The check below replaces Pillow's limit.
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)
         opened = Image.open(file, formats=list(formats))
     with opened as picture:
         width, height = picture.size

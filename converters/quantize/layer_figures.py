@@ -1,4 +1,4 @@
-"""The figures of each layer after quantization."""
+"""Collect the types, sizes, scales and weight errors of each layer after quantization."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class LayerFigures:
     index: int  # index of the operator in the source model
     name: str
     output: str  # name of its first output
-    activations: str  # int8, int16, float32; "" for a layer without real numbers
+    activations: str  # int8, int16, float32; "" for a layer that has only integers
     weights: str  # int8, int4, float16, float32; "" for a layer without constant weights
-    weight_bytes_before: int  # weights and bias
-    weight_bytes: int
-    weight_sqnr_db: float | None
+    weight_bytes_before: int  # size of weights and bias in the source model
+    weight_bytes: int  # size of weights and bias in the quantized model
+    weight_sqnr_db: float | None  # ratio of signal to quantization noise of integer weights
     scale: float | None  # scale of the first output
     zero_point: int | None
     low: float | None  # real values of the smallest and the largest integer of the first output
@@ -34,6 +34,7 @@ class LayerFigures:
 def layer_figures(
     graph: Subgraph, op: Op, a: TypeAssignment, weights: Mapping[int, QuantizedWeights]
 ) -> LayerFigures:
+    """Return the figures of the layer ``op`` of ``graph``. ``weights`` has the integer weights by operator."""
     rule = WEIGHTS.get(op.name)
     mode = a.modes.get(op.index, "")
     before = after = 0

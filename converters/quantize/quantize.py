@@ -32,8 +32,8 @@ class QuantizedModel:
     """The quantized model.
 
     ``tensors`` maps float tensors of the source to the tensors with the same values in the quantized model. Such a
-    tensor is float if no integer kernel computes it. Tensors whose channels were scaled by equalization are not in
-    the map. ``origins`` has the source layer of each operator, -1 for a conversion.
+    tensor is float if no integer kernel computes it. Tensors whose channels were scaled by equalization are not in the
+    map. ``origins`` has the source layer of each operator of the quantized model, -1 for a conversion.
     """
 
     flatbuffer: bytes
@@ -45,6 +45,8 @@ class QuantizedModel:
 
 @dataclass(frozen=True)
 class _StoredSamples:
+    """The samples of ``Observations.inputs`` in the form that ``observe`` reads."""
+
     inputs: Sequence[Sequence[np.ndarray]]
 
 
@@ -59,8 +61,9 @@ def quantize(
 
     Args:
         flatbuffer: the float32 model.
-        recipe: the settings.
-        observations: the observations of this model; None only if the recipe has float activations for all layers.
+        recipe: the settings of each layer.
+        observations: the value ranges that were measured in this model; None only if the recipe has float activations
+            for all layers.
         only: if set, only these layers (operator indices of ``flatbuffer``) are quantized; all others, and the model's
             inputs and outputs, stay float32.
 
@@ -128,6 +131,8 @@ def _biases(
     weights: Mapping[int, QuantizedWeights],
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, np.ndarray]:
+    """Return the corrected biases of the quantized layers by operator index."""
+
     def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
         model_bytes, _, twins = emit_quantized_graph(model, a, weights, biases)
         return model_bytes, twins

@@ -43,6 +43,9 @@ def emit_quantized_graph(
 
 
 class _QuantizedGraphBuilder:
+    """Builds the quantized model operator by operator. A form is a source tensor in one type and quantization; a tensor
+    can have several forms."""
+
     def __init__(
         self,
         model: Model,
@@ -56,7 +59,8 @@ class _QuantizedGraphBuilder:
         self.ops: list[Op] = []
         self.origins: list[int] = []
         self.constants: dict[tuple[Any, ...], int] = {}
-        self.at: dict[TensorForm | int, int] = {}  # form, or unchanged tensor -> index of the new tensor
+        #: From a form, or the index of a source tensor that does not change, to the index of the new tensor.
+        self.at: dict[TensorForm | int, int] = {}
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
@@ -100,11 +104,12 @@ class _QuantizedGraphBuilder:
         self, name: str, data: np.ndarray, dtype: str, shape: tuple[int, ...], quant: Quantization | None
     ) -> int:
         key = dtype, shape, quant, data.tobytes()
-        if key not in self.constants:  # layers with the same weights share the tensor
+        if key not in self.constants:  # layers with equal weights share one tensor
             self.constants[key] = self._add(Tensor(0, name, shape, dtype, quant, data))
         return self.constants[key]
 
     def _unchanged(self, i: int) -> int:
+        """Return the index of the copy of source tensor ``i``, or -1 for -1."""
         if i < 0:
             return -1
         if i not in self.at:
@@ -193,7 +198,8 @@ class _QuantizedGraphBuilder:
         self.origins.append(op.index)
 
     def _table(self, op: Op, function: PointwiseFunction) -> None:
-        """Add the table of ``function`` in the place of its last operator, and nothing for the others."""
+        """Add the operators that look up the result of ``function`` in a table, if ``op`` is its last operator. Its
+        other operators are left out."""
         if op.index != function.last.index:
             return
         read, produced = self.a.read[op.index, 0], self.a.produced[function.result]
@@ -218,8 +224,8 @@ class _QuantizedGraphBuilder:
         self.origins += [-1, -1, op.index]
 
     def _lstm(self, op: Op) -> None:
-        """Add an LSTM on int8. Its states are variables: the output state is quantized like the output, the cell state
-        with a power of two as its scale."""
+        """Add an LSTM on int8. Its states are variable tensors. The output state is quantized like the output, and the
+        scale of the cell state is a power of two."""
         source = self._form(self.a.read[op.index, lstm.INPUT])
         result = self._place(self.a.produced[op.outputs[0]])
         quant = self.tensors[result].quant
@@ -254,7 +260,7 @@ class _QuantizedGraphBuilder:
         self.origins.append(op.index)
 
     def _changes(self, op: Op, position: int, mode: str) -> bool:
-        """Return whether an input is a weight or bias that gets another form."""
+        """Return whether an input is a weight or bias that is stored in another type or with other values."""
         rule = WEIGHTS.get(op.name)
         if rule is None or not is_parameter(self.graph, op, position):
             return False
@@ -263,6 +269,7 @@ class _QuantizedGraphBuilder:
         return mode != FLOAT or op.index in self.biases or self._halved(op)
 
     def _halved(self, op: Op) -> bool:
+        """Return whether the weights and bias of ``op`` are stored as float16."""
         return self.a.settings[op.index].weights == "float16" and op.index not in self.weights
 
     def _weights(self, op: Op, mode: str) -> int:
@@ -291,7 +298,7 @@ class _QuantizedGraphBuilder:
         unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
         if op.index in self.weights:
             scale = self.weights[op.index].scale.astype(np.float64) * unit
-        else:  # computed weights have the scale of a value
+        else:  # weights that an operator computes have the scale of their tensor
             scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * unit
         dtype = _BIAS[mode]
         stored = tuple(float(np.float32(s)) for s in scale)
@@ -306,6 +313,7 @@ class _QuantizedGraphBuilder:
         return self._dequantized(self._constant(t.name, data, "float16", t.shape, None), "float16")
 
     def _dequantized(self, index: int, dtype: str) -> int:
+        """Add a DEQUANTIZE of tensor ``index`` and return its output."""
         t = self.tensors[index]
         out = self._add(Tensor(0, f"{t.name}/float32", t.shape, FLOAT))
         self._append("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")

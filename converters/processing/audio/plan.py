@@ -51,20 +51,20 @@ class AudioPlan:
     """Numbers and tables of a sound front end. The logarithm's offset or floor is ``mantissa * 2^exponent`` in units of
     the training pipeline's values."""
 
-    samples: int
-    frames: int
-    features: int  # per frame
+    samples: int  # samples per recording
+    frames: int  # frames per recording
+    features: int  # features per frame
     length: int  # samples per frame
     step: int  # samples from the start of one frame to the start of the next
     lead: int  # the number of samples by which the first frame begins before the recording
-    centre: int  # PAD_...
+    centre: int  # PAD_..., how the first and last frames are padded
     inset: int  # position of a frame in the FFT's input
-    fft: int
-    power: int
-    peak: int  # PEAK_...
-    unit: bool
-    window: np.ndarray | None
-    mirror: int  # weight n is weight mirror - n
+    fft: int  # length of the FFT
+    power: int  # 1 if the spectrum has magnitudes, 2 if it has powers
+    peak: int  # PEAK_..., how the peak that samples are divided by is found
+    unit: bool  # whether the training pipeline's samples are from -1 to 1
+    window: np.ndarray | None  # see ``tables.window``
+    mirror: int  # weight n of the window equals weight mirror - n
     sines: np.ndarray
     logs: np.ndarray
     roots: np.ndarray
@@ -72,7 +72,7 @@ class AudioPlan:
     cosines: np.ndarray | None
     mantissa: int
     exponent: int
-    is_floor: bool
+    is_floor: bool  # whether mantissa and exponent are the floor, not the offset
     factor: int  # multiplies a logarithm to base 2; 28 fractional bits
     affine: input_values.Affine
     dtype: str

@@ -1,4 +1,4 @@
-"""Convert sound to tensors in NumPy, in integers and for all frames at once. The C code gives the same bytes.
+"""Convert sound to tensors with NumPy and integer arithmetic, for all frames at once. The C code gives the same bytes.
 
 A frame is windowed and scaled to fill 29 bits. Each stage of its FFT halves the values, so that no value overflows and
 only the last bit is lost. The mel filters weight the magnitudes. After the logarithm to base 2, all powers of two,
@@ -33,7 +33,7 @@ from arenite.converters.processing.audio.tables import (
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
-_MAX_BITS = 62
+_MAX_BITS = 62  # the sum and the offset of a logarithm are below 2^62
 _WORD = 32
 _INT32 = (-(2**31), 2**31 - 1)
 
@@ -71,7 +71,8 @@ def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarra
 
 
 def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]:
-    """Return int64 [samples], padded or cut, and the peak to divide by (1 if there is no peak step)."""
+    """Return the recording as int64 [samples], padded with zeros or cut to the length of the plan, and the peak to
+    divide it by (1 if there is no peak step)."""
     recorded = samples.astype(np.int64)[: plan.samples]
     clip = np.concatenate([recorded, np.zeros(plan.samples - len(recorded), np.int64)])
     if plan.peak == PEAK_NONE:
@@ -80,7 +81,7 @@ def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]
 
 
 def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the frames as int64 [frames, fft], and the power of two by which each frame was scaled."""
+    """Return the frames as int64 [frames, fft], and ``scale`` [frames]: each frame was multiplied by 2^scale."""
     at = np.arange(plan.frames)[:, np.newaxis] * plan.step - plan.lead + np.arange(plan.length)
     if plan.centre == PAD_REFLECT:
         at = np.abs(at)
@@ -123,7 +124,8 @@ def _turn(plan: AudioPlan, k: np.ndarray, length: int) -> tuple[np.ndarray, np.n
 def _half_times(
     re: np.ndarray, im: np.ndarray, cos: np.ndarray, sin: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return half the complex product. The factors have 31 fractional bits; the upper word of each product is used."""
+    """Return half the complex product of re + i im and cos + i sin. The factors cos and sin have 31 fractional bits;
+    the upper word of each product is used."""
     return (
         ((re * cos) >> _WORD) - ((im * sin) >> _WORD),
         ((re * sin) >> _WORD) + ((im * cos) >> _WORD),
@@ -170,6 +172,7 @@ def _spectrum(plan: AudioPlan, values: np.ndarray) -> np.ndarray:
 
 
 def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
+    """Return, for each frame, the exponent of the power of two from ``_spectrum`` to the training pipeline's units."""
     return plan.base_exponent + plan.filters.exponent - plan.power * scale
 
 
@@ -185,7 +188,7 @@ def integer_sqrt(values: np.ndarray) -> np.ndarray:
 
 
 def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
-    """Return the weighted sums of the spectrum: int64 [frames, bins]."""
+    """Return the weighted sum of the spectrum for each filter: int64 [frames, bins]."""
     bank = plan.filters
     sums = np.zeros((len(spectrum), plan.bins), np.int64)
     at = 0
@@ -198,8 +201,9 @@ def _filtered(plan: AudioPlan, spectrum: np.ndarray) -> np.ndarray:
 def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: int) -> np.ndarray:
     """Return log2 of (sum * 2^exponent / top^power + offset), or log2 of max(sum * 2^exponent / top^power, floor).
 
-    The result is int64 with ``LOG2_BITS`` fractional bits. The division by the peak follows the logarithm: the offset
-    is multiplied by top^power, and log2(top^power) is subtracted from the result.
+    ``sums`` is the result of ``_filtered``, ``exponents`` has one exponent per frame, and ``top`` is the peak. The
+    result is int64 with ``LOG2_BITS`` fractional bits. Instead of dividing by the peak, the offset is multiplied by
+    top^power, and log2(top^power) is subtracted from the logarithm.
     """
     peak = top**plan.power
     mantissa = plan.mantissa * peak
@@ -221,7 +225,7 @@ def log2(values: np.ndarray) -> np.ndarray:
     """Return log2 of int64 values >= 1, with ``LOG2_BITS`` fractional bits, by linear interpolation in a table."""
     table = log_table().astype(np.int64)
     exponent = bit_length(values) - 1
-    # the 31 bits below the most significant one
+    # The 31 bits below the most significant bit.
     shifted = np.where(
         exponent >= 31, values >> np.maximum(exponent - 31, 0), values << np.maximum(31 - exponent, 0)
     )

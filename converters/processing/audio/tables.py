@@ -12,7 +12,8 @@ import numpy as np
 from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Fft, Mel, Mfcc
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: The fractional bits of the window, of sines, of mel weights (before their common exponent) and of cosines.
+#: The fractional bits of the window, of sines, of mel weights (before they are scaled by their common exponent) and of
+#: the cosines of the DCT.
 WINDOW_BITS = 31
 SINE_BITS = 31
 MEL_BITS = 15
@@ -59,11 +60,11 @@ def log_table() -> np.ndarray:
 
 @dataclass(frozen=True)
 class Filters:
-    """A bank of filters. Filter ``b`` weights the ``count[b]`` bins of the spectrum from ``first[b]``. The weights of
-    all filters follow one another in ``weights``, in units of ``2^-exponent``."""
+    """A bank of filters. Filter ``b`` weights ``count[b]`` bins of the spectrum, the first of which is ``first[b]``.
+    ``weights`` has the weights of all filters one after the other, in units of ``2^-exponent``."""
 
-    first: np.ndarray  # uint16 [bins]
-    count: np.ndarray  # uint16 [bins]
+    first: np.ndarray  # uint16 [filters]
+    count: np.ndarray  # uint16 [filters]
     weights: np.ndarray  # uint16
     exponent: int
 
@@ -79,7 +80,7 @@ def filters(step: Mel | None, source: AudioSource, fft: Fft) -> Filters:
     largest = matrix.max()
     if largest <= 0:
         raise record_error("Mel: no bin of the spectrum is in the filters' range.")
-    # The largest weight takes 16 bits, or 15 if it is a power of two.
+    # The largest weight has 16 bits, or 15 if it is a power of two.
     exponent = int(np.floor(np.log2(65535 / largest)))
     first, count, weights = [], [], []
     for row in matrix:
@@ -109,7 +110,7 @@ def mel_matrix(step: Mel, rate: int, length: int) -> np.ndarray:
         coefficients_matrix = np.maximum(
             0, np.minimum((at - low) / (centre - low), (top - at) / (top - centre))
         )
-        coefficients_matrix[:, 0] = 0  # TensorFlow leaves the constant part out
+        coefficients_matrix[:, 0] = 0  # TensorFlow leaves out bin 0, the constant part
         return np.asarray(coefficients_matrix)
     edges = _slaney_hertz(edges) if step.convention == "librosa" else _htk_hertz(edges)
     low, centre, top = (edges[k : k + step.bins, np.newaxis] for k in range(3))
@@ -121,24 +122,29 @@ def mel_matrix(step: Mel, rate: int, length: int) -> np.ndarray:
 
 
 def _htk(hertz: np.ndarray) -> np.ndarray:
+    """Convert Hz to mel with the HTK formula."""
     return 2595 * np.log10(1 + hertz / 700)
 
 
 def _htk_hertz(mel: np.ndarray) -> np.ndarray:
+    """Convert mel to Hz with the HTK formula."""
     return 700 * (10 ** (mel / 2595) - 1)
 
 
-#: Slaney's scale is linear up to 1000 Hz (mel 15), with 200 / 3 Hz per mel. Above, 27 mels are a factor of 6.4.
+#: Slaney's scale is linear up to 1000 Hz (mel 15), with 200 / 3 Hz per mel. Above 1000 Hz it is logarithmic: the
+#: frequency rises by a factor of 6.4 in 27 mel.
 _SLANEY_HERTZ_PER_MEL = 200 / 3
 _LOG_STEP = np.log(6.4) / 27
 
 
 def _slaney(hertz: np.ndarray) -> np.ndarray:
+    """Convert Hz to mel with Slaney's scale."""
     above = 15 + np.log(np.maximum(hertz, 1e-9) / 1000) / _LOG_STEP
     return np.where(hertz >= 1000, above, hertz / _SLANEY_HERTZ_PER_MEL)
 
 
 def _slaney_hertz(mel: np.ndarray) -> np.ndarray:
+    """Convert mel to Hz with Slaney's scale."""
     return np.where(mel >= 15, 1000 * np.exp(_LOG_STEP * (mel - 15)), mel * _SLANEY_HERTZ_PER_MEL)
 
 

@@ -1,1 +1,2 @@
-"""The C sources that turn pixels and samples into tensors and outputs into answers, on host and device alike."""
+"""The C sources that convert pixels and samples to input tensors, and output tensors to answers, on host and
+device."""

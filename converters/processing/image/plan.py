@@ -1,8 +1,8 @@
-"""Plan all steps of a picture as one pass: a window of the source, two axes, a position on a canvas, and a map of the
-values.
+"""Combine the preprocessing steps of a picture into one pass: resize a window of the source along both axes, place the
+result on a canvas and map its values.
 
-Crops before the resize move the window, and crops after it shorten the axes. So no pixel is computed that the model
-does not use. The C code runs this plan row by row.
+Crops before the resize move the window, and crops after the resize shorten the axes, so that only pixels that the model
+uses are computed. The C code runs this plan row by row.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ class ImagePlan:
     format: str
     width: int  # width of the source in pixels
     height: int  # height of the source in pixels
-    window: tuple[int, int]  # x, y of the first source pixel that axes count from
-    across: Axis
-    down: Axis
-    flavour: str
+    window: tuple[int, int]  # (x, y) of the source pixel that is position 0 of the axes
+    across: Axis  # along rows
+    down: Axis  # along columns
+    flavour: str  # how resized values are rounded, see ``resample_kind``
     ties_to_even: bool
     working: str
-    grey: tuple[int, int, int, int]  # weights of red, green, blue, and bits
+    grey: tuple[int, int, int, int]  # weights and bits, see ``pixel_formats.GREY``
     late_grey: bool
     channels: int
     canvas: tuple[int, int]  # width, height
     left: int  # position of the picture on the canvas
     top: int
-    fill: tuple[int, ...]  # one per working channel
+    fill: tuple[int, ...]  # the color around the picture, one value per working channel
     dtype: str
-    table: np.ndarray | None  # [1 or channels, 256]
-    affine: input_values.Affine | None
+    table: np.ndarray | None  # the result for each byte: [1 or channels, 256]; None for fractions
+    affine: input_values.Affine | None  # the map from fractions to the result; None for bytes
 
     @property
     def working_channels(self) -> int:
@@ -108,8 +108,8 @@ class _PictureGeometry:
 
 
 def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
-    """Return the outputs of ``side`` that are in [0, size), and the position of the first of them. The first output of
-    ``side`` is at ``position``."""
+    """Cut an axis whose first output is at ``position`` to the outputs in [0, size). Return the shorter axis, and the
+    position of its first output."""
     first = min(max(-position, 0), side.outputs)
     last = max(min(size - position, side.outputs), first)
     return side.part(first, last - first), max(position, 0) if last > first else 0
@@ -171,7 +171,7 @@ def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
 
 
 def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> ImagePlan:
-    """Return the plan for the source of ``spec``. A source without a size has the size of the model's input.
+    """Return the plan for the source of ``spec``. If the source has no size, it has the size of the model's input.
 
     Args:
         channels: the channels of the model's input, 3 or 1.

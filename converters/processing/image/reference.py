@@ -1,4 +1,4 @@
-"""Convert pictures to tensors in NumPy: each step processes the complete picture.
+"""Convert pictures to tensors with NumPy: each step processes the complete picture.
 
 This code defines the result. The C code computes all steps in one pass and gives the same bytes.
 """
@@ -41,7 +41,8 @@ def preprocess_image(spec: Preprocessing, pixels: np.ndarray, order: str) -> np.
 
 
 def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple[object, PictureState]]:
-    """Yield each step with the picture after it. Normalize and quantize are one entry, the last."""
+    """Yield each step and the picture after it. The last entry is the list of the normalize and quantize steps (None if
+    there are none) and the model's input."""
     picture = PictureState(pixels, order)
     for step in spec.steps:
         if isinstance(step, Colour):
@@ -61,6 +62,7 @@ def trace(spec: Preprocessing, pixels: np.ndarray, order: str) -> Iterator[tuple
 
 
 def _finish(spec: Preprocessing, picture: PictureState) -> np.ndarray:
+    """Return the model's input: normalize and quantize the pixels."""
     channels = picture.pixels.shape[2]
     if picture.fraction:
         return input_values.apply_affine(spec, input_values.affine(spec, channels), picture.pixels)
@@ -99,7 +101,7 @@ def resized_size(step: Resize, width: int, height: int) -> tuple[int, int]:
 
 
 def letterbox_box(step: Letterbox, width: int, height: int) -> tuple[int, int, int, int]:
-    """Return x, y, width and height of the picture inside the box."""
+    """Return x, y, width and height of the resized picture in the letterbox."""
     ratio = min(step.width / width, step.height / height)
     w, h = (
         max(1, min(int(side * ratio + 0.5), limit))
@@ -141,13 +143,18 @@ def _resize(picture: PictureState, width: int, height: int, method: str, convent
     w, h = picture.size
     kind = resample_kind(method, convention)
     across, down = axis(w, width, method, convention), axis(h, height, method, convention, down=True)
-    even = (w, h) != (2 * width, 2 * height)  # OpenCV halves by (sum + 2) >> 2, and rounds to even otherwise
+    # If OpenCV halves both sides, it computes (sum + 2) >> 2. Otherwise it rounds ties to even.
+    even = (w, h) != (2 * width, 2 * height)
     pixels = resample(picture.pixels, across, down, kind, even)
     return PictureState(pixels, picture.order, kind == "fraction")
 
 
 def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_even: bool) -> np.ndarray:
-    """Resample uint8 [height, width, channels] to the sizes of the axes. The result is uint8, or int64 fractions."""
+    """Resample uint8 [height, width, channels] to the sizes of the axes.
+
+    ``kind`` comes from ``resample_kind``. The result is uint8, or int64 with ``FRACTION_BITS`` fractional bits for the
+    kind ``fraction``. ``ties_to_even`` is used for the kind ``rounded`` only.
+    """
     rows = _sums(pixels.astype(np.int64), across, 1)
     half = 1 << (WEIGHT_BITS - 1)
     if kind == "bytes":
@@ -174,6 +181,7 @@ def resample(pixels: np.ndarray, across: Axis, down: Axis, kind: str, ties_to_ev
 
 
 def _weight(side: Axis, tap: int) -> np.ndarray:
+    """Return the weights of one tap as int64 [outputs, 1, 1]."""
     return side.weights[:, tap].astype(np.int64)[:, np.newaxis, np.newaxis]
 
 

@@ -1,4 +1,5 @@
-"""The resizing rules of each library: the source positions and weights for each output position along an axis.
+"""Compute the source positions and weights for each output position along an axis, by the resizing rules of Pillow,
+OpenCV, TensorFlow or torch.
 
 The two axes of a picture are resampled separately, first along rows, then along columns. ``resample_kind`` names the
 rounding between and after them:
@@ -21,7 +22,7 @@ import numpy as np
 
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: The fractional bits of weights; OpenCV's bilinear has ``OPENCV_BITS``.
+#: The fractional bits of weights. The weights of OpenCV's bilinear method have ``OPENCV_BITS``.
 WEIGHT_BITS = 22
 OPENCV_BITS = 11
 
@@ -43,10 +44,12 @@ class Axis:
         return int(self.weights.shape[1])
 
     def part(self, first: int, count: int) -> Axis:
+        """Return an axis of ``count`` outputs, the first of which is ``first``."""
         return Axis(self.start[first : first + count], self.weights[first : first + count])
 
 
 def resample_kind(method: str, convention: str) -> str:
+    """Return the name of the rounding: bytes, opencv, rounded or fraction (see above)."""
     if method == "nearest" or convention == "pil":
         return "bytes"
     if convention == "opencv":
@@ -55,6 +58,7 @@ def resample_kind(method: str, convention: str) -> str:
 
 
 def identity(size: int) -> Axis:
+    """Return the axis of a side that is not resized."""
     return Axis(np.arange(size, dtype=np.int32), np.full((size, 1), 1 << WEIGHT_BITS, np.int32))
 
 
@@ -84,12 +88,14 @@ def axis(size: int, outputs: int, method: str, convention: str, *, down: bool = 
 
 
 def _single(at: np.ndarray) -> Axis:
+    """Return the axis whose outputs copy the source positions ``at``."""
     return Axis(at.astype(np.int32), np.full((len(at), 1), 1 << WEIGHT_BITS, np.int32))
 
 
 def _nearest(size: int, outputs: int, convention: str) -> np.ndarray:
+    """Return the source position of each output for the nearest method."""
     if convention == "pil":
-        # Pillow adds up the steps; a product would round differently.
+        # Pillow adds the step repeatedly. A multiplication would round differently.
         step = size / outputs
         return np.cumsum([step * 0.5, *[step] * (outputs - 1)]).astype(np.int64).clip(0, size - 1)
     if convention == "opencv":
@@ -105,8 +111,8 @@ def _nearest(size: int, outputs: int, convention: str) -> np.ndarray:
 
 
 def _antialiased(size: int, outputs: int, method: str) -> list[tuple[int, list[float]]]:
-    """Return the spans of a triangle (bilinear) or box (area) filter. If the picture shrinks, the filter is as wide
-    as an output pixel."""
+    """Return the span of each output, (first source position, weights), for a triangle (bilinear) or box (area) filter.
+    If the picture shrinks, the filter is as wide as an output pixel."""
     scale = size / outputs
     wide = max(scale, 1.0)
     support = (1.0 if method == "bilinear" else 0.5) * wide
@@ -131,7 +137,8 @@ def _pil_weight(weight: float) -> int:
 
 
 def _area(size: int, outputs: int) -> list[tuple[int, list[float]]]:
-    """Return spans in which the weight of each source position is the share of the output position that it covers."""
+    """Return the span of each output, (first source position, weights). The weight of a source position is the share of
+    the output position that it covers."""
     scale = size / outputs
     spans = []
     for o in range(outputs):
@@ -144,7 +151,8 @@ def _area(size: int, outputs: int) -> list[tuple[int, list[float]]]:
 
 
 def _two_taps(size: int, outputs: int, convention: str) -> list[tuple[int, list[float]]]:
-    """Return the spans of TensorFlow's bilinear method: positions in single precision, no antialiasing."""
+    """Return the span of each output, (first source position, weights), for TensorFlow's bilinear method: positions
+    are in single precision, and there is no antialiasing."""
     x = np.arange(outputs, dtype=np.float32)
     if convention == "tf":
         at = (x + np.float32(0.5)) * np.float32(size / outputs) - np.float32(0.5)
@@ -198,13 +206,14 @@ def _integer_weights(weights: list[float]) -> list[int]:
 
 
 def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
+    """Remove the weights that are 0 at the start and end of a span."""
     used = [k for k, w in enumerate(weights) if w] or [0]
     return first + used[0], weights[used[0] : used[-1] + 1]
 
 
 def _axis(size: int, spans: list[tuple[int, list[int]]]) -> Axis:
-    """Return an axis with the same number of taps for all outputs. Shorter spans are padded with zeros, and moved if
-    they would leave the source."""
+    """Return the axis of ``spans``: (first source position, weights) of each output. All outputs get the same number of
+    taps: shorter spans are padded with zeros, and moved if they would leave the source."""
     spans = [_without_zeros(*span) for span in spans]
     taps = max(len(weights) for _, weights in spans)
     start = np.zeros(len(spans), np.int32)

@@ -1,7 +1,8 @@
-"""Tables of the vector code in ``converters/processing/c``: the position, order and weights of an output's bytes.
+"""Tables of the vector code in ``converters/processing/c``: the positions, order and weights of the source bytes that
+each output is computed from.
 
-See image_host.h. Vector code and scalar code give the same results. This module decides for each plan which of them
-runs.
+image_host.h explains the tables. Vector code and scalar code give the same results. This module decides for each plan
+which code runs.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from arenite.converters.processing.specification.pixel_formats import (
     planes_of,
 )
 
-LANES = 8
+LANES = 8  # outputs that the vector code computes at a time
 PREFETCH_ROWS = 4  # the distance in rows from the row that is computed to the row that is prefetched
-_TWOS = (0, 1, 4, 5, 2, 3, 6, 7)  # outputs in the order of ``order``: AVX2 shuffles in two halves
+#: The outputs in the order in which the table ``order`` has them, because AVX2 shuffles two halves.
+_TWOS = (0, 1, 4, 5, 2, 3, 6, 7)
 _ABSENT = 0x80  # a byte of ``order`` that becomes 0
 
 #: The family of row kernels of each format.
@@ -40,7 +42,8 @@ _INPUT_ROWS = {
     "yu12": "apart_yuv",
     "yv12": "apart_yuv",
 }
-#: The positions of red, green and blue in a pixel of a packed format; of the two bytes in a pixel of rgb565.
+#: The positions of red, green and blue in a pixel of a packed format. For rgb565: the positions of the low and high
+#: byte.
 _PLACES = {
     "rgb": (0, 1, 2),
     "bgr": (2, 1, 0),
@@ -51,16 +54,18 @@ _PLACES = {
 }
 
 
-#: The unpacked planes of red, green and blue of formats of three or four bytes, and the number of planes.
+#: The indices of the unpacked planes of red, green and blue, and the number of planes. Other formats have (0, 1, 2, 3).
 _COLOURS = {"bgr": (2, 1, 0, 3), "bgra": (2, 1, 0, 3), "grey": (0, 0, 0, 1)}
+#: The end of the name of the unpack kernel, for formats whose kernel is not named like the format.
 _UNPACK = {"rgb": "3", "bgr": "3", "rgba": "4", "bgra": "4"}
-#: The number of pixels that are unpacked at a time, and of taps that are multiplied at a time.
+#: The number of pixels that are unpacked at a time, and the number of taps that are multiplied at a time.
 BLOCK = 16
 
 
 @dataclass(frozen=True)
 class VectorTables:
-    """The names of the vector kernels ("" if the scalar one runs), and fields of ``ar_host_image``."""
+    """The names of the vector kernels ("" if the scalar kernel runs), and the fields of the C structure
+    ``ar_host_image``."""
 
     row: str
     column: str
@@ -108,7 +113,8 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
 def _few_taps(
     plan: ImagePlan, outputs: np.ndarray
 ) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Return the tables for one or two taps: the bytes to load for each output, their order, and the weights."""
+    """Return (numbers, tables) of ``VectorTables`` for one or two taps: the bytes to load for each output, their order,
+    and the weights."""
     across = plan.across
     first = plan.window[0] + across.start[outputs].astype(np.int64)
     near, far, order = _fetched(plan, first, first + across.taps - 1)
@@ -129,7 +135,8 @@ def _few_taps(
 def _many_taps(
     plan: ImagePlan, outputs: np.ndarray
 ) -> tuple[dict[str, int | list[int]], dict[str, np.ndarray]]:
-    """Return the tables for three and more taps: the part of a row to unpack, and weights in blocks of 16."""
+    """Return (numbers, tables) of ``VectorTables`` for three or more taps: the part of a row to unpack, and the
+    weights in blocks of 16."""
     across = plan.across
     low = plan.window[0] + int(across.start.min())
     high = plan.window[0] + int(across.start.max()) + across.taps
@@ -218,7 +225,8 @@ def _fetched(plan: ImagePlan, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray,
 
 
 def _ahead(plan: ImagePlan) -> np.ndarray:
-    """Return, for each source row from the window's top, the row that is read ``PREFETCH_ROWS`` rows later."""
+    """Return the row to prefetch for each source row from the window's top: the row that is read ``PREFETCH_ROWS`` rows
+    later, counting only rows that are read."""
     down = plan.down
     ahead = np.arange(plan.height - plan.window[1], dtype=np.uint16)
     read = np.zeros(len(ahead), bool)

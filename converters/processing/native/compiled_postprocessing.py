@@ -1,4 +1,4 @@
-"""Run postprocessing in the C library."""
+"""Run postprocessing with the C library."""
 
 from __future__ import annotations
 
@@ -86,6 +86,7 @@ class CompiledPost:
         self._library, self._plan = library, plan
 
     def run(self, inputs: Sequence[np.ndarray], outputs: Sequence[np.ndarray]) -> Any:
+        """Return the ``reference.Answer`` for one inference."""
         from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
         from arenite.converters.processing.post.reference import ScoredClass
         from arenite.converters.processing.post.tensor_values import keys
@@ -114,6 +115,7 @@ class CompiledPost:
 
 
 def _box(plan: BoxesPlan, call: PreparedCall, k: int) -> Any:
+    """Return box ``k`` of the results of ``call``."""
     from arenite.converters.processing.post.reference import Box
 
     box, row = call.results[k], 2 * plan.points

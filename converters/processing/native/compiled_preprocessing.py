@@ -1,4 +1,4 @@
-"""Run preprocessing in the C library."""
+"""Run preprocessing with the C library."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
 
 class CompiledImage:
-    """The plan of a picture for the C code. ``run`` takes a buffer, ``bound`` the planes of a camera.
+    """Runs the plan of a picture with the C code. ``run`` takes a buffer, ``bound`` takes the planes of a camera.
 
-    Two threads cannot use an object at the same time, because it has one scratch memory.
+    Only one thread can use an object at a time, because the object has only one scratch memory.
     """
 
     def __init__(
@@ -31,6 +31,8 @@ class CompiledImage:
         """Prepare the structs of the C code. With ``planar`` the result has a plane for each channel. ``plain``
         switches off the vector code."""
         self.plan, self.planar = plan, planar
+        #: The instruction set of the vector code, or "c" for scalar code; and the name of the vector code's function
+        #: that unpacks pixels, or "".
         self.code, self.unpack = "c", ""
         self._run = library.ar_host_run
         self._run.restype = None
@@ -85,8 +87,9 @@ class CompiledImage:
         return picture, self._run, (ctypes.byref(self._host), ctypes.byref(picture), *places)
 
     def run(self, data: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Preprocess the buffer ``data`` of uint8 without gaps. ``out`` is contiguous, with ``shape`` and the plan's
-        type. Raises ``UsageError`` for a buffer of another size."""
+        """Return the result for ``data``, a uint8 buffer without gaps between its rows. The result is written to
+        ``out`` if it is given; it must be contiguous and have ``shape`` and the plan's type. Raises ``UsageError``
+        if the buffer has another size."""
         plan = self.plan
         data = np.ascontiguousarray(data, np.uint8)
         if data.size != buffer_bytes(plan.format, plan.width, plan.height):
@@ -115,7 +118,8 @@ def _finish(plan: ImagePlan, planar: bool) -> str:
 
 
 def _is_shift(plan: ImagePlan) -> bool:
-    """Return whether the table adds the same number to each byte, modulo 256. Usually it is 0, or 128 for int8."""
+    """Return whether the table adds the same number to each byte, modulo 256. Usually this number is 0, or 128 for
+    int8."""
     table = plan.table
     if table is None or table.itemsize != 1 or plan.late_grey or plan.working_channels != plan.channels:
         return False
@@ -124,7 +128,7 @@ def _is_shift(plan: ImagePlan) -> bool:
 
 
 class CompiledAudio:
-    """The plan of a sound front end for the C code."""
+    """Runs the plan of a sound front end with the C code."""
 
     def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
         self.plan = plan
@@ -138,7 +142,7 @@ class CompiledAudio:
         self._scratch = np.empty(c.audio_scratch(plan) // 8 + 1, np.uint64)
 
     def run(self, samples: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-        """Convert int16 samples to [frames, features]."""
+        """Convert int16 samples to the model's input [frames, features]. It is written to ``out`` if that is given."""
         samples = np.ascontiguousarray(samples, np.int16).reshape(-1)
         if out is None:
             out = np.empty((self.plan.frames, self.plan.features), self.plan.dtype)

@@ -22,7 +22,7 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 
 @cache
 def digest() -> str:
-    """Return the SHA-256 of the sources, which ``setup.py`` computes in the same way."""
+    """Return the SHA-256 of the C sources. ``setup.py`` computes it in the same way."""
     hasher = hashlib.sha256()
     for path in PROCESSING.paths(".c", ".h"):
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
@@ -31,6 +31,7 @@ def digest() -> str:
 
 @cache
 def _find_library() -> tuple[ctypes.CDLL | None, str]:
+    """Return the library, or None and the reason why there is none."""
     if os.environ.get("ARENITE_PROCESSING") == "numpy":
         return None, "ARENITE_PROCESSING=numpy selects NumPy."
     for path in installed():
@@ -41,7 +42,7 @@ def _find_library() -> tuple[ctypes.CDLL | None, str]:
 
 
 def installed() -> list[Path]:
-    """Return the libraries that were built with the package."""
+    """Return the paths of the libraries that were built when Arenite was installed."""
     return [
         PROCESSING.folder / f"_native{ending}"
         for ending in importlib.machinery.EXTENSION_SUFFIXES

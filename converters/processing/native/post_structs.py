@@ -1,4 +1,4 @@
-"""The structs of ``converters/processing/c/post/post.h`` in ctypes, filled from plans."""
+"""The structs of ``converters/processing/c/post/post.h`` as ctypes classes, and functions that fill them from plans."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def softmax_fields(plan: TopKPlan) -> dict[str, Any]:
 
 
 def layout_fields(layout: ElementLayout | None) -> dict[str, Any]:
-    """Return the fields of ``ar_layout``."""
+    """Return the fields of ``ar_layout``; all are 0 for None."""
     if layout is None:
         return {"first": 0, "step": 0, "field": 0}
     return {"first": layout.first, "step": layout.step, "field": layout.field}
@@ -118,7 +118,7 @@ def boxes_values(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
 
 
 def boxes_powers(plan: BoxesPlan) -> bool:
-    """Return whether ``ar_boxes`` needs the table of powers."""
+    """Return whether ``ar_boxes`` needs the table of powers of two (``exp_table``)."""
     return plan.exponential or (plan.nms.average and plan.logits)
 
 
@@ -174,7 +174,7 @@ def landmarks_fields(plan: PointsPlan) -> dict[str, Any]:
 
 
 def landmarks_powers(plan: PointsPlan) -> bool:
-    """Return whether ``ar_landmarks`` needs the table of powers."""
+    """Return whether ``ar_landmarks`` needs the table of powers of two (``exp_table``)."""
     return plan.step.logits and plan.step.score is not None
 
 
@@ -233,6 +233,6 @@ def segments_struct(plan: MaskPlan) -> SegmentsStruct:
 
 
 def _with_powers(struct: Any, needed: bool) -> None:
-    """Set the table of powers. An attribute keeps the array alive as long as the struct."""
+    """Set the table of powers of two if it is ``needed``. An attribute keeps the array alive as long as the struct."""
     struct.powers_array = exp_table() if needed else None
     struct.powers = address(struct.powers_array)

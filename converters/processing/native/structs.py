@@ -1,4 +1,4 @@
-"""The structs of ``converters/processing/c`` in ctypes, filled from plans."""
+"""The structs of ``converters/processing/c`` as ctypes classes, and functions that fill them from plans."""
 
 from __future__ import annotations
 
@@ -103,6 +103,7 @@ FLAVOURS = {
     "rounded": ("exact", "rounded", 4, 1),
     "fraction": ("exact", "fraction", 4, 4),
 }
+#: The codes of color orders.
 WORKING = {"rgb": 0, "bgr": 1, "grey": 2}
 
 
@@ -181,7 +182,7 @@ def vector_code(library: ctypes.CDLL) -> str:
 
 
 def fill_vector(struct: HostImageStruct, vector: VectorTables) -> None:
-    """Set the fields for vector code. ``vector`` must stay alive, because they point to its arrays."""
+    """Set the fields for vector code. ``vector`` must stay alive, because the fields point to its arrays."""
     fill(struct, vector.numbers)
     for name, table in vector.tables.items():
         setattr(struct, name, address(table))
@@ -228,7 +229,7 @@ def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
 
 
 def fill(struct: ctypes.Structure, fields: dict[str, Any]) -> None:
-    """Set fields that are numbers or arrays of numbers."""
+    """Set the fields of ``struct`` to numbers, or to lists of numbers."""
     for name, value in fields.items():
         if isinstance(value, list):
             for k, item in enumerate(value):
@@ -238,4 +239,5 @@ def fill(struct: ctypes.Structure, fields: dict[str, Any]) -> None:
 
 
 def address(array: np.ndarray | None) -> int | None:
+    """Return the address of the array's data, or None for None."""
     return None if array is None else array.ctypes.data

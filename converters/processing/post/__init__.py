@@ -1,1 +1,2 @@
-"""Postprocessing: steps as data, plans bound to a model, and the NumPy reference."""
+"""Postprocessing: the steps that a user writes down, their plans for the outputs of a model, and the NumPy
+reference."""

@@ -1,4 +1,8 @@
-"""The plan of a detector for a model's outputs: the position of each number, and thresholds as integer scores."""
+"""The plan that tells how to read boxes and scores from a model's outputs: the position of each number, and thresholds
+as integers.
+
+A key is an integer that stands for a stored score and has the same order, see ``tensor_values.keys``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 @dataclass(frozen=True)
 class ElementLayout:
-    """Field ``f`` of row ``i`` is element ``first + i * step + f * field`` of its tensor."""
+    """The positions of numbers in a tensor: field ``f`` of row ``i`` is element ``first + i * step + f * field``."""
 
     first: int
     step: int
@@ -24,50 +28,55 @@ class ElementLayout:
 
 @dataclass(frozen=True)
 class BoxesPlan:
-    """The plan of a detector. ``centres`` and ``sizes`` have channel 0 for y and 1 for x; ``weights`` has channel 0 for
-    keys and 1 for classes that the model outputs."""
+    """The plan of a detector. A row holds the numbers of one possible box.
+
+    ``centres`` and ``sizes`` have channel 0 for y and channel 1 for x. ``weights`` has channel 0 for scores and
+    channel 1 for classes that the model outputs.
+    """
 
     outputs: tuple[int, int, int | None, int | None]  # indices of the outputs boxes, scores, classes, count
     centres: TensorReader
     sizes: TensorReader
     weights: TensorReader
-    box: ElementLayout
-    score: ElementLayout
+    box: ElementLayout  # fields: the coordinates and the landmarks
+    score: ElementLayout  # fields: the classes
     object: ElementLayout | None  # objectness
-    label: ElementLayout | None  # classes that the model outputs
+    label: ElementLayout | None  # None if the model does not output classes
     labels: str  # type of the outputs classes and count
-    count: int  # rows
-    first_class: int
+    count: int  # number of rows
+    first_class: int  # 1 if class 0 is the background, else 0
     classes: int  # the last class plus 1
     least: int  # the smallest key of a score that reaches the threshold
     least_object: int  # the smallest key of an objectness that reaches the threshold
-    candidates: int
+    candidates: int  # at most this number of rows, with the best scores, are decoded
     nms: Nms
-    iou: int  # REAL_BITS
-    x_first: bool
+    iou: int  # with ``REAL_BITS`` fractional bits
+    x_first: bool  # whether x is before y
     corners: bool = False
     exponential: bool = False
     logits: bool = False
     anchors: np.ndarray | None = None  # uint16 [count, 4]
-    points: int = 0
-    point_first: int = 4
-    point_values: int = 2
+    points: int = 0  # number of landmarks
+    point_first: int = 4  # field of the first landmark's first number
+    point_values: int = 2  # numbers per landmark
     key_scale: float = 1.0  # real score = key_scale * (key - key_zero) for integer scores
     key_zero: int = 0
     object_zero: int = 0
 
 
 def key_scale(scores: Tensor) -> float:
+    """Return the scale of integer scores, or 1 for float32."""
     return 1.0 if scores.dtype == "float32" else scores.scale
 
 
 def key_zero(scores: Tensor) -> int:
+    """Return the zero point of integer scores, or 0 for float32."""
     return 0 if scores.dtype == "float32" else scores.zero_point
 
 
 def input_sides(inputs: Sequence[Tensor]) -> tuple[int, int]:
-    """Return height and width of the first input, channels last or first. Raises ``UsageError`` if it is not a
-    picture."""
+    """Return height and width of the first input, whose channels are the last or the second dimension. Raises
+    ``UsageError`` if it is not a picture."""
     shape = inputs[0].shape if inputs else ()
     if len(shape) == 4 and shape[-1] in (1, 3, 4):
         return shape[1], shape[2]

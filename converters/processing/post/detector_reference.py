@@ -1,4 +1,8 @@
-"""Detectors in Python and NumPy: find each row's best class, select the candidates and suppress overlapping boxes."""
+"""Detect boxes with Python and NumPy: find the best class of each row, decode the rows with the best scores, and
+suppress overlapping boxes.
+
+A row holds the numbers of one possible box. A key is an integer that stands for a score, see ``tensor_values.keys``.
+"""
 
 from __future__ import annotations
 
@@ -32,13 +36,14 @@ class Box:
     left: int
     bottom: int
     right: int
-    key: int
-    index: int  # class
-    anchor: int
+    key: int  # the score
+    index: int  # the class
+    anchor: int  # the row of the outputs
     points: tuple[int, ...] = ()
 
 
 def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
+    """Return the boxes of one inference, best first. ``outputs`` has one array of stored values per output."""
     boxes, scores = (outputs[i].reshape(-1) for i in plan.outputs[:2])
     count = plan.count
     if plan.outputs[3] is not None:
@@ -64,6 +69,7 @@ def detect(plan: BoxesPlan, outputs: Sequence[np.ndarray]) -> list[Box]:
 
 
 def _suppress_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
+    """Return the boxes that do not overlap a better box. ``candidates`` are sorted, best first."""
     selected: list[Box] = []
     for box in candidates:
         if len(selected) == plan.nms.most:
@@ -74,6 +80,8 @@ def _suppress_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
 
 
 def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
+    """Return the boxes that do not overlap a better box, each with the average coordinates of the boxes that it
+    suppresses and itself. ``candidates`` are sorted, best first."""
     selected: list[Box] = []
     while candidates and len(selected) < plan.nms.most:
         best = candidates[0]
@@ -91,7 +99,7 @@ def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
 
 
 def _integer(plan: BoxesPlan, stored: np.ndarray) -> int:
-    """Return a class or a number of boxes, rounded to the nearest integer."""
+    """Return a stored class or number of boxes, rounded to the nearest integer, at least 0."""
     return max((int(real_fixed_point(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
 
 
@@ -105,6 +113,7 @@ def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) ->
 
 
 def _weight(plan: BoxesPlan, key: int) -> int:
+    """Return the score of ``key`` as a positive weight with ``REAL_BITS`` fractional bits."""
     stored = np.array([key])
     if plan.weights.dtype == "float32":
         stored = floats_of_keys(stored)
@@ -113,7 +122,7 @@ def _weight(plan: BoxesPlan, key: int) -> int:
 
 
 def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) -> Box:
-    """Decode the box of one row of numbers."""
+    """Return the box in ``row`` of the output ``boxes``. ``key`` is its score and ``index`` its class."""
 
     def number(field: int) -> np.ndarray:
         return boxes[plan.box.first + row * plan.box.step + field * plan.box.field :][:1]
@@ -145,7 +154,8 @@ def _decode(plan: BoxesPlan, boxes: np.ndarray, row: int, key: int, index: int) 
 
 
 def _absolute(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
-    """Return the absolute coordinate of one that is relative to the anchor of ``row``, if there are anchors."""
+    """Convert the coordinate ``middle``, which is relative to the anchor of ``row``, to an absolute coordinate. Without
+    anchors it is absolute already. ``axis`` is 0 for y and 1 for x."""
     if plan.anchors is None:
         return middle
     anchor, wide = int(plan.anchors[row, axis]), int(plan.anchors[row, 2 + axis])
@@ -153,11 +163,12 @@ def _absolute(plan: BoxesPlan, middle: int, row: int, axis: int) -> int:
 
 
 def _cut(value: int, low: int) -> int:
+    """Clip ``value`` to ``low`` ... ``MAX_COORDINATE``."""
     return min(max(value, low), MAX_COORDINATE)
 
 
 def _overlap(plan: BoxesPlan, a: Box, b: Box) -> bool:
-    """Return whether two boxes overlap by more than ``iou``. With ``by_class``, boxes of different classes do not."""
+    """Return whether two boxes overlap by more than ``iou``. With ``by_class``, boxes of different classes never do."""
     height = min(a.bottom, b.bottom) - max(a.top, b.top)
     width = min(a.right, b.right) - max(a.left, b.left)
     if (plan.nms.by_class and a.index != b.index) or height <= 0 or width <= 0:

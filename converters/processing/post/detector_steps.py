@@ -1,4 +1,4 @@
-"""The steps of detectors without anchors, as data: YOLO heads and decoded detections."""
+"""The postprocessing steps ``yolo`` and ``detections``, for detectors without anchors."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ class Yolo:
 
     ``layout`` is ``rows`` for [1, n, numbers] as in YOLOv5, ``columns`` for [1, numbers, n] as in YOLOv8, or ``auto``:
     then the longer side is n. ``unit`` is the unit of the coordinates: ``pixels`` of the input or ``fractions`` of its
-    sides.
+    sides. Of the boxes whose score is at least ``threshold``, the best ``candidates`` are decoded. With ``logits``, the
+    output holds scores before the sigmoid.
     """
 
     do: ClassVar[str] = "yolo"
@@ -55,9 +56,10 @@ class Yolo:
 class Detections:
     """Read boxes that the model has already decoded and selected.
 
-    They are in four outputs, as those of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] in ``order``, ``classes``
-    [1, n], ``scores`` [1, n], and optionally ``count`` [1]. Or they are in one ``output`` [1, n, 6] of box, score and
-    class.
+    The boxes are in four outputs like those of TFLite_Detection_PostProcess: ``boxes`` [1, n, 4] in ``order``,
+    ``classes`` [1, n], ``scores`` [1, n], and optionally ``count`` [1]. Or they are in one ``output`` [1, n, 6]: the
+    four numbers of a box, its score and its class. At most ``most`` boxes with a score of at least ``threshold`` are
+    read.
     """
 
     do: ClassVar[str] = "detections"

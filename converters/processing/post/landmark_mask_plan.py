@@ -25,25 +25,31 @@ _CLASS_BYTES = {"int32": 4, "int64": 8}
 
 @dataclass(frozen=True)
 class PointsPlan:
+    """The plan to read landmarks. A key is an integer that stands for a score, see ``tensor_values.keys``."""
+
     step: Points
     values: TensorReader  # channels: y, x, score
-    count: int
+    count: int  # number of landmarks
     y: int  # index of the y coordinate among the values of a point
     x: int  # index of the x coordinate
     score: int  # index of the score among the values of a point, or NO_SCORE
-    presence: tuple[int, int] | None  # output index, and the smallest key (see ``keys``) of a present object
+    presence: tuple[int, int] | None  # output index, and the smallest key of an object that is present
 
 
 @dataclass(frozen=True)
 class MaskPlan:
+    """The plan to read a mask: the class of each pixel. A key is an integer that stands for a score, see
+    ``tensor_values.keys``."""
+
     step: Mask
     dtype: str
     pixel: ElementLayout  # fields are channels
-    shape: tuple[int, int]
+    shape: tuple[int, int]  # height, width
     first: int  # the first channel with scores
     last: int  # the last channel plus 1
-    least: int  # the smallest key (see ``keys``) of a score that reaches the threshold
-    holds_classes: bool = False  # instead of scores; dtype and pixel describe the lowest bytes of a class
+    least: int  # the smallest key of a score that reaches the threshold
+    # Whether the output holds classes instead of scores; dtype and pixel then describe the lowest byte of each class.
+    holds_classes: bool = False
 
 
 def plan_points_or_mask(
@@ -84,7 +90,7 @@ def _plan_points(step: Points, inputs: Sequence[Tensor], outputs: Sequence[Tenso
 
 
 def _plan_mask(step: Mask, outputs: Sequence[Tensor]) -> MaskPlan:
-    # ``tensor_of`` rejects class outputs, because these integers have no scale.
+    # ``tensor_of`` would reject an output of classes, because its integers have no scale.
     has_classes = step.output < len(outputs) and outputs[step.output].dtype in _CLASS_BYTES
     tensor = outputs[step.output] if has_classes else tensor_of(outputs, step.output, "output")
     shape = tensor.shape[1:] if len(tensor.shape) > 2 and tensor.shape[0] == 1 else tensor.shape

@@ -1,4 +1,4 @@
-"""The steps for landmarks and masks, as data."""
+"""The postprocessing steps ``points`` (landmarks) and ``mask``."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class Points:
-    """Read landmarks from ``output``, with ``values`` numbers each. The first two are the coordinates in ``order``. If
-    ``score`` is set, it is the index of the number that is the point's score (before its sigmoid with ``logits``).
+    """Read landmarks of ``values`` numbers each from ``output``. The first two numbers are the coordinates in
+    ``order``. If ``score`` is set, it is the index of the number that is the point's score (with ``logits``, the
+    score before the sigmoid).
 
     ``presence`` is an output whose only value is the probability that the object with the landmarks is in the picture
-    (before its sigmoid with ``presence_logits``). Below ``threshold`` the result has no points.
+    (with ``presence_logits``, the value before the sigmoid). Below ``threshold`` the result has no points.
     """
 
     do: ClassVar[str] = "points"
@@ -45,9 +46,10 @@ class Mask:
     """Compute the class of each pixel of ``output`` [1, height, width, channels], or [1, channels, height, width] with
     ``planes``.
 
-    The class is the channel with the largest value; of equal values the first. With ``channel``, or if there is only
-    one channel, the class is 1 if the value is at least ``threshold``, else 0. With ``logits``, the threshold is a
-    probability and the output is the value before the sigmoid. An output of int32 or int64 holds classes.
+    The class is the channel with the largest value. If several are equal, it is the first. With ``channel``, or if
+    there is only one channel, the class is 1 if the value is at least ``threshold``, else 0. With ``logits``, the
+    threshold is a probability and the output is the value before the sigmoid. An output of int32 or int64 already
+    holds the class of each pixel.
     """
 
     do: ClassVar[str] = "mask"

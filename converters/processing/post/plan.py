@@ -1,4 +1,5 @@
-"""Plan postprocessing for a model's outputs: thresholds become stored values, scales become integers."""
+"""Plan postprocessing for a model's outputs: convert thresholds to integers that scores are compared with, and scales
+to integer multipliers."""
 
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
 
-#: Differences are clipped to this magnitude, so that the sum of 8192 squares is below 2^63.
+#: Differences of input and output (with ``REAL_BITS`` fractional bits) are clipped to this magnitude, so that the
+#: sum of ``MAX_ELEMENTS_MSE`` squares is below 2^63.
 MAX_DIFFERENCE = 1 << 25
 MAX_ELEMENTS_MSE = 8192
 
@@ -33,8 +35,10 @@ MAX_ELEMENTS_MSE = 8192
 class TopKPlan:
     step: TopK
     dtype: str
-    count: int
-    least: int  # the smallest score that reaches the threshold, as a key; with softmax a probability in REAL_BITS
+    count: int  # number of classes
+    # The smallest key (see ``tensor_values.keys``) of a score that reaches the threshold; with softmax, the
+    # threshold as a probability with ``REAL_BITS`` fractional bits.
+    least: int
     values: TensorReader | None  # None without softmax
 
 
@@ -43,16 +47,16 @@ class MsePlan:
     step: Mse
     input: TensorReader
     output: TensorReader
-    count: int
-    unit: float  # float32: multiplies the integer sum of squares
+    count: int  # elements of the input and of the output
+    unit: float  # the mean squared error for an integer sum of squares of 1; a float32 value
 
 
 PostPlan: TypeAlias = "TopKPlan | BoxesPlan | MsePlan | PointsPlan | MaskPlan"
 
 
 def plan_post(spec: Postprocessing, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> PostPlan:
-    """Return the plan of ``spec`` for a model. Raises ``UsageError`` if an output is missing or has another shape or
-    type."""
+    """Return the plan of ``spec`` for a model. Raises ``UsageError`` if an output is missing or its shape or type
+    does not suit the step."""
     first = spec.steps[0]
     if isinstance(first, TopK):
         return _top_k(first, outputs)

@@ -1,4 +1,5 @@
-"""Postprocessing as data: the record ``postprocessing`` of an image has the steps from outputs to answers."""
+"""Read and write postprocessing: the record ``postprocessing`` of a model image, with the steps that convert outputs to
+answers."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ if TYPE_CHECKING:
     from arenite.converters.processing.post.steps import Boxes, Mse, Nms, TopK
 
 SCHEMA = "arenite.postprocessing/1"
-#: The key in ``extra`` of an image.
+#: The key of the record in ``extra`` of a model image.
 KEY = "postprocessing"
 
 
 class _LazyStepClasses(Mapping[str, type]):
-    """The step classes by name. Each is imported when it is first used, to shorten the start of a camera."""
+    """The step classes by name. Each class is imported when it is first used, so that a camera starts faster."""
 
     _PLACES: ClassVar[dict[str, tuple[str, str]]] = {
         "top_k": ("steps", "TopK"),
@@ -60,8 +61,8 @@ STEP_CLASSES = _LazyStepClasses()
 
 @dataclass(frozen=True)
 class Postprocessing:
-    """The steps of a postprocessing: one of ``top_k``, ``detections``, ``points``, ``mask``, ``mse``; or ``boxes`` or
-    ``yolo``, followed by ``nms``."""
+    """The steps of a postprocessing: one step (``top_k``, ``detections``, ``points``, ``mask`` or ``mse``), or two
+    (``boxes`` or ``yolo``, then ``nms``)."""
 
     steps: tuple[TopK | Boxes | Yolo | Detections | Nms | Points | Mask | Mse, ...]
 
@@ -82,15 +83,15 @@ class Postprocessing:
 
     @staticmethod
     def from_json(record: Any, location: str = "Postprocessing") -> Postprocessing:
-        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError``, which names step and
-        field."""
+        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError`` with the name of the wrong
+        step and field."""
         _, steps = record_parts(record, SCHEMA, location, ())
         return Postprocessing(tuple(steps_from_records(steps, STEP_CLASSES, location)))
 
 
 def load_postprocessing(path: str | Path) -> Postprocessing:
-    """Read the postprocessing in a file, which is the record or has it as the table ``postprocessing``. Raises
-    ``UsageError``."""
+    """Read postprocessing from a file, which contains only the record, or has it under the key ``postprocessing``.
+    Raises ``UsageError`` if the file cannot be read or the record is wrong."""
     record = read_record(path)
     return Postprocessing.from_json(
         record.get(KEY, record) if isinstance(record, dict) else record, str(path)

@@ -1,4 +1,4 @@
-"""Convert outputs to answers in Python and NumPy, in integers. The C code gives the same bytes."""
+"""Convert a model's outputs to answers with Python, NumPy and integer arithmetic. The C code gives the same bytes."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ __all__ = ["Answer", "Box", "ScoredClass", "detect", "mask", "mse", "points", "p
 
 @dataclass(frozen=True)
 class ScoredClass:
-    """A class and its key. The key is the stored score (for float32 see ``tensor_values``); with softmax it is the
-    probability with 16 fractional bits."""
+    """A class and its score as an integer ``key``: the stored score (for float32 see ``tensor_values.keys``), or with
+    softmax the probability with 16 fractional bits."""
 
     key: int
     index: int
 
 
-#: Classes, boxes, an error, points (int64 [n, 3]: x, y and score with 16 fractional bits), or a mask (uint8 [h, w]).
+#: Classes, boxes, a mean squared error, points (int64 [n, 3]: x, y and score with 16 fractional bits), or a mask (uint8
+#: [height, width]).
 Answer = list[ScoredClass] | list[Box] | np.float32 | np.ndarray
 
 
@@ -50,6 +51,7 @@ def postprocess(plan: PostPlan, inputs: Sequence[np.ndarray], outputs: Sequence[
 
 
 def top_k(plan: TopKPlan, scores: np.ndarray) -> list[ScoredClass]:
+    """Return the best classes of ``scores``, best first."""
     class_keys = keys(scores)
     order = np.argsort(-class_keys, kind="stable")[: plan.step.k]
     if plan.values is None:
@@ -62,6 +64,7 @@ def top_k(plan: TopKPlan, scores: np.ndarray) -> list[ScoredClass]:
 
 
 def mse(plan: MsePlan, input: np.ndarray, output: np.ndarray) -> np.float32:
+    """Return the mean squared error of the stored values ``input`` and ``output`` as real values."""
     difference = np.clip(
         real_fixed_point(plan.output, output) - real_fixed_point(plan.input, input),
         -MAX_DIFFERENCE,
@@ -72,7 +75,7 @@ def mse(plan: MsePlan, input: np.ndarray, output: np.ndarray) -> np.float32:
 
 
 def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the landmarks, or no points if ``presence`` is below its threshold."""
+    """Return the landmarks as int64 [n, 3] (see ``Answer``). n is 0 if ``presence`` is below its threshold."""
     if plan.presence is not None:
         output, threshold = plan.presence
         if keys(outputs[output].reshape(-1)[:1])[0] < threshold:
@@ -88,6 +91,7 @@ def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def mask(plan: MaskPlan, values: np.ndarray) -> np.ndarray:
+    """Return the class of each pixel: uint8 [height, width]."""
     offset = plan.pixel
     pixels = np.arange(plan.shape[0] * plan.shape[1])[:, None]
     channels = np.arange(plan.first, plan.last)[None]

@@ -1,4 +1,4 @@
-"""Plan SSD heads for a model's outputs, with their anchors as a table."""
+"""Plan how the boxes of an SSD head are decoded from a model's outputs, and compute the table of its anchors."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
 
 
 def anchor_table(step: Boxes) -> np.ndarray | None:
-    """Return the anchors as uint16 [anchors, 4]: center y, center x, height, width, where 2^15 is 1. Return None if
-    there are no anchors."""
+    """Return the anchors as uint16 [anchors, 4]: center y, center x, height, width, with ``ANCHOR_BITS`` (15)
+    fractional bits. Return None if there are no anchors."""
     if step.grid:
         cells = sum(height * width * each for height, width, each in step.grid)
         if cells > MAX_ROWS:

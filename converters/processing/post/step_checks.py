@@ -1,4 +1,4 @@
-"""Limits and checks that the steps of postprocessing share."""
+"""Limits and checks that several postprocessing steps use."""
 
 from __future__ import annotations
 
@@ -11,5 +11,6 @@ UNITS = ("fractions", "pixels")
 
 
 def check_threshold(step: str, threshold: float | None, probability: bool) -> None:
+    """Raise ``UsageError`` if the threshold of ``step`` is a ``probability`` but not between 0 and 1."""
     if probability and threshold is not None and not 0 < threshold < 1:
         raise record_error(f"{step}: threshold is {threshold:g}, expected a probability between 0 and 1.")

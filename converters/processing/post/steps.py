@@ -1,4 +1,5 @@
-"""The common steps of postprocessing, as data: classes, boxes of an SSD head, suppression, reconstruction error."""
+"""The common postprocessing steps: ``top_k`` (classes), ``boxes`` (an SSD head), ``nms`` (non-maximum suppression) and
+``mse`` (reconstruction error)."""
 
 from __future__ import annotations
 
@@ -43,9 +44,11 @@ class Boxes:
     anchor size, or e^(size / ``size_scale``) * anchor size with ``exponential``. Coordinates are fractions of the
     input. ``points`` is the number of landmarks that follow; each has two numbers, which are decoded as a center.
 
-    The anchors are ``anchors`` (center y, center x, height and width of each), or a ``grid`` of rows, columns and
-    anchors per cell, all of size 1. Without anchors the output holds absolute boxes. With ``background``, class 0 is
-    the background.
+    ``anchors`` has center y, center x, height and width of each anchor. Or ``grid`` has the rows, columns and
+    anchors per cell of each feature map; these anchors are in the centers of the cells and have height and width 1.
+    Without anchors the output holds absolute boxes. With ``background``, class 0 is the background. Of the boxes
+    whose score is at least ``threshold``, the best ``candidates`` are decoded. With ``logits``, the output holds
+    scores before the sigmoid.
     """
 
     do: ClassVar[str] = "boxes"
@@ -88,9 +91,10 @@ class Boxes:
 
 @dataclass(frozen=True)
 class Nms:
-    """Non-maximum suppression: of boxes that overlap by more than ``iou`` (intersection over union), the best stays. At
-    most ``most`` boxes stay. With ``average``, the coordinates of the best box are replaced by the average of these
-    boxes, weighted by scores, as in MediaPipe. With ``by_class``, only boxes of the same class suppress each other."""
+    """Non-maximum suppression: of boxes that overlap by more than ``iou`` (intersection over union), only the best is
+    kept. At most ``most`` boxes are kept. With ``average``, the coordinates of a kept box are replaced by its average
+    with the boxes that overlap it, weighted by scores, as in MediaPipe. With ``by_class``, only boxes of the same
+    class suppress each other."""
 
     do: ClassVar[str] = "nms"
     iou: float = 0.5

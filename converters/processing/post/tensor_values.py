@@ -1,4 +1,5 @@
-"""Convert the values of a tensor to integers: keys, which have the same order, and reals with 16 fractional bits."""
+"""Convert the values of a tensor to integers: to keys, which have the same order as the values, and to real values with
+16 fractional bits."""
 
 from __future__ import annotations
 
@@ -14,14 +15,14 @@ from arenite.converters.processing.specification.input_values import Affine, _fi
 from arenite.converters.processing.specification.record_fields import record_error
 from arenite.errors import UsageError
 
-#: The fractional bits of a real number, and of anchors.
+#: The fractional bits of a real value, and of the coordinates of anchors.
 REAL_BITS = 16
 ANCHOR_BITS = 15
 #: The fractional bits of the table of 2^(k / 128).
 EXP_BITS = 30
 #: log2(e) with 28 fractional bits.
 LOG2E = round(math.log2(math.e) * (1 << 28))
-#: The largest count: post.h stores it in 16 bits.
+#: The largest number of boxes, points or numbers per box: post.h stores it in 16 bits.
 MAX_ROWS = 65535
 
 INT32 = (-(2**31), 2**31 - 1)
@@ -56,12 +57,13 @@ def tensor_of(tensors: Sequence[Tensor], index: int, side: str) -> Tensor:
 
 
 def values_of(tensor: Tensor, *divide: float) -> TensorReader:
-    """Return a reader with one channel for each divisor of the values."""
+    """Return a reader of ``tensor``. Channel ``i`` gives the real values divided by ``divide[i]``."""
     return TensorReader(tensor.dtype, affine_of(*((tensor, 1.0 / by) for by in divide)))
 
 
 def affine_of(*channels: tuple[Tensor, float]) -> Affine:
-    """Return an affine map with one channel for each (tensor, factor)."""
+    """Return an affine map. Each (tensor, factor) is a channel, which multiplies the tensor's real values by the
+    factor."""
     offsets, multipliers, shifts = [], [], []
     for tensor, factor in channels:
         is_integer = tensor.dtype != "float32"
@@ -74,7 +76,8 @@ def affine_of(*channels: tuple[Tensor, float]) -> Affine:
 
 
 def threshold_key(tensor: Tensor, threshold: float | None, logits: bool) -> int:
-    """Return the smallest key of a value that reaches the threshold."""
+    """Return the smallest key (see ``keys``) of a value that reaches the threshold. With ``logits``, the threshold is a
+    probability and the values are before the sigmoid."""
     if threshold is None:
         return INT32[0]
     real = math.log(threshold / (1 - threshold)) if logits else threshold
@@ -97,13 +100,14 @@ def keys(values: np.ndarray) -> np.ndarray:
 
 
 def floats_of_keys(values: np.ndarray) -> np.ndarray:
-    """Return the float32 values of ``keys``."""
+    """Return the float32 values whose keys are ``values``: the inverse of ``keys``."""
     bits = np.where(values < 0, -(2**31) - values - 1, values)
     return bits.astype(np.int32).view(np.float32)
 
 
 def real_fixed_point(values: TensorReader, stored: np.ndarray, channel: int = 0) -> np.ndarray:
-    """Return the real values of ``stored`` as int64 with ``REAL_BITS`` fractional bits."""
+    """Return the real values of ``stored`` as int64 with ``REAL_BITS`` fractional bits, by one channel of the reader
+    ``values``."""
     map = values.affine
     if stored.dtype.kind == "f":
         moved = np.trunc(np.clip(np.nan_to_num(stored), -32000, 32000).astype(np.float32) * np.float32(65536))
@@ -142,7 +146,8 @@ def sigmoid(value: int) -> int:
 
 
 def _power_of_two(power: int) -> int:
-    """Return 2^(fraction of ``power``) with ``EXP_BITS`` fractional bits, by linear interpolation in the table."""
+    """Return 2^f with ``EXP_BITS`` fractional bits, by linear interpolation in the table. f is the fractional part of
+    ``power``, which has ``REAL_BITS`` fractional bits."""
     step, part = divmod(power & ((1 << REAL_BITS) - 1), 512)
     low, high = int(_TABLE[step]), int(_TABLE[step + 1])
     return low + (((high - low) * part) >> 9)

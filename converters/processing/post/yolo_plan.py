@@ -1,4 +1,4 @@
-"""Plan YOLO heads, and boxes that a model has already selected, for a model's outputs."""
+"""Plan how boxes are read from the output of a YOLO head, or from a model that has already selected its boxes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 
 def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
-    """Return the plan of a YOLO head. Raises ``UsageError`` if the output has another shape."""
+    """Return the plan of a YOLO head. Raises ``UsageError`` if the shape of the output does not suit the step."""
     tensor = tensor_of(outputs, step.output, "output")
     rows, fields = _matrix(tensor)
     columns = step.layout == "columns" or (step.layout == "auto" and fields > rows)
@@ -83,7 +83,8 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
 
 
 def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> BoxesPlan:
-    """Return the plan of selected boxes. Raises ``UsageError`` if the outputs have other shapes or types."""
+    """Return the plan for boxes that the model has selected. Raises ``UsageError`` if the shapes or types of the
+    outputs do not suit the step."""
     if step.output is not None:
         boxes = scores = labels = tensor_of(outputs, step.output, "output")
         rows, fields = _matrix(boxes)
@@ -123,7 +124,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         least=threshold_key(scores, step.threshold, False),
         least_object=INT32[0],
         candidates=step.most,
-        # The overlap is at most 1, so all boxes stay.
+        # No overlap is above 1, so all boxes are kept.
         nms=Nms(1.0, step.most),
         iou=1 << REAL_BITS,
         x_first=step.order == "xyxy",
@@ -134,7 +135,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
 
 
 def _matrix(tensor: Tensor) -> tuple[int, int]:
-    """Return the last two dimensions. Raises ``UsageError`` unless all others are 1."""
+    """Return the last two dimensions of a tensor. Raises ``UsageError`` unless all other dimensions are 1."""
     shape = tensor.shape
     if len(shape) < 2 or tensor.elements != shape[-1] * shape[-2]:
         raise record_error(
@@ -144,5 +145,5 @@ def _matrix(tensor: Tensor) -> tuple[int, int]:
 
 
 def _unit(unit: str, inputs: Sequence[Tensor]) -> tuple[float, float]:
-    """Return the divisors of y and x."""
+    """Return the numbers to divide y and x by, so that they become fractions of the input's sides."""
     return input_sides(inputs) if unit == "pixels" else (1.0, 1.0)

@@ -1,4 +1,4 @@
-"""Run the steps of sound in the libraries that training pipelines use: SciPy, librosa, TensorFlow."""
+"""Run the sound steps in the libraries that training pipelines use: SciPy, librosa, TensorFlow."""
 
 from __future__ import annotations
 
@@ -21,16 +21,18 @@ from arenite.converters.processing.specification.audio_steps import (
 )
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
-#: The largest difference of magnitudes and filters that is rounding, relative to the largest value.
+#: The largest difference of spectra and filter results that counts as rounding, as a share of the largest value.
 RELATIVE = 1e-4
-#: The largest difference of a logarithm that is rounding.
+#: The largest difference of logarithms that counts as rounding.
 LOGARITHM = 2e-3
 
+#: A library's result, its name and version, and the largest difference that counts as rounding. Or the reason why no
+#: library can run the step.
 Expected = tuple[np.ndarray, str, float] | str
 
 
 class SoundSteps:
-    """Runs the stages of one spec in the libraries."""
+    """Runs the stages of the preprocessing ``spec`` in the libraries."""
 
     def __init__(self, spec: Preprocessing, plan: AudioPlan, frameworks: Frameworks) -> None:
         self.plan, self.frameworks = plan, frameworks
@@ -42,12 +44,13 @@ class SoundSteps:
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
-        """Return a library's result for the output of our previous stage. The first stage, ``spectrum``, gets int16
-        samples."""
+        """Run ``stage`` in a library on ``before``, the output of Arenite's previous stage. For the first stage,
+        ``spectrum``, ``before`` has int16 samples."""
         return cast(Expected, getattr(self, f"_{stage}")(before))
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
-        """Return float64 samples as in the training pipeline: padded, in [-1, 1), divided by the peak."""
+        """Return float64 samples as in the training pipeline: padded or cut, and with ``unit`` in [-1, 1), or
+        divided by the peak if there is such a step."""
         clip, top = prepare_clip(self.plan, samples)
         unit = 32768.0 if self.source.unit and not self.plan.peak else 1.0
         return clip / unit / top

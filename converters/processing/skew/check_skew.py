@@ -40,14 +40,15 @@ def check_skew(
     pipeline: str | Pipeline | None = None,
     make_environments: bool = False,
 ) -> SkewReport:
-    """Compare the steps of ``spec`` with the training libraries, on samples.
+    """Compare the results of the steps of ``spec`` with those of the training libraries.
 
     Args:
         spec: the recorded preprocessing.
-        sources: files, or pixels (uint8 [height, width, channels]) and samples (int16).
-        pipeline: ``module:function`` or a function of the training code, from a source to the network's input (real
-            numbers, any shape with the same number of values). It is compared with the steps before ``quantise``.
-        make_environments: download TensorFlow or torch for steps by their conventions.
+        sources: picture or sound files, or arrays of pixels (uint8 [height, width, channels]) or samples (int16).
+        pipeline: a function of the training code, or its name as ``module:function``. It converts a source to the
+            network's input: real numbers in any shape with the same number of values. Its result is compared with
+            that of all steps before ``quantise``.
+        make_environments: whether to download TensorFlow or torch if a step follows its convention.
 
     Raises:
         UsageError: no sources, a source that cannot be read, or a pipeline that cannot be run.
@@ -82,11 +83,13 @@ def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
     return read_picture(source, color_order(spec.source.format))
 
 
-#: Name of a step, unit of differences, the library's result (or the reason why there is none), and our result.
+#: The name of a step, the unit of differences, the library's result (see ``audio_libraries.Expected``), and Arenite's
+#: result.
 _Comparison = tuple[str, str, tuple[np.ndarray, str, float] | str, np.ndarray]
 
 
 def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
+    """Yield the comparison of each step of a picture."""
     before = image.PictureState(pixels, color_order(spec.source.format))  # type: ignore[union-attr]
     for number, (step, after) in enumerate(image.trace(spec.real, before.pixels, before.order)):
         if isinstance(step, (Colour, Crop, Resize, Letterbox)):
@@ -99,6 +102,7 @@ def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) ->
 
 
 def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
+    """Yield the comparison of each stage of a recording."""
     plan = plan_audio(spec.real)
     steps = SoundSteps(spec, plan, frameworks)
     before: np.ndarray = samples
@@ -121,7 +125,10 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
 def _normalize_and_quantize(
     spec: Preprocessing, before: np.ndarray, real: np.ndarray, channels: int
 ) -> Iterator[_Comparison]:
-    """Yield the comparisons of normalize with double precision, and of quantize with LiteRT."""
+    """Yield the comparison of the normalize step with double precision, and of the quantize step with LiteRT.
+
+    ``before`` has the values before the normalize step, and ``real`` Arenite's float32 result of it.
+    """
     step = input_values.normalize_step_of(spec)
     parameters = np.array(input_values.channel_parameters(spec, channels))
     theirs = (before / step.divide - parameters[:, 0]) / parameters[:, 1]

@@ -1,7 +1,8 @@
 """Run steps of a training pipeline in TensorFlow or torch, in an environment that has the framework.
 
-The argument is the framework. Each line of standard input is a job in JSON with the .npy files to read and to write.
-The script answers each job with a line. Arenite does not import this file, and the file imports nothing of Arenite.
+The argument is the name of the framework. Each line of standard input is a job in JSON with the .npy files to read and
+to write. The script answers each job with a line that has the framework's version. Arenite does not import this file,
+and the file imports nothing of Arenite.
 """
 
 import json
@@ -12,6 +13,7 @@ import numpy as np
 
 
 def tensorflow_job(job: Any, value: Any) -> Any:
+    """Return the result of TensorFlow's function for ``job["op"]`` on the array ``value``."""
     import tensorflow as tf
 
     if job["op"] == "resize":
@@ -39,6 +41,7 @@ def tensorflow_job(job: Any, value: Any) -> Any:
 
 
 def torch_job(job: Any, value: Any) -> Any:
+    """Return the picture ``value`` [height, width, channels] as torch resizes it."""
     import torch
 
     planes = torch.from_numpy(np.ascontiguousarray(value.astype(np.float32).transpose(2, 0, 1)))[None]

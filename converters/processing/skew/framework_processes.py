@@ -1,4 +1,5 @@
-"""Run a step in TensorFlow or torch, in the Python that runs Arenite or in an environment of the cache."""
+"""Run a step in TensorFlow or torch, in the Python that runs Arenite or in a virtual environment in Arenite's
+cache."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ _SCRIPT = Path(__file__).parent / "framework_child.py"
 
 
 class Frameworks:
-    """The processes of frameworks. Each is started when it is first needed and then reused, because starting it takes
-    much longer than a step.
+    """The processes of frameworks. Each process is started when it is first needed and then reused, because starting
+    it takes much longer than a step.
 
     With ``make``, a framework that is not installed is downloaded.
     """

@@ -1,4 +1,4 @@
-"""Run the steps of pictures in the libraries that training pipelines use."""
+"""Run the picture steps in the libraries that training pipelines use."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from arenite.converters.processing.specification.image_steps import Colour, Crop
 from arenite.converters.processing.specification.input_values import FRACTION_BITS
 from arenite.converters.tflite.litert import single_operator
 
-#: The largest difference that is rounding, in levels. A rounded pixel may differ by one level between versions of a
-#: library.
+#: The largest difference in levels (0 to 255) that counts as rounding. A rounded pixel may differ by one level
+#: between versions of a library.
 LEVEL = 1.0
-#: The same for a result that is not rounded to bytes.
+#: The largest difference in levels that counts as rounding, for a result that is not rounded to bytes.
 FRACTION = 0.01
 
 
@@ -29,8 +29,8 @@ def expected(
 ) -> tuple[np.ndarray, str, float] | str:
     """Run ``step`` on ``before`` in the library of its convention.
 
-    Return the result as levels, the library's name and version, and the largest difference that is rounding. If no
-    library can run the step, return the reason.
+    Return the result as levels, the library's name and version, and the largest difference that counts as rounding.
+    If no library can run the step, return the reason.
     """
     if isinstance(step, Colour):
         return _colour(step, before)
@@ -51,12 +51,14 @@ def expected(
 
 
 def _pil(pixels: np.ndarray):  # type: ignore[no-untyped-def]
+    """Return ``pixels`` [height, width, channels] as a picture of Pillow."""
     from PIL import Image
 
     return Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else np.ascontiguousarray(pixels))
 
 
 def _channels(pixels: np.ndarray) -> np.ndarray:
+    """Return pixels as [height, width, channels]. Libraries leave out a single channel."""
     return pixels if pixels.ndim == 3 else pixels[:, :, np.newaxis]
 
 

@@ -1,4 +1,4 @@
-"""The results of a skew check as data."""
+"""The report of a skew check: the differences of each step, and a change to try."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from arenite.errors import UsageError
 
 SCHEMA = "arenite.skew/1"
-#: ``StepSkewResult.step`` of the comparison of a user's pipeline with all steps.
+#: The value of ``StepSkewResult.step`` if a user's pipeline is compared with all steps.
 WHOLE_PIPELINE = "the pipeline as a whole"
 
 
@@ -24,12 +24,12 @@ class StepSkewResult:
     """
 
     step: str
-    library: str
+    library: str  # name and version
     unit: str
-    values: int = 0
-    differing: int = 0
-    max_abs: float = 0.0
-    mean_abs: float = 0.0
+    values: int = 0  # number of compared values
+    differing: int = 0  # number of values that differ
+    max_abs: float = 0.0  # largest difference
+    mean_abs: float = 0.0  # mean difference
     allowed: float = 0.0
     why: str = ""
 
@@ -44,7 +44,7 @@ class StepSkewResult:
 @dataclass(frozen=True)
 class SkewReport:
     """The comparison of all steps. ``first`` is the first step that differs by more than rounding, or None if all
-    agree. ``advice`` is a change to try."""
+    agree. ``samples`` is the number of samples. ``advice`` describes a change to try, or is ""."""
 
     steps: tuple[StepSkewResult, ...]
     samples: int
@@ -84,13 +84,14 @@ class SkewReport:
 
 
 class DifferenceSums:
-    """Collects the differences of one step over samples."""
+    """Adds up the differences of one step over all samples. ``result`` has the totals so far."""
 
     def __init__(self, step: str, unit: str) -> None:
         self.result = StepSkewResult(step, "", unit)
         self._total = 0.0
 
     def add(self, ours: np.ndarray, theirs: np.ndarray, library: str, allowed: float) -> None:
+        """Add a sample: Arenite's result ``ours`` and the result ``theirs`` of ``library``."""
         if ours.shape != theirs.shape:
             raise UsageError(
                 f"The step '{self.result.step}' gives the shape {ours.shape}, but {library} gives {theirs.shape}.",
@@ -110,4 +111,5 @@ class DifferenceSums:
         )
 
     def skip(self, why: str) -> None:
+        """Record the reason ``why`` a sample cannot be compared."""
         self.result = replace(self.result, why=why)

@@ -83,6 +83,7 @@ def compare_pipeline(
 def _compare(
     spec: Preprocessing, data: Sequence[np.ndarray], user_results: Sequence[np.ndarray]
 ) -> StepSkewResult:
+    """Compare the results of all steps before quantize with the user's results, one per sample."""
     difference = DifferenceSums(WHOLE_PIPELINE, "in absolute value")
     real = spec.real
     for value, user_result in zip(data, user_results, strict=True):

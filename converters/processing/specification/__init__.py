@@ -1,1 +1,2 @@
-"""Preprocessing as data: sources, steps, their checks, and the map to the values of the model's input."""
+"""Preprocessing as a user writes it down: sources and steps, their checks, and the map from pixels or features to the
+values of the model's input."""

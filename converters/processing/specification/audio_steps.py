@@ -1,4 +1,4 @@
-"""The steps that convert sound to a tensor, as data, in the order in which they run."""
+"""The preprocessing steps that convert sound to a tensor, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class AudioSource:
 
 @dataclass(frozen=True)
 class Peak:
-    """Divide by the largest sample: by the largest value if ``signed`` (as in MLPerf Tiny), otherwise by the largest
-    magnitude."""
+    """Divide all samples by the largest sample: the largest value if ``signed`` (as in MLPerf Tiny), otherwise the
+    largest magnitude."""
 
     do: ClassVar[str] = "peak"
     signed: bool = False
@@ -35,8 +35,8 @@ class Peak:
 
 @dataclass(frozen=True)
 class Frame:
-    """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. ``centre`` adds
-    padding of half an FFT at both ends, ``zeros`` or ``reflect``, as librosa's ``center=True``."""
+    """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. If ``centre`` is
+    ``zeros`` or ``reflect``, half an FFT of padding is added at both ends, as with librosa's ``center=True``."""
 
     do: ClassVar[str] = "frame"
     length: int
@@ -51,8 +51,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class AudioWindow:
-    """Multiply each frame by a window: ``hann``, ``hamming`` or ``none``. It is periodic, as in TensorFlow, librosa and
-    torchaudio, or symmetric."""
+    """Multiply each frame by a window: ``hann``, ``hamming`` or ``none``. With ``periodic`` it is periodic, as in
+    TensorFlow, librosa and torchaudio, otherwise symmetric."""
 
     do: ClassVar[str] = "window"
     kind: str = "hann"
@@ -82,10 +82,10 @@ class Fft:
 
 @dataclass(frozen=True)
 class Mel:
-    """Apply ``bins`` triangular filters from ``low`` to ``high`` Hz (0 means half the sample rate).
+    """Apply ``bins`` triangular filters from ``low`` to ``high`` Hz (``high`` 0 means half the sample rate).
 
     ``convention`` is ``tf`` (HTK's scale, triangles linear in mel), ``librosa`` (Slaney's scale and area), or ``htk``
-    (HTK's scale, triangles linear in Hz, as torchaudio's default and ``librosa(htk=True, norm=None)``).
+    (HTK's scale, triangles linear in Hz, as in torchaudio's default and ``librosa(htk=True, norm=None)``).
     """
 
     do: ClassVar[str] = "mel"
@@ -122,9 +122,9 @@ class Log:
 
 @dataclass(frozen=True)
 class Mfcc:
-    """Compute the first ``coefficients`` of the type-II DCT of each frame's bins. ``ortho`` scales as SciPy's
-    ``norm="ortho"``; ``tf`` as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first coefficient is larger by
-    sqrt(2)."""
+    """Compute the first ``coefficients`` of the type-II DCT of each frame's bins. ``scaling`` is ``ortho``, as
+    SciPy's ``norm="ortho"``, or ``tf``, as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first coefficient is
+    larger by a factor of sqrt(2)."""
 
     do: ClassVar[str] = "mfcc"
     coefficients: int
@@ -136,13 +136,14 @@ class Mfcc:
 
 
 AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc
-#: The steps of sound, in their order.
+#: The steps of sound preprocessing, in the order in which they run.
 STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
 _OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
 
 
 def check_audio_order(kinds: list[type]) -> None:
-    """Raise ``UsageError`` unless ``kinds``, all of ``STEPS``, convert sound to features."""
+    """Raise ``UsageError`` unless the step classes ``kinds`` are in the order of ``STEPS`` and include all required
+    steps. Each of ``kinds`` must be in ``STEPS``."""
     if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
         raise record_error(
             "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "

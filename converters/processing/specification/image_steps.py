@@ -1,4 +1,4 @@
-"""The steps that convert a picture to a tensor, as data."""
+"""The preprocessing steps that convert a picture to a tensor."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ METHODS = ("nearest", "bilinear", "area")
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
 MAX_SIDE = 16384
 
-#: The supported pairs of method and convention.
+#: The methods that each convention supports.
 PAIRS = {
     "pil": METHODS,
     "opencv": METHODS,
@@ -66,7 +66,8 @@ class ImageSource:
 
 @dataclass(frozen=True)
 class Colour:
-    """Convert to ``rgb``, ``bgr`` or ``grey``. Grey is computed as in PIL (``L``) or OpenCV (``COLOR_RGB2GRAY``)."""
+    """Convert the pixels to ``rgb``, ``bgr`` or ``grey``. Grey is computed as in PIL (``L``) or OpenCV
+    (``COLOR_RGB2GRAY``)."""
 
     do: ClassVar[str] = "colour"
     to: str

@@ -18,14 +18,14 @@ from arenite.converters.processing.specification.record_fields import record_err
 
 #: The fractional bits of a value that was not rounded to a byte.
 FRACTION_BITS = 16
-#: The bytes of an element of the result.
+#: The size of one element of the model's input in bytes, by type.
 ELEMENT_BYTES = {"int8": 1, "uint8": 1, "int16": 2, "float32": 4}
 
 
 @dataclass(frozen=True)
 class Affine:
     """An affine map. The tuples have one value per channel, or one for all channels. ``offset`` has 16 fractional
-    bits."""
+    bits. ``low`` and ``high`` are the limits of the result."""
 
     offset: tuple[int, ...]
     multiplier: tuple[int, ...]
@@ -37,10 +37,12 @@ class Affine:
 
 
 def result_type(spec: Preprocessing) -> str:
+    """Return the type of the model's input."""
     return "float32" if spec.quantize_step is None else spec.quantize_step.dtype
 
 
 def normalize_step_of(spec: Preprocessing) -> Normalize:
+    """Return the normalize step of ``spec``. Without such a step, return one that changes nothing."""
     return next((s for s in spec.steps if isinstance(s, Normalize)), Normalize())
 
 
@@ -57,7 +59,7 @@ def channel_parameters(spec: Preprocessing, channels: int) -> list[tuple[float, 
 
 
 def normalized_values(spec: Preprocessing, values: np.ndarray, mean: float, std: float) -> np.ndarray:
-    """Apply the normalize step in the float32 arithmetic of a training pipeline."""
+    """Apply the normalize step with the float32 arithmetic of a training pipeline."""
     f = np.float32
     return (values.astype(f) / f(normalize_step_of(spec).divide) - f(mean)) / f(std)
 
@@ -77,7 +79,7 @@ def quantized_values(spec: Preprocessing, real: np.ndarray) -> np.ndarray:
 
 
 def tables(spec: Preprocessing, channels: int) -> np.ndarray:
-    """Return the result for each byte value: [1 or channels, 256] of the result's type."""
+    """Return the model's input for each byte value: an array [1 or channels, 256] of ``result_type``."""
     values = np.arange(256)
     rows = [
         quantized_values(spec, normalized_values(spec, values, m, s))

@@ -99,6 +99,7 @@ def _rgb565(pixels: np.ndarray, big_endian: bool) -> np.ndarray:
 
 
 def _yuv(y: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """Convert int64 planes [height, width] to uint8 RGB [height, width, 3]."""
     y = np.maximum(y - 16, 0) * 1220542
     u, v = u - 128, v - 128
     half = 1 << 19

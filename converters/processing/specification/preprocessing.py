@@ -1,8 +1,9 @@
-"""Preprocessing as data: the record ``preprocessing`` of an image, which host and device run.
+"""Read and write preprocessing: the record ``preprocessing`` of a model image, whose steps run on the host and on
+devices.
 
-A record has a source and a list of steps. It is read from the image's JSON or from a TOML file of the same structure,
-and checked when it is read. It holds only numbers and names. The NumPy reference, the C library and the generator
-compute their tables from it.
+A record has a source and a list of steps. It is read from the model image's JSON or from a TOML file of the same
+structure, and checked when it is read. It holds only numbers and names. The NumPy reference, the C library and the
+generator compute their tables from it.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from arenite.converters.processing.specification.audio_steps import AudioSource, AudioStep
 
 SCHEMA = "arenite.preprocessing/1"
-#: The key in ``extra`` of an image.
+#: The key of the record in ``extra`` of a model image.
 KEY = "preprocessing"
 
 
@@ -61,7 +62,7 @@ class Normalize:
 
 @dataclass(frozen=True)
 class Quantize:
-    """Compute stored = round(real / scale) + zero_point, clipped to the range of ``dtype``, as LiteRT's QUANTIZE."""
+    """Compute stored = round(real / scale) + zero_point, clipped to the range of ``dtype``, like LiteRT's QUANTIZE."""
 
     do: ClassVar[str] = "quantise"
     dtype: str
@@ -155,8 +156,8 @@ class Preprocessing:
 
     @staticmethod
     def from_json(record: Any, location: str = "Preprocessing") -> Preprocessing:
-        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError``, which names step and
-        field."""
+        """Read a record that ``to_json`` returned or a user wrote. Raises ``UsageError`` with the name of the wrong
+        step and field."""
         source, steps = record_parts(record, SCHEMA, location, ("source",))
         if not isinstance(source["source"], Mapping):
             raise record_error(f"{location}, source: is missing or not a table.")
@@ -201,7 +202,8 @@ def record_parts(
 
 
 def steps_from_records(records: list[Any], kind_of_name: Mapping[str, type], location: str) -> list[Any]:
-    """Return each record as the dataclass that its ``do`` names. Raises ``UsageError``."""
+    """Convert each record to an object of the dataclass that its field ``do`` names. Raises ``UsageError`` if a
+    record is wrong. ``kind_of_name`` has the dataclasses by name."""
     steps: list[Any] = []
     for k, record in enumerate(records):
         step_location = f"{location}, step {k + 1}"
@@ -216,7 +218,7 @@ def steps_from_records(records: list[Any], kind_of_name: Mapping[str, type], loc
 
 
 def read_record(path: str | Path) -> Mapping[str, Any]:
-    """Read the table in a TOML or JSON file. Raises ``UsageError``."""
+    """Return the content of a TOML or JSON file. Raises ``UsageError`` if it cannot be read."""
     path = Path(path)
     try:
         text = path.read_text("utf-8")
@@ -227,8 +229,8 @@ def read_record(path: str | Path) -> Mapping[str, Any]:
 
 
 def load_preprocessing(path: str | Path) -> Preprocessing:
-    """Read the preprocessing in a file, which is the record or has it as the table ``preprocessing``. Raises
-    ``UsageError``."""
+    """Read preprocessing from a file, which contains only the record, or has it under the key ``preprocessing``. Raises
+    ``UsageError`` if the file cannot be read or the record is wrong."""
     record = read_record(path)
     return Preprocessing.from_json(
         record.get(KEY, record) if isinstance(record, Mapping) else record, str(path)

@@ -11,13 +11,13 @@ from arenite.errors import UsageError
 
 T = TypeVar("T")
 
-#: A larger number is a mistake, and an integer might not fit into a float.
+#: Larger numbers are rejected: they are mistakes, and a larger integer might not fit into a float.
 _MAX_NUMBER = 1e30
 _HINT = "See docs/processing.md for the fields of each step."
 
 
 def build_record(kind: type[T], record: Mapping[str, Any], location: str) -> T:
-    """Return ``record`` as a ``kind``, a dataclass with fields of type int, float, bool, str and tuple.
+    """Convert ``record`` to an object of ``kind``, a dataclass with fields of type int, float, bool, str and tuple.
 
     A single number is read as a tuple of one. Every error message begins with ``location``. Raises ``UsageError`` for a
     key that ``kind`` does not have, a missing key, or a value of the wrong type.
@@ -38,6 +38,7 @@ def build_record(kind: type[T], record: Mapping[str, Any], location: str) -> T:
 
 
 def _value(value: Any, kind: str, location: str) -> Any:
+    """Check that ``value`` has the type with the annotation ``kind`` and return it."""
     if kind.endswith(" | None"):
         return None if value is None else _value(value, kind.removesuffix(" | None"), location)
     if kind.startswith("tuple["):
@@ -72,6 +73,7 @@ def record_of(step: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
+    """Convert tuples to lists."""
     if isinstance(value, tuple):
         return [_plain(item) for item in value]
     return value
@@ -90,5 +92,5 @@ def check_within(value: float, low: float, high: float, name: str) -> None:
 
 
 def record_error(problem: str) -> UsageError:
-    """Return a ``UsageError`` whose hint names the page on the steps."""
+    """Return a ``UsageError`` whose hint names the documentation page of the steps."""
     return UsageError(problem, _HINT)

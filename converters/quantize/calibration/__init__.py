@@ -1,1 +1,2 @@
-"""Choose the ranges of tensors from calibration samples: histograms, observations, calibrators."""
+"""Choose the ranges of tensors from calibration samples: collect histograms of their values, and choose ranges by
+calibrators."""

@@ -1,7 +1,8 @@
 """Four ways to choose the range of a tensor from its observed values.
 
-Each takes the statistics of one tensor and the number of quantization levels, and returns ``(low, high)`` with
-low <= 0 <= high, so that zero can be represented exactly. The range is never wider than the observed values and zero.
+Each calibrator takes the statistics of one tensor and the number of quantization levels, and returns ``(low, high)``
+with low <= 0 <= high, so that zero can be represented exactly. The range is never wider than the observed values and
+zero.
 
 - ``minmax``: the range of all observed values.
 - ``percentile``: the range without the outermost values (parameter ``percentile``, default 99.99).
@@ -21,11 +22,12 @@ from arenite.errors import UsageError
 
 ValueRange = tuple[float, float]
 
-#: The share of the values that ``entropy`` may clip. Without this limit it clips many more if a few values are very
-#: frequent (a layer's output for a plain background), because only narrow levels separate these values from others.
+#: The largest share of the values that ``entropy`` may clip. Without this limit it clips many more values if a few
+#: values are very frequent (for example the output of a layer for a plain background), because only a small step
+#: separates these values from their neighbors.
 _MAX_CLIPPED_SHARE = 0.001
 
-#: The number of ranges that ``mse`` tries, and the narrowest one as a share of the observed range.
+#: The number of ranges that ``mse`` tries, and the narrowest range as a share of the observed range.
 _STEPS = 64
 _MIN_SHARE = 0.2
 
@@ -34,11 +36,13 @@ _FINE_LEVELS = 4096
 
 
 def minmax(stats: TensorStats, levels: int) -> ValueRange:
+    """Return the range of all observed values and zero."""
     return min(stats.low, 0.0), max(stats.high, 0.0)
 
 
 def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) -> ValueRange:
-    """Return the range without (100 - percentile) % of the values, half of them on each side that has values."""
+    """Return the range without (100 - percentile) % of the values. If there are negative and positive values, half of
+    this share is left out on each side."""
     low, high = minmax(stats, levels)
     sides = (low < 0) + (high > 0)
     tail = stats.count * (100.0 - percentile) / 100.0 / max(sides, 1)
@@ -50,6 +54,7 @@ def percentile(stats: TensorStats, levels: int, *, percentile: float = 99.99) ->
 
 
 def mse(stats: TensorStats, levels: int) -> ValueRange:
+    """Return the range with the smallest mean squared error of the values in the histogram."""
     low, high = minmax(stats, levels)
     if levels >= _FINE_LEVELS or low == high:
         return low, high
@@ -77,6 +82,8 @@ def mse(stats: TensorStats, levels: int) -> ValueRange:
 
 
 def entropy(stats: TensorStats, levels: int) -> ValueRange:
+    """Return the range with the smallest Kullback-Leibler divergence. It is symmetric if there are negative values,
+    apart from the limits of the observed values."""
     low, high = minmax(stats, levels)
     if levels >= _FINE_LEVELS or low == high:
         return low, high
@@ -87,7 +94,7 @@ def entropy(stats: TensorStats, levels: int) -> ValueRange:
     else:
         magnitudes, steps = stats.bins[half:], levels
     counts = magnitudes.astype(np.float64)
-    counts[0] = 0.0  # zeros of a RELU would outweigh all other values, and are exact in any range
+    counts[0] = 0.0  # the zeros of a RELU are exact in any range, and would outweigh all other values
     if not counts.any():
         return low, high
     used = int(np.flatnonzero(counts)[-1]) + 1

@@ -1,7 +1,7 @@
 """A histogram that grows with its values and does not depend on their order.
 
 The bins have equal width and cover [-reach, reach), where ``reach`` is a power of two. If a value is outside, ``reach``
-doubles and pairs of adjacent bins merge. The result is the same as with the larger reach from the start.
+doubles and pairs of adjacent bins merge. The result is the same as if ``reach`` had been this large from the start.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-#: The number of bins. A step of int8 over the observed range is at least 8 bins wide.
+#: The number of bins. If the range of the values is quantized to int8, a step is at least 8 bins wide.
 BINS = 4096
 
 _SMALLEST_EXPONENT = -64
@@ -28,7 +28,7 @@ class Histogram:
         return math.ldexp(1.0, self.exponent)
 
     def add(self, values: np.ndarray, largest: float) -> None:
-        """Count ``values`` (finite, flat); ``largest`` is their largest magnitude."""
+        """Count ``values``, a one-dimensional array of finite numbers. ``largest`` is their largest magnitude."""
         needed = math.frexp(largest)[1] if largest else _SMALLEST_EXPONENT  # largest < 2**needed
         if needed > self.exponent:
             self._grow(needed)
@@ -37,6 +37,7 @@ class Histogram:
         self.bins += np.bincount(places, minlength=BINS)
 
     def _grow(self, exponent: int) -> None:
+        """Merge bins until ``reach`` is 2 ** ``exponent``."""
         for _ in range(min(exponent - self.exponent, BINS.bit_length())):
             merged = self.bins.reshape(-1, 2).sum(axis=1)
             self.bins = np.zeros(BINS, np.int64)

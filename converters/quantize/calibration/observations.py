@@ -1,7 +1,7 @@
-"""Statistics of the values of each float tensor over calibration samples.
+"""Measure the values of each float tensor over calibration samples: observations.
 
 ``observe`` runs the float model once per sample. The statistics are enough to choose every scale without the samples.
-Some samples are stored as well, for the steps that run the model (bias correction, rounding of weights).
+Some samples are stored as well, because bias correction and the rounding of weights run the model again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: The largest number of samples, and of their bytes, that are stored.
+#: The largest number of samples that are stored, and the largest number of bytes that they may take.
 KEPT_SAMPLES = 256
 KEPT_BYTES = 64 << 20
 
-#: A tensor with more channels has no statistics per channel.
+#: Tensors with more channels than this have no statistics per channel.
 _MAX_CHANNELS = 8192
 
 _SCHEMA = "arenite.observations/1"
@@ -43,15 +43,15 @@ class SupportsInputs(Protocol):
 
 @dataclass(frozen=True)
 class TensorStats:
-    """The values of one float tensor over all samples."""
+    """Statistics of the values of one float tensor over all samples."""
 
     index: int
     name: str
     count: int  # number of values
-    low: float
-    high: float
+    low: float  # smallest value
+    high: float  # largest value
     mean: float
-    rms: float
+    rms: float  # root mean square
     exponent: int  # the bins cover [-2**exponent, 2**exponent) evenly
     bins: np.ndarray  # int64 [BINS]
     channel_low: np.ndarray  # float64 [size of the last dimension]; empty for scalars and very wide tensors
@@ -68,16 +68,17 @@ class Observations:
     """The statistics of every float32 input and computed float32 tensor of the main subgraph, by tensor index."""
 
     tensors: Mapping[int, TensorStats]
-    samples: int
+    samples: int  # number of samples
     model_sha256: str  # hash of the flatbuffer that was observed
     data_sha256: str  # hash of the samples' values, in order
-    inputs: tuple[tuple[np.ndarray, ...], ...]  # stored samples, evenly spread
+    inputs: tuple[tuple[np.ndarray, ...], ...]  # stored samples, taken at even distances
 
     def save(self, path: str | Path) -> None:
-        """Write an ``.npz`` atomically. Raises ``UsageError``."""
+        """Write an ``.npz`` file atomically. Raises ``UsageError`` if it cannot be written."""
         write_atomic(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
+        """Return the content of the file that ``save`` writes."""
         order = sorted(self.tensors)
         stats = [self.tensors[i] for i in order]
         head = {
@@ -100,7 +101,7 @@ class Observations:
 
     @staticmethod
     def load(path: str | Path) -> Observations:
-        """Read a file that ``save`` wrote. Raises ``UsageError``."""
+        """Read a file that ``save`` wrote. Raises ``UsageError`` if it cannot be read."""
         try:
             arrays = read_arrays(path)
             head = json.loads(arrays["head"].tobytes())
@@ -138,6 +139,7 @@ class _TensorAccumulator:
         self.channel_sum = np.zeros(channels)
 
     def add(self, value: np.ndarray, sample: int) -> None:
+        """Add the tensor's values for the sample with the index ``sample``."""
         flat = value.reshape(-1)
         if not flat.size:
             return
@@ -159,6 +161,7 @@ class _TensorAccumulator:
             self.channel_sum += rows.sum(axis=0, dtype=np.float64)
 
     def result(self, low: float, high: float) -> TensorStats:
+        """Return the statistics. ``low`` and ``high`` are the smallest and the largest value."""
         rows = self.count // max(self.channel_low.size, 1)
         return TensorStats(
             self.tensor.index,
@@ -191,7 +194,9 @@ def observe(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> Observations:
-    """Run the float model over every sample. ``progress`` is called with (samples done, samples).
+    """Run the float model over every sample and return the statistics of its tensors.
+
+    ``progress`` is called with (number of finished samples, number of samples).
 
     Raises ``UsageError`` if there are no samples or a value is not finite, and ``ModelError`` if LiteRT refuses the
     model.
@@ -229,6 +234,7 @@ def observe(
 
 
 def _calibration_subset(samples: Sequence[Sequence[np.ndarray]]) -> tuple[tuple[np.ndarray, ...], ...]:
+    """Return the samples to store, taken at even distances."""
     size = max(sum(a.nbytes for a in samples[0]), 1)
     count = max(1, min(len(samples), KEPT_SAMPLES, KEPT_BYTES // size))
     return tuple(tuple(samples[k * len(samples) // count]) for k in range(count))

@@ -1,4 +1,4 @@
-"""Random inputs that replace calibration samples where only sizes matter."""
+"""Random inputs that replace calibration samples if only the size of a model is needed."""
 
 from __future__ import annotations
 
@@ -34,6 +34,7 @@ def random_calibration(model: Model, count: int) -> RandomSamples:
 
 
 def _random(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return random values for an input. ``limit`` is the size of the table that its values index, or None."""
     dtype = DTYPES[tensor.dtype]
     if dtype is None or dtype.kind not in "fiub":
         raise UsageError(

@@ -1,8 +1,8 @@
-"""The ranges of activations that quantization-aware training chose, stored with the float model.
+"""The ranges of activations that quantization-aware training chose, stored in the metadata of the float model.
 
-Such models state each range in the graph, by a FAKE_QUANT or by a QUANTIZE followed by a DEQUANTIZE. ``simplify``
-removes these operators and stores their ranges in the metadata entry ``NAME``, a JSON object from tensor names to
-``[low, high]``. Quantization uses a trained range instead of a calibrated one.
+Models from quantization-aware training state each range in the graph: by a FAKE_QUANT, or by a QUANTIZE and the
+DEQUANTIZE that follows it. ``simplify`` removes these operators and stores their ranges in the metadata entry ``NAME``,
+a JSON object from tensor names to ``[low, high]``. Quantization uses a trained range instead of a calibrated one.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph
 
-#: The metadata entry.
+#: The name of the metadata entry.
 NAME = "arenite.trained_ranges"
 
 Ranges = dict[str, tuple[float, float]]
 
 
 def trained_ranges(model: Model) -> Ranges:
-    """Return (low, high) by tensor name, with low <= 0 <= high. A model without a valid entry has no trained ranges."""
+    """Return (low, high) by tensor name, with low <= 0 <= high. The result is empty if the model has no valid entry."""
     try:
         record = json.loads(model.metadata.get(NAME, b"{}"))
         ranges = {str(name): (float(low), float(high)) for name, (low, high) in record.items()}
@@ -43,8 +43,9 @@ def with_trained_ranges(model: Model, ranges: Mapping[str, tuple[float, float]])
 
 
 def stated_range(graph: Subgraph, op: Op, readers: Mapping[int, int]) -> tuple[float, float, Op] | None:
-    """Return (low, high, last operator) of the range that a FAKE_QUANT, or a QUANTIZE and the DEQUANTIZE that follows
-    it, states. Return None for other operators."""
+    """Return (low, high, last operator) if ``op`` states a range: the FAKE_QUANT itself, or a QUANTIZE and the
+    DEQUANTIZE that follows it, which is the last operator. Return None for other operators. ``readers`` has the number
+    of readers of each tensor."""
     if op.name == "FAKE_QUANT":
         return float(op.options["min"]), float(op.options["max"]), op
     if op.name != "QUANTIZE" or graph.tensors[op.inputs[0]].dtype != "float32":

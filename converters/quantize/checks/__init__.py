@@ -1,1 +1,2 @@
-"""Check samples against scales: coverage, clipping, saturation, field data."""
+"""Check whether the values of samples fit the scales of a quantized model: coverage, clipping and saturation, with
+calibration data or field data."""

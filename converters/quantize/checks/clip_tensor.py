@@ -35,7 +35,7 @@ def clip_tensor_values(model: Model, index: int, low: float, high: float) -> Mod
         ops.append(replace(op, inputs=tuple(first + 3 if i == index else i for i in op.inputs)))
         if index in op.outputs:
             ops += clips
-    # The clip itself reads the tensor as it is.
+    # Only the operators that clip read the tensor before it is clipped.
     ops = [replace(op, index=k) for k, op in enumerate(ops)]
     outputs = tuple(first + 3 if i == index else i for i in g.outputs)
     graph = replace(g, tensors=(*g.tensors, *limits), ops=tuple(ops), outputs=outputs)

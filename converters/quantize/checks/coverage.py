@@ -34,7 +34,7 @@ _GOOD_SQNR_DB = 50.0
 
 @dataclass(frozen=True)
 class ScaleRange:
-    """Real values from ``low`` to ``high``, in ``levels`` steps."""
+    """The real values that a scale represents: ``levels`` evenly spaced values from ``low`` to ``high``."""
 
     low: float
     high: float
@@ -49,15 +49,16 @@ class ScaleRange:
 class TensorCoverage:
     """A comparison of the values of one tensor with the range of its scale.
 
-    ``used`` and ``bulk`` are the shares of the range (at most 1) that all values, and the bulk of the values, span.
-    ``clipped`` is the share of the values outside the range. ``outlier`` is the largest magnitude divided by the
-    largest magnitude of the bulk, 1 if there are no outliers. ``sqnr_db`` is the estimated ratio of the energy of the
-    values to that of rounding (a uniform error of one step) and clipping.
+    ``low`` and ``high`` are the limits of the range, ``seen_low`` and ``seen_high`` the smallest and the largest value.
+    All values span the share ``used`` of the range, and the bulk of the values spans the share ``bulk``; both are at
+    most 1. ``clipped`` is the share of the values outside the range. ``outlier`` is the largest magnitude divided by
+    the largest magnitude of the bulk, or 1 if there are no outliers. ``sqnr_db`` is the estimated ratio of the
+    energy of the values to the energy of the errors of rounding (uniform over one step) and clipping.
     """
 
     index: int
     name: str
-    made_by: str  # operator, or "input"
+    made_by: str  # name of the operator that computes the tensor, or "input"
     low: float
     high: float
     seen_low: float
@@ -95,7 +96,7 @@ class TensorCoverage:
 
 
 def short_name(name: str) -> str:
-    """Return the first of the names that a converter joined with ";" when it fused operators."""
+    """Return the first part of a tensor's name. Converters join the names of fused operators with ";"."""
     return name.split(";")[0]
 
 
@@ -107,8 +108,7 @@ def range_of(quant: Quantization, dtype: str) -> ScaleRange:
 
 
 def quantized_ranges(model: Model, recipe: Recipe, observations: Observations) -> dict[int, ScaleRange]:
-    """Return the range that ``recipe`` gives each tensor that becomes an integer, by index of the float model's
-    tensors.
+    """Return the range that ``recipe`` gives each tensor of the float model that it quantizes, by tensor index.
 
     If several operators read a tensor in different types, the range is that of the type in which it is computed.
     Tensors whose channels the recipe's equalization scales are left out, because they have no range in the units of
@@ -135,7 +135,8 @@ def coverage(
     ranges: Mapping[int, ScaleRange],
     counted: Mapping[int, Clipping] | None = None,
 ) -> tuple[TensorCoverage, ...]:
-    """Return the coverage of each observed tensor of ``ranges``, in the order in which the tensors are computed.
+    """Return the coverage of each tensor that is both in ``observations`` and ``ranges``, in the order in which the
+    tensors are computed.
 
     ``counted`` is the result of ``count_clipped`` for tensors whose histogram is not exact enough.
     """
@@ -154,7 +155,8 @@ def count_clipped(
 ) -> dict[int, Clipping]:
     """Run the float model again and count the clipped values of each tensor of ``ranges``.
 
-    A histogram has an error of up to one bin, and a bin can hold many equal values, for example of a saturated sensor.
+    The counts are exact. A count from a histogram has an error of up to one bin, and a bin can hold many equal values,
+    for example of a saturated sensor.
     """
     outside, error, count = dict.fromkeys(ranges, 0), dict.fromkeys(ranges, 0.0), dict.fromkeys(ranges, 0)
     for sample_values in run_tensor_values(flatbuffer, samples, list(ranges)):
@@ -171,6 +173,8 @@ def count_clipped(
 def tensor_coverage(
     stats: TensorStats, held: ScaleRange, made_by: str = "", counted: Clipping | None = None
 ) -> TensorCoverage:
+    """Return the coverage of one tensor. ``held`` is the range of its scale. ``counted`` replaces the share and
+    error of clipped values that are estimated from the histogram."""
     width = max(held.high - held.low, 1e-30)
     inner_low, inner_high = bulk_range(stats)
 
@@ -200,8 +204,8 @@ def tensor_coverage(
 
 
 def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
-    """Return the range of the share ``part`` of the values, to the width of a bin. The same share of values is left out
-    on each side."""
+    """Return (low, high) of the range that contains the share ``part`` of the values. The same share of values is left
+    out on each side. The error is at most the width of a histogram bin."""
     edges = _edges(stats)
     below = np.cumsum(stats.bins)
     tail = stats.count * (1 - part) / 2
@@ -211,11 +215,13 @@ def bulk_range(stats: TensorStats, part: float = BULK) -> tuple[float, float]:
 
 
 def _edges(stats: TensorStats) -> np.ndarray:
+    """Return the edges of the histogram's bins: float64 [BINS + 1]."""
     return cast(np.ndarray, np.linspace(-1.0, 1.0, BINS + 1) * np.ldexp(1.0, stats.exponent))
 
 
 def _clipping(stats: TensorStats, span: ScaleRange) -> Clipping:
-    """Return the share of the values that are more than half a step outside, and the sum of their squared distances.
+    """Estimate the share of the values that are more than half a step outside ``span``, and the sum of their squared
+    distances from it.
 
     Values are assumed to be evenly distributed within the bin at the border.
     """

@@ -1,4 +1,4 @@
-"""Check field data against the scales from calibration data: report tensors that clip, how often, and the loss.
+"""Check field data against the scales from calibration data: report which tensors clip values, how often, and the loss.
 
 The float model runs once over the field data. For each tensor whose scale clips noticeably more field values than
 calibration values, the float model runs again with only that tensor clipped to its range. This measures the loss.
@@ -29,20 +29,21 @@ from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: Called with (the current step, runs over the data done, total runs).
+#: Called with (the current step, finished runs over the data, total number of runs).
 Progress = Callable[[str, int, int], None]
 
-#: A smaller share of clipped values is not reported.
+#: The smallest share of clipped values that is reported.
 _MIN_REPORTED_SHARE = 0.0005
 
-#: An input that uses less than this share of the range of the calibration data was probably scaled differently.
+#: If field data of an input use less than this share of the range that calibration data use, they were probably scaled
+#: differently.
 _SMALL_INPUT_FACTOR = 0.1
 
 
 @dataclass(frozen=True)
 class MeasuredLoss:
-    """The largest loss of the outputs, ``value`` as ``metric_drop`` returns it. ``output`` is the output that loses it,
-    or None if the model has only one. ``base`` is the score of that output before."""
+    """The loss of the output that loses most: ``value`` as ``metric_drop`` returns it. ``output`` is the index of this
+    output, or None if the model has only one output. ``base`` is its score without clipping."""
 
     output: int | None
     base: Score
@@ -62,7 +63,7 @@ class MeasuredLoss:
 class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
-    ``measured`` names the output of ``loss``.
+    ``measured`` has ``loss`` with the index and the score of the output that it belongs to.
     ``loss`` is the measured loss of the metric if only this tensor is clipped (``metric_drop``), or None if that was
     not measured.
     """
@@ -90,8 +91,9 @@ class FieldReport:
     """The result of a check of field data. ``tensors`` is the coverage of all tensors; ``clipped`` are the clipped
     tensors, the worst first.
 
-    ``score`` is the score of the float model on the field data, ``together`` that of the float model with all clipped
-    tensors clipped, and ``quantized`` that of the quantized model, or None without such a model.
+    ``score`` is the score of the float model on the field data. ``together`` is the score of the float model in which
+    all ``clipped`` tensors are clipped, or None if there are none. ``quantized`` is the score of the quantized
+    model, or None if there is no quantized model.
     """
 
     samples: int
@@ -210,12 +212,14 @@ def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
 
 
 def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[int, ScaleRange]) -> bytes:
+    """Return a flatbuffer of ``model`` in which ``tensors`` are clipped to their ranges."""
     for c in tensors:
         model = clip_tensor_values(model, c.index, ranges[c.index].low, ranges[c.index].high)
     return to_flatbuffer(model)
 
 
 def _sentence(c: ClippedTensorReport) -> str:
+    """Return a warning about a clipped tensor."""
     f = c.field
     beyond = [seen / limit for seen, limit in ((f.seen_low, f.low), (f.seen_high, f.high)) if limit != 0]
     factor = max(beyond, default=1.0)

@@ -11,7 +11,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.dataset.sample_values import range_mismatch_notes
 from arenite.errors import UsageError
 
-#: Values that are larger or smaller by this factor were scaled differently.
+#: Samples whose values are larger or smaller than the range of the input by this factor were scaled differently.
 _SCALE_MISMATCH_FACTOR = 20.0
 
 
@@ -27,7 +27,7 @@ def representable_range(tensor: Tensor) -> tuple[float, float] | None:
 def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
     """Return notes on samples that do not fit the scales of a quantized model's ``inputs``.
 
-    Raises ``UsageError`` for values that are many times larger or smaller than the range of the inputs.
+    Raises ``UsageError`` if values are larger or smaller than the range of an input by ``_SCALE_MISMATCH_FACTOR``.
     """
     notes: list[str] = []
     for index, tensor in enumerate(inputs):

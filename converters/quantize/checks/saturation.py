@@ -20,7 +20,7 @@ from arenite.converters.quantize.scoring.model_runner import quantize_values
 from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.converters.tflite.reader import parse
 
-#: A smaller share of saturated values is not reported.
+#: The smallest share of saturated values that is reported.
 _MIN_REPORTED_SHARE = 0.001
 
 #: Operators whose outputs normally reach the ends of their range.
@@ -34,7 +34,7 @@ class SaturationReport:
 
     index: int
     name: str
-    made_by: str  # operator, or "input"
+    made_by: str  # name of the operator that computes the tensor, or "input"
     low: float
     high: float
     at_low: float
@@ -56,8 +56,8 @@ class SaturationReport:
 
 
 def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, ...]:
-    """Return the saturation of every quantized input and computed tensor, in order, over all samples. The model runs
-    with the reference kernels."""
+    """Return the saturation of every quantized input and computed tensor over all samples, in the order of the
+    graph. The model runs with the reference kernels."""
     graph = parse(flatbuffer).main
     makers = dict.fromkeys(graph.inputs, "input")
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
@@ -109,6 +109,7 @@ def _is_quantized(t: Tensor) -> bool:
 
 
 def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
+    """Return the real values of a sample in the type of the input ``t``."""
     dtype = DTYPES[t.dtype]
     assert dtype is not None
     return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantized(t) else value.astype(dtype)
@@ -123,6 +124,8 @@ def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
 
 
 def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
+    """Return the number of integers at the lowest end of the range, at the highest end, and in total. Ends at which the
+    operator clamps on purpose count as 0."""
     dtype = DTYPES[t.dtype]
     assert dtype is not None
     info = np.iinfo(dtype)

@@ -2,8 +2,8 @@
 
 A file ``NAME.npz`` has the array ``x`` (``x0``, ``x1``, ... for several inputs), whose first dimension counts the
 samples. It can have labels in ``y`` (``y1``, ``y2``, ... for the outputs after the first), arrays ``slice_NAME`` with a
-group per sample, and for integers that are quantized values ``scale`` and ``zero_point``. Folders of such files, of
-pictures and of recordings are read as well. See docs/calibration.md.
+group per sample, and arrays ``scale`` and ``zero_point`` if ``x`` has quantized values. Folders of such files, of
+pictures and of recordings can be read too. See docs/calibration.md.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from arenite.converters.quantize.dataset.sample_files import (
 from arenite.converters.quantize.dataset.sample_folders import read_folder
 from arenite.errors import UsageError
 
-#: The smallest number of samples for calibration. Ranges from fewer samples are accidental.
+#: The smallest number of samples for calibration. Fewer samples would give ranges that depend on chance.
 MINIMUM = 10
-#: Fewer samples give a note.
+#: With fewer samples than this, ``Dataset.notes`` has a warning.
 RECOMMENDED = 100
 
 
@@ -38,11 +38,11 @@ class Dataset:
     """The samples of a data set. ``inputs[k][i]`` is input ``i`` of sample ``k``, in the shape of the model's input
     with a batch of 1.
 
-    Values are real values as float32, or integers if the model's input is a plain integer. ``labels`` has one entry per
-    sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is the
-    digest of the files, and of the selection if samples were selected. ``classes`` has the names of the classes if
-    they are known. ``notes`` has sentences for the user. ``labels`` and ``classes`` belong to the model's first output;
-    ``more_labels[k]`` are the labels of output ``k``, from 1.
+    Values are float32 real values, or integers if the model's input has integers without a scale. ``labels`` has one
+    entry per sample: class numbers, or target values. ``slices[name][k]`` is the group of sample ``k``. ``sha256`` is
+    the hash of the files, and of the indices of the samples if only some samples were selected. ``classes`` has the
+    names of the classes if they are known. ``notes`` has sentences for the user about unusual data. ``labels`` and
+    ``classes`` belong to the model's first output, output 0; ``more_labels[k]`` has the labels of output ``k``, k >= 1.
     """
 
     inputs: list[list[np.ndarray]]
@@ -76,7 +76,7 @@ class Dataset:
         return replace(self, labels=self.more_labels.get(index), classes=(), more_labels={})
 
     def limited(self, count: int | None) -> Dataset:
-        """Return at most ``count`` samples, evenly spread."""
+        """Return at most ``count`` samples, taken at even distances. None means all samples."""
         return (
             self
             if count is None or count >= len(self)
@@ -84,7 +84,8 @@ class Dataset:
         )
 
     def split(self, count: int) -> tuple[Dataset, Dataset]:
-        """Split into ``count`` evenly spread samples and all others. Raises ``UsageError`` unless both have samples."""
+        """Return two data sets: ``count`` samples taken at even distances, and all other samples. Raises
+        ``UsageError`` if one would be empty."""
         if not 0 < count < len(self):
             raise UsageError(
                 f"{self.path} has {len(self):,} samples and cannot be split into {count:,} and others.",
@@ -107,11 +108,11 @@ def load_dataset(
     """Read the samples at ``path`` for a model whose inputs are ``tensors``.
 
     Args:
-        limit: the largest number of samples to use, evenly spread.
+        limit: the largest number of samples to use. They are taken at even distances.
         preprocessing: converts a picture or recording to one array per input.
-        quantized: scale and zero point of integer samples, if the file does not state them.
-        calibration: whether the samples are for calibration, so that at least ``MINIMUM`` are required and they must
-            differ.
+        quantized: the scale and zero point of integer samples, used if the file does not state them.
+        calibration: whether the samples are for calibration. In this case at least ``MINIMUM`` samples are required,
+            and they must differ.
         labels: whether labels are required.
 
     Raises:
@@ -166,7 +167,8 @@ def load_dataset(
 
 
 def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
-    """Raise ``UsageError`` for pixels in arrays: arrays must be preprocessed, and pixels would give wrong ranges."""
+    """Raise ``UsageError`` if arrays hold pixels. Preprocessing is not applied to arrays, and pixels that are not
+    preprocessed would give wrong ranges."""
     for column, stated, tensor in zip(raw.columns, raw.stated, tensors, strict=True):
         if column.dtype == np.uint8 and stated is None and tensor.dtype == "float32":
             raise UsageError(
@@ -188,7 +190,7 @@ def check_count(where: str, count: int) -> list[str]:
 
 
 def _groups(where: str, name: str, groups: np.ndarray) -> np.ndarray:
-    """Return a slice, which has one group per sample: a number or a name. Raises ``UsageError``."""
+    """Return a slice: the group of each sample, a number or a name. Raises ``UsageError`` for other types."""
     if groups.ndim != 1 or groups.dtype.kind not in "iubUS":
         raise UsageError(
             f"{where}: 'slice_{name}' is {groups.dtype} of shape {groups.shape}.",

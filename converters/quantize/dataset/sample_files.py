@@ -23,10 +23,12 @@ Preprocessing = Callable[[Path], Sequence[np.ndarray]]
 
 @dataclass(frozen=True)
 class RawData:
-    """The arrays of sample files. ``columns[i]`` has all samples of input ``i``; its first dimension counts them.
+    """The arrays of sample files. ``columns[i]`` has all samples of input ``i``; its first dimension is the number of
+    samples.
 
     ``stated[i]`` is the (scale, zero point) that the file states for input ``i``, or None. ``classes`` has the names of
-    the classes if they are known. ``labels`` belong to the first output, ``more_labels[k]`` to output ``k``.
+    the classes if they are known. ``labels`` are the labels of the first output, and ``more_labels[k]`` those
+    of output ``k``.
     """
 
     columns: list[np.ndarray]
@@ -40,15 +42,16 @@ class RawData:
 
 
 def evenly_spread_indices(count: int, limit: int | None) -> np.ndarray:
-    """Return ``limit`` evenly spread indices of ``count``, so that sorted data keep their mix of classes. Return all
-    indices if ``limit`` is None."""
+    """Return ``limit`` of the indices 0 to ``count`` - 1 at even distances. If samples are sorted by class, this
+    selects samples of all classes. Return all indices if ``limit`` is None."""
     if limit is None or limit >= count:
         return np.arange(count)
     return np.arange(limit) * count // limit
 
 
 def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
-    """Return the samples in the .npz or .npy file ``path``. Raises ``UsageError``."""
+    """Return the samples in the .npz or .npy file ``path``. Raises ``UsageError`` if it cannot be read or does not
+    fit the inputs ``tensors``."""
     suffix = path.suffix.lower()
     if suffix in PICTURES | RECORDINGS:
         raise UsageError(f"{path} is a single file.", "Give the folder that contains it and others like it.")
@@ -58,7 +61,7 @@ def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an .npz by name. The array of an .npy has the name ""."""
+    """Return the arrays of an .npz file by name. The array of an .npy file has the name ""."""
     try:
         if path.suffix.lower() == ".npy":
             return {"": read_array(path)}
@@ -77,7 +80,7 @@ def _load(path: Path) -> dict[str, np.ndarray]:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
-    """Return the samples, labels and slices of an .npz, by the names of its arrays."""
+    """Return the samples, labels and slices of an .npz file. The names of its arrays tell what they are."""
     names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
     columns = []
     for name in names:
@@ -109,7 +112,8 @@ def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> Raw
 
 
 def _labels(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray | None, dict[int, np.ndarray]]:
-    """Return the labels of the first output, which are called y or y0, and those of the others: y1, y2, ..."""
+    """Return the labels of the first output (array y or y0), and the labels of the other outputs (arrays y1, y2,
+    ...) by output index."""
     if "y" in arrays and "y0" in arrays:
         raise UsageError(
             f"{path} has both 'y' and 'y0'; both are the labels of the first output.",
@@ -123,7 +127,7 @@ def _labels(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray | 
 
 
 def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
-    """Return the samples of an .npy: several if it has one dimension more than the input, otherwise one."""
+    """Return the samples of an .npy file. If its array has the shape of the input, it is a single sample."""
     if len(tensors) != 1:
         raise UsageError(
             f"{path} holds one array; the model has {len(tensors)} inputs.",
@@ -140,8 +144,8 @@ def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawDa
 
 
 def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[float, int] | None:
-    """Return the (scale, zero point) that the file states for input ``index``, or None. The arrays are ``scale`` and
-    ``zero_point``, or ``scale0`` and ``zero_point0`` and so on."""
+    """Return the (scale, zero point) that the file states for input ``index``, or None. The arrays are named ``scale``
+    and ``zero_point``, or ``scale0`` and ``zero_point0`` for input 0 and so on."""
     scale = arrays.get(f"scale{index}", arrays.get("scale"))
     zero = arrays.get(f"zero_point{index}", arrays.get("zero_point"))
     if scale is None:
@@ -161,6 +165,7 @@ def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[f
 
 
 def limited(raw: RawData, path: Path, limit: int | None) -> RawData:
+    """Return at most ``limit`` samples of ``raw``, taken at even distances. Raises ``UsageError`` if there are none."""
     count = len(raw.columns[0])
     if count == 0:
         raise UsageError(f"{path} has no samples.", "Write at least one.")

@@ -26,7 +26,8 @@ from arenite.errors import UsageError
 def read_folder(
     folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
 ) -> RawData:
-    """Read every sample file under ``folder``. Sub-folders are classes. Raises ``UsageError``."""
+    """Read every sample file in ``folder`` and its sub-folders, which are classes. Raises ``UsageError`` if there
+    are none or they do not fit together or do not fit the inputs ``tensors``."""
     files = sample_paths(folder, preprocessing is not None)
     if preprocessing is None or _kind(files[0]) == "arrays":
         return limited(_of_array_files(folder, files, tensors), folder, limit)
@@ -52,7 +53,8 @@ def read_folder(
 def sample_paths(folder: Path, has_preprocessing: bool) -> list[Path]:
     """Return the sample files under ``folder``, which are of one kind, in alphabetical order.
 
-    ``has_preprocessing`` says whether pictures and recordings can be converted to tensors. Raises ``UsageError``.
+    ``has_preprocessing`` says whether pictures and recordings can be converted to tensors. Raises ``UsageError`` if
+    there are no samples, several kinds of files, or files that cannot be converted.
     """
     suffixes = PICTURES | RECORDINGS | ARRAYS
     files = sorted(p for p in folder.rglob("*") if p.is_file() and p.suffix.lower() in suffixes)
@@ -93,6 +95,7 @@ def _kind(path: Path) -> str:
 
 
 def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.ndarray]:
+    """Return the preprocessed file: one float32 array per input."""
     arrays = [np.asarray(a, np.float32) for a in preprocessing(path)]
     if len(arrays) != inputs:
         raise UsageError(
@@ -103,7 +106,8 @@ def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.
 
 
 def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
-    """Join several .npz and .npy files. If the files have no labels, the sub-folders are the labels."""
+    """Return the samples of several .npz and .npy files as one data set. If the files have no labels, the sub-folders
+    are the labels."""
     parts = [read_file(p, tensors) for p in files]
     for p, part in zip(files, parts, strict=True):
         for i, column in enumerate(part.columns):
@@ -145,10 +149,12 @@ def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tenso
 def classes_of(
     folder: Path, chosen: Sequence[Path], files: Sequence[Path]
 ) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    """Return one class number per chosen file and the names, or None if the files are in ``folder`` itself.
+    """Return (class number of each ``chosen`` file, names of the classes), or (None, ()) if the files are in ``folder``
+    itself.
 
-    If the folder has ``labels.txt``, it gives the order of the classes. Otherwise, if all sub-folders are numbers,
-    these are the class numbers. Otherwise the order is alphabetical.
+    If the folder has a file ``labels.txt``, the file has the names of the classes in order. Otherwise, if the names of
+    all sub-folders are numbers, these are the class numbers, and classes have no names. Otherwise the classes are in
+    alphabetical order.
     """
     tops = [p.relative_to(folder).parts[0] if p.parent != folder else "" for p in files]
     if not any(tops):
@@ -184,7 +190,7 @@ def classes_of(
 
 
 def _hash_files(folder: Path, files: Sequence[Path]) -> str:
-    """Return the digest of the names within ``folder`` and the contents of ``files``, in order."""
+    """Return the SHA-256 of the names (relative to ``folder``) and contents of ``files``, in order."""
     digest = hashlib.sha256()
     for p in files:
         name = p.relative_to(folder).as_posix().encode("utf-8", "surrogateescape")

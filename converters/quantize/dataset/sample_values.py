@@ -2,13 +2,14 @@
 
 Integers are interpreted by the first rule that applies:
 
-1. A scale is stated (array ``scale`` in the file, or an argument): quantized, real = scale * (q - zero_point).
-2. The model's input is quantized and has the same type: quantized like the input.
-3. The model's input is a plain integer or bool (ids, flags): unchanged.
-4. uint8: pixels from 0 to 255, unchanged.
-5. int8 or int16 for a float input: an error that asks for the scale, because such integers are nearly always quantized
-   values or PCM sound, and unchanged int8 values would be 127 times too large.
-6. Wider integers and bool: unchanged.
+1. If a scale is stated (array ``scale`` in the file, or an argument), they are quantized values q:
+   real = scale * (q - zero_point).
+2. If the model's input is quantized and has the same type, they are quantized like the input.
+3. If the model's input has integers without a scale or booleans (ids, flags), they are not changed.
+4. uint8 values are pixels from 0 to 255 and are not changed.
+5. int8 or int16 values for a float input are an error that asks for the scale, because such integers are nearly always
+   quantized values or PCM sound, and unchanged int8 values would be 127 times too large.
+6. Wider integers and booleans are not changed.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from arenite.errors import UsageError
 
 
 def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """Return ``array`` as (samples, *shape of the input with a batch of 1). Raises ``UsageError`` for another shape."""
+    """Return ``array`` in the shape (samples, *shape of the input with a batch of 1). Raises ``UsageError`` if its
+    shape does not fit."""
     shape = tensor.shape
     if shape[:1] == (1,) and array.shape[1:] == shape[1:] and array.shape[1:] != shape:
         return array[:, np.newaxis]
@@ -60,9 +62,11 @@ def _order(actual: Sequence[int], expected: Sequence[int]) -> tuple[int, ...] | 
 def real_values(
     where: str, name: str, array: np.ndarray, tensor: Tensor, stated: tuple[float, int] | None
 ) -> tuple[np.ndarray, list[str]]:
-    """Return ``array`` as float32 real values, or as the input's type if that is a plain integer, and notes.
+    """Return ``array`` as float32 real values, or in the input's type if the input has integers without a scale; and
+    notes.
 
-    ``stated`` is the scale and zero point of integers. Raises ``UsageError``.
+    ``stated`` is the scale and zero point of integers, or None. Raises ``UsageError`` if the numbers cannot be
+    interpreted.
     """
     if array.dtype.kind not in "fiub":
         raise UsageError(
@@ -102,7 +106,8 @@ def _dequantized(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray
 
 
 def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype: np.dtype) -> np.ndarray:
-    """Return the values for an input of plain integers. Raises ``UsageError`` if they cannot be represented."""
+    """Return the values for an input of integers without a scale. Raises ``UsageError`` if they cannot be
+    represented."""
     if array.dtype == dtype:
         return array
     info = None if dtype.kind == "b" else np.iinfo(dtype)
@@ -118,7 +123,7 @@ def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype
 
 
 def check_finite(where: str, name: str, array: np.ndarray) -> None:
-    """Raise ``UsageError``, which names the first sample with NaN or infinity, if there is any."""
+    """Raise ``UsageError`` if there is NaN or infinity. The message has the number of the first such sample."""
     if array.dtype.kind != "f":
         return
     bad = ~np.isfinite(array.reshape(len(array), -1))
@@ -138,10 +143,11 @@ def varies(array: np.ndarray) -> bool:
 
 
 def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
-    """Return notes on samples that are constant or equal. Raises ``UsageError`` if all samples are the same.
+    """Return notes on samples whose values are all equal, and on repeated samples. Raises ``UsageError`` if all samples
+    are the same.
 
-    ``alone`` is true if no other input varies. If another input varies, this one may be the same in all samples, for
-    example a mode or a length.
+    ``alone`` is true if no other input varies. If another input varies, all samples of this input may be the same, for
+    example if it is a mode or a length.
     """
     flat = array.reshape(len(array), -1)
     if flat.size == 0:
@@ -172,7 +178,7 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
 
 
 def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> list[str]:
-    """Return notes with figures on real values that do not fit the range of a quantized input."""
+    """Return a note if real values do not fit the range of a quantized input, otherwise an empty list."""
     kind = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
         return []
@@ -185,7 +191,8 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
 def range_mismatch_notes(
     where: str, name: str, array: np.ndarray, low: float, high: float, of: str
 ) -> list[str]:
-    """Return a note if values of ``array`` are outside [``low``, ``high``] or use less than 2 % of it."""
+    """Return a note if values of ``array`` are outside [``low``, ``high``] or use less than 2 % of this range.
+    ``of`` is the name of the tensor with the range."""
     lowest, highest = float(array.min()), float(array.max())
     tolerance = (high - low) / 512
     outside = float(np.mean((array < low - tolerance) | (array > high + tolerance)))
@@ -208,8 +215,9 @@ def range_mismatch_notes(
 def class_numbers(
     where: str, labels: np.ndarray, classes: Sequence[str], name: str = "y"
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Return labels as numbers, and the names of the classes. Names are numbered alphabetically. Numbers of shape
-    (samples, 1) become (samples,). Raises ``UsageError``."""
+    """Return labels as numbers, and the names of the classes. If labels are names, they are numbered alphabetically.
+    Integers of shape (samples, 1) become (samples,). Raises ``UsageError`` for labels that are not finite or have
+    another type."""
     if labels.dtype.kind in "US":
         names, numbers = np.unique(labels.astype(str), return_inverse=True)
         return numbers.reshape(labels.shape).astype(np.int64), tuple(str(n) for n in names)

@@ -3,9 +3,9 @@
 Kinds:
     weights  symmetric constant weights; the bias is int32 (int64 for int16 activations) with scale input * weights
     same     moves or selects values of one input: the outputs have the quantization of the input
-    join     moves or selects values of several inputs: all have the quantization of the output
-    compare  compares inputs, which have the same quantization; the output is not a real number
-    read     the output is not a real number
+    join     moves or selects values of several inputs: all inputs have the quantization of the output
+    compare  compares inputs, which have the same quantization; the output has no real numbers
+    read     the output has no real numbers
     free     the output has its own quantization
     fixed    the kernel requires a certain quantization of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
@@ -141,7 +141,7 @@ WEIGHTS: dict[str, WeightsRule] = {
 
 @dataclass(frozen=True)
 class OperatorRule:
-    """One line of the table."""
+    """The kind of an operator (see above) and the types of activations that its integer kernels support."""
 
     kind: str
     types: tuple[str, ...]  # types of activations

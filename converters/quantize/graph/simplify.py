@@ -1,9 +1,9 @@
 """Rewrite a float graph so that it computes the same but quantizes better.
 
 Affine layers after a convolution (the rest of a batch normalization) are merged into its weights, so that values are
-quantized once instead of twice. Activations become the clamp of the layer before them, so that values which the clamp
-removes do not widen the range. Operators without a correct integer kernel are replaced by operators that have one.
-Several operators that compute an activation value by value become the one operator that TFLite has for it.
+quantized once instead of twice. Activations are fused into the layer before them as its clamp, so that values which
+the clamp removes do not widen the range. Operators without a correct integer kernel are replaced by operators that
+have one. Several operators that compute an activation value by value become the one operator that TFLite has for it.
 """
 
 from __future__ import annotations
@@ -52,11 +52,16 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 
 def _makes_real(graph: Subgraph, op: Op) -> bool:
+    """Return whether ``op`` computes real numbers, as float32 or quantized by QUANTIZE."""
     return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
 
 
 class _GraphDraft:
-    """A copy of the main subgraph in which operators are replaced."""
+    """A copy of the main subgraph in which operators are replaced.
+
+    ``ops`` has the operators that replace each operator of the graph. ``renamed`` maps tensors to the tensors that are
+    read in their place. ``ranges`` has ranges from training by tensor name.
+    """
 
     def __init__(self, model: Model) -> None:
         self.model, self.graph = model, model.main
@@ -66,12 +71,14 @@ class _GraphDraft:
         self.ranges: dict[str, tuple[float, float]] = {}
 
     def constant(self, name: str, values: np.ndarray) -> int:
+        """Add a constant tensor and return its index."""
         data = np.ascontiguousarray(values)
         data.flags.writeable = False
         self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
         return len(self.tensors) - 1
 
     def computed(self, like: Tensor, name: str) -> int:
+        """Add a tensor with the type and shape of ``like`` and return its index."""
         self.tensors.append(replace(like, index=len(self.tensors), name=name))
         return len(self.tensors) - 1
 
@@ -84,7 +91,8 @@ class _GraphDraft:
 
 
 def _first_change(model: Model, notes: list[str]) -> Model | None:
-    """Return the model after the first possible change, or None if no change is possible."""
+    """Make the first possible change, add a sentence about it to ``notes`` and return the new model. Return None if no
+    change is possible."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     for op in graph.ops:
@@ -110,7 +118,8 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
 
 
 def _first_builtin(model: Model, notes: list[str]) -> Model | None:
-    """Return the model after the first function of several operators became one operator, or None."""
+    """Replace the first group of operators that compute a function for which TFLite has one operator, add a sentence
+    about it to ``notes`` and return the new model. Return None if there is no such group."""
     for function in pointwise_functions(model.main):
         builtin = builtin_operator(function) if len(function.ops) > 1 else None
         if builtin is not None:
@@ -175,6 +184,8 @@ def _sum(draft: _GraphDraft, op: Op) -> str | None:
     return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
 
 
+#: Functions that replace an operator in the draft, by its name. They return a sentence about the change, or None if
+#: they change nothing.
 _REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
     "NEG": _negate,
     "SQUARE": _square,
@@ -186,7 +197,8 @@ _REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
 def _take_stated_range(
     draft: _GraphDraft, op: Op, producer: Mapping[int, Op], count: Mapping[int, int]
 ) -> str | None:
-    """Record a range that training chose, and remove the operators that state it."""
+    """Record the range that quantization-aware training chose for a tensor, and remove the operators that state it.
+    Return a sentence about it, or None if ``op`` states no range."""
     trained_range = stated_range(draft.graph, op, count)
     if trained_range is None:
         return None
@@ -208,7 +220,7 @@ def _take_stated_range(
 
 
 def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
-    """Fuse an activation into the layer before it."""
+    """Fuse an activation into the layer before it. Return a sentence about it, or None if it is not possible."""
     if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
         return None
     if before.options.get("fused_activation_function") != NONE:

@@ -1,8 +1,8 @@
 """Choose the type and quantization of each value of the graph.
 
-A float tensor may exist in several types at once: int8 for one reader, int16 for another, float32 for a third. A
-``TensorForm`` is a tensor in one of these types. Forms that must have the same quantization are joined into groups.
-Each group gets the range of all its members.
+A float tensor may exist in several types at once: as int8 for one operator, as int16 for another operator, and as
+float32 for a third. A ``TensorForm`` is a tensor in one of these types. Forms that must have the same quantization are
+joined into groups. Each group gets the range of all its members.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ from arenite.errors import UsageError
 
 FLOAT = "float32"
 
-#: The number of values of each integer type of activations.
+#: The number of integers that each type of activations uses.
 LEVELS = {"int8": 256, "int16": 65535}
 
-#: The upper limit for a tensor whose values are all zero. Any range would be correct.
+#: The upper limit of the range of a tensor whose values are all zero. Any other limit would be correct too.
 _RANGE_OF_ZEROS = 1.0
 
 
 @dataclass(frozen=True)
 class TensorForm:
-    """A float tensor in the type ``dtype``. If the form is only for one reader, ``edge`` is (operator, input)."""
+    """A float tensor in the type ``dtype``. If only one operator reads the form, ``edge`` is (operator index,
+    position of the input)."""
 
     tensor: int
     dtype: str
@@ -50,22 +51,23 @@ class TensorForm:
 class TypeAssignment:
     """The types and quantizations of a graph.
 
-    ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers. ``produced`` is
-    the form in which each float tensor is computed, ``read`` the form that an operator reads at (operator, input), and
-    ``quant`` the quantization of each integer form. ``tables`` has the function of each operator that is part of a
-    function which int8 computes by a table; of these operators the last one reads the function's source as input 0, and
-    the others read and produce nothing.
+    ``modes`` is the type of activations ("float32", "int8", "int16") of each operator on real numbers.
+    ``settings`` has the recipe's settings of each operator. ``produced`` is the form in which each float tensor is
+    computed, ``read`` the form that an operator reads at (operator, input), and ``quant`` the quantization of each
+    integer form.
+
+    ``tables`` has an entry for each operator of a function that is computed by a table of int8 values. The last
+    operator of such a function reads the function's source as input 0; its other operators read and produce no form.
     """
 
     modes: dict[int, str]
     settings: dict[int, LayerSettings]
     produced: dict[int, TensorForm] = field(default_factory=dict)
     read: dict[tuple[int, int], TensorForm] = field(default_factory=dict)
-    results: list[TensorForm | None] = field(
-        default_factory=list
-    )  # of each graph output; None: not a real number
+    #: The form of each graph output, or None if it has no real numbers.
+    results: list[TensorForm | None] = field(default_factory=list)
     quant: dict[TensorForm, Quantization] = field(default_factory=dict)
-    cells: Mapping[int, float] = field(default_factory=dict)  # largest cell state of each LSTM
+    cells: Mapping[int, float] = field(default_factory=dict)  # largest magnitude of each LSTM's cell state
     notes: list[str] = field(default_factory=list)
     tables: dict[int, PointwiseFunction] = field(default_factory=dict)
 
@@ -90,10 +92,10 @@ def assign_types(
     only: Collection[int] | None = None,
     trained: Mapping[str, tuple[float, float]] | None = None,
 ) -> TypeAssignment:
-    """Choose types and quantization for ``graph``.
+    """Choose the type and quantization of each tensor of ``graph``.
 
-    If ``only`` is set, other operators and the graph's inputs and outputs stay float. ``trained`` has ranges by tensor
-    name that replace calibrated ranges.
+    If ``only`` is set, all operators that are not in it, and the graph's inputs and outputs, stay float. ``trained``
+    has ranges by tensor name that replace calibrated ranges.
     """
     a = _modes(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
@@ -124,6 +126,7 @@ def assign_types(
 
 
 def _type(name: str) -> str:
+    """Return the type of a tensor for a type in a recipe."""
     return FLOAT if name == "float" else name
 
 
@@ -132,8 +135,8 @@ def _is_real(t: Tensor) -> bool:
 
 
 def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
-    """Choose the type of each operator. Operators that move values keep the type of their input. Others get the
-    recipe's type, or a type that has a kernel."""
+    """Choose the type of each operator. Operators that move values keep the type of their input. Other operators get
+    the recipe's type, or a type for which they have a kernel."""
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     for function in table_functions(graph):
@@ -165,8 +168,8 @@ def _choose_table(
     only: Collection[int] | None,
     a: TypeAssignment,
 ) -> None:
-    """Choose the type of the operators of ``function``: a table on int8, or float32 if ``only`` does not have the last
-    of them. If the recipe leaves one of them in float32, nothing is chosen."""
+    """Choose a table of int8 values for the operators of ``function``, or float32 if ``only`` does not include its last
+    operator. If the recipe keeps an operator of the function in float32, change nothing."""
     requested = {_type(recipe.for_layer(graph, op).activations) for op in function.ops}
     if FLOAT in requested:
         return
@@ -182,6 +185,7 @@ def _choose_table(
 
 
 def _layers(function: PointwiseFunction) -> str:
+    """Return the beginning of a sentence about the layers of ``function``."""
     first, last = function.ops[0], function.last
     if first.index == last.index:
         return f"Layer {last.index} {last.name} is"
@@ -191,6 +195,8 @@ def _layers(function: PointwiseFunction) -> str:
 def _supported_type(
     graph: Subgraph, op: Op, rule: OperatorRule | None, requested: str, notes: list[str]
 ) -> str:
+    """Return ``requested`` if ``op`` has a kernel for this type of activations, otherwise another type. Add a note to
+    ``notes`` in this case."""
     if requested == FLOAT:
         return FLOAT
     layer = f"Layer {op.index} {op.name}"
@@ -217,11 +223,12 @@ def _supported_type(
 
 
 class _Groups:
-    """Disjoint sets of forms that share one quantization (union-find)."""
+    """Disjoint sets of integer forms that share one quantization (union-find). Each set is named by one of its
+    forms, the root."""
 
     def __init__(self) -> None:
         self._parent: dict[TensorForm, TensorForm] = {}
-        self.fixed: dict[TensorForm, Quantization] = {}  # by root
+        self.fixed: dict[TensorForm, Quantization] = {}  # required quantization by root
 
     def add(self, form: TensorForm) -> TensorForm:
         if form.dtype != FLOAT:
@@ -257,12 +264,15 @@ class _Groups:
 
 
 def _assign_table(function: PointwiseFunction, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+    """Set the int8 forms of the source and the result of ``function`` if ``op`` is its last operator."""
     if op.index == function.last.index:
         a.read[op.index, 0] = groups.add(TensorForm(function.source, "int8"))
         a.produced[function.result] = groups.add(TensorForm(function.result, "int8"))
 
 
 def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+    """Set the forms that ``op`` reads and produces, and join those that its kernel requires to have one
+    quantization."""
     mode = a.modes[op.index]
     reads = _reads(graph, op, mode, groups)
     outs = [groups.add(TensorForm(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]
@@ -282,7 +292,7 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
             if len({groups.fixed.get(groups.root(form)) for form in reads.values()}) == 1:
                 groups.join(leader, next(iter(reads.values())))
             for position, form in reads.items():
-                # A fixed quantization would clip the values of the group: read this value in a separate form.
+                # The fixed quantization would clip the values of the group, so this input is read in a separate form.
                 is_fixed = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
                 if is_fixed or not groups.join(leader, form):
                     reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
@@ -324,6 +334,7 @@ def _assign_quantization(
     settings_of: Callable[[int], LayerSettings],
     trained: Mapping[str, tuple[float, float]],
 ) -> None:
+    """Set the quantization of each form: the fixed quantization of its group, or one for the range of all members."""
     ranges: dict[tuple[int, str], tuple[float, float]] = {}
     for root, members in groups.members().items():
         if root in groups.fixed:
@@ -352,6 +363,7 @@ def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
 def _range(
     t: Tensor, dtype: str, stats: Mapping[int, TensorStats], settings: LayerSettings
 ) -> tuple[float, float]:
+    """Return the range (low, high) of a tensor: of its values if it is constant, otherwise the calibrated range."""
     if t.data is not None:
         return min(float(t.data.min(initial=0.0)), 0.0), max(float(t.data.max(initial=0.0)), 0.0)
     if t.index not in stats:

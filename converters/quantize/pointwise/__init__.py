@@ -1,1 +1,1 @@
-"""Functions of one variable that a float graph spells with several elementwise operators, such as softplus."""
+"""Functions of one variable that a float graph computes with several elementwise operators, such as softplus."""

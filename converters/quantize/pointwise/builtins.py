@@ -1,4 +1,5 @@
-"""Recognize the functions for which TFLite has an operator by their values, however a framework spells them."""
+"""Recognize functions for which TFLite has an operator. Their values are compared, because frameworks compute the same
+function with different operators."""
 
 from __future__ import annotations
 
@@ -12,16 +13,18 @@ from arenite.converters.quantize.pointwise.functions import PointwiseFunction
 from arenite.converters.quantize.pointwise.operators import apply_operator
 from arenite.converters.tflite.verifier import defaults_of
 
-#: The points at which functions are compared: dense where activations bend, sparse up to where they are straight.
+#: The points at which functions are compared: many where activations bend, and a few where they are straight.
 _POINTS = np.concatenate([np.linspace(-12, 12, 2401), [-80.0, -40.0, -20.0, 20.0, 40.0, 80.0]])
 
-#: Functions whose values differ by at most this, relative to 1 plus the value, are the same. Approximations of erf in
-#: float32 differ by about 1e-6; the two forms of GELU differ by 5e-4.
+#: Functions count as the same if their values differ by at most this factor times 1 plus the magnitude of the value.
+#: Approximations of erf in float32 differ by about 1e-6; the two forms of GELU differ by 5e-4.
 _TOLERANCE = 1e-5
 
 
 @dataclass(frozen=True)
 class _Builtin:
+    """An operator of TFLite that computes a function of one variable."""
+
     name: str
     options_type: str = ""
     options: dict[str, Any] = field(default_factory=dict)

@@ -1,8 +1,8 @@
 """Find the groups of operators that compute a function of one tensor, value by value.
 
-Frameworks spell softplus, mish, ELU and others as EXP, ADD, LOG, GREATER and SELECT. Each of these operators would
-round to 256 steps, and EXP of a large value would set the scale of all. As one function of one variable, they round
-once.
+Frameworks compute softplus, mish, ELU and others with EXP, ADD, LOG, GREATER and SELECT. In int8, each of these
+operators would round its result to 256 steps, and EXP of a few large values would widen the scale for all values. If
+they are combined into one function of one variable, only the final result is rounded.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ _TYPES = ("float32", "bool")
 
 @dataclass(frozen=True)
 class PointwiseFunction:
-    """``ops``, in order, compute ``result`` from ``source`` value by value, and nobody else reads what is between."""
+    """Operators ``ops`` that compute tensor ``result`` from tensor ``source`` value by value. No other operator
+    reads the tensors between them."""
 
     graph: Subgraph
     ops: tuple[Op, ...]
@@ -78,7 +79,7 @@ def pointwise_functions(graph: Subgraph) -> tuple[PointwiseFunction, ...]:
 
 
 def _ancestors(graph: Subgraph) -> dict[int, frozenset[int]]:
-    """Return for each tensor all tensors that alone determine it, value by value."""
+    """Return, for each tensor, the tensors from any single one of which it can be computed value by value."""
     ancestors: dict[int, frozenset[int]] = {}
     for op in graph.ops:
         variables = [i for i in op.inputs if i >= 0 and _scalar(graph.tensors[i]) is None]

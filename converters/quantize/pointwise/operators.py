@@ -1,4 +1,4 @@
-"""The elementwise operators in NumPy, in float64, which has no overflow where float32 has one."""
+"""Compute elementwise operators with NumPy in float64, which does not overflow at values at which float32 does."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CLAMPS: dict[int, tuple[float, float]] = {
     RELU_N1_TO_1: (-1.0, 1.0),
 }
 
-#: A function of the operator and the values of its inputs.
+#: A function that takes the operator and the values of its inputs, and returns the values of its output.
 Function = Callable[..., np.ndarray]
 
 

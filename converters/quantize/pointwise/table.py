@@ -1,7 +1,7 @@
 """Compute a function of one variable on int8 by a table of 256 bytes.
 
 The table's operators are standard TFLite, so that LiteRT and TFLM compute the same bytes: CAST to int32, ADD of 128,
-and GATHER from the table. The firmware makes one loop of them, without the int32 tensors.
+and GATHER from the table. The firmware runs them as one loop without the int32 tensors.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _INACCURATE = frozenset(
 
 
 def table_functions(graph: Subgraph) -> tuple[PointwiseFunction, ...]:
-    """Return the functions of ``graph`` that int8 computes by a table: those of several operators that would lose
-    accuracy, and those with an operator that has no integer kernel."""
+    """Return the functions of ``graph`` that are computed by a table on int8: functions of several operators that would
+    lose accuracy, and functions with an operator that has no integer kernel."""
     return tuple(f for f in pointwise_functions(graph) if _needs_table(graph, f))
 
 
@@ -33,8 +33,8 @@ def _needs_table(graph: Subgraph, function: PointwiseFunction) -> bool:
 
 
 def lookup_table(function: PointwiseFunction, source: Quantization, result: Quantization) -> np.ndarray:
-    """Return the int8 result of every int8 input, from -128 to 127. A value at which the function is not defined gets
-    the result of the nearest input at which it is."""
+    """Return int8 [256]: the result for each int8 input from -128 to 127. If the function is not defined at an
+    input, the result is that of the nearest input at which it is defined."""
     inputs = (np.arange(-128, 128) - source.zero_point[0]) * source.scale[0]
     real = _defined(function(inputs))
     with np.errstate(over="ignore"):

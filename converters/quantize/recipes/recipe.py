@@ -69,6 +69,7 @@ class LayerRule:
         return replace(settings, **new)
 
     def covers(self, graph: Subgraph, op: Op) -> bool:
+        """Return whether ``match`` selects the layer ``op``."""
         if span := _span(self.match):
             return span[0] <= op.index <= span[1]
         if re.fullmatch(r"[A-Z][A-Z0-9_]*", self.match):
@@ -85,7 +86,7 @@ class Recipe:
     description: str = ""
     settings: LayerSettings = LayerSettings()
     inputs: str = "int8"  # type of the quantized model's inputs
-    outputs: str = "int8"
+    outputs: str = "int8"  # type of the quantized model's outputs
     bias_correction: bool = False
     equalisation: bool = False
     layers: tuple[LayerRule, ...] = ()
@@ -99,7 +100,7 @@ class Recipe:
         return settings
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
-        """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a bad rule."""
+        """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a wrong setting."""
         for rule in rules:
             _check_settings(f"the layers '{rule.match}'", rule.settings)
             _check_calibrator(rule.applied(self.settings))
@@ -130,7 +131,7 @@ class Recipe:
         return replace(self, settings=settings, bias_correction=False, equalisation=False)
 
     def to_json(self) -> dict[str, Any]:
-        """Return every setting, including the defaults. Recipes with equal results give equal models."""
+        """Return every setting, including the defaults. If the settings of two recipes are equal, so are the models."""
         out: dict[str, Any] = {"name": self.name}
         out |= {f.name: getattr(self.settings, f.name) for f in fields(LayerSettings)}
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
@@ -169,8 +170,7 @@ def shipped_recipes() -> dict[str, Recipe]:
 def load_recipe(name_or_path: str | Path) -> Recipe:
     """Return a shipped recipe by name, or the recipe in a TOML file.
 
-    Raises ``UsageError``, which names the wrong key and the known keys, or the shipped recipes if there is no such
-    recipe.
+    Raises ``UsageError`` for a recipe that does not exist, cannot be read or has a wrong key or value.
     """
     text = str(name_or_path)
     shipped = shipped_recipes()
@@ -216,6 +216,7 @@ def _rule(where: str, table: Mapping[str, Any]) -> LayerRule:
 
 
 def _span(match: str) -> tuple[int, int] | None:
+    """Return the first and the last layer of a match such as ``#3`` or ``#3-7``, or None for another match."""
     matched = re.fullmatch(r"#(\d+)(?:-(\d+))?", match)
     return (int(matched[1]), int(matched[2] or matched[1])) if matched else None
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-#: Probabilities of C classes that were rounded to 8 bits sum to 1 within this, plus C half steps of 1/256.
+#: If the probabilities of C classes were rounded to 8 bits, their sum may differ from 1 by this, plus C half steps of
+#: 1/256.
 _SUM_TOLERANCE = 0.02
 
 
@@ -27,13 +28,13 @@ def probability_axis(outputs: Sequence[np.ndarray]) -> int | None:
 
 
 def class_map_axis(output: np.ndarray, labels: np.ndarray) -> int | None:
-    """Return the axis of the classes if ``labels`` has a class number for every position of a dense output, else
-    None."""
+    """Return the axis of the classes if ``labels`` has a class number for every position of a dense output (0 if the
+    output has class numbers itself), else None."""
     if not is_dense(output) or labels.ndim < 2 or not np.array_equal(labels, np.trunc(labels)):
         return None
     positions = labels[0].size
     if positions == output.size and labels.dtype.kind == "f":
-        return None  # target values
+        return None  # the labels are target values
     for axis in (-1, 1):
         classes = max(output.shape[axis], 2)
         if positions * output.shape[axis] == output.size and labels.min() >= 0 and labels.max() < classes:
@@ -42,12 +43,13 @@ def class_map_axis(output: np.ndarray, labels: np.ndarray) -> int | None:
 
 
 def decide(outputs: Sequence[np.ndarray], threshold: float = 0.5, axis: int | None = None) -> np.ndarray:
-    """Return the class numbers that ``outputs`` decide for.
+    """Return the class number of each output, or of each position of dense outputs.
 
     Args:
         outputs: one array per sample, of shape ``(1, ...)``. Integers are class numbers already.
-        threshold: an output with a single channel decides for class 1 above it, else for class 0.
-        axis: the axis of the classes of dense outputs. None: ``probability_axis``, or the last axis.
+        threshold: if outputs have a single channel, the class is 1 for values above the threshold, else 0.
+        axis: the axis of the classes of dense outputs. None selects ``probability_axis``, or the last axis if there is
+            none.
 
     Returns:
         an array of shape ``(samples,)``, or ``(samples, positions)`` for dense outputs.

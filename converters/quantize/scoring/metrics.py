@@ -1,6 +1,7 @@
-"""Metrics of outputs compared with labels, targets or another model's outputs: in total, per class and per slice.
+"""Metrics of outputs compared with labels, targets or another model's outputs: over all samples, per class and per
+slice.
 
-All are functions of arrays. ``score`` runs the models.
+The functions of this module take arrays. ``score.py`` runs the models.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from arenite.errors import UsageError
 
-#: The metrics, and whether a larger value is better.
+#: Whether a larger value is better, by metric.
 METRICS: Mapping[str, bool] = {"accuracy": True, "auc": True, "agreement": True, "r2": True, "mse": False}
 
 
@@ -31,11 +32,11 @@ class PartMetric:
 
 @dataclass(frozen=True)
 class Score:
-    """The score of an output. ``value`` is a fraction for accuracy, auc, agreement and r2 (which can be negative), and
-    in squared units of the output for mse.
+    """The score of an output. ``value`` is a fraction for accuracy, auc, agreement and r2 (which can be negative).
+    For mse it has the squared unit of the output.
 
     ``margin`` is half the width of the 95 % confidence interval (normal approximation), or None if it is unknown.
-    ``per_class`` has the metric by class number or name, ``slices[name][group]`` by group of a slice.
+    ``per_class`` has the metric by class number or name. ``slices[name][group]`` is the metric of one group of a slice.
     """
 
     metric: str
@@ -73,9 +74,9 @@ def metric_drop(before: Score, after: Score) -> float:
 
 @dataclass(frozen=True)
 class MetricDrop:
-    """A class, or a group of a slice, and its loss."""
+    """The loss of a class or of a group of a slice."""
 
-    what: str  # "class 3", "slice room = kitchen"
+    what: str  # such as "class 3" or "slice room = kitchen"
     before: PartMetric
     after: PartMetric
     drop: float
@@ -85,7 +86,8 @@ class MetricDrop:
 
 
 def largest_drops(before: Score, after: Score, min_samples: int = 5) -> list[MetricDrop]:
-    """Return the loss of each class and group of at least ``min_samples`` samples, the worst first."""
+    """Return the loss of each class, and of each group of a slice, with at least ``min_samples`` samples, the worst
+    first."""
     pairs = [(f"class {k}", p, after.per_class.get(k)) for k, p in before.per_class.items()]
     for name, groups in before.slices.items():
         others = after.slices.get(name, {})
@@ -100,9 +102,11 @@ def largest_drops(before: Score, after: Score, min_samples: int = 5) -> list[Met
 
 
 def auc(scores: np.ndarray, positive: np.ndarray) -> float:
-    """Return the area under the ROC curve: the share of (positive, negative) pairs in the right order. Ties count half.
+    """Return the area under the ROC curve: the share of the pairs of a positive and a negative sample in which the
+    positive sample has the larger score. Ties count half.
 
-    The result is NaN if there are no positive or no negative samples. Source: the Mann-Whitney U statistic from ranks.
+    It is computed from ranks as the Mann-Whitney U statistic. The result is NaN if there are no positive or no negative
+    samples.
     """
     positive = positive.astype(bool)
     n, p = len(scores), int(positive.sum())
@@ -120,8 +124,7 @@ def over_parts(
     slices: Mapping[str, np.ndarray],
     classes: Sequence[str] = (),
 ) -> tuple[dict[str, PartMetric], dict[str, dict[str, PartMetric]]]:
-    """Return the metric of each class and of each group of a slice. ``measure`` computes it from the indices of
-    samples.
+    """Return (metric by class, metric by slice and group). ``measure`` computes the metric from the indices of samples.
 
     Classes are included if ``labels`` are class numbers. Parts for which the metric is NaN are left out.
     """
@@ -141,11 +144,13 @@ def over_parts(
 def _add(
     parts: dict[str, PartMetric], name: str, measure: Callable[[np.ndarray], float], member: np.ndarray
 ) -> None:
+    """Add the metric of the samples for which ``member`` is true to ``parts``, unless it is NaN."""
     value = measure(np.flatnonzero(member))
     if not math.isnan(value):
         parts[name] = PartMetric(value, int(member.sum()))
 
 
 def check_metric(metric: str) -> None:
+    """Raise ``UsageError`` if ``metric`` is not in ``METRICS``."""
     if metric not in METRICS:
         raise UsageError(f"There is no metric '{metric}'.", f"Choose from {', '.join(METRICS)}.")

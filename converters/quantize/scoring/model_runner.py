@@ -1,4 +1,4 @@
-"""Run a model, float or quantized, on real values in LiteRT."""
+"""Run a float or quantized model on real values with LiteRT."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.errors import UsageError
 
-#: Called with (samples done, samples).
+#: Called with (number of finished samples, number of samples).
 Progress = Callable[[int, int], None]
 
 
@@ -26,9 +26,10 @@ def quantize_values(values: np.ndarray, scale: float, zero_point: int, dtype: np
 class RealValueRunner:
     """A model in LiteRT whose inputs and outputs are real values.
 
-    With ``reference`` it runs with the ``BUILTIN_REF`` kernels, which give the same integers as the firmware; without,
-    with LiteRT's fast kernels. By default a model with quantized inputs, outputs or activations runs with the reference
-    kernels. Variables are reset for every sample. Raises ``ModelError`` if LiteRT refuses the model.
+    If ``reference`` is true, the model runs with the ``BUILTIN_REF`` kernels, which give the same integers as the
+    firmware. If it is false, the model runs with LiteRT's fast kernels. By default a model with quantized inputs,
+    outputs or activations runs with the reference kernels. Variable tensors are reset before every sample. Raises
+    ``ModelError`` if LiteRT refuses the model.
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
@@ -38,7 +39,7 @@ class RealValueRunner:
         self.inputs, self.outputs = self._host.inputs, self._host.outputs
 
     def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the outputs for one sample: float32 real values (plain integers stay integers)."""
+        """Return the outputs for one sample: float32 real values, or integers if the output has no scale."""
         if len(sample) != len(self.inputs):
             raise UsageError(
                 f"A sample has {len(sample)} arrays; the model has {len(self.inputs)} inputs.",
@@ -79,7 +80,8 @@ def run_dataset(
     output: int = 0,
     progress: Progress = lambda *_: None,
 ) -> list[np.ndarray]:
-    """Return output number ``output`` for every sample."""
+    """Return the output with the number ``output`` (counted from 0) for every sample. See ``RealValueRunner`` for
+    ``reference``."""
     runner = RealValueRunner(flatbuffer, reference=reference)
     if not 0 <= output < len(runner.outputs):
         raise UsageError(f"The model has no output {output}.", f"Choose from 0 to {len(runner.outputs) - 1}.")
@@ -91,6 +93,7 @@ def run_dataset(
 
 
 def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+    """Return real values in the type of an input. ``detail`` is its description in LiteRT."""
     scale, zero_point = detail["quantization"]
     dtype = np.dtype(detail["dtype"])
     if scale and dtype.kind in "iu":
@@ -99,6 +102,7 @@ def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
 
 
 def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+    """Return the real values of an output. ``detail`` is its description in LiteRT."""
     scale, zero_point = detail["quantization"]
     if scale and value.dtype.kind in "iu":
         return cast(np.ndarray, np.float32(scale) * (value.astype(np.int64) - zero_point).astype(np.float32))

@@ -24,8 +24,9 @@ from arenite.errors import UsageError
 class OutputScore:
     """The scores of one output of the float model and of the quantized model on the same samples.
 
-    ``shape`` is the shape with the batch of 1. ``sqnr_db`` is the ratio of the energy of the float model's values to
-    that of the differences, infinite if all values are equal. ``max_abs`` is the largest difference in real units.
+    ``source`` is the float model's score and ``image`` the quantized model's score. ``shape`` is the shape with the
+    batch of 1. ``sqnr_db`` is the ratio of the energy of the float model's values to the energy of the differences,
+    infinite if all values are equal. ``max_abs`` is the largest difference in real units.
     """
 
     index: int
@@ -44,7 +45,7 @@ class OutputScore:
 
     @property
     def has_drop(self) -> bool:
-        """Whether the loss means anything. It does not for an mse of a model that is compared with itself."""
+        """Whether the loss is meaningful. It is not if the score is the mse of the float model compared with itself."""
         return _has_drop(self.source)
 
     def to_json(self) -> dict[str, Any]:
@@ -74,7 +75,7 @@ class ScoredSource:
         return self.scores[0]
 
     def scored(self, image: Sequence[Sequence[np.ndarray]]) -> tuple[Score, float]:
-        """Return the score of the first output of ``image``, and the largest loss of all its outputs.
+        """Return the score of the first output of the quantized model, and the largest loss of all its outputs.
 
         Args:
             image: the quantized model's outputs on the same samples, from ``run_outputs``.
@@ -84,14 +85,15 @@ class ScoredSource:
         return first, metric_drop(self.scores[worst], after)
 
     def worst_output(self, image: Sequence[Sequence[np.ndarray]]) -> tuple[int, Score]:
-        """Return the index of the output of ``image`` that loses most, and its score."""
+        """Return the index of the quantized model's output that loses most, and its score. ``image`` has its outputs on
+        the same samples."""
         scores = [self._score(k, values) for k, values in enumerate(image)]
         drops = {k: metric_drop(s, scores[k]) for k, s in enumerate(self.scores) if _has_drop(s)}
         worst = max(drops, key=lambda k: drops[k], default=0)
         return worst, scores[worst]
 
     def compare(self, names: Sequence[str], image: Sequence[Sequence[np.ndarray]]) -> tuple[OutputScore, ...]:
-        """Return the scores of every output of ``image``, and its difference to the float model.
+        """Return the scores of every output, and its difference from the float model.
 
         Args:
             names: the name of each output.
@@ -116,6 +118,7 @@ class ScoredSource:
         return tuple(compared)
 
     def _score(self, index: int, values: Sequence[np.ndarray]) -> Score:
+        """Return the score of ``values`` as the output ``index``, by the metric of the float model's score."""
         samples, metric = self.dataset.for_output(index), self.scores[index].metric
         return score_outputs(values, samples, metric, reference=self.outputs[index])
 
@@ -147,8 +150,8 @@ def score_source(flatbuffer: bytes, dataset: Dataset, metric: str | None = None)
 
 
 def _metric(index: int, values: Sequence[np.ndarray], samples: Dataset) -> str:
-    """Return the default metric of an output. A vector after the first output is taken for class scores only if it
-    holds probabilities: it may as well be a box or an embedding, whose largest value means nothing."""
+    """Return the default metric of an output. A vector that is not the first output counts as class scores only if
+    it holds probabilities, because it may also be a box or an embedding, whose largest value has no meaning."""
     metric = default_metric(values, samples)
     is_float = values[0].dtype.kind == "f"
     if index and metric == "agreement" and is_float and probability_axis(values) is None:
@@ -157,11 +160,12 @@ def _metric(index: int, values: Sequence[np.ndarray], samples: Dataset) -> str:
 
 
 def _has_drop(source: Score) -> bool:
+    """Return whether a loss relative to the float model's score is meaningful: not if this score is an mse of 0."""
     return source.metric != "mse" or source.value > 0
 
 
 def _difference(before: Sequence[np.ndarray], after: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Return the signal-to-quantization-noise ratio in dB and the largest difference."""
+    """Return the signal-to-quantization-noise ratio in dB and the largest difference of all values of an output."""
     signal, error, largest = 0.0, 0.0, 0.0
     for a, b in zip(before, after, strict=True):
         values = a.astype(np.float64).reshape(-1)

@@ -3,9 +3,9 @@
 ``accuracy``   the share of samples whose largest output is the label. A single output value is compared with the
                threshold. For a dense output, such as a segmentation, it is the share of positions.
 ``auc``        the area under the ROC curve of the output for labels 0 and 1, or of the reconstruction error if output
-               and input have the same shape (auto-encoders). For several outputs it is the mean of each class against
-               the others.
-``mse``        the mean squared error between the outputs and the targets y. Without y the targets are the inputs
+               and input have the same shape (auto-encoders). For several output values it is the mean over all classes
+               of the area for this class against all other classes.
+``mse``        the mean squared error between the outputs and the targets y. Without y, the targets are the inputs
                (auto-encoders) or the outputs of ``reference``.
 ``r2``         the coefficient of determination: 1 minus the energy of the differences to the targets y, or without y to
                the outputs of ``reference``, divided by the energy of the targets' deviations from their mean.
@@ -55,7 +55,7 @@ def score(
     Args:
         metric: one of ``METRICS``; None selects ``default_metric``.
         reference: another model's outputs from ``run_dataset``.
-        threshold: the threshold for the real value of a single output.
+        threshold: if the output is a single value, the class is 1 above this real value, else 0.
         reference_kernels: see ``reference`` of ``RealValueRunner``.
 
     Raises:
@@ -99,7 +99,8 @@ def _metric_of_labels(outputs: Sequence[np.ndarray], dataset: Dataset) -> str | 
 
 
 def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric: str) -> str | None:
-    """Return a sentence if the labels are neither classes nor targets of the output, so that they are not used."""
+    """Return a sentence if the labels are not used, because they are neither class numbers nor targets in the output's
+    shape. Otherwise return None."""
     labels = dataset.labels
     if metric in ("accuracy", "auc") or labels is None or _metric_of_labels(outputs, dataset) is not None:
         return None
@@ -117,7 +118,7 @@ def score_outputs(
     reference: Sequence[np.ndarray] | None = None,
     threshold: float = 0.5,
 ) -> Score:
-    """Return the ``score`` for ``outputs``, one per sample, which are already computed."""
+    """Return the ``score`` for ``outputs`` that were already computed, one per sample."""
     if not len(dataset):
         raise UsageError(f"{dataset.path} has no samples.", "Write at least one.")
     metric = metric or default_metric(outputs, dataset)
@@ -144,12 +145,13 @@ def score_outputs(
     return Score(metric, value, len(dataset), margin(value), per_class, slices)
 
 
-#: A function from indices of samples to the metric, and a function from the metric's value to its margin.
+#: A function that returns the metric of the samples with the given indices, and a function that returns the margin (see
+#: ``Score``) for the metric's value.
 Measure = tuple[Callable[[np.ndarray], float], Callable[[float], float | None]]
 
 
 def _share(hits: np.ndarray) -> Measure:
-    """Return the share of true values. ``hits`` has the shape (samples,) or (samples, positions)."""
+    """Measure the share of true values in ``hits``, whose shape is (samples,) or (samples, positions)."""
 
     def margin(value: float) -> float | None:
         if hits.ndim == 1:
@@ -160,6 +162,7 @@ def _share(hits: np.ndarray) -> Measure:
 
 
 def _margin_of_mean(values: np.ndarray) -> float | None:
+    """Return half the width of the 95 % confidence interval of the mean of ``values``, or None for a single value."""
     return 1.96 * float(values.std(ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else None
 
 
@@ -225,7 +228,7 @@ def _r2(outputs: Sequence[np.ndarray], dataset: Dataset, reference: Sequence[np.
 
     def measure(places: np.ndarray) -> float:
         error, total = float(errors[places].sum()), float(spread[places].sum())
-        if total == 0:  # constant targets
+        if total == 0:  # all targets are equal
             return 1.0 if error == 0 else 0.0
         return 1 - error / total
 
@@ -268,6 +271,7 @@ def _agreement(
 
 
 def _mean_square(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the mean squared difference of two arrays with the same number of values."""
     return float(np.mean((a.astype(np.float64).reshape(-1) - b.astype(np.float64).reshape(-1)) ** 2))
 
 
@@ -278,7 +282,8 @@ def _is_autoencoder(outputs: Sequence[np.ndarray], dataset: Dataset) -> bool:
 
 
 def _class_labels(labels: np.ndarray) -> np.ndarray | None:
-    """Return labels as class numbers, or None. Labels are integers, floats with integer values, or one-hot rows."""
+    """Return labels as class numbers: int64 [samples]. Labels may be integers, floats with integer values or one-hot
+    rows. Return None for other labels."""
     if labels.ndim == 2 and labels.shape[1] > 1:
         one_hot = np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) == 1).all()
         return np.argmax(labels, axis=1) if one_hot else None
@@ -290,6 +295,7 @@ def _class_labels(labels: np.ndarray) -> np.ndarray | None:
 
 
 def _needed_classes(dataset: Dataset, metric: str) -> np.ndarray:
+    """Return the labels as class numbers. Raises ``UsageError`` if there are none."""
     if dataset.labels is None:
         raise UsageError(
             f"{dataset.path} has no labels, which the metric {metric} needs.",

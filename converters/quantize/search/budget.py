@@ -1,4 +1,5 @@
-"""The limits of memory, instructions and loss: ``ram=48k,flash=256k,instructions=5M,drop=1%``."""
+"""The budget of a search: limits of memory, instructions and loss, such as
+``ram=48k,flash=256k,instructions=5M,drop=1%``."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ _EXAMPLE = 'Write for example "ram=48k,flash=256k,instructions=5M,drop=1%".'
 
 @dataclass(frozen=True)
 class Budget:
-    """Limits; None means no limit. ``ram`` and ``flash`` are in bytes, ``drop`` and ``accuracy`` fractions (0.01 is 1
-    %).
+    """The limits of a search; None means no limit. ``ram`` and ``flash`` are in bytes; ``drop`` and ``accuracy`` are
+    fractions (0.01 is 1 %).
 
     For the metric mse, ``drop`` is its relative increase, and ``accuracy`` cannot be used.
     """
@@ -57,7 +58,7 @@ class Budget:
 
 
 def parse_budget(text: str) -> Budget:
-    """Parse a budget. Raises ``UsageError``, which names the part that cannot be understood."""
+    """Parse a budget such as ``ram=48k,drop=1%``. Raises ``UsageError`` with the part that is wrong."""
     parsed_limits: dict[str, Any] = {}
     parts = [part.strip() for part in text.split(",")]
     if not any(parts):
@@ -77,6 +78,7 @@ def parse_budget(text: str) -> Budget:
 
 
 def _amount(key: str, value: str) -> int:
+    """Parse a number of bytes or instructions such as ``48k``."""
     units = _COUNTS if key == "instructions" else _BYTES
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*([a-zA-Z]*)", value)
     unit = match[2].lower() if match else ""
@@ -93,6 +95,7 @@ def _amount(key: str, value: str) -> int:
 
 
 def _share(key: str, value: str) -> float:
+    """Parse a percentage such as ``1%`` and return it as a fraction."""
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*%", value)
     if match is None:
         raise UsageError(

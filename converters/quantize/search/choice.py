@@ -1,4 +1,4 @@
-"""Say why a search chose its recipe and not plain int8."""
+"""Explain why a search chose another recipe than plain int8."""
 
 from __future__ import annotations
 

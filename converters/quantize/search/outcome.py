@@ -1,4 +1,5 @@
-"""The outcome of one recipe: the memory and instructions of its image, its score, and its violations of a budget."""
+"""The outcome of one recipe: the memory and instructions that its model image needs, its score, and its violations of
+a budget."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 
 from arenite.converters.quantize.search.budget import Budget
 
-#: The version of stored outcomes. A file with another version is refused.
+#: The version of the format in which outcomes are stored. A file with another version is rejected.
 FORMAT = 2
 
 #: The objectives of a recipe. Smaller values are better.
@@ -17,8 +18,8 @@ OBJECTIVES = ("drop", "flash", "ram", "instructions")
 
 @dataclass(frozen=True)
 class BuildCost:
-    """One way to build an image for the board. The bytes are those that ``fit`` predicts; the instructions per
-    inference are an estimate."""
+    """The costs of one way to build a model image for the board. ``ram`` and ``flash`` are the bytes that ``fit``
+    predicts; ``instructions`` per inference are an estimate."""
 
     options: str  # command-line options, e.g. "--optimise speed"
     ram: int
@@ -36,12 +37,13 @@ class BuildCost:
 
 @dataclass(frozen=True)
 class TrialOutcome:
-    """A recipe that was tried. ``params`` are the choices of the space. ``score`` and ``drop`` are measured on the
-    samples of the search.
+    """A recipe that was tried. ``params`` are its parameters in the ``SearchSpace``. ``score`` and ``drop`` (the
+    loss of the metric) are measured on the samples of the search.
 
     ``deviation`` is the standard deviation of ``drop``, estimated from the number of decisions that changed (0 for
     metrics without decisions). Of two recipes with the same loss, the one that changes fewer decisions will probably
-    lose less on other samples. ``error`` is the reason why there is no image; then ``builds`` is empty and ``score`` 0.
+    lose less on other samples. ``error`` is the reason why no model image could be built; in that case ``builds`` is
+    empty and ``score`` is 0.
     """
 
     params: Mapping[str, Any]
@@ -89,7 +91,8 @@ class TrialOutcome:
             return [1e6]
         excesses = _size_violations(self.build(budget), budget)
         if budget.drop is not None:
-            # The unit is at least one point, so that a limit of 0 does not give an infinite violation.
+            # The violation is a share of at least one percentage point, so that a limit of 0 does not give an
+            # infinite violation.
             excesses.append(max(0.0, self.drop - budget.drop - 1e-12) / max(budget.drop, 0.01))
         if budget.accuracy is not None:
             excesses.append(max(0.0, budget.accuracy - self.score - 1e-12) / 0.01)
@@ -130,7 +133,7 @@ def objectives(budget: Budget) -> tuple[str, ...]:
 def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequence[str]) -> list[int]:
     """Return the indices of the outcomes on the Pareto front of the objectives ``over``, by ascending flash.
 
-    Of equal outcomes, only the first is included.
+    If several outcomes are equal, only the first is included.
     """
     points = [None if not o.builds else tuple(o.figures(budget)[k] for k in over) for o in outcomes]
 
@@ -153,8 +156,8 @@ def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]
     """Return the indices of the outcomes that meet ``budget``, the best first: by the loss plus one standard deviation,
     then by instructions, then by the larger share of a memory limit that is taken, then by flash, then by RAM.
 
-    Losses that differ by less than a tenth of a point are equal. Instructions are estimates; those that differ by less
-    than 10 % are equal. Shares of the limits are rounded to 1 %.
+    Losses that differ by less than a tenth of a point count as equal. Instructions are estimates, so numbers that
+    differ by less than 10 % count as equal. Shares of the limits are rounded to 1 %.
     """
     figures = {k: o.figures(budget) for k, o in enumerate(outcomes) if o.builds and o.meets(budget)}
     losses = {k: rounded_loss(outcomes[k]) for k in figures}
@@ -171,16 +174,19 @@ def rank_outcomes(outcomes: Sequence[TrialOutcome], budget: Budget) -> list[int]
 
 
 def rounded_loss(outcome: TrialOutcome) -> float:
-    """Return the loss plus one standard deviation, to a tenth of a point: losses that are equal may not decide."""
+    """Return the loss plus one standard deviation, rounded to a tenth of a percentage point, so that smaller
+    differences do not decide which recipe is better."""
     return round(outcome.drop + outcome.deviation, 3)
 
 
 def _tightest_share(b: BuildCost, budget: Budget) -> float:
-    """Return the larger share of a limit of memory that ``b`` takes; 0 without limits."""
+    """Return the share of the RAM limit or the flash limit that ``b`` takes, whichever is larger, or 0 if there are no
+    limits."""
     pairs = ((b.ram, budget.ram), (b.flash, budget.flash))
     return max((value / limit for value, limit in pairs if limit is not None), default=0.0)
 
 
 def _size_violations(b: BuildCost, budget: Budget) -> list[float]:
+    """Return the violations of the limits of RAM, flash and instructions, as shares of the limits."""
     pairs = ((b.ram, budget.ram), (b.flash, budget.flash), (b.instructions, budget.instructions))
     return [0.0 if limit is None else max(0.0, (value - limit) / limit) for value, limit in pairs]

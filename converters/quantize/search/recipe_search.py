@@ -40,16 +40,17 @@ from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sen
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 
-#: Called with (the recipe that was tried, trials done, total trials).
+#: Called with (the recipe that was tried, finished trials, total number of trials).
 Progress = Callable[[str, int, int], None]
 
 #: The number of samples on which recipes are compared.
 SAMPLES = 500
 
-#: If the budget has no limit for the loss, int16 is tried if plain int8 loses more than this.
+#: If the budget has no limit for the loss, int16 is tried if the loss of plain int8 is larger than this fraction.
 _INT16_DROP = 0.01
 
-#: The search ends after this number of repeated recipes in a row, because a small space has then been tried completely.
+#: The search ends after this number of repeated recipes in a row, because probably all recipes of a small space have
+#: been tried.
 _MAX_CONSECUTIVE_REPEATS = 30
 
 
@@ -58,10 +59,11 @@ class RecipeSearchOptions:
     """The options of a search.
 
     ``trials`` is the number of recipes to try, including those of an earlier run. ``seconds`` is the time limit.
-    ``workers`` is the number of processes on this machine; ``dask`` is the address of a scheduler to use instead.
-    ``samples`` is the largest number of samples for scoring. ``kinds`` are the types of ``LAYER_KINDS`` that layers may
-    have; None means int8 and int4, and int16 if int8 loses too much. ``keep`` is the file of the search. With one
-    worker, the same seed gives the same search.
+    ``workers`` is the number of processes on this machine; ``dask`` is the address of a Dask scheduler whose workers
+    are used instead. ``samples`` is the largest number of samples for scoring. ``kinds`` are the types of
+    ``LAYER_KINDS`` that layers may have; None means int8 and int4, and int16 if int8 loses too much. ``keep`` is the
+    file that stores the search, so that it can continue after an interruption. With one worker, the same seed gives the
+    same search.
     """
 
     trials: int = 40
@@ -80,7 +82,7 @@ class ChosenRecipe:
     """The chosen recipe. ``score`` and ``drop`` are measured with the reference kernels on all samples of the
     search."""
 
-    place: int  # index in the trials
+    place: int  # index in ``SearchResult.trials``
     outcome: TrialOutcome
     build: BuildCost
     recipe: Recipe
@@ -91,8 +93,8 @@ class ChosenRecipe:
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The result of a search. ``trials`` are in order, the plain int8 recipe first. ``front`` has the indices of the
-    trials on the Pareto front of the objectives ``over``.
+    """The result of a search. ``trials`` are in the order in which they were tried, the plain int8 recipe first.
+    ``front`` has the indices of the trials on the Pareto front of the objectives ``over``.
 
     ``chosen`` is the best recipe that meets ``budget``, or None. ``nearest`` is the index of the trial with the
     smallest violations of the budget. ``resumed`` is the number of trials of an earlier run.
@@ -179,15 +181,15 @@ def search(
         recipe: the settings that are not searched (the types of inputs and outputs).
         observations: the observations of the float model.
         dataset: samples for scoring, preferably not the calibration samples.
-        costs: predicts the size and the instructions of an image, such as ``BoardCosts`` of ``host.build``. If it has
-        an
-            attribute ``identity``, that changes whenever its predictions could change.
+        costs: predicts the size and the instructions of a model image, such as ``BoardCosts`` of ``host.build``. If it
+            has an attribute ``identity``, the attribute changes whenever the predictions could change.
         budget: the limits, including those of the board (``Budget.within``).
-        options: the options.
-        identity: names of everything that ``costs`` depends on. A search in a file continues only if they are the same.
+        options: the number of trials, the time limit, the workers and so on.
+        identity: names of everything that ``costs`` depends on. A stored search continues only if these names are the
+            same.
         progress: called after each trial.
 
-    After an interruption the outcomes of finished trials are in ``options.keep``.
+    After an interruption, the file ``options.keep`` has the outcomes of the finished trials.
 
     Raises:
         UsageError: the search is not possible. Errors of the workers are raised as well.
@@ -240,6 +242,7 @@ def _check(options: RecipeSearchOptions) -> None:
 def _identity(
     task: SearchTask, budget: Budget, options: RecipeSearchOptions, more: Sequence[str]
 ) -> dict[str, Any]:
+    """Return everything that must be the same for a stored search to continue."""
     return {
         "format": FORMAT,
         "model": hashlib.sha256(task.flatbuffer).hexdigest(),
@@ -354,7 +357,7 @@ def _result(
 
 
 def _unique(outcomes: Sequence[TrialOutcome]) -> list[TrialOutcome]:
-    """Return the trials without repetitions of earlier parameters or images."""
+    """Return the outcomes whose parameters and quantized model did not occur in an earlier outcome."""
     earlier: set[str] = set()
     unique = []
     for o in outcomes:

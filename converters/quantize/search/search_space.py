@@ -1,4 +1,5 @@
-"""The space of recipes that a search explores: a type per layer, a calibrator, bias correction, equalization."""
+"""The space of recipes that a search explores: the type of each layer, the calibrator, bias correction and
+equalization."""
 
 from __future__ import annotations
 
@@ -42,15 +43,15 @@ class LayerChoice:
 
 @dataclass(frozen=True)
 class SearchSpace:
-    """The recipes of a search. ``base`` has the settings that are not searched. The parameters are ``layer 3`` and so
-    on, ``calibrator``, ``bias_correction`` and ``equalisation``."""
+    """The recipes of a search. ``base`` has the settings that are not searched. The parameters are
+    ``calibrator``, ``bias_correction``, ``equalisation``, and one for each layer with a choice, such as ``layer 3``."""
 
     base: Recipe
     layers: tuple[LayerChoice, ...]
     calibrators: tuple[str, ...] = tuple(CALIBRATORS)
 
     def choices(self) -> dict[str, tuple[Any, ...]]:
-        """Return every parameter with its values. The first value is that of the plain int8 recipe."""
+        """Return every parameter with its values. The first value of each is that of the plain int8 recipe."""
         values: dict[str, tuple[Any, ...]] = {
             f"layer {c.layer}": c.kinds for c in self.layers if len(c.kinds) > 1
         }
@@ -87,7 +88,7 @@ class SearchSpace:
 
 
 def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
-    """Return the search space of a float model."""
+    """Return the search space of a float model. Layers may have the types ``kinds``, if their kernels support them."""
     choices = []
     for op in model.main.ops:
         rule = WEIGHTS.get(op.name)
@@ -107,8 +108,8 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
 
 
 def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
-    """Return the number of layers in int4 that save ``saving`` bytes, and that number plus 1, because int4 needs more
-    code."""
+    """Return how many of the layers ``packable`` must be int4 to save ``saving`` bytes, and this number plus 1, because
+    int4 needs more code."""
     saved = 0
     for count, layer in enumerate(packable, 1):
         saved += layer.elements // 2

@@ -1,4 +1,5 @@
-"""The Optuna study of a search. It can be stored in a file, so that an interrupted search can continue.
+"""Choose the next recipes of a search with an Optuna study, and store outcomes in a file, so that an interrupted search
+can continue.
 
 Only the process of the search uses the study, not its workers. The file is an SQLite database. Every outcome is one
 transaction, so an interruption loses only the recipes that were being tried. The sampler's random numbers depend only
@@ -29,8 +30,9 @@ _RANDOM_TRIALS = 8
 class Study:
     """Proposes the next recipe with Optuna and stores outcomes.
 
-    ``choices`` has the parameters and their values, ``over`` the objectives, ``identity`` everything that identifies
-    the search, and ``first`` the parameters to try first.
+    ``choices`` has the parameters and their values, ``over`` the objectives to minimize, ``identity`` everything that
+    identifies the search, and ``first`` the parameters to try first. ``resumed`` is the number of outcomes that the
+    file already had.
     """
 
     def __init__(
@@ -87,6 +89,7 @@ class Study:
         return trial.number, params
 
     def tell(self, number: int, outcome: TrialOutcome) -> None:
+        """Store the outcome of the trial ``number``."""
         trial = self._asked.pop(number)
         trial.set_user_attr(_OUTCOME, outcome.to_json())
         with warnings.catch_warnings():  # Optuna warns if an interrupted call has already set the constraint
@@ -99,6 +102,7 @@ class Study:
             self._study.tell(trial, [1e12] * len(self._over))
 
     def _sampler(self, number: int) -> Any:
+        """Return the sampler for the trial ``number``. Its random numbers depend only on this number and the seed."""
         return self._optuna.samplers.TPESampler(
             n_startup_trials=_RANDOM_TRIALS,
             multivariate=True,

@@ -1,4 +1,4 @@
-"""Try one recipe: quantize the model, predict size and instructions, and score it. This can run in any process."""
+"""Try one recipe: quantize the model, predict size and instructions, and score it. Worker processes can do this too."""
 
 from __future__ import annotations
 
@@ -42,10 +42,11 @@ class SearchTask:
 
     @property
     def base(self) -> Score:
-        """The float model's score, of its first output."""
+        """The score of the float model's first output."""
         return self.source.base
 
     def quantize(self, params: Mapping[str, Any]) -> QuantizedModel:
+        """Return the model quantized with the parameters ``params`` of the space."""
         return quantize(self.flatbuffer, self.space.recipe(params), self.observations)
 
     def score(self, flatbuffer: bytes, *, exact: bool) -> tuple[Score, float]:
@@ -55,7 +56,7 @@ class SearchTask:
 
 
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
-    """Return the outcome of ``params``. A recipe that gives no image has an outcome as well.
+    """Return the outcome of the recipe with ``params``. If it gives no model image, the outcome has the error.
 
     The score is measured with LiteRT's fast kernels, whose results differ from the firmware's by single steps. The
     chosen recipe is scored again with the reference kernels.
@@ -77,5 +78,7 @@ def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0
     differs = (decide(outputs) != decide(task.source.outputs[0])).reshape(len(outputs), -1)
-    changed = float(differs.mean(axis=1).sum())  # a sample of a dense output counts by its share of positions
+    changed = float(
+        differs.mean(axis=1).sum()
+    )  # for dense outputs: the share of changed positions per sample
     return math.sqrt(changed) / len(outputs)

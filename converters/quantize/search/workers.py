@@ -1,6 +1,6 @@
 """Workers that try recipes: this process, several processes on this machine, or an existing Dask cluster.
 
-All have the same methods: ``submit`` parameters, ``wait`` for a finished trial, and ``close``.
+All workers have the same methods: ``submit`` parameters, ``wait`` for a finished trial, and ``close``.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.converters.quantize.search.outcome import TrialOutcome
 from arenite.converters.quantize.search.trial import SearchTask, evaluate_recipe
 from arenite.errors import ToolError, UsageError
 
-#: The seconds to wait for an answer from a cluster.
+#: The time limit for an answer from a Dask scheduler, in seconds.
 _CONNECT_SECONDS = 10
 
 
@@ -27,7 +27,9 @@ class Workers(Protocol):
 
     slots: int
 
-    def submit(self, number: int, params: Mapping[str, Any]) -> None: ...
+    def submit(self, number: int, params: Mapping[str, Any]) -> None:
+        """Start to try the recipe with ``params`` as trial ``number``."""
+        ...
 
     def wait(self) -> tuple[int, TrialOutcome]:
         """Wait for a trial to finish, and return its number and outcome. Errors of the trial are raised here."""
@@ -63,6 +65,7 @@ _task: SearchTask | None = None  # the task of this worker process
 
 
 def _start(task: SearchTask) -> None:
+    """Prepare a worker process for ``task``."""
     global _task
     # Ctrl-C sends SIGINT to all processes of the group. Workers ignore it; the parent ends them.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -70,12 +73,13 @@ def _start(task: SearchTask) -> None:
 
 
 def _evaluate_here(params: Mapping[str, Any]) -> TrialOutcome:
+    """Try a recipe in a worker process."""
     assert _task is not None
     return evaluate_recipe(_task, params)
 
 
 class ProcessWorkers:
-    """``count`` processes on this machine, each with a copy of the task."""
+    """Runs trials in ``count`` processes on this machine, each with a copy of the task."""
 
     def __init__(self, task: SearchTask, count: int) -> None:
         self.slots = count
@@ -108,7 +112,7 @@ class ProcessWorkers:
 
 
 class DaskWorkers:
-    """The workers of the Dask scheduler at ``address``; each must have Arenite installed."""
+    """Runs trials on the workers of the Dask scheduler at ``address``. They must have the same version of Arenite."""
 
     def __init__(self, task: SearchTask, address: str) -> None:
         try:
@@ -166,6 +170,7 @@ class DaskWorkers:
 
 
 def _version_there() -> str:
+    """Return the version of Arenite in the process that runs this function."""
     from importlib.metadata import version
 
     import arenite.converters.quantize.search.trial  # noqa: F401  (a worker must be able to run it)
@@ -175,7 +180,7 @@ def _version_there() -> str:
 
 def start_workers(task: SearchTask, count: int, address: str | None) -> Workers:
     """Return workers for ``task``: those of the cluster at ``address``, or ``count`` on this machine. Raises
-    ``UsageError``."""
+    ``UsageError`` if the cluster cannot be used or ``count`` is less than 1."""
     if address is not None:
         return DaskWorkers(task, address)
     if count < 1:

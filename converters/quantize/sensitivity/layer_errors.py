@@ -14,7 +14,7 @@ from arenite.converters.quantize.scoring.model_runner import quantize_values
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
 
-#: The largest number of samples. It is enough for figures in decibels.
+#: The largest number of samples that are compared. It is enough for a ratio in decibels.
 SAMPLES = 32
 
 
@@ -22,9 +22,9 @@ SAMPLES = 32
 class LayerError:
     """A comparison of one operator's first output in the float and in the quantized model, over all samples.
 
-    ``sqnr_db`` is the ratio of the energy of the float values to that of the differences, infinite if all are equal.
-    ``max_abs`` is the largest difference in real units. ``step`` is the quantized tensor's scale, or None if it is
-    float.
+    ``sqnr_db`` is the ratio of the energy of the float values to the energy of the differences, infinite if there are
+    no differences. ``max_abs`` is the largest difference in real units. ``step`` is the quantized tensor's scale, or
+    None if it is float.
     """
 
     layer: int  # operator index in the float model
@@ -51,12 +51,12 @@ def layer_errors(
     tensors: Mapping[int, int],
     samples: Sequence[Sequence[np.ndarray]],
 ) -> tuple[LayerError, ...]:
-    """Compare every operator's first output.
+    """Compare the first output of every operator that computes float values. Return one entry for each, in order.
 
     Args:
         flatbuffer: the float model.
         quantized: the quantized model, which runs with the reference kernels.
-        tensors: maps tensors of the float model's main subgraph to those of the quantized model, see
+        tensors: maps tensors of the float model's main subgraph to tensors of the quantized model, see
             ``QuantizedModel.tensors``.
         samples: real values, as in ``Dataset.inputs``. The first ``SAMPLES`` are used.
     """
@@ -83,6 +83,7 @@ def layer_errors(
 
 
 def _compared(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
+    """Return whether the first output of ``op`` is a computed float tensor that the quantized model also has."""
     if not op.outputs or op.outputs[0] not in tensors:
         return False
     t = graph.tensors[op.outputs[0]]
@@ -90,6 +91,7 @@ def _compared(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
 
 
 def _stored(value: np.ndarray, tensor: Tensor) -> np.ndarray:
+    """Return real values in the type of the input ``tensor``."""
     if tensor.quant is None or tensor.dtype == "float32":
         return value
     dtype = DTYPES[tensor.dtype]

@@ -26,7 +26,7 @@ from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
 
-#: Called with (the current step, runs over the samples done, total runs).
+#: Called with (the current step, finished runs over the samples, total number of runs).
 Progress = Callable[[str, int, int], None]
 
 #: The recipe settings of each way to quantize a layer.
@@ -36,7 +36,7 @@ KINDS: dict[str, dict[str, str]] = {
     "int16": {"activations": "int16", "weights": "int8"},
 }
 
-#: The number of samples, which is enough to rank layers.
+#: The number of samples. It is enough to rank layers.
 SAMPLES = 128
 
 #: The largest signal-to-noise ratio that is reported, in dB.
@@ -47,8 +47,8 @@ _MAX_SQNR_DB = 150.0
 class LayerSensitivity:
     """The loss if only this layer is quantized, as ``kind``.
 
-    ``sqnr_db`` is the ratio of the energy of the float model's output to that of the error, before a final softmax or
-    sigmoid, for the output with the smallest ratio. ``drop`` is the largest loss of an output's metric.
+    ``sqnr_db`` is the ratio of the energy of the float model's output to the energy of the error, before a final
+    softmax or sigmoid, for the output with the smallest ratio. ``drop`` is the largest loss of an output's metric.
     ``weight_bytes`` are the bytes of the quantized weights and bias.
     """
 
@@ -103,7 +103,8 @@ def sensitivity(
     """Quantize one layer of the float model at a time, as each of ``kinds``, and measure the loss.
 
     ``recipe`` has all settings except the types, for example calibrator and rounding. ``samples`` is the largest number
-    of samples, which are evenly spread. int4 and int16 are tried if the layer has constant weights and such a kernel.
+    of samples, which are taken at even distances. int4 and int16 are tried for layers with constant weights and a
+    kernel for this type.
     """
     data = dataset.limited(samples)
     graph = parse(flatbuffer).main
@@ -132,7 +133,7 @@ def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
 
 
 def sqnr(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
-    """Return the ratio of the energy of ``expected`` to that of the differences, in dB, at most 150."""
+    """Return the ratio of the energy of ``expected`` to the energy of the differences, in dB, at most 150."""
     signal = sum(float(np.sum(e.astype(np.float64) ** 2)) for e in expected)
     error = sum(
         float(np.sum((e.astype(np.float64) - a.astype(np.float64).reshape(e.shape)) ** 2))
@@ -144,6 +145,7 @@ def sqnr(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
 
 
 def _has(graph: Subgraph, layer: int, kind: str) -> bool:
+    """Return whether quantizing ``layer`` as ``kind`` is possible and changes its precision."""
     op = graph.ops[layer]
     rule = RULES.get(op.name)
     # Operators that only move values lose no precision.

@@ -1,9 +1,9 @@
 """Add the mean error that quantization causes in each channel to the channel's bias.
 
 Rounded weights and clipped values shift the mean of a channel. The float and the quantized model run on a part of the
-samples. For each layer, from the first to the last, the difference of the means is added to the bias, so that a layer
-also compensates for the remaining errors of earlier layers. Source: M. Nagel et al., "Data-Free Quantization Through
-Weight Equalization and Bias Correction", ICCV 2019, section 4.2 (the empirical form).
+samples. For each layer, from the first to the last, the difference between the float and the quantized mean is added to
+the bias. So a layer also compensates for the remaining errors of earlier layers. Source: M. Nagel et al., "Data-Free
+Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.2 (the empirical form).
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: The largest number of samples, and a limit of the total work, so that large models take at most minutes.
+#: The largest number of samples, and a quarter of the largest number of multiply-accumulates of all runs, so that large
+#: models take at most minutes.
 _SAMPLES = 128
 _WORK = 2e9
 
-#: A function from biases to the quantized model, and a map from each float tensor to its tensor in that model.
+#: A function that takes biases by operator and returns the quantized model with these biases, and a map from each float
+#: tensor to its tensor in the quantized model.
 Emit = Callable[[Mapping[int, np.ndarray]], tuple[Model, Mapping[int, int]]]
 
 
@@ -59,13 +61,14 @@ def corrected_biases(
 
 
 def _inputs(shape: tuple[int, ...]) -> int:
+    """Return the number of multiply-accumulates per output value of a layer with weights of ``shape``."""
     return int(np.prod(shape)) // max(shape[0], 1) if shape and shape[0] > 1 else int(np.prod(shape[1:3]))
 
 
 def _means(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], where: Mapping[int, int], model: Model
 ) -> dict[int, np.ndarray]:
-    """Return the mean real value per channel, float64 [channels], of each tensor ``where[name]``, by name."""
+    """Return the mean real value per channel, float64 [channels], of each tensor ``where[key]``, by key."""
     sums: dict[int, np.ndarray] = {}
     for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
         for name, index in where.items():

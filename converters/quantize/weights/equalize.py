@@ -1,9 +1,10 @@
 """Cross-layer equalization: give the channels between two layers similar ranges.
 
-With a positive factor per channel, relu(W x / s) * s = relu(W x): one layer can divide and the next one multiply, and
-the model stays the same. The factors s = sqrt(r1 / r2), r1 and r2 the largest weights of the channel in the two layers,
-make both ranges sqrt(r1 r2), so that one scale per tensor fits all channels. Source: M. Nagel et al., "Data-Free
-Quantization Through Weight Equalization and Bias Correction", ICCV 2019, section 4.1.
+With a positive factor per channel, relu(W x / s) * s = relu(W x): a layer can divide by the factor and the next layer
+can multiply by it without a change of the model's results. Let r1 and r2 be the largest magnitudes of the channel's
+weights in the two layers. The factors s = sqrt(r1 / r2) make both equal to sqrt(r1 r2), so that one scale per tensor
+fits all channels. Source: M. Nagel et al., "Data-Free Quantization Through Weight Equalization and Bias Correction",
+ICCV 2019, section 4.1.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ _SCALING_LAYERS = frozenset({"MAX_POOL_2D", "AVERAGE_POOL_2D"})
 
 #: The largest number of passes over all pairs.
 _MAX_PASSES = 40
-#: The passes end if the logarithms of all factors of a pass are smaller.
+#: The passes end if the magnitude of the logarithm of every factor of a pass is smaller than this.
 _CONVERGED = 1e-3
 
-#: The largest factor. Larger factors would make other weights too large.
+#: The largest factor of one pass, and the inverse of the smallest factor. Other factors would make some weights too
+#: large.
 _MAX_FACTOR = 1e3
 
 
@@ -36,17 +38,17 @@ class LayerPair:
     """Two layers. Channel ``c`` of the first layer's output is only read as channel ``c`` of the second layer's
     input."""
 
-    first: int
-    second: int
-    between: tuple[int, ...] = ()  # the tensors from the output of the first to the input of the second
+    first: int  # operator index
+    second: int  # operator index
+    between: tuple[int, ...] = ()  # the tensors from the first layer's output to the second layer's input
 
 
 @dataclass(frozen=True)
 class EqualizedModel:
     """The float model with equalized weights, or the same model if it has no pairs.
 
-    ``scaled`` has the tensors whose channels were scaled; all other tensors have the same values. Indices do not
-    change.
+    ``scaled`` has the indices of the tensors whose channels were scaled; all other computed tensors have the same
+    values as before. Indices of tensors and operators do not change.
     """
 
     flatbuffer: bytes
@@ -55,7 +57,7 @@ class EqualizedModel:
 
 
 def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
-    """Equalize every possible pair of layers, and repeat that until the factors converge."""
+    """Equalize every possible pair of layers, and repeat this until the factors are close to 1."""
     model = parse(flatbuffer)
     graph = model.main
     pairs = find_layer_pairs(graph)
@@ -87,6 +89,7 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
 
 
 def _frozen(values: np.ndarray) -> np.ndarray:
+    """Return a read-only float32 copy of ``values``."""
     out = values.astype(np.float32)
     out.flags.writeable = False
     return out
@@ -117,8 +120,8 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
 
 
 def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
-    """Return whether the layer has constant float weights and bias without other readers. A depthwise layer must have a
-    multiplier of 1."""
+    """Return whether the layer has constant float weights and bias that no other layer reads. A depthwise layer must
+    have a multiplier of 1."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
         return False
     rule = WEIGHTS[op.name]
@@ -157,8 +160,10 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
 
 
 def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
+    """Return the largest magnitude of the weights at each position of ``axis``."""
     return np.asarray(np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis)))
 
 
 def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:
+    """Return ``factors`` in a shape that multiplies an array of ``rank`` dimensions along ``axis``."""
     return factors.reshape([-1 if i == axis else 1 for i in range(rank)])

@@ -1,7 +1,7 @@
 """Second moments of a layer's inputs, which determine how much an error of each weight affects the output.
 
 For a layer y = W x with quantized weights V, the squared error of the output is (W - V) H (W - V)^T, where H is the
-mean of x x^T over all positions and samples. A convolution is such a product for each output position.
+mean of x x^T over all positions and samples. A convolution is such a product at each output position.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from arenite.converters.graph.quantized_arithmetic import conv_padding
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 
-#: The largest number of weights per output, because the matrix of more weights would be too large.
+#: The largest number of weights per output channel that is supported. A matrix for more weights would be too large.
 LARGEST_ROW = 2304
 
-#: The largest number of positions per layer, over all samples.
+#: The largest number of output positions per layer that are used, over all samples.
 _POSITIONS = 8192
 
 #: The number of positions whose products are computed at once.
@@ -65,8 +65,8 @@ def input_moments(
 
 
 class _MomentSum:
-    """The sum of x^T x over many x [groups, positions, inputs]. Several x are multiplied at once, because large
-    products are faster."""
+    """Adds up x^T x over many arrays x [groups, positions, inputs]. Several arrays are joined before they are
+    multiplied, because one large product is faster than several small products."""
 
     def __init__(self) -> None:
         self.waiting: list[np.ndarray] = []
@@ -106,6 +106,7 @@ def _factors(graph: Subgraph, op: Op, x: np.ndarray, max_positions: int) -> np.n
 
 
 def _evenly_spaced_rows(rows: np.ndarray, count: int) -> np.ndarray:
+    """Return ``count`` of ``rows`` at even distances, or all rows if there are fewer."""
     if len(rows) <= count:
         return rows
     return rows[(np.arange(count) * len(rows)) // count]

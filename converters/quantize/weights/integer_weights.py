@@ -1,6 +1,7 @@
 """Choose the scales and integer values of weights: symmetric, per output channel or per tensor.
 
-int8 weights are from -127 to 127 and int4 weights from -7 to 7, as TFLite's specification demands for symmetric values.
+int8 weights are from -127 to 127 and int4 weights from -7 to 7, as TFLite's specification requires for symmetric
+quantization.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from arenite.converters.tflite.int4 import pack_int4_weights
 #: The largest magnitude of each type.
 LARGEST = {"int8": 127, "int4": 7}
 
-#: The ranges that the search for the best scale tries, as shares of the largest weight.
+#: The ranges that the method "mse" tries, as shares of the largest weight.
 _SHARES = np.linspace(1.0, 0.4, 61)
 
 #: A weight is on the grid of a scale if it is closer than this to a multiple of the scale, in steps.
@@ -24,8 +25,8 @@ _ON_GRID = 1e-3
 
 @dataclass(frozen=True)
 class QuantizedWeights:
-    """Integer weights in the shape of the float weights. ``scale`` is float32, one per channel of ``axis`` or one in
-    total."""
+    """Integer weights in the shape of the float weights. ``scale`` is float32 [channels of ``axis``], or [1] for all
+    weights."""
 
     values: np.ndarray  # int8
     scale: np.ndarray
@@ -68,9 +69,10 @@ def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -
 def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     """Return one scale per row of weights: float32 [rows].
 
-    If all weights of a row are already multiples of a scale (weights that were quantized or trained with quantization),
-    the row keeps that scale and loses nothing. Otherwise "max" chooses the scale for the largest weight, and "mse" also
-    tries smaller scales to minimize the squared error. A row of zeros gets the largest scale.
+    If all weights of a row are already multiples of a scale (because they were quantized before or trained with
+    quantization), the row gets this scale and quantization has no error. Otherwise the method "max" chooses the
+    scale by the largest weight, and "mse" also tries smaller scales to minimize the squared error. A row of zeros
+    gets the largest scale.
     """
     limit = LARGEST[dtype]
     rows = rows.astype(np.float64)
@@ -86,6 +88,7 @@ def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
 
 
 def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
+    """Return the scale with the smallest squared error for each row. ``top`` has the largest magnitude of each row."""
     best = np.full(len(rows), np.inf)
     scale = top / limit
     for share in _SHARES:
@@ -115,11 +118,12 @@ def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
 
 
 def _rows(weights: np.ndarray, axis: int) -> np.ndarray:
+    """Return weights as [channels of ``axis``, weights per channel]."""
     return np.moveaxis(weights, axis, 0).reshape(weights.shape[axis], -1)
 
 
 def quantize_bias(bias: np.ndarray, scale: np.ndarray, dtype: str) -> np.ndarray:
-    """Return ``bias`` in steps of ``scale`` (float64, one in total or one per channel) as int32 or int64, clipped to
+    """Return ``bias`` in steps of ``scale`` (float64, [1] or one scale per channel) as int32 or int64, clipped to
     the range of the kernels."""
     # LiteRT's int16 kernels reduce 64-bit sums with 48-bit arithmetic.
     limit = 2**31 - 1 if dtype == "int32" else 2**46

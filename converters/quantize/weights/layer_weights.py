@@ -22,7 +22,8 @@ from arenite.converters.quantize.weights.integer_weights import (
 )
 from arenite.converters.quantize.weights.rounding import round_for_output
 
-#: A cache of rounded weights. The keys include everything that they depend on. A search reuses them in many recipes.
+#: A cache of rounded weights, because a search uses the same weights in many recipes. The keys include everything
+#: that the weights depend on.
 _rounded: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
 _MAX_CACHED_LAYERS = 256
 
@@ -34,7 +35,8 @@ def layer_weights(
     only: Collection[int] | None,
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, QuantizedWeights]:
-    """Return the integer weights of every layer with weights, rounded by its settings, by operator index."""
+    """Return the integer weights of every layer with weights, by operator index. They are rounded by the method in the
+    layer's settings. ``only`` is None or the layers to quantize."""
     out = _nearest_weights(graph, a, only)
     shared: dict[tuple[Any, ...], list[int]] = {}
     for op in graph.ops:
@@ -62,6 +64,7 @@ def layer_weights(
 
 
 def _digest(samples: Sequence[Sequence[np.ndarray]]) -> bytes:
+    """Return the SHA-256 of the samples' values."""
     digest = hashlib.sha256()
     for sample in samples:
         for array in sample:
@@ -78,6 +81,7 @@ def _weights_of(graph: Subgraph, op: Op) -> np.ndarray:
 def _nearest_weights(
     graph: Subgraph, a: TypeAssignment, only: Collection[int] | None
 ) -> dict[int, QuantizedWeights]:
+    """Return the weights of each layer rounded to the nearest integers, by operator index."""
     out = {}
     for op in graph.ops:
         rule = WEIGHTS.get(op.name)
@@ -96,8 +100,8 @@ def _nearest_weights(
 
 
 def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) -> str:
-    """Return the type that the weights of ``op`` get: the recipe's type, or int8 if an integer kernel accepts only
-    that."""
+    """Return the type that the weights of ``op`` get: the recipe's type, or int8 if the integer kernel does not
+    support it. In this case add a note to ``notes``."""
     if mode == FLOAT:
         return settings.weights
     if settings.weights == "int4" and mode not in WEIGHTS[op.name].int4:

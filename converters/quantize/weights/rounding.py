@@ -1,4 +1,5 @@
-"""Round weights so that the layer's output, not each weight, is as close as possible to the float model's.
+"""Round weights so that the output of the layer is as close as possible to its output in the float model. (Rounding
+each weight to the nearest integer does not achieve this.)
 
 Weights are rounded one input after the other. The weights of the remaining inputs compensate for the error as far as
 these inputs are correlated. Source: E. Frantar et al., "GPTQ: Accurate Post-Training Quantization for Generative
@@ -17,16 +18,17 @@ from arenite.converters.quantize.weights.integer_weights import LARGEST, Quantiz
 #: The share of the mean second moment that is added to the diagonal, so that the matrix has an inverse.
 _DAMPING = 0.01
 
-#: The multiples of a row's scale that are tried.
+#: The factors by which a row's scale is multiplied to try other scales.
 _SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
-#: Other scales are tried only if (number of weights) * (weights per output) is at most this.
+#: Factors other than 1 are tried only if (number of weights) * (weights per output) is at most this number.
 _SEARCH_WORK = 3e8
 
 
 def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: InputMoments) -> QuantizedWeights:
     """Round ``weights`` again to minimize the error of the layer's output. ``start`` has the nearest integers.
 
-    Scales per channel near those of ``start`` are tried. Rows that ``start`` represents exactly do not change.
+    If ``start`` has one scale per channel, other scales near it are tried. Rows that ``start`` represents exactly do
+    not change.
     """
     depthwise = len(moments.matrix) > 1 or start.axis == weights.ndim - 1
     rows = _to_groups(weights, depthwise, len(moments.matrix)).astype(np.float64)
@@ -64,24 +66,27 @@ def _to_groups(weights: np.ndarray, depthwise: bool, groups: int) -> np.ndarray:
 
 
 def _from_groups(rows: np.ndarray, shape: tuple[int, ...], depthwise: bool) -> np.ndarray:
+    """Return the result of ``_to_groups`` in the original ``shape``."""
     return np.ascontiguousarray(rows.transpose(2, 0, 1) if depthwise else rows).reshape(shape)
 
 
 def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray:
-    """Return the squared error of each output: [groups, outputs]."""
+    """Return the squared error of each output: [groups, outputs]. ``h`` has the second moments of the inputs."""
     difference = rows - quantized
     return np.asarray(np.einsum("gok,gok->go", difference @ h, difference))
 
 
 @dataclass(frozen=True)
 class _Order:
-    """The order in which the inputs of each group are rounded, and the factors for passing on errors."""
+    """The order in which the inputs of each group are rounded, and the factors by which the error of an input is passed
+    on to later inputs."""
 
-    order: np.ndarray  # int [groups, inputs]: the most important input first, so that others can compensate
+    order: np.ndarray  # int [groups, inputs]: the most important input first; later inputs compensate
     upper: np.ndarray  # float64 [groups, inputs, inputs]: shares of an input's error for later inputs
 
 
 def _ordered(h: np.ndarray) -> _Order:
+    """Return the order for the second moments ``h``: inputs with the largest mean square first."""
     power = np.diagonal(h, axis1=1, axis2=2)
     order = np.argsort(-power, axis=1, kind="stable")
     matrix = np.take_along_axis(h, order[:, :, None], axis=1)

@@ -15,7 +15,7 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 @st.composite
 def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[str, Any]]:
-    """Draw the last steps: normalize or not, quantize or not."""
+    """Draw the last steps: an optional normalize step, and an optional quantize step."""
     steps: list[dict[str, Any]] = []
     if draw(st.booleans()):
         count = draw(st.sampled_from([1, channels]))
@@ -50,7 +50,7 @@ def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
 
 @st.composite
 def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarray]:
-    """Draw preprocessing, the format, width and height of an image buffer, and the buffer."""
+    """Draw (preprocessing, format, width and height of an image buffer, the buffer)."""
     from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order
 
     format = draw(st.sampled_from(FORMATS))
@@ -90,7 +90,7 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
 
 @st.composite
 def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
-    """Draw preprocessing and a recording."""
+    """Draw (preprocessing, int16 samples of a recording)."""
     fft = 1 << draw(st.integers(4, 9))
     center = draw(st.sampled_from(["none", "zeros", "reflect"]))
     padding = "both" if center != "none" else draw(st.sampled_from(["end", "both"]))

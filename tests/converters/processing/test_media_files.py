@@ -48,7 +48,7 @@ def test_an_unreadable_image_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("width", [1, 2, 3, 4])
 @pytest.mark.parametrize("channels", [1, 2])
 def test_a_wav_file_is_read_as_16_bit_samples(width: int, channels: int, tmp_path: Path) -> None:
-    """Samples of every width become the same 16 bits. Channels are averaged."""
+    """Samples of every width (in bytes) are converted to the same 16-bit values. Channels are averaged."""
     left = np.array([0, 256, -256, 32512, -32768], np.int64)
     values = np.stack([left] * channels, axis=1).reshape(-1)
     raw = ((values >> 8) + 128).astype(np.uint8) if width == 1 else values << (8 * width - 16)
@@ -86,7 +86,7 @@ def test_a_wav_file_in_the_extensible_format_is_read(tmp_path: Path) -> None:
 
 
 def test_a_16_bit_image_is_refused(tmp_path: Path) -> None:
-    """Pillow would convert it to white."""
+    """Pillow would convert nearly all of its pixels to white."""
     Image.fromarray(np.arange(0, 6400, 100, dtype=np.uint16).reshape(8, 8)).save(tmp_path / "a.png")
     with pytest.raises(UsageError, match="more than 8 bits per value"):
         preprocess_file(image_spec("grey"), tmp_path / "a.png")

@@ -1,4 +1,5 @@
-"""Pictures and recordings that state more than their bytes can hold."""
+"""Pictures and recordings whose headers state more data than the files contain, or that are too large, are safe to
+read."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from arenite.host.camera.sources.picture_decoder import decode_picture
 
 
 def _png(width: int, height: int) -> bytes:
-    """Return a PNG file that states its size and holds one row."""
+    """Return a PNG file whose header states the size, but which contains no pixels."""
 
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
@@ -40,7 +41,7 @@ def test_a_small_picture_that_states_many_pixels_is_refused(tmp_path: Path, size
 
 
 def test_a_large_photograph_is_read(tmp_path: Path) -> None:
-    pixels = np.random.default_rng(0).integers(0, 256, (3000, 6000, 3), dtype=np.uint8)  # 18 million
+    pixels = np.random.default_rng(0).integers(0, 256, (3000, 6000, 3), dtype=np.uint8)  # 18 million pixels
     Image.fromarray(pixels).save(tmp_path / "large.jpg", quality=50)
     assert read_picture(tmp_path / "large.jpg", "rgb").shape == pixels.shape
 
@@ -73,6 +74,6 @@ def test_a_recording_that_states_more_than_it_holds_is_what_it_holds(tmp_path: P
 
 def test_a_recording_of_hours_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "long.wav").open("wb") as file:
-        file.truncate(media_files.MAX_SOUND_BYTES + 1)  # takes no space on the disk
+        file.truncate(media_files.MAX_SOUND_BYTES + 1)  # a sparse file, which takes no space on the disk
     with pytest.raises(UsageError, match="more than 67,108,864 bytes"):
         read_sound(tmp_path / "long.wav", 16_000)

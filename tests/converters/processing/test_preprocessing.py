@@ -1,4 +1,4 @@
-"""Preprocessing specifications are written and read back, and invalid ones are errors that say why."""
+"""Preprocessing specifications are written and read back, and an invalid specification is an error with a reason."""
 
 from __future__ import annotations
 
@@ -101,8 +101,8 @@ def test_an_invalid_specification_is_an_error(
     ],
 )
 def test_steps_that_do_not_fit_the_image_are_an_error(steps: list[dict[str, Any]], problem: str) -> None:
-    """The NumPy code and the plan of the C code give the same message. Extreme factors are no error for bytes, because
-    a table converts them."""
+    """The NumPy code and the plan of the C code give the same message. For pixels that are bytes, extreme factors
+    are no error, because a table converts them."""
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
     pixels = np.zeros((20, 30, 3), np.uint8)
     for run in (lambda: preprocess_image(spec, pixels, "rgb"), lambda: plan_image(spec, "rgb", 30, 20)):

@@ -20,7 +20,8 @@ class Samples:
 
 
 class FloatNet(Net):
-    """A ``Net`` whose tensors are float32 by default."""
+    """A ``Net`` whose tensors are float32 by default. The methods add constants or operators with random weights, and
+    return the index of the new tensor."""
 
     def real(self, values: Any) -> int:
         """Add a float32 constant."""

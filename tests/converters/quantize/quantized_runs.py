@@ -1,4 +1,4 @@
-"""Quantize a float model and compare both."""
+"""Quantize a float model and compare its outputs with those of the quantized model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from tests.converters.quantize.float_models import Samples, samples_for
 
 
 def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bool = True) -> np.ndarray:
-    """Run real inputs and return the first output's real values, [samples, ...]. ``exact`` uses reference kernels."""
+    """Run a model on real inputs and return the real values of its first output: [samples, ...]. ``exact`` selects the
+    reference kernels."""
     g = parse(flatbuffer).main
     inputs = [g.tensors[i] for i in g.inputs]
     quantized_inputs = [
@@ -36,11 +37,12 @@ def run(flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, exact: bo
 
 
 def quantized(model: Model, recipe: Recipe, **more: Any) -> tuple[QuantizedModel, Samples]:
+    """Return the model quantized by ``recipe``, and the calibration samples. ``more`` are arguments of ``quantize``."""
     flatbuffer, data = to_flatbuffer(model), samples_for(model)
     return quantize(flatbuffer, recipe, observe(flatbuffer, data), **more), data
 
 
 def quality(model: Model, recipe: Recipe, **more: Any) -> float:
-    """Return the SQNR in dB of the first output over the calibration samples."""
+    """Return the SQNR in dB of the quantized model's first output over the calibration samples."""
     result, data = quantized(model, recipe, **more)
     return sqnr_db(run(to_flatbuffer(model), data.inputs), run(result.flatbuffer, data.inputs))

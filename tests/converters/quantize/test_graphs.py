@@ -26,7 +26,8 @@ STEPS = ("conv", "depthwise", "add", "mul", "maximum", "tanh", "relu", "concat",
 
 
 def _grow(n: FloatNet, step: str, x: int, y: int) -> int:
-    """Add an operator that computes a value of ``SHAPE`` from two others."""
+    """Add an operator that computes a tensor of ``SHAPE`` from the tensors ``x`` and ``y`` (or ``x`` only). Return the
+    tensor."""
     match step:
         case "conv":
             return n.conv(x, 4, relu=False)
@@ -51,6 +52,7 @@ def _grow(n: FloatNet, step: str, x: int, y: int) -> int:
 
 @st.composite
 def graphs(draw: st.DrawFn) -> FloatNet:
+    """Draw a network of 1 to 7 operators with 1 or 2 inputs."""
     n = FloatNet(draw(st.integers(0, 1000)))
     values = [n.input(SHAPE, "float32") for _ in range(draw(st.integers(1, 2)))]
     for _ in range(draw(st.integers(1, 7))):

@@ -24,6 +24,7 @@ from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 
 def dtypes(graph: Subgraph) -> set[str]:
+    """Return the types of all computed tensors."""
     return {graph.tensors[i].dtype for op in graph.ops for i in op.outputs}
 
 
@@ -190,7 +191,9 @@ def test_activation_quantization_represents_zero_exactly() -> None:
     assert activation_quantization(-2.0, 1.0, "int16") == activation_quantization(0.0, 2.0, "int16")
 
 
+#: A function that adds operators which read a tensor to a network, and returns their output.
 Build = Callable[[FloatNet, int], int]
+#: The operators that are only defined for positive values.
 _POSITIVE = {"LOG", "SQRT", "RSQRT"}
 
 
@@ -221,6 +224,7 @@ def _pool(name: str) -> Build:
     )
 
 
+#: By name: a builder of the operator after a convolution.
 OPERATORS: dict[str, Build] = {
     "ABS": _unary("ABS"),
     "RELU": _unary("RELU"),

@@ -18,12 +18,13 @@ from tests.converters.quantize.float_models import Samples, samples_for
 from tests.converters.quantize.quantized_runs import run
 from tests.development_models import SHARED, shared_model
 
-#: Every fifth sample is used for calibration, the others for the accuracy.
+#: Every fifth sample is used for calibration, and all other samples are used to measure the accuracy.
 _CALIBRATION_STEP = 5
 
 
 @cache
 def keywords() -> tuple[list[np.ndarray], np.ndarray]:
+    """Return (real inputs, labels) of the keyword samples."""
     path = SHARED / "data" / "kws01.npz"
     if not path.exists():
         pytest.skip(f"{path} does not exist")
@@ -36,6 +37,7 @@ def keywords() -> tuple[list[np.ndarray], np.ndarray]:
 
 @cache
 def observed() -> tuple[bytes, Observations]:
+    """Return (float keyword model, its observations)."""
     flatbuffer = to_flatbuffer(to_float32(load(shared_model("kws01_float32")))[0])
     return flatbuffer, observe(flatbuffer, Samples([[x] for x in keywords()[0][::_CALIBRATION_STEP]]))
 

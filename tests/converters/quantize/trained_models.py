@@ -19,7 +19,7 @@ FEATURES, CLASSES = 48, 8
 def samples(
     count: int, seed: int, *, gain: np.ndarray | None = None, noise: float = 0.3
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return noisy patterns with values mostly in [0, 1] and their labels; ``gain`` multiplies each sample."""
+    """Return noisy patterns with values mostly in [0, 1] and their labels. ``gain`` has a factor for each sample."""
     patterns = np.random.default_rng(77).random((CLASSES, FEATURES))
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, CLASSES, count)
@@ -30,13 +30,15 @@ def samples(
 
 
 def dataset(x: np.ndarray, labels: np.ndarray | None, **slices: np.ndarray) -> Dataset:
+    """Return the rows of ``x`` as the samples of a data set."""
     return Dataset([[row[None]] for row in x], labels, slices, "00" * 32, Path("made.npz"))
 
 
 def train(
     x: np.ndarray, labels: np.ndarray, hidden: Sequence[int], *, steps: int = 300, seed: int = 0
 ) -> list[np.ndarray]:
-    """Train dense layers with ReLU between and no biases, by Adam on the cross-entropy. Return weights [out, in]."""
+    """Train dense layers without biases and with a RELU after each layer but the last. Adam minimizes the
+    cross-entropy. Return the weights [outputs, inputs] of each layer."""
     rng = np.random.default_rng(seed)
     sizes = [x.shape[1], *hidden, int(labels.max()) + 1]
     weights = [(rng.normal(size=(o, i)) * np.sqrt(2 / i)).astype(np.float32) for i, o in pairwise(sizes)]
@@ -85,8 +87,8 @@ def classifier(hidden: tuple[int, ...] = (32, 24)) -> bytes:
 
 @cache
 def wide_classifier(hidden: tuple[int, ...] = (1536, 768)) -> bytes:
-    """Return a classifier of 1.26 million weights. They are random except the last layer, which is fitted by least
-    squares, so it takes only about a second."""
+    """Return a classifier of 1.26 million weights. Training takes only about a second, because only the last
+    layer is fitted (by least squares). The other layers have random weights."""
     x, labels = samples(1500, 1)
     rng = np.random.default_rng(0)
     values, weights = x.astype(np.float64), []

@@ -36,7 +36,8 @@ def spec_of(*steps: dict[str, Any]) -> Preprocessing:
 
 
 def cases(convention: str, method: str) -> list[list[dict[str, Any]]]:
-    """Return steps that resize to much smaller, slightly smaller and larger; some crop, letterbox or change colors."""
+    """Return lists of steps that resize to a much smaller, a slightly smaller and a larger size. Some also crop,
+    letterbox or change colors."""
     method_fields: dict[str, Any] = {"method": method, "convention": convention}
     quantize = {"do": "quantise", "dtype": "int8", "scale": 1.0, "zero_point": -128}
     step_lists: list[list[dict[str, Any]]] = [
@@ -63,7 +64,7 @@ def test_every_method_and_convention(library: ctypes.CDLL, format: str) -> None:
     data = np.random.default_rng(3).integers(0, 256, buffer_bytes(format, WIDTH, HEIGHT), np.uint8)
     data[: len(data) // 3] = 255 * (
         data[: len(data) // 3] > 127
-    )  # extreme values, for sums at the ends of their ranges
+    )  # extreme values, so that sums reach the ends of their ranges
     pixels = unpack(data, format, WIDTH, HEIGHT)
     for convention, methods in PAIRS.items():
         for method in methods:
@@ -79,7 +80,7 @@ def test_every_method_and_convention(library: ctypes.CDLL, format: str) -> None:
 
 @pytest.mark.parametrize("format", FORMATS)
 def test_colors_of_every_format_are_exact(library: ctypes.CDLL, format: str) -> None:
-    """Random pixels contain every luma with many chromas."""
+    """The random data are large enough to contain every luma value with many chroma values."""
     width, height = 256, 256
     data = np.random.default_rng(4).integers(0, 256, buffer_bytes(format, width, height), np.uint8)
     spec = spec_of()

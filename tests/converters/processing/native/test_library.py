@@ -19,6 +19,8 @@ from arenite.firmware.sources import ENGINE
 
 ROOT = Path(__file__).resolve().parents[4]
 
+#: Prints whether there is a library, whether there is a reason why not, and a preprocessed picture as hexadecimal
+#: bytes.
 PROGRAM = """
 import numpy as np
 from arenite.converters.processing.native import library as native
@@ -63,6 +65,7 @@ def test_setup_names_the_same_sources() -> None:
 
 
 def _executed(text: str) -> dict[str, object]:
+    """Return the global names of the program ``text`` after it was executed."""
     path = ROOT / ".cache" / "setup_digest.py"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text.replace("Path(__file__).parent", f"Path({str(ROOT)!r})"))
@@ -84,7 +87,7 @@ def test_a_library_of_other_sources_is_not_loaded(tmp_path: Path) -> None:
 
 
 def test_processing_and_engine_files_have_different_names() -> None:
-    """A generated library has both in one folder."""
+    """A generated library has the files of both in one folder."""
     processing, engine = ({p.name for p in tree.paths(".c", ".h")} for tree in (PROCESSING, ENGINE))
     assert not processing & engine
 

@@ -21,6 +21,7 @@ from arenite.errors import UsageError
 
 
 def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tensor:
+    """Return a tensor, which is quantized unless it is float32."""
     quant = None if dtype == "float32" else Quantization((scale,), (zero,))
     return Tensor(0, "t", shape, dtype, quant)
 
@@ -41,6 +42,7 @@ def quantized(t: Tensor, real: list[float]) -> np.ndarray:
 
 
 def random_values(t: Tensor, rng: np.random.Generator) -> np.ndarray:
+    """Return random stored values of ``t``. About 5 % of float32 values are special, such as NaN and infinity."""
     if t.dtype == "float32":
         special = rng.choice([0.0, -0.0, np.inf, -np.inf, np.nan, 1e30], t.shape)
         return np.where(rng.random(t.shape) < 0.05, special, rng.normal(0, 2, t.shape)).astype(np.float32)
@@ -84,7 +86,7 @@ def test_boxes_of_a_tensorflow_head() -> None:
     )
     plan = plan_post(spec(*steps), [], [tensor("float32", 1, 3, 4), tensor("float32", 1, 3, 2)])
     boxes = classes_or_boxes(plan, [], [raw, scores])
-    assert [b.anchor for b in boxes] == [0, 2]  # the second overlaps the first
+    assert [b.anchor for b in boxes] == [0, 2]  # the second box overlaps the first box
     box = boxes[0]
     assert isinstance(box, Box) and box.index == 1
     y, x = 1.0 / 10 * 0.2 + 0.5, -2.0 / 10 * 0.4 + 0.5
@@ -95,8 +97,8 @@ def test_boxes_of_a_tensorflow_head() -> None:
 
 
 def test_anchors_of_blazeface() -> None:
-    """896 anchors are the centers of 16x16 cells (2 each), then of 8x8 cells (6 each). Box values are
-    pixels of a picture of 128x128."""
+    """The 896 anchors are the centers of 16x16 cells (2 anchors per cell), then of 8x8 cells (6 anchors per cell).
+    Box values are pixels of a picture of 128x128."""
     steps = (
         {"do": "boxes", "order": "xywh", "centre_scale": 128, "size_scale": 128}
         | {"grid": [[16, 16, 2], [8, 8, 6]], "threshold": 0.5, "logits": True},
@@ -307,7 +309,7 @@ def test_nms_keeps_the_same_boxes_as_opencv(seed: int) -> None:
     rng = np.random.default_rng(seed)
     count = 60
     centers, sizes = rng.random((count, 2)), rng.uniform(0.1, 0.4, (count, 2))
-    scores = rng.permutation(count).astype(np.float32) / count  # all different
+    scores = rng.permutation(count).astype(np.float32) / count  # no two scores are equal
     raw = np.concatenate([centers, sizes], axis=1).astype(np.float32).reshape(1, count, 4)
     steps = ({"do": "boxes", "threshold": 0.25}, {"do": "nms", "iou": 0.4, "most": 100})
     tensors = [tensor("float32", 1, count, 4), tensor("float32", 1, count, 1)]

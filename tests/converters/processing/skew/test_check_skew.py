@@ -1,4 +1,5 @@
-"""The skew check compares Arenite's steps with the libraries' own code, and finds planted differences."""
+"""The skew check compares Arenite's steps with the code of the libraries, and finds differences that the tests
+introduce."""
 
 from __future__ import annotations
 
@@ -20,10 +21,12 @@ pytest.importorskip("PIL.Image", reason="needs Pillow")
 pytest.importorskip("scipy", reason="needs scipy")
 cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
+#: The last steps of an image classifier.
 NETWORK: list[dict[str, Any]] = [
     {"do": "normalise", "divide": 255, "mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225]},
     {"do": "quantise", "dtype": "int8", "scale": 0.0187, "zero_point": -14},
 ]
+#: The sound steps of a keyword classifier.
 KEYWORDS: list[dict[str, Any]] = [
     {"do": "peak", "signed": True},
     {"do": "frame", "length": 480, "step": 320},
@@ -33,6 +36,7 @@ KEYWORDS: list[dict[str, Any]] = [
     {"do": "log", "offset": 1e-6},
     {"do": "mfcc", "coefficients": 10},
 ]
+#: The sound steps of a detector of unusual machine sounds.
 MACHINES: list[dict[str, Any]] = [
     {"do": "frame", "length": 1024, "step": 512, "centre": "reflect"},
     {"do": "window"},
@@ -63,6 +67,7 @@ def audio_spec(steps: list[dict[str, Any]]) -> Preprocessing:
     )
 
 
+#: The pairs (convention, method) that are compared with torch or TensorFlow, and the pairs that need neither.
 NEEDS_FRAMEWORK = {("torch", m) for m in PAIRS["torch"]} | {("tf", "area")}
 LOCAL_METHODS = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, m) not in NEEDS_FRAMEWORK]
 
@@ -70,7 +75,8 @@ LOCAL_METHODS = [(c, m) for c, methods in PAIRS.items() for m in methods if (c, 
 @pytest.mark.parametrize(("convention", "method"), LOCAL_METHODS)
 @pytest.mark.parametrize("size", [(33, 21), (40, 30), (77, 59), (100, 90)])
 def test_every_resize_agrees_with_its_library(convention: str, method: str, size: tuple[int, int]) -> None:
-    """Pillow and OpenCV agree to the byte, except for ties of OpenCV's area; TensorFlow up to single precision."""
+    """Arenite agrees with Pillow and OpenCV to the byte, except for ties of OpenCV's area method, and with
+    TensorFlow up to the precision of float32."""
     if (convention, method) == ("opencv", "area") and size > (80, 60):
         pytest.skip("OpenCV enlarges by a different rule, so Arenite rejects the step")
     step = {"do": "letterbox", "width": size[0], "height": size[1], "fill": [9, 99, 199]}
@@ -100,7 +106,8 @@ def test_color_conversions_and_crops_are_exact(convention: str) -> None:
 
 
 def test_the_report_names_a_wrong_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Arenite's resize is replaced by a wrong one. The report names the step and the size of the difference."""
+    """Arenite's resize is replaced by a function with wrong results. The report names the step and the size of the
+    difference."""
     original = reference.resample
 
     def wrong(*arguments: Any) -> np.ndarray:

@@ -14,6 +14,7 @@ from arenite.errors import UsageError
 
 
 def _stats(values: np.ndarray) -> TensorStats:
+    """Return the statistics of a tensor with ``values``."""
     values = values.astype(np.float32)
     h = Histogram()
     h.add(values, float(np.abs(values).max()))
@@ -25,6 +26,7 @@ def _stats(values: np.ndarray) -> TensorStats:
 
 
 def _error(values: np.ndarray, low: float, high: float, levels: int = 256) -> float:
+    """Return the mean squared error of ``values`` quantized to ``levels`` steps from ``low`` to ``high``."""
     step = (high - low) / (levels - 1)
     nearest = np.clip(np.rint((values - low) / step), 0, levels - 1) * step + low
     return float(np.mean((values - nearest) ** 2))
@@ -86,7 +88,8 @@ def test_entropy_clips_outliers_and_keeps_a_uniform_distribution() -> None:
 
 
 def test_entropy_keeps_the_values_beside_very_frequent_ones() -> None:
-    """A plain background gives each channel one very frequent value. The values of the foreground must stay."""
+    """A plain background gives each channel one very frequent value. The values of the foreground must not be
+    clipped."""
     rng = np.random.default_rng(2)
     background = np.repeat(rng.random(8) * 0.5, 5000)
     foreground = np.abs(rng.normal(size=4000)) * 2

@@ -22,7 +22,10 @@ SHAPE = (1, 4, 4, 5)
 
 
 def model_with_range(pairs: bool, *, last: bool = False) -> Model:
-    """Return two convolutions with a trained range of -1.28 to 1.27 between them or, if ``last``, behind them."""
+    """Return two convolutions with a trained range of -1.28 to 1.27 between them or, if ``last``, after them.
+
+    The range is stated by a QUANTIZE and a DEQUANTIZE if ``pairs``, otherwise by a FAKE_QUANT.
+    """
     n = FloatNet(2)
     x = n.input((1, 4, 4, 3), "float32")
 

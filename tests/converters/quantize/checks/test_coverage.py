@@ -1,4 +1,4 @@
-"""The used share of a range and the share of clipped values equal those counted from all values."""
+"""The used share of a range and the share of clipped values equal the shares that are counted from all values."""
 
 import numpy as np
 import pytest
@@ -21,6 +21,7 @@ from tests.converters.quantize.trained_models import classifier, dataset, sample
 
 
 def stats(values: np.ndarray) -> TensorStats:
+    """Return the statistics of a tensor with ``values``."""
     histogram = Histogram()
     histogram.add(values, float(np.abs(values).max()))
     none = np.zeros(0)

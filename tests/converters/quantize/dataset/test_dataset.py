@@ -1,4 +1,4 @@
-"""Samples are loaded as real values, and everything that cannot be used is an error with a reason."""
+"""Samples are loaded as real values, and data that cannot be used are an error with a reason."""
 
 import pickle
 import tempfile
@@ -20,12 +20,14 @@ X = RNG.random((20, 4, 5, 3)).astype(np.float32)
 
 
 def saved(tmp_path: Path, **arrays: object) -> Path:
+    """Write ``arrays`` to an .npz file and return its path."""
     path = tmp_path / "data.npz"
     np.savez(path, **arrays)  # type: ignore[arg-type]
     return path
 
 
 def error(path: Path, *tensors: Tensor, **options: object) -> str:
+    """Return the error that ``load_dataset`` raises for ``path``, after checking that it has a problem and a hint."""
     with pytest.raises(UsageError) as caught:
         load_dataset(path, tensors or (PLAIN,), **options)  # type: ignore[arg-type]
     assert caught.value.problem and caught.value.hint

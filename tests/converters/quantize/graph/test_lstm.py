@@ -24,6 +24,7 @@ STEPS, FEATURES, UNITS = 10, 6, 8
 
 
 def recurrent(*, clip: float = 10.0, peephole: bool = False, scale: float = 0.4) -> Model:
+    """Return a model with an LSTM and a dense layer. ``scale`` is the standard deviation of the LSTM's weights."""
     n = FloatNet(21)
     x = n.input((1, STEPS, FEATURES), "float32")
     inputs = [-1] * 24

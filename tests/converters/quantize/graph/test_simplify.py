@@ -22,14 +22,17 @@ from tests.converters.quantize.quantized_runs import run
 
 SHAPE = (1, 4, 4, 6)
 
+#: A function that adds operators which read a tensor to a network, and returns their output.
 Build = Callable[[FloatNet, int], int]
 
 
 def _step(name: str, options: str = "", **values: Any) -> Build:
+    """Return a builder for an operator with one input."""
     return lambda n, x: n.layer(name, [x], SHAPE, options, **values)
 
 
 def _with(name: str, constant: Callable[[FloatNet], int], **values: Any) -> Build:
+    """Return a builder for an operator whose second input is a constant."""
     return lambda n, x: n.layer(name, [x, constant(n)], SHAPE, f"{name.title()}Options", **values)
 
 
@@ -55,6 +58,7 @@ def _pooled(*kept_axes: int) -> Build:
     return build
 
 
+#: By name of the case: a builder of operators after a convolution, and the names of all operators after simplification.
 CASES: dict[str, tuple[Build, list[str]]] = {
     "negation": (_step("NEG", "NegOptions"), ["CONV_2D"]),
     "square": (_step("SQUARE", "SquareOptions"), ["CONV_2D", "MUL"]),
@@ -140,8 +144,14 @@ def test_batch_normalization_folded_into_weights_quantizes_better() -> None:
         (3, 2, ((1, 1), (1, 1)), -np.inf, True),  # PyTorch's MaxPool2d(3, 2, padding=1)
         (2, 1, ((1, 0), (0, 1)), np.finfo(np.float32).min, True),
         (5, 3, ((2, 2), (2, 1)), -np.inf, True),
-        (3, 1, ((2, 0), (0, 0)), -np.inf, False),  # a window could cover only one row outside the margin
-        (3, 2, ((1, 1), (1, 1)), -3.0, False),  # the fill value can be the largest
+        (
+            3,
+            1,
+            ((2, 0), (0, 0)),
+            -np.inf,
+            False,
+        ),  # some windows would contain only one row that is not padding
+        (3, 2, ((1, 1), (1, 1)), -3.0, False),  # the fill value can be the largest value of a window
     ],
 )
 def test_a_fill_value_that_is_never_the_largest_becomes_a_mirror_pad(

@@ -1,4 +1,5 @@
-"""Activations as frameworks spell them in TFLite, and what they compute."""
+"""Activation functions as groups of TFLite operators, as frameworks export them, and the exact values of the
+functions."""
 
 from __future__ import annotations
 
@@ -9,12 +10,14 @@ import numpy as np
 
 from tests.converters.quantize.float_models import FloatNet
 
+#: A function that adds the operators of an activation which reads a tensor, and returns their output.
 Form = Callable[["Spelling", int], int]
+#: A function that computes the exact values of an activation.
 Real = Callable[[np.ndarray], np.ndarray]
 
 
 class Spelling:
-    """Adds elementwise operators over one shape to ``net``."""
+    """Adds elementwise operators to ``net``, whose outputs all have one shape. The methods return tensor indices."""
 
     def __init__(self, net: FloatNet, shape: tuple[int, ...]) -> None:
         self.net, self.shape = net, shape
@@ -114,7 +117,8 @@ def _tanh_gelu_values(x: np.ndarray) -> np.ndarray:
     return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
 
 
-#: Name: the form, the function, and the one TFLite operator for it ("" if there is none).
+#: By name: the form, the function that it computes, and the TFLite operator that computes the same function alone
+#: ("" if there is none).
 FORMS: dict[str, tuple[Form, Real, str]] = {
     "torch elu": (_torch_elu, _elu, "ELU"),
     "torch elu 0.7": (_torch_elu_07, lambda x: _elu(x, 0.7), ""),

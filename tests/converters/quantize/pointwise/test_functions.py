@@ -1,4 +1,4 @@
-"""The functions that groups of operators compute, and the operators and tables that replace them."""
+"""Groups of operators that compute a function of one variable are found, and replaced by one operator or a table."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ SHAPE = (1, 12)
 
 
 def model_of(name: str, shape: tuple[int, ...] = SHAPE) -> Model:
+    """Return a model that computes only the activation form ``name``."""
     n = FloatNet(1)
     x = n.input(shape, "float32")
     return n.model([FORMS[name][0](Spelling(n, shape), x)])
@@ -62,14 +63,15 @@ def test_forms_become_the_operator_that_tflite_has_for_them(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMS)
 def test_int8_computes_every_form_with_one_rounding(name: str) -> None:
-    """Before, softplus had 3 dB here, and ELU was refused: EXP of the largest value set the scale."""
+    """When each operator was quantized alone, softplus had an SQNR of only 3 dB, and ELU was rejected, because EXP
+    of the largest value set the scale."""
     model = parse(simplify(to_flatbuffer(between_dense_layers(name)))[0])
     assert quality(model, load_recipe("int8")) > 31
 
 
 @pytest.mark.parametrize("name", [name for name, form in FORMS.items() if not form[2]])
 def test_litert_computes_the_table(name: str) -> None:
-    """Every byte of the activation is the function's value, rounded once."""
+    """Every int8 value of the activation is the value of the function, rounded only once."""
     result, data = quantized(between_dense_layers(name), load_recipe("int8"))
     graph = parse(result.flatbuffer).main
     gather = next(op for op in graph.ops if op.name == "GATHER")
@@ -89,7 +91,8 @@ def test_litert_computes_the_table(name: str) -> None:
 
 
 def test_a_value_that_others_read_ends_the_function() -> None:
-    """EXP is also an output: it keeps its own tensor, and the rest is a function of it."""
+    """The result of EXP is also an output of the model. So it keeps its own tensor, and the operators after it are a
+    separate function."""
     n = FloatNet(2)
     s = Spelling(n, SHAPE)
     x = n.input(SHAPE, "float32")
@@ -111,7 +114,8 @@ def test_functions_of_two_tensors_and_of_channels_are_not_functions_of_one_varia
 
 
 def test_accurate_groups_stay_as_they_are() -> None:
-    """SiLU is accurate on int8 and runs row by row, which a table does not."""
+    """SiLU is accurate on int8 without a table, and the firmware can run it row by row, which it cannot do with a
+    table."""
     n = FloatNet(2)
     s = Spelling(n, SHAPE)
     x = n.input(SHAPE, "float32")
@@ -152,7 +156,7 @@ def test_other_types_and_partial_quantization() -> None:
 
 
 def with_used_operators(model: Model) -> Model:
-    """Return the model without operators whose results nobody reads. The tensors keep their numbers."""
+    """Return the model without operators whose results are not used. The tensors keep their indices."""
     used, ops = {*model.main.outputs}, []
     for op in reversed(model.main.ops):
         if used.intersection(op.outputs):
@@ -162,6 +166,7 @@ def with_used_operators(model: Model) -> Model:
     return replace(model, subgraphs=(replace(model.main, ops=numbered),))
 
 
+#: Functions that add operators which read the tensors ``a`` and ``b``, and return their output.
 _STEPS: tuple[Callable[[Spelling, int, int], int], ...] = (
     lambda s, a, b: s.one("ADD", a, b),
     lambda s, a, b: s.one("SUB", a, b),
@@ -192,6 +197,6 @@ def test_random_groups_compute_what_litert_computes(steps: list[tuple[int, int, 
     expected = run(to_flatbuffer(model), [[x.reshape(1, 64)]])[0].reshape(-1)
     (function,) = pointwise_functions(model.main)
     assert (function.source, function.result) == (values[0], values[-1])
-    # At a jump float32 may be on its other side.
+    # At a jump of the function, float32 arithmetic may give the value of the other side.
     jump = np.abs(function(x + 1e-4) - function(x - 1e-4)) > 0.01
     np.testing.assert_allclose(function(x)[~jump], expected[~jump], rtol=1e-3, atol=1e-3)

@@ -24,10 +24,12 @@ from tests.development_models import SHARED, shared_model
 
 
 def dataset(inputs: np.ndarray, labels: np.ndarray | None, **slices: np.ndarray) -> Dataset:
+    """Return a data set with one sample per row of ``inputs``."""
     return Dataset([[x[None]] for x in inputs], labels, slices, "00" * 32, Path("made.npz"))
 
 
 def rows(*values: list[float]) -> list[np.ndarray]:
+    """Return one output array [1, n] per list of values."""
     return [np.array([v], np.float32) for v in values]
 
 

@@ -12,7 +12,7 @@ from tests.converters.quantize.trained_models import classifier, dataset, sample
 
 FILE_SIZE_COSTS = FileSizeCosts()
 
-HIDDEN = (96, 64)  # int8: 12 KB of weights
+HIDDEN = (96, 64)  # sizes of the hidden layers, whose int8 weights take 12 KB
 
 
 def run(
@@ -22,6 +22,7 @@ def run(
     seed: int = 5,
     noise: float = 0.3,
 ) -> SearchResult:
+    """Search for a recipe for a trained classifier. ``seed`` and ``noise`` determine the samples for scoring."""
     model = classifier(HIDDEN)
     observations = observe(model, dataset(*samples(100, 3)))
     data = dataset(*samples(150, seed, noise=noise))
@@ -29,4 +30,5 @@ def run(
 
 
 def plain_flash() -> int:
+    """Return the flash in bytes of the plain int8 recipe."""
     return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash

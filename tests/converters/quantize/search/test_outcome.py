@@ -18,6 +18,7 @@ from arenite.converters.quantize.search.outcome import (
 
 
 def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> TrialOutcome:
+    """Return an outcome with the loss ``drop``. Each build has (RAM, flash, instructions)."""
     costs = tuple(BuildCost(f"--optimise {k}", *b) for k, b in enumerate(builds))
     return TrialOutcome({"calibrator": name}, name, costs, 0.9 - drop, drop)
 
@@ -54,7 +55,7 @@ def test_outcomes_are_ranked_by_loss_then_speed_then_flash() -> None:
         outcome(0.0, (1, 900, 10)),  # too large
     ]
     assert rank_outcomes(outcomes, Budget(flash=500)) == [3, 1, 0, 2]
-    # It changed many decisions in both directions, so its smaller loss can be chance.
+    # This recipe changed many decisions in both directions, so its smaller loss can be chance.
     outcomes[3] = replace(outcomes[3], deviation=0.01)
     assert rank_outcomes(outcomes, Budget(flash=500)) == [1, 0, 2, 3]
 

@@ -42,7 +42,8 @@ def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
     )
     table = json.loads(json.dumps(result.to_json()))
     assert table["schema"] == "arenite.search/1" and table["chosen"]["build"]["flash"] <= limit
-    # The square of the deviation is the number of changed decisions. It is at least the number of lost ones.
+    # The deviation times the number of samples (150) is the square root of the number of changed decisions. This number
+    # is at least the number of decisions that became wrong.
     changed = [round((o.deviation * 150) ** 2, 6) for o in result.trials]
     assert all(c == int(c) for c in changed) and all(
         c / 150 >= abs(o.drop) - 1e-9 for c, o in zip(changed, result.trials, strict=True)
@@ -80,7 +81,7 @@ def test_an_interrupted_search_gives_the_same_trials(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_killed_search_resumes(tmp_path: Path) -> None:
-    """The process is killed during a trial. Finished trials are kept, the unfinished one runs again."""
+    """The process is killed during a trial. Finished trials are kept, and the unfinished trial runs again."""
     keep, log = tmp_path / "search.db", tmp_path / "log"
     log.mkdir()
     script = (

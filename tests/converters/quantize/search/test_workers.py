@@ -25,6 +25,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def start(*arguments: str) -> subprocess.Popen:
+    """Start a Dask command in the background."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     quiet = subprocess.DEVNULL
     return subprocess.Popen(
@@ -58,7 +59,7 @@ def test_a_search_runs_on_the_cluster(scheduler: str, tmp_path: Path) -> None:
         Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, dask=scheduler), FileSizeCosts(tmp_path)
     )
     assert result.chosen is not None and result.chosen.build.flash <= limit
-    # This process makes the first call, for plain int8. The workers make the others.
+    # This process makes the first call, for plain int8. The workers make the other calls.
     callers = {name.split("-")[1] for name in os.listdir(tmp_path)}
     assert len(callers) >= 2 and len(os.listdir(tmp_path)) >= 6
     alone = {o.sha256: o for o in run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8)).trials}

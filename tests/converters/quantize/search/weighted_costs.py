@@ -15,7 +15,8 @@ from arenite.converters.tflite.reader import parse
 class FileSizeCosts:
     """Returns the size of the file as flash and the largest activation as RAM.
 
-    If ``log`` is a folder, each call creates a file in it that is named after time and process.
+    If ``log`` is a folder, each call creates a file in it whose name has the time and the process id. Each call takes
+    at least ``seconds``.
     """
 
     log: Path | None = None
@@ -32,7 +33,8 @@ class FileSizeCosts:
 
 @dataclass(frozen=True)
 class CrashingCosts:
-    """Ends every process except ``parent`` without an exception, like the system when memory is short."""
+    """Ends every process except ``parent`` without an exception, as the operating system does if memory is
+    short."""
 
     parent: int
 

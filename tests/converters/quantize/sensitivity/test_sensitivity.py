@@ -15,8 +15,9 @@ from tests.converters.quantize.trained_models import dataset, dense_net, samples
 
 def test_the_most_sensitive_layer_comes_first() -> None:
     weights = train(*samples(1000, 1), (32, 24))
-    # Half of the second layer's weights are multiplied by 100, and the first layer's are divided by the same factors.
-    # The float model computes the same, but no single scale fits all weights in a row of the second layer.
+    # Half of the second layer's weights are multiplied by 100, and the weights that compute the inputs of this half are
+    # divided by 100. The float model computes the same, but no single scale fits all weights in a row of the second
+    # layer.
     factors = np.where(np.arange(32) % 2, 100.0, 1.0).astype(np.float32)
     weights[0], weights[1] = weights[0] / factors[:, None], weights[1] * factors
     model = dense_net(weights)

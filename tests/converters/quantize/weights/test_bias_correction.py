@@ -1,4 +1,4 @@
-"""Bias correction brings the mean of each channel nearer to that of the float model."""
+"""Bias correction brings the mean of each channel nearer to its mean in the float model."""
 
 from __future__ import annotations
 

@@ -96,7 +96,9 @@ def test_tensors_not_listed_as_scaled_keep_their_values() -> None:
 
 
 def test_pairs_stop_at_branches_and_other_activations() -> None:
-    graph = classifier().main  # the first convolution feeds a branch; an ADD follows the pointwise one
+    graph = (
+        classifier().main
+    )  # two operators read the first convolution's output; an ADD follows the pointwise convolution
     assert find_layer_pairs(graph) == (LayerPair(1, 2, (6,)),)
     n = FloatNet()
     x = n.input((1, 8, 8, 3), "float32")

@@ -32,7 +32,8 @@ def smooth(model: Model, count: int = 20) -> Samples:
 
 @pytest.mark.parametrize("layer", [0, 1, 2, 5])
 def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
-    """The quadratic form equals the mean squared difference of a float layer's outputs with both sets of weights."""
+    """The quadratic form of a change of the weights equals the mean squared difference that it makes in the outputs
+    of the float layer."""
     model = classifier()
     graph = model.main
     op = graph.ops[layer]
@@ -125,7 +126,7 @@ def test_grouped_and_computed_weights_have_no_moments() -> None:
 
 
 def test_layers_with_equal_weights_get_equal_quantized_weights() -> None:
-    """Unrolled steps of a recurrent layer share weights, which must not be stored once per step."""
+    """The unrolled steps of a recurrent layer have the same weights, which must be stored only once."""
     n = FloatNet(6)
     x = n.input((1, 16), "float32")
     w, copy = n.random(16, 16, scale=0.25), n.random(1)
