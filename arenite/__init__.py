@@ -8,8 +8,8 @@
     result = arenite.bench(model, "qemu_mps2_an386")                   # real firmware in an emulator
     print(result.bit_exact, result.instructions)
 
-The functions have the names and the options of the command line, their results a ``to_json()`` that returns what the
-command prints with ``--json``. Every failure raises an ``arenite.AreniteError``.
+The functions have the names and the options of the commands. Their results have a method ``to_json()``, which returns
+what the command prints with ``--json``. Every failure raises an ``arenite.AreniteError``.
 """
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ __all__ = [
     "zoo",
 ]
 
-#: The modules of names that are imported on their first use, so that `import arenite` is fast.
+#: The module of each public name, relative to this package. Names are imported on their first use, so that
+#: `import arenite` is fast.
 _MODULES = {
     "BenchResult": "host.bench.result",
     "BuildOptions": "host.build.options",
@@ -102,7 +103,7 @@ _MODULES = {
 
 
 class _FirmwarePackage(ModuleType):
-    """The package ``arenite.firmware``, which is also the function of that name in the interface."""
+    """The class of the package ``arenite.firmware``, which makes it callable: a call generates a firmware project."""
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
         from arenite.host.interface.build import firmware
@@ -111,6 +112,8 @@ class _FirmwarePackage(ModuleType):
 
 
 class _Arenite(ModuleType):
+    """The class of the package ``arenite``, which makes ``arenite.firmware`` callable when it is imported."""
+
     def __setattr__(self, name: str, value: object) -> None:
         # The import system sets a package's attribute when the subpackage is first imported.
         if name == "firmware" and isinstance(value, ModuleType):

@@ -13,8 +13,8 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-#: An archive may expand to ``FREE_BYTES``, and beyond that to ``MAX_RATIO`` times its own size. Samples that were
-#: measured shrink to a half or a tenth; zlib can shrink zeros to a thousandth.
+#: An archive may expand to ``FREE_BYTES`` or to ``MAX_RATIO`` times its own size, whichever is larger. Compression
+#: shrinks measured samples to a half or a tenth of their size; zlib can shrink zeros to a thousandth.
 FREE_BYTES = 256 << 20
 MAX_RATIO = 32
 
@@ -54,7 +54,7 @@ def read_array_names(path: str | Path) -> list[str]:
 
 
 def read_array(path: str | Path) -> np.ndarray:
-    """Return the array of an ``.npy`` file. Raises the errors of ``read_arrays``."""
+    """Return the array of an ``.npy`` file. Raises the same errors as ``read_arrays``."""
     with _one_error(), Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_memory(size)
@@ -80,7 +80,7 @@ class _one_error:
             TypeError,
             KeyError,
             SyntaxError,
-            tokenize.TokenError,  # NumPy's reader of headers leaves it
+            tokenize.TokenError,  # NumPy does not catch it when it parses a header
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
@@ -109,6 +109,6 @@ def _check_header(file: IO[bytes], size: int, name: str) -> None:
     count = 1
     for length in shape:
         count *= length
-    # Objects have no size of their own; NumPy refuses them.
+    # The size of Python objects is unknown. ``npy.read_array`` refuses them later.
     if not dtype.hasobject and (count * dtype.itemsize > size or any(length < 0 for length in shape)):
         raise ValueError(f"{name} states the shape {shape}, but it has only {size:,} bytes")

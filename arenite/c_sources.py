@@ -1,7 +1,7 @@
-"""Folders of C sources and headers, addressed by base name.
+"""Find C sources and headers in a folder tree by base name.
 
 Kernels are in one folder for each family, but generated projects have them in one flat folder, and an ``#include``
-names a header by its base name alone. Base names are therefore unique in a tree.
+names a header by its base name alone. Base names must therefore be unique in a tree.
 """
 
 from __future__ import annotations
@@ -34,15 +34,16 @@ class SourceTree:
         return name in self._paths
 
     def path(self, name: str) -> Path:
-        """Return the path of the file ``name``. Raises ``KeyError``."""
+        """Return the path of the file with the base name ``name``. Raises ``KeyError`` if there is none."""
         return self._paths[name]
 
     def read(self, name: str) -> str:
-        """Return the text of the file ``name``. Raises ``KeyError``."""
+        """Return the text of the file with the base name ``name``. Raises ``KeyError`` if there is none."""
         return self._paths[name].read_text("utf-8")
 
     def paths(self, *endings: str) -> list[Path]:
-        """Return all files with one of the ``endings`` (all files without any), sorted by base name."""
+        """Return the paths of all files whose suffix is one of ``endings`` (without ``endings``: of all files), sorted
+        by base name."""
         return [path for name, path in sorted(self._paths.items()) if not endings or path.suffix in endings]
 
     @cached_property

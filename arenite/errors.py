@@ -1,7 +1,7 @@
 """The exception classes for all errors that a user can meet.
 
-Each error has one sentence on the problem, one on what to try, and the exit code that the command line returns for it
-(see docs/cli.md).
+Each error has one sentence on the problem, one sentence on what to try, and the exit code that the command line returns
+for it (see docs/cli.md).
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def replace_file(path: Path, data: bytes | memoryview, *, durable: bool = True) 
     temporary = None
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        # In the same folder, because a rename is atomic only within one file system.
+        # The temporary file is in the same folder, because a rename is atomic only within one file system.
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)

@@ -23,7 +23,10 @@ else:
 
 @contextmanager
 def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Hold the lock at ``path``; ``waiting`` is called once when another process has the lock. Raises ``OSError``."""
+    """Lock the file ``path`` while the block runs. ``waiting`` is called once if another process has the lock.
+
+    Raises ``OSError`` if the file cannot be locked.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a+b") as file:
         reported = False

@@ -1,9 +1,9 @@
-"""Start programs that end with this process, however it ends, and folders that go away with it.
+"""Start programs and create folders that do not outlive this process, however it ends.
 
-A process that gets SIGKILL, or SIGTERM without a handler, cannot clean up. A small shell, the guard, does it instead.
-It waits at a pipe that closes when this process ends, then kills what is registered and removes the folders. Each
-program writes its own number to the pipe before it starts, so there is no moment at which it runs unregistered. It also
-has its own session, so that the programs that it starts are killed with it.
+A process that gets SIGKILL, or SIGTERM without a handler, cannot clean up. A small shell process, the guard, cleans up
+instead. It reads from a pipe that closes when this process ends, then kills the registered programs and removes the
+registered folders. Each program writes its process ID to the pipe before it starts, so it never runs unregistered. It
+also has its own session, so that the programs that it starts are killed with it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import Any
 
 _NEWLINE = "\n"
 
-#: Lines: "+PID" and "-PID" register and forget the session of a process, "D PATH" and "F PATH" a folder.
+#: The shell script of the guard. It reads one command per line: "+PID" registers the session of a process and "-PID"
+#: removes it from the list; "D PATH" registers a folder and "F PATH" removes it from the list.
 _GUARD = r"""
 trap '' INT TERM HUP QUIT PIPE
 IFS='
@@ -58,11 +59,13 @@ done
 """
 
 _lock = threading.Lock()
-_pipe: tuple[int, int] | None = None  # the process that the guard watches, and its end of the pipe
+#: The ID of the process that the guard watches, and the file descriptor with which that process writes to the guard.
+_pipe: tuple[int, int] | None = None
 
 
 class Child(subprocess.Popen[Any]):
-    """A ``Popen`` whose process, and what it starts, ends with this process. ``kill`` kills its whole session.
+    """A ``Popen`` whose process ends with this process, and so do the programs that it started. ``kill`` kills its
+    complete session.
 
     ``limits`` maps a resource of the module ``resource``, for example ``resource.RLIMIT_DATA``, to its limit.
     """
@@ -98,7 +101,8 @@ class Child(subprocess.Popen[Any]):
     def _forget(self, code: int | None) -> int | None:
         if code is not None and self._registered:
             self._registered = False
-            # What it left behind has the same session. The number cannot be taken while one of them runs.
+            # Programs that the process left running are in its session. While one of them runs, the system does not
+            # give the number of the session to another process.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
             _tell(f"-{self.pid}\n")
@@ -115,7 +119,7 @@ def run(
     limits: Mapping[int, int] | None = None,
     **options: Any,
 ) -> subprocess.CompletedProcess[Any]:
-    """Run ``command`` as ``subprocess.run`` does, with the same errors, as a ``Child``."""
+    """Run ``command`` as a ``Child``. The result and the errors are the same as with ``subprocess.run``."""
     if capture_output:
         options |= {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     if input is not None:
@@ -134,7 +138,7 @@ def run(
 
 @contextmanager
 def temporary_folder(prefix: str = "arenite-") -> Iterator[Path]:
-    """Make a folder that is removed when the block ends, or when this process ends in any other way."""
+    """Create a folder that is removed when the block ends, or when this process ends in any other way."""
     base = Path(tempfile.gettempdir()).absolute()
     if _NEWLINE in str(base):  # the guard reads one folder per line
         with tempfile.TemporaryDirectory(prefix=prefix) as name:
@@ -167,8 +171,8 @@ def _set_limits(limits: Mapping[int, int]) -> None:
 
 
 def _guard() -> int:
-    """Return the writing end of the guard's pipe. The guard is started when it is first needed, and again after a
-    fork: a guard watches one process."""
+    """Return the file descriptor with which this process writes to the guard. The guard is started when it is first
+    needed, and again after a fork, because a guard watches only one process."""
     global _pipe
     with _lock:
         if _pipe is None or _pipe[0] != os.getpid():
@@ -182,7 +186,7 @@ def _guard() -> int:
                     cwd="/",
                     start_new_session=True,
                 )
-                guard.returncode = 0  # it outlives this process, so nobody waits for it
+                guard.returncode = 0  # the guard outlives this process, so ``Popen`` must not wait for it
             finally:
                 os.close(reading)
             _pipe = (os.getpid(), writing)
@@ -190,5 +194,6 @@ def _guard() -> int:
 
 
 def _tell(line: str) -> None:
+    """Write ``line`` to the guard."""
     with contextlib.suppress(OSError):  # the guard was killed
         os.write(_guard(), os.fsencode(line))

@@ -1,4 +1,4 @@
-"""A console that writes text from outside without its control characters."""
+"""A console that escapes the control characters in text from devices, files, models and networks."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from arenite.printable import printable_lines
 
 
 class SafeConsole(Console):
-    """A console on which only Rich itself can write control sequences: those in printed text are escaped."""
+    """A console on which only Rich itself can write control sequences. Control characters in printed text are
+    escaped."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        """See ``Console``."""
+        """Yield the segments of ``Console.render``, with the control characters in their text escaped."""
         for segment in super().render(renderable, options):
             yield segment if segment.control else segment._replace(text=printable_lines(segment.text))

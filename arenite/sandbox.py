@@ -1,7 +1,7 @@
 """Run programs that read files of unknown origin without network, with a read-only file system and limited memory.
 
 bubblewrap (``bwrap``) isolates best. Where it is missing or not permitted, ``unshare`` takes away the network. Where
-that is not permitted either, only the limits hold.
+that is not permitted either, only the limits of ``sandbox_limits`` apply.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ MEMORY_SHARE = 0.75
 def sandbox_command(command: Sequence[str], writable: Path) -> list[str]:
     """Return the command that runs ``command`` in the best sandbox of this computer.
 
-    With bubblewrap it can write below ``writable`` only; ``TMPDIR`` must be a folder there. ``ARENITE_SANDBOX=off``
-    returns ``command`` unchanged.
+    With bubblewrap the command can write below ``writable`` only; ``TMPDIR`` must be a folder there.
+    ``ARENITE_SANDBOX=off`` returns ``command`` unchanged.
     """
     kind = sandbox_kind()
     if kind == "bwrap":
@@ -40,6 +40,7 @@ def sandbox_kind() -> str:
 
 @cache
 def _permitted() -> str:
+    """Return the kind of sandbox that works on this computer, found by running the program ``true`` in it."""
     if sys.platform == "linux":
         for name, command in (("bwrap", ["bwrap", *_BWRAP]), ("unshare", list(_UNSHARE))):
             if shutil.which(name) is None:
@@ -53,7 +54,8 @@ def _permitted() -> str:
 
 
 def sandbox_limits() -> Mapping[int, int]:
-    """Return limits for ``arenite.processes.Child``: memory, and no core files."""
+    """Return the limits for ``arenite.processes.Child``: a share of the memory, and no core files. On
+    Windows, the mapping is empty."""
     if sys.platform == "win32":
         return {}
     import resource

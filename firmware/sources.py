@@ -1,4 +1,4 @@
-"""The C sources of firmware, by base name."""
+"""Give access to the C sources of firmware by base name."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from arenite.c_sources import SourceTree
 
 #: Kernels and the headers that they share.
 ENGINE = SourceTree(Path(__file__).parent / "engine")
-#: Start-up, ports, the serial agent.
+#: Start-up code, ports and the serial agent.
 BOARDS = SourceTree(Path(__file__).parent / "boards")

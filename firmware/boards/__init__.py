@@ -1,1 +1,2 @@
-"""Describe cores, board families and linker scripts. The folders hold the C of start-up, ports and serial agent."""
+"""Describe cores, board families and linker scripts. The folders
+also contain the C sources of start-up code, ports and the serial agent."""

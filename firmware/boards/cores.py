@@ -1,4 +1,4 @@
-"""The compiler and the flags of each core. No other module has them.
+"""The compiler and its flags for each processor core. No other module defines them.
 
 The cycles of a network are estimated as instructions × ``cpi``. This is a rule of thumb for a whole network, not a
 measurement; ``cpi_source`` names its source.
@@ -18,8 +18,8 @@ class Core:
     """The compiler's flags for one core, and the cost of an instruction on it.
 
     ``prefix`` is the prefix of the toolchain's programs, ``package`` the Debian package of the compiler.
-    ``architecture`` has flags of both compiler and linker. ``cpi`` is the estimated number of cycles per instruction,
-    ``cpi_source`` the document that it comes from.
+    ``architecture`` has the flags for both compiler and linker. ``cpi`` is the estimated number of cycles per
+    instruction, ``cpi_source`` the document that it comes from.
     """
 
     name: str
@@ -44,6 +44,7 @@ def _cortex(name: str, cpu: str, cpi: float, source: str, *fpu: str) -> Core:
     return Core(name, *_ARM, flags, "start_cortex_m.c", cpi, source, tier=_ARM_TIERS.get(name, "scalar"))
 
 
+#: The instruction set of the kernels for each Arm core; "scalar" for other Arm cores.
 _ARM_TIERS = {
     **dict.fromkeys(("cortex-m4", "cortex-m4f", "cortex-m7", "cortex-m33"), "dsp"),
     **dict.fromkeys(("cortex-m55", "cortex-m85"), "mve"),
@@ -129,7 +130,7 @@ def core_named(name: str) -> Core:
 
 
 def optimise_flags(optimise: str) -> tuple[str, ...]:
-    """Return the optimization flags of kernels and model. Raises ``UsageError`` for an unknown mode."""
+    """Return the compiler's optimization flags for kernels and model. Raises ``UsageError`` for an unknown mode."""
     if optimise not in OPTIMISE_MODES:
         raise UsageError(
             f"'{optimise}' is not a goal of --optimise.", f"Choose one of {', '.join(OPTIMISE_MODES)}."
@@ -138,8 +139,8 @@ def optimise_flags(optimise: str) -> tuple[str, ...]:
 
 
 # Serial port, start-up and protocol do not affect the speed of an inference, so they are always built for size.
-# The compiler must not turn their loops into calls of memcpy or memset: memory.c would call itself, and start-up would
-# call them before memory is ready.
+# The compiler must not turn loops of these files into calls of memcpy or memset: memory.c would call itself, and
+# start-up would call them before memory is ready.
 SUPPORT_OPTIMISE = ("-Os", "-fno-tree-loop-distribute-patterns")
 
 COMMON_FLAGS = (
@@ -171,7 +172,7 @@ LINK_FLAGS = (
 LINK_LIBRARIES = ("-lgcc",)
 
 
-#: Cores that only their vendor's toolchain supports, and the most similar core of ``_CORES``.
+#: For each core that only its vendor's toolchain supports: the most similar core of ``_CORES``.
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
@@ -181,7 +182,10 @@ def core_names() -> list[str]:
 
 
 def nearest_core(name: str) -> Core:
-    """Return the core ``name`` or the one in ``_NEAREST``. Raises ``ProfileError`` for an unknown core."""
+    """Return the core ``name``, or the most similar core for a name in ``_NEAREST``.
+
+    Raises ``ProfileError`` for an unknown core.
+    """
     return core_named(_NEAREST.get(name, name))
 
 

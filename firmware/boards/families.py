@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from arenite.errors import ProfileError
 
-#: The headers of the agent, except firmware_features.h, which the generator writes.
+#: The headers of the agent, the part of the firmware that runs the model over a serial protocol. The generator writes
+#: one more, firmware_features.h.
 AGENT_HEADERS = ("agent.h", "health.h", "memory_watch.h", "port.h", "this_firmware.h")
 BOARD_HEADERS = ("start_memory.h", "second_core.h")
+#: The C files of the agent for each protocol.
 _AGENT = {
     "arenite": ("agent.c",),
     "mlperf": ("mlperf.c", "mlperf_reals.c"),
@@ -21,9 +23,10 @@ _AGENT = {
 class Family:
     """A family of emulated boards.
 
-    ``sources`` does not include the start-up file of the core. ``ticks_per_us`` is the rate of the counter in virtual
-    time. ``macros`` are further definitions for the sources. ``mark_pins`` are the pins that can be high while an
-    inference computes; the first one is the default. ``watchdog_ms`` is the watchdog's time, 0 without a watchdog.
+    ``sources`` does not include the start-up file of the core. ``ticks_per_us`` is the rate of the time counter, in
+    ticks per microsecond of the emulator's virtual time. ``macros`` are further definitions for the sources.
+    ``mark_pins`` are the pins that can be high while an inference computes; the first one is the default.
+    ``watchdog_ms`` is the watchdog's time, 0 without a watchdog.
     """
 
     sources: tuple[str, ...]
@@ -39,20 +42,20 @@ class Family:
 
 
 _LEDS = range(2)  # the user LEDs of the FPGA images, the only outputs that can be observed
-#: Longer than any layer takes: 8 s are 125 million instructions in the emulator.
+#: The watchdog's time is longer than any layer takes: 8 s are 125 million instructions in the emulator.
 _WATCHDOG_MS = 8000
 
 _FAMILIES = {
     "mps2": Family(("port_mps2.c",), 25, mark_pins=_LEDS, watchdog_ms=_WATCHDOG_MS),
     "an505": Family(("port_mps2.c",), 20, ("PORT_AN505",), _LEDS, _WATCHDOG_MS),
     "an547": Family(("port_mps2.c",), 32, ("PORT_AN547",), _LEDS, _WATCHDOG_MS),
-    # Pin 3 is ring 0 of the micro:bit's edge; 24 and 25 are its serial port.
+    # Pin 3 is ring 0 of the micro:bit's edge connector; pins 24 and 25 are its serial port.
     "nrf51": Family(("port_nrf51.c",), 16, mark_pins=(3, *range(3), *range(4, 24), *range(26, 32))),
     "stm32f4": Family(
         ("port_stm32f4.c",),
         50,
         ("TIM2_PRESCALER=19",),  # QEMU's TIM2 counts at 1 GHz / 20
-        (5, *range(5), *range(6, 144)),  # PA5, SPI1's clock, which every package has
+        (5, *range(5), *range(6, 144)),  # pin 5 is PA5 (the clock of SPI1), which every package has
     ),
     "riscv_virt": Family(("port_riscv_virt.c",), 1000),
     "riscv_virt_smp": Family(("port_riscv_virt.c",), 1000, ("PORT_HARTS=2",)),

@@ -72,8 +72,9 @@ SECTIONS
 """
 
 
-#: This section stands before .stack, because it leaves the location counter in the other memory and .stack begins at
-#: the start of its own region. It also stands before .bss, whose pattern would match its input sections, too.
+#: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
+#: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
+#: would match its input sections too.
 _SLOW = """
     .arena_slow (NOLOAD) : {{ *(.bss.ar_slow .bss.ar_slow.*) }} > {ram}
 """
@@ -82,7 +83,7 @@ _SLOW = """
 def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = None) -> str:
     """Return the script for ``board`` with ``stack_bytes`` reserved for the stack.
 
-    ``second`` is the other RAM that holds a part of the arena; None if there is none.
+    ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM.
     """
     regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []

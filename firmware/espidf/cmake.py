@@ -62,7 +62,7 @@ dependencies:
 
 
 def cmake_project(model: Sequence[str], optimise: str) -> str:
-    """Return ``CMakeLists.txt`` of the project.
+    """Return the text of the project's ``CMakeLists.txt``.
 
     ``model`` lists the sources of the model and its kernels, and the port of a second core if the model uses one. The
     paths are relative to the project.
@@ -73,7 +73,7 @@ def cmake_project(model: Sequence[str], optimise: str) -> str:
 
 
 def cmake_main(sources: Sequence[str], board: Board, optimise: str) -> str:
-    """Return ``src/CMakeLists.txt``. ``sources`` lists all files to compile, relative to the project."""
+    """Return the text of ``src/CMakeLists.txt``. ``sources`` lists all files to compile, relative to the project."""
     assert board.espressif is not None
     definitions = ["AR_PROFILE", f"ARENITE_BAUD={board.uart.baud}"]
     if board.espressif.link == "usb_serial_jtag":
@@ -86,7 +86,7 @@ def cmake_main(sources: Sequence[str], board: Board, optimise: str) -> str:
 
 
 def component_manifest(board: Board, model: str) -> str:
-    """Return ``idf_component.yml``."""
+    """Return the text of ``idf_component.yml``. ``model`` is the model's name."""
     assert board.espressif is not None
     return _MANIFEST.format(
         model=model.replace('"', "").replace("\\", ""), chip=board.espressif.chip, oldest=MIN_IDF_VERSION

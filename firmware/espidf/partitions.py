@@ -2,7 +2,8 @@
 process needs.
 
 Rules (ESP-IDF, "Partition Tables"): the bootloader and the table itself occupy the flash below 0x9000; data partitions
-start on a sector of 4 KiB, application partitions on 64 KiB, which is a page of the flash's memory map.
+start at a multiple of 4 KiB (a sector), application partitions at a multiple of 64 KiB (a page of the flash's memory
+map).
 
 ``otadata`` selects which of several applications starts. Here there is only one, and the bootloader starts it whatever
 ``otadata`` contains. But the Arduino core's uploader always writes two sectors at 0xE000, so no other partition may
@@ -64,7 +65,7 @@ def partitions(board: Board) -> list[Partition]:
 
 
 def partitions_csv(board: Board) -> str:
-    """Return ``partitions.csv``."""
+    """Return the text of ``partitions.csv``."""
     assert board.espressif is not None
     rows = [
         f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n"

@@ -17,13 +17,13 @@ PORT = "src/port_espidf.c"
 def espidf_files(
     board: Board, files: Iterable[str], *, model: str, stack_bytes: int, optimise: str
 ) -> Mapping[str, str]:
-    """Map path in the project to text. The map is empty for a board that is not an ESP32.
+    """Return the text of each file by its path in the project. The mapping is empty for a board that is not an ESP32.
 
     Args:
         board: the board that the project is for.
         files: paths of the sources that the project has so far.
         model: the model's name, for display.
-        stack_bytes: the stack that the model and the protocol need.
+        stack_bytes: the bytes of stack that the model and the protocol need.
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
     """
     if board.espressif is None:

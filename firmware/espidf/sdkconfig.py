@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from arenite.profiles.board import Board, Espressif
 
-#: Bytes on the main task's stack for the UART driver and the frames of FreeRTOS, in addition to those of the model.
+#: Bytes of the main task's stack for the UART driver and the frames of FreeRTOS, in addition to the stack that the
+#: model and the protocol need.
 TASK_STACK_BYTES = 2560
 
 _HEAD = """\
@@ -85,7 +86,7 @@ def _chip(board: Board, esp: Espressif) -> list[str]:
         'PARTITION_TABLE_CUSTOM_FILENAME="partitions.csv"',
         f"ESP_DEFAULT_CPU_FREQ_MHZ_{board.clock_hz // 1_000_000}=y",
     ]
-    # The memory map of the board's profile is that of chips before revision 3, which cannot run code for later ones.
+    # The memory map in the board's profile is for chips before revision 3, and these cannot run code for later chips.
     return lines + (["ESP32P4_SELECTS_REV_LESS_V3=y"] if esp.chip == "esp32p4" else [])
 
 

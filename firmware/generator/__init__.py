@@ -1,1 +1,1 @@
-"""From a planned model to C sources and a project."""
+"""Generate C sources and a project from a planned model."""

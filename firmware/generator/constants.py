@@ -22,6 +22,7 @@ C_TYPES = {
     "float32": "uint32_t",  # the bit pattern: it is exact and does not depend on the compiler's parsing of floats
 }
 
+#: The number of values per line of C text, by the bytes of a value.
 _PER_LINE = {1: 24, 2: 16, 4: 8, 8: 4}
 
 
@@ -58,6 +59,7 @@ class ConstantPool:
     _symbols: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
 
     def add(self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool) -> Expr:
+        """Store ``values`` unless the pool has an equal array. Return its symbol, which contains ``hint``."""
         stored = np.ascontiguousarray(values).reshape(-1)
         if stored.dtype == np.float32:
             stored = stored.view(np.uint32)
@@ -75,7 +77,8 @@ class ConstantPool:
 
 
 def c_array(constant: Constant, prefix: str) -> str:
-    """Return the definition of one array. Weights go to sections that the linker script keeps apart."""
+    """Return the C definition of one array. Weights and tables have sections with different names, so that the linker
+    script can separate them."""
     kind = "ar_weights" if constant.is_weight else "ar_tables"
     name = prefix + constant.symbol
     # The smallest integer of a type has no literal of that type in C.

@@ -1,7 +1,7 @@
 """Optional features of a firmware besides serving its model. A feature that is left out costs no byte.
 
-They determine ``firmware_features.h`` of the project, which is the same for every build system, and the key of the
-table of sizes.
+The features determine ``firmware_features.h`` of the project, which is the same for every build system, and the key of
+the firmware in the table of sizes.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from arenite.firmware.boards.families import family_named
 from arenite.firmware.platformio.zephyr import is_for_zephyr
 from arenite.profiles.boards import Board
 
-#: The protocol of MLPerf's energy mode, with timestamps as edges on a pin, and the slow baud rate that its rules
+#: The protocol of MLPerf's energy mode, in which a timestamp is an edge on a pin, and the baud rate that MLPerf's rules
 #: require.
 ENERGY, ENERGY_BAUD = "mlperf-energy", 9600
 
@@ -74,10 +74,10 @@ class Features:
     """The optional features of a firmware.
 
     Attributes:
-        mark: the pin that is high while an inference computes, as the board's core names it (a number, or for an
-        Arduino
-            core a name such as ``PA5``); ``DEFAULT_PIN`` for the board's default, None for no mark.
-        health: the device reports its health, has a watchdog if the board has one, and a log that survives a reset.
+        mark: the pin that is high while an inference computes: a number, or for an Arduino core a name such as
+            ``PA5``; ``DEFAULT_PIN`` for the board's default pin, None for no pin.
+        health: whether the device reports its health, keeps a log that survives a reset, and uses the board's watchdog
+            if it has one.
         cores: number of cores that may compute layers; None for all that Arenite can use on the board.
         second_stack: bytes of the second core's stack, known after lowering the model; 0 if one core runs everything.
     """
@@ -89,7 +89,7 @@ class Features:
 
     @property
     def key(self) -> str:
-        """The part of a size table's key that follows the protocol."""
+        """The part of the firmware's key in the table of sizes that follows the protocol."""
         return (
             ("-health" if self.health else "")
             + ("-mark" if self.mark is not None else "")
@@ -125,7 +125,7 @@ class Features:
         return _HEADER.format(lines=lines + (_ENERGY if protocol == ENERGY else ""))
 
 
-#: A firmware that only serves its model.
+#: The features of a firmware that only serves its model.
 NO_FEATURES = Features()
 
 
@@ -136,6 +136,7 @@ def _health(board: Board) -> str:
 
 
 def _pin(requested: str, board: Board) -> str:
+    """Return the pin of ``board`` for the mark. ``requested`` is a pin or ``DEFAULT_PIN``. Raises ``UsageError``."""
     if is_for_zephyr(board):
         raise UsageError(
             f"The firmware for {board.name} has no mark: its port for Zephyr has no function that sets a pin.",

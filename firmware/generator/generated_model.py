@@ -16,14 +16,14 @@ from arenite.firmware.generator.state import Variable
 
 @dataclass(frozen=True)
 class Layer:
-    """One operator of the plan. ``call`` is None if it needs no code."""
+    """One operator of the plan. ``call`` is None if the operator needs no code."""
 
     index: int  # position in execution order
     op: Op
     call: KernelCall | None
     macs: int
     comment: str
-    streamed: bool = False  # True for a stage of a segment, whose ``call`` has the function of one row
+    streamed: bool = False  # True if it runs by rows in a segment; ``call`` then has its row function
     second: KernelCall | None = None  # the half that the second core runs at the same time
     share: float = 1.0  # the share of the layer's work that the busier core does
 
@@ -36,8 +36,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class SegmentCode:
-    """Layers that run row by row. ``call`` is ``ar_stream_whole``; with streamed input, the firmware calls it by
-    rows."""
+    """Consecutive layers that run row by row. ``call`` is the call of ``ar_stream_whole``, which runs them. With
+    ``streamed_input`` only its parameters are used, because the firmware passes the input row by row."""
 
     first: int  # position of the first stage's layer
     call: KernelCall
@@ -61,12 +61,12 @@ class Generated:
 
     @property
     def streamed_input(self) -> SegmentCode | None:
-        """The segment that takes the model's input row by row."""
+        """The segment that takes the model's input row by row; None if there is none."""
         return next((s for s in self.segments if s.streamed_input), None)
 
     @property
     def calls(self) -> tuple[Layer, ...]:
-        """The layers that have code, in order: one entry of ``ar_model.layers`` each."""
+        """The layers that have code, in execution order. Each has one entry in ``ar_model.layers``."""
         return tuple(layer for layer in self.layers if layer.call is not None)
 
     @property
@@ -76,6 +76,7 @@ class Generated:
 
     @property
     def engine_sources(self) -> tuple[str, ...]:
+        """The base names of the kernel sources that the model needs, sorted."""
         names = {s for layer in self.calls for call in layer.all_calls for s in call.sources}
         names |= {source for segment in self.segments for source in segment.call.sources}
         if self.variables:
@@ -84,8 +85,8 @@ class Generated:
 
 
 def symbols_in(value: Any) -> Iterator[str]:
-    """Yield the text of every expression in a field value of a ``KernelCall``: constants, and functions that it
-    calls."""
+    """Yield the text of every ``Expr`` in a field value of a ``KernelCall``, for example the name of a constant or of a
+    function."""
     if isinstance(value, Expr):
         yield value.text
     elif isinstance(value, StructArray):

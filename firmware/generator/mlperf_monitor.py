@@ -1,4 +1,5 @@
-"""Compute the sizes of the input buffer of the MLPerf Tiny monitor."""
+"""Compute the sizes of the input buffer of the MLPerf Tiny monitor, the part of the firmware that talks to MLPerf's
+runner."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Write the text of ``model.h``: all that a C or C++ program needs to run a model.
 
-It contains only macros, declarations, and inline functions of a line or two. So code that is not used costs nothing,
-also not the floating point of the conversions.
+It contains only macros, declarations, and inline functions of a line or two. So code that is not used takes no
+flash, not even the floating-point arithmetic of the conversions.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ def one_line(text: str) -> str:
 
 
 def io_names(g: Generated) -> list[tuple[str, int, Tensor]]:
-    """Return ("input", 0, tensor), …, ("output", 0, tensor), …"""
+    """Return (kind, number, tensor) of all inputs, then of all outputs. The kind is "input" or "output"."""
     graph = g.model.main
     ins = [("input", k, graph.tensors[i]) for k, i in enumerate(graph.inputs)]
     return ins + [("output", k, graph.tensors[i]) for k, i in enumerate(graph.outputs)]
 
 
 def memory_symbol(g: Generated) -> str:
-    """Return the name of the variable that holds the arena: the model's own, or one that it shares."""
+    """Return the name of the variable that holds the arena: the model's own arena, or one that several models share."""
     return g.shared.symbol if g.shared else f"{g.prefix}model_memory"
 
 
@@ -45,8 +45,8 @@ def slow_symbol(g: Generated) -> str:
 
 
 def address_macro(g: Generated) -> str:
-    """Return the macro ``AT(offset)``: the address of a plan's offset. Offsets continue from the first memory into the
-    second one."""
+    """Return the definition of the macro ``AT(offset)``, the address of an arena offset of the plan. Offsets continue
+    from the first memory into the second one."""
     fast_address = f"{memory_symbol(g)}.arena + (offset)"
     if g.plan.slow_bytes:
         boundary = g.plan.fast_bytes
@@ -59,8 +59,8 @@ def address_macro(g: Generated) -> str:
 
 
 def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
-    """Return ``model.h`` of a model whose arena has ``arena_bytes`` in the first and ``slow_bytes`` in a second
-    memory."""
+    """Return the text of ``model.h`` for a model whose arena has ``arena_bytes`` in the first and ``slow_bytes`` in a
+    second memory."""
     p, upper = g.prefix, g.prefix.upper()
     parts = [_inclusions(g), _OPEN, "\n".join(_sizes(g, arena_bytes, slow_bytes)), _memory(g)]
     parts += [_tensor(g, kind, k, tensor) for kind, k, tensor in io_names(g)]
@@ -84,7 +84,7 @@ def header(g: Generated, arena_bytes: int, slow_bytes: int) -> str:
 _OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif'
 _CLOSE = "#ifdef __cplusplus\n}\n#endif\n\n#endif\n"
 
-#: Input 0 of a model that was generated for streamed input.
+#: The functions of a model that was generated for streamed input.
 _ROWS = """\
 /* Input 0 arrives row by row and is never complete in memory. Call begin_rows. While next_row returns an address, fill
  * the row and call row_ready. Then call invoke, which runs the remaining layers. */

@@ -31,11 +31,13 @@ from arenite.firmware.generator.state import find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.firmware.generator.two_core_halves import HalfCall, LayerHalf, split_halves
 
-#: AR_NO_STAGE in stream.h.
+#: The number in ``ar_stage`` that means that there is no stage: AR_NO_STAGE in stream.h.
 NO_STAGE = 255
 
 
 class _Context(LowerContext):
+    """The context of one operator in a plan. Constants are added to ``pool``."""
+
     def __init__(
         self, graph: Subgraph, op: Op, layer: int, plan: Plan, pool: ConstantPool, target: Target
     ) -> None:
@@ -43,17 +45,18 @@ class _Context(LowerContext):
         self._full_graph = graph
         self._layer, self._plan, self._pool = layer, plan, pool
         self._state: int | None = None  # offset of the accumulators
-        self._shift: Mapping[int, int] = {}  # by tensor: from its beginning to the part that is lowered
+        self._shift: Mapping[int, int] = {}  # by tensor: bytes from its beginning to the part that is lowered
         self._scratch_shift = 0
 
     def for_rows(self, rows: RowRequirements, accumulators: int) -> None:
-        """Lower for a stage of a segment. ``accumulators`` is the offset of its accumulators."""
+        """Change this context for a stage of a segment. ``accumulators`` is the arena offset of its accumulators."""
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
         self._state = accumulators if rows.state else None
 
     def for_half(self, half: LayerHalf, scratch: int) -> _Context:
-        """Lower for one half of the operator. Its scratch begins ``scratch`` bytes into the operator's scratch."""
+        """Return the context for one half of the operator. Its scratch begins ``scratch`` bytes into the operator's
+        scratch."""
         context = _Context(half.graph, self.op, self._layer, self._plan, self._pool, self.target)
         context._full_graph, context._shift, context._scratch_shift = self._full_graph, half.shift, scratch
         return context
@@ -185,7 +188,7 @@ def segment_code(
     pool: ConstantPool,
     prefix: str,
 ) -> SegmentCode:
-    """Return the table of a segment's stages and sources, and its schedule: ``ar_segment``."""
+    """Return the code of a segment: an ``ar_segment`` with the table of its stages and sources, and its schedule."""
     first = plan.order.index(segment.stages[0])
     numbers = {t: len(segment.stages) + n for n, t in enumerate(segment.sources)}
     numbers |= {graph.ops[k].outputs[0]: n for n, k in enumerate(segment.stages)}
@@ -240,12 +243,14 @@ def segment_code(
 
 
 def state_of(graph: Subgraph, segment: Segment, target: Target) -> StateLayout:
+    """Return the layout of the memory in which a segment keeps its progress."""
     rows = tuple(row_needs_of(graph, graph.ops[k], target) for k in segment.stages)
     return state_layout(rows, len(segment.sources))
 
 
 def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
-    """Return how ``op`` runs by rows. Raises ``PlanError`` if the plan requires it and the kernel cannot do it."""
+    """Return the requirements for running ``op`` row by row. Raises ``PlanError`` if its kernel cannot run row by
+    row."""
     chosen = variant_of(graph, op, target)
     rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
     if rows is None:

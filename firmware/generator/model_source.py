@@ -42,22 +42,23 @@ def model_sources(g: Generated) -> dict[str, str]:
 
 
 def _guard(name: str) -> tuple[str, str]:
+    """Return the beginning and the end of the include guard of the header ``name``."""
     macro = name.upper().replace(".", "_")
     return f"#ifndef AR_{macro}\n#define AR_{macro}\n", "\n#endif\n"
 
 
-#: The two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h), which are in its section.
+#: Bytes of the two rows of guard words around the arena (AR_GUARD_WORDS in arenite.h), which are in its section.
 GUARD_BYTES = 2 * 4 * 4
 
 
 def arena_bytes(g: Generated) -> int:
     """Return the arena size in C: a multiple of 16, so that the compiler adds no padding around the guard words. For an
-    arena in two memories, it is the part in the first one."""
+    arena in two memories, it is the size of the part in the first memory."""
     return max(-(-g.plan.fast_bytes // 16) * 16, 16)
 
 
 def slow_arena_bytes(g: Generated) -> int:
-    """Return the size in C of the arena's part in the second memory; 0 if it has none."""
+    """Return the size in C of the arena's part in the second memory; 0 if the arena is in one memory."""
     return -(-g.plan.slow_bytes // 16) * 16
 
 
@@ -72,8 +73,9 @@ def _weights(g: Generated) -> str:
     return "\n".join(head + [c_array(c, g.prefix) for c in g.constants])
 
 
-#: Input sections under .rodata, so that any linker script keeps them in flash. Arenite's own scripts place
-#: ``.rodata.ar_weights.*`` apart to distinguish model data from code. In a build for a computer, they have no meaning.
+#: A macro that puts an array into an input section below .rodata, so that any linker script keeps it in flash.
+#: Arenite's own scripts place ``.rodata.ar_weights.*`` apart to distinguish model data from code. In a build for a
+#: computer, sections have no meaning.
 _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 #define AR_SECTION(name) __attribute__((section(".rodata." name)))
 #else
@@ -142,14 +144,15 @@ def _model(g: Generated) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-#: By the suffix of a kernel, its tier: the macro that the compiler defines for it, and the compiler options for it.
+#: For each tier (the suffix of its kernels' names): the macro that the compiler defines for the tier, and the text of
+#: an error with the compiler options for it.
 _TIERS = {
     "dsp": ("__ARM_FEATURE_DSP", "the DSP instructions: compile with -mcpu=cortex-m4, -m7 or -m33"),
     "mve": ("__ARM_FEATURE_MVE", "Helium: compile with -mcpu=cortex-m55 -mfloat-abi=hard"),
 }
 
 #: Kernels for which the compiler's target decides the layout of the weights. For each parameter that also states the
-#: layout: a value, and the condition under which the target's layout has this value.
+#: layout: a value, and the preprocessor condition under which the kernel expects this value.
 _LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
     "ar_fully_connected_s8_scalar": {"words": (1, "defined(__arm__) || defined(__xtensa__)")},
     "ar_conv_2d_s8_scalar": {

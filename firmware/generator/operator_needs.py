@@ -1,4 +1,4 @@
-"""Ask the lowerings for the data that the planner needs of each operator, and refuse unsupported models."""
+"""Collect the requirements of each operator for the planner from the lowerings, and reject unsupported models."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def op_needs_of(graph: Subgraph, op: Op, target: Target) -> OpRequirements:
 
 
 def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpRequirements, LayerSplit | None]:
-    """Return the needs of ``op`` on one core, and its split for two cores, or None if it is not split."""
+    """Return (requirements of ``op`` on one core, its split for two cores). The split is None if one core runs the
+    op."""
     chosen = variant_of(graph, op, target)
     needs = _needs(graph, op, chosen, target)
     if target.cores == 1:
@@ -107,4 +108,5 @@ def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> O
 
 
 def op_macs(graph: Subgraph, op: Op) -> int:
+    """Return the multiply-accumulates of ``op`` in one inference."""
     return lowering_of(op).macs(graph, op)

@@ -96,6 +96,7 @@ which rounds once; TensorFlow Lite Micro uses fixed-point arithmetic, which roun
 
 
 def _called(text: str) -> set[str]:
+    """Return the names of the engine functions that C text calls."""
     return set(re.findall(r"\b(ar_\w+)\(", text))
 
 

@@ -1,4 +1,4 @@
-"""Write a generated folder: add the new files, remove those of an earlier run, and keep the user's files."""
+"""Write a generated folder: add the new files, remove generated files of an earlier run, and keep the user's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ MANIFEST = "arenite.json"
 
 
 def _previous_files(directory: Path) -> list[str]:
-    """Return the files that an earlier project left in ``directory``; none for a new directory."""
+    """Return the files that an earlier run generated in ``directory``; none for a new directory.
+
+    Raises ``UsageError`` if the directory has other files or its manifest is damaged.
+    """
     manifest = directory / MANIFEST
     if not manifest.exists():
         if directory.exists() and any(directory.iterdir()):

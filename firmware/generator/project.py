@@ -1,4 +1,4 @@
-"""Write a generated model as a project that PlatformIO, or the same commands without it, can build.
+"""Write a generated model as a project. PlatformIO can build it, and so can Arenite without PlatformIO.
 
 ``arenite.json`` holds the complete recipe of the build: compiler, flags and sources. The project-local PlatformIO
 platform and Arenite's direct build both follow it, so there is one set of flags.
@@ -256,19 +256,21 @@ def write_project(
     """Write the project. Equal arguments give equal bytes.
 
     Args:
-        directory: created or updated. Files of an earlier project that are not part of this one are removed.
+        directory: folder of the project, which is created or updated. Files of an earlier project that are not part of
+            this project are removed.
         model_sources: text by file name, among them ``model.h`` (which defines ``MODEL_LAYERS``) and ``model.c``.
         engine_sources: names of the ``.c`` files of ``firmware/engine`` that the model calls.
         board: an emulated board, or a real one (then its PlatformIO environment builds with the Arduino core).
-        protocol: ``arenite``, ``mlperf`` for the MLPerf Tiny monitor, or ``mlperf-energy`` for that of its energy mode.
+        protocol: ``arenite``, ``mlperf`` for the MLPerf Tiny monitor, or ``mlperf-energy`` for its energy mode.
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
         stack_bytes: bytes reserved for the stack.
         input_bytes: bytes of the received input. Only the MLPerf monitor needs it, because it keeps a copy.
-        reals: number of floats that the monitor may receive instead; then the result is their difference from the
-        output. stream_input: True if the model takes its input row by row, which only the protocol ``arenite``
-        supports. features: features of the firmware besides serving the model. second: the memory that holds a part of
-        the arena, if the board's first memory does not hold all of it. manifest: extra fields of ``arenite.json``
-        (model path, hash, predicted sizes …).
+        reals: number of floats that the monitor may receive instead of the input's bytes; then the result is their
+            difference from the output.
+        stream_input: True if the model takes its input row by row, which only the protocol ``arenite`` supports.
+        features: features of the firmware besides serving the model.
+        second: the memory that holds a part of the arena, if the board's first memory does not hold all of it.
+        manifest: extra fields of ``arenite.json`` (model path, hash, predicted sizes …).
 
     Returns:
         ``directory``.

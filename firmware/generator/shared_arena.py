@@ -1,9 +1,10 @@
-"""One arena for several models that run one after the other in one program."""
+"""Define one arena for several models that run one after the other in one program."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+#: The name of the generated files without their suffixes.
 ARENA_STEM = "arenite_arena"
 
 #: Text above the definition of an arena: its section, and the way to define the arena in another file.

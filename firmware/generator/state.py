@@ -1,9 +1,9 @@
-"""State that a model carries between inferences: variable tensors and resource variables.
+"""Find the state that a model keeps between inferences: variable tensors and resource variables.
 
 A reset gives the state of a new LiteRT interpreter. Variable tensors hold their zero point (LiteRT's
-ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables the values that the CALL_ONCE
-subgraph assigned. LiteRT has no value for a resource variable without an assignment, so a model that reads
-such a variable first is refused.
+ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables hold the values that the
+CALL_ONCE subgraph assigned. LiteRT has no value for a resource variable without an assignment, so a model that reads
+such a variable before an assignment is rejected.
 """
 
 from __future__ import annotations
@@ -97,8 +97,8 @@ def resource_sizes(model: Model) -> dict[str, int]:
 
 
 def initial_values(model: Model) -> dict[str, bytes]:
-    """Return the constants that CALL_ONCE subgraphs assign to each resource variable. They may assign only
-    constants."""
+    """Return the constants that CALL_ONCE subgraphs assign to each resource variable. Raises
+    ``UnsupportedModelError`` if a subgraph assigns anything else."""
     values: dict[str, bytes] = {}
     for op in model.main.ops:
         if op.name == "CALL_ONCE":

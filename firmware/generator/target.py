@@ -12,7 +12,7 @@ TIERS = (SCALAR, DSP, MVE)
 
 @dataclass(frozen=True)
 class Target:
-    """Selects the kernels and the memory and instructions that they may use.
+    """The choice of kernels, and of the memory and instructions that they may use.
 
     ``core``: a name of ``firmware/boards/cores.py``. ``tier``: ``scalar`` (plain C), ``dsp`` (Armv7E-M and v8-M with
     the DSP extension) or ``mve`` (Helium). ``optimise``: ``speed`` may expand weights, ``balanced`` never stores more

@@ -1,5 +1,5 @@
-"""The two halves of a layer. Each half is a call of the layer's kernel with other parameters, for fewer rows, fewer
-neighbours in a row, or fewer units.
+"""Create the two halves of a layer. Each half is a call of the layer's kernel with other parameters: for fewer rows,
+for fewer pixels of an image of one row, or for fewer units.
 
 The halves write disjoint bytes, and neither writes what the other reads. ``disjoint`` checks this against the plan; a
 layer that does not pass runs on one core. Each half has its own scratch.
@@ -18,14 +18,14 @@ from arenite.converters.planner.plan import Plan
 from arenite.firmware.generator.lower.core.lowering import KernelCall, arena_address
 from arenite.firmware.generator.two_core_split import PIXELS, SPATIAL, LayerSplit, align_up, split_point
 
-#: The number of rows that a kernel computes together, if it is more than one. Its halves are multiples of it.
+#: The number of rows that a kernel computes together, if it is more than one. The halves are multiples of it.
 _ROWS = {"ar_conv_2d_s8_winograd_dsp": 2}
 
 
 @dataclass(frozen=True)
 class LayerHalf:
-    """One half of a layer, ready to be lowered. In ``graph``, the operator's tensors are only their parts. ``shift`` is
-    the distance in bytes from a tensor's beginning to its part."""
+    """One half of a layer, ready to be lowered. In ``graph``, the operator's tensors are only the parts for this half.
+    ``shift`` is the distance in bytes from a tensor's beginning to its part."""
 
     graph: Subgraph
     shift: Mapping[int, int] = field(default_factory=dict)
@@ -81,8 +81,8 @@ class HalfCall:
 
 
 def disjoint(one: HalfCall, other: HalfCall) -> bool:
-    """Return whether neither half writes a byte that the other reads or writes. Then the order of their steps is
-    free."""
+    """Return whether neither half writes a byte that the other reads or writes. Then they can run at the
+    same time."""
 
     def apart(a: tuple[tuple[int, int], ...], b: tuple[tuple[int, int], ...]) -> bool:
         return all(x[1] <= y[0] or y[1] <= x[0] for x in a for y in b)
@@ -101,7 +101,7 @@ def split_halves(
     """Return both halves of ``op``; None if they would access each other's bytes, so that it runs on one core.
 
     ``scratch``: the bytes of a half's scratch. ``lower`` returns the call of a half; its second argument is the offset
-    of the half's scratch in that of the operator.
+    of the half's scratch in the operator's scratch.
     """
     half_calls = []
     for index, part in enumerate(cut.parts()):
@@ -135,6 +135,7 @@ def _parts(
 
 
 def _span(tensor: Tensor, plan: Plan, shift: Mapping[int, int]) -> tuple[int, int]:
+    """Return the arena bytes [start, end) of a tensor's part."""
     start = plan.offsets[tensor.index] + shift.get(tensor.index, 0)
     return start, start + tensor.nbytes
 
@@ -162,6 +163,8 @@ def _rows(call: KernelCall, index: int, graph: Subgraph, op: Op, plan: Plan) -> 
     # Bytes of an input and of an output row (or pixel).
     steps = inp.nbytes // f[f"in_{size}"], out.nbytes // count
     step = f.get(stride, f.get("stride", 1))
+    # The half's windows reach from input row ``top`` (negative in the padding) to ``last``. It reads the rows from
+    # ``skipped`` to ``below``, which are in the image.
     top = first * step - f[pad]
     skipped = max(top, 0)
     if skipped >= f[f"in_{size}"]:

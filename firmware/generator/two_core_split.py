@@ -30,12 +30,13 @@ SPATIAL = frozenset(
 )
 
 #: The smallest number of instructions per product, by instruction set, and per output element. They decide whether a
-#: layer has enough work to be split. Assumed; the report has measured ones.
+#: layer has enough work to be split. The numbers are assumed; the report has measured numbers.
 _PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3}
 _PER_OUTPUT = 4.0
 #: A split has to save at least this multiple of the cost of fork and join.
 _MIN_GAIN = 2.0
-#: The numbers of neighbours in a row, and of units, that kernels compute together. Halves are multiples of them.
+#: The number of neighboring pixels, and the number of units, that kernels compute together. Halves are multiples of
+#: these numbers.
 PIXELS, _UNITS = 4, 8
 
 
@@ -44,7 +45,8 @@ class LayerSplit:
     """The way in which an operator is split.
 
     Attributes:
-        kind: ``rows`` or ``alone`` (single rows) of the output image, or ``units`` of a matrix product.
+        kind: ``rows`` if an image kernel computes a part of the output rows, ``alone`` if each output row depends only
+            on its own input row, or ``units`` of a matrix product.
         at: the first row or unit of the second half.
         end: the number of rows or units.
         share: the larger half's share of the work.
@@ -59,6 +61,7 @@ class LayerSplit:
         return max(self.at, self.end - self.at) / self.end
 
     def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """Return the rows or units [first, end) of both halves."""
         return (0, self.at), (self.at, self.end)
 
 
@@ -68,9 +71,9 @@ def split_point(count: int, unit: int = 1) -> int:
 
 
 def split_of(graph: Subgraph, op: Op, needs: OpRequirements, kernel: str = "") -> LayerSplit | None:
-    """Return how ``op`` with these needs can be split; None if it cannot. ``split_for`` decides whether it is split.
+    """Return the possible split of ``op`` with these requirements, or None. ``split_for`` decides whether it is split.
 
-    ``kernel``: the C function that computes the complete layer, if the needs do not contain it.
+    ``kernel``: the C function that computes the complete layer, if ``needs`` does not contain it.
     """
     if len(op.outputs) != 1 or op.input(0) < 0:
         return None
@@ -103,6 +106,7 @@ def spatial_kernel(sources: Iterable[str]) -> str:
 
 
 def _split_units(graph: Subgraph, op: Op, out: Tensor) -> LayerSplit | None:
+    """Return the split of a FULLY_CONNECTED of one row into halves of its units, or None if it cannot be split."""
     weights = graph.tensors[op.inputs[1]]
     if weights.data is None or len(weights.shape) != 2 or weights.dtype != "int8":
         return None
@@ -123,7 +127,7 @@ def is_worth_splitting(cut: LayerSplit, graph: Subgraph, op: Op, macs: int, targ
 
 
 def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit | None) -> OpRequirements:
-    """Return the needs of ``op`` when it is split: scratch for both halves, and only the safe ways to share an
+    """Return the requirements of ``op`` when it is split: scratch for both halves, and only the safe ways to share an
     address."""
     if cut is None:
         return needs
@@ -133,8 +137,8 @@ def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit 
 def choose_split(
     graph: Subgraph, op: Op, needs: OpRequirements, macs: int, target: Target, kernel: str = ""
 ) -> LayerSplit | None:
-    """Return the split of ``op`` on ``target`` if it saves enough instructions, otherwise None. ``needs`` are those of
-    the unsplit operator.
+    """Return the split of ``op`` on ``target`` if it saves enough instructions, otherwise None. ``needs`` are the
+    requirements of the unsplit operator.
 
     In a build for small RAM, a layer that could no longer share an address is not split.
     """

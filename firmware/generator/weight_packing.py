@@ -43,9 +43,9 @@ class PackedCodes:
 
 
 def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
-    """Return the smallest packing of int8 weights in C order. Of equally small ones, one without ``present`` is
-    preferred. Returns None if the weights have more than 16 distinct values and no zeros. The packing may take more
-    bytes than the weights."""
+    """Return the smallest packing of int8 weights in C order. Of equally small packings, one without
+    ``present`` is preferred. Returns None if the weights have more than 16 distinct values and no zeros. The packing
+    may take more bytes than the weights."""
     flat = np.ascontiguousarray(weights).reshape(-1)
     candidates = [*_codes(flat, None)]
     present = flat != 0
@@ -57,6 +57,7 @@ def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
 
 
 def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
+    """Return all packings of the weights ``flat`` with codes of 1, 2 or 4 bits."""
     values = np.unique(flat)
     candidates = []
     for log2_codes_per_byte in _LOG2_CODES_PER_BYTE:
@@ -72,7 +73,7 @@ def _codes(flat: np.ndarray, present: np.ndarray | None) -> list[PackedCodes]:
 
 
 def _joined(codes: np.ndarray, bits: int) -> np.ndarray:
-    """Join codes into uint8, the first code in the low bits."""
+    """Return codes joined into uint8, the first code in the low bits."""
     codes_per_byte = 8 // bits
     rows = np.pad(codes, (0, -len(codes) % codes_per_byte)).reshape(-1, codes_per_byte)
     shifts = np.arange(codes_per_byte) * bits
@@ -84,8 +85,8 @@ class NibbleRows:
     """Weights as half bytes.
 
     ``words``: uint32. Each of ``rows`` has ``head`` unpacked words, then ``-(-count // 2)`` words of half bytes: the
-    low halves are the bytes of one word, the high halves those of the next. ``base`` is added to each half byte, modulo
-    256, to get the byte.
+    low halves are the bytes of one word, the high halves the bytes of the next word. ``base`` is added to each half
+    byte, modulo 256, to get the byte.
     """
 
     words: np.ndarray
@@ -101,7 +102,7 @@ class NibbleRows:
 
 
 def pack_nibbles(values: np.ndarray) -> NibbleRows | None:
-    """Pack an array whose bytes lie within 16 consecutive values modulo 256. Returns None if they do not.
+    """Return the packed form of an array whose bytes are within 16 consecutive values modulo 256; None if they are not.
 
     The rows of a two-dimensional array of 32-bit words may begin with other words, which stay unpacked. Any other array
     is read as one row of bytes and padded to whole words.

@@ -1,1 +1,1 @@
-"""C libraries of one or more models, with their pre- and postprocessing."""
+"""Generate C libraries of one or more models, with their pre- and postprocessing."""

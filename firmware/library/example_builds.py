@@ -6,9 +6,9 @@ from pathlib import PurePosixPath
 
 from arenite.firmware.library.manifests import Library, zephyr_option
 
-#: Bytes of stack for printf, with floating-point numbers, and for interrupts, in addition to those of an inference.
+#: Bytes of stack for printf, with floating-point numbers, and for interrupts, in addition to the stack of an inference.
 _PRINTF_STACK_BYTES = 2048
-#: The default of ESP-IDF's main task, which its start-up code needs.
+#: The default stack of ESP-IDF's main task in bytes, which its start-up code needs.
 _ESP_IDF_STACK_BYTES = 3584
 
 

@@ -37,13 +37,14 @@ def write_library(
     """Write the library. Equal arguments give equal bytes.
 
     Args:
-        directory: created or updated.
+        directory: folder of the library, which is created or updated.
         name: name of the library, a C identifier.
-        models: lowered for ``target``, each with its own prefix.
+        models: the models, lowered for ``target``, each with its own prefix.
         target: the target of all models.
         origins: for each model, further entries of the manifest: ``path``, ``sha256``.
-        stack_bytes: upper bound of the stack of an inference of any model; the examples reserve it.
-        accept: called with the manifest before anything is written. If it raises an error, nothing is written.
+        stack_bytes: upper bound of the stack of an inference of any model; the examples reserve these bytes.
+        accept: function that is called with the manifest before anything is written. If it raises an error, nothing is
+            written.
         processing: pre- and postprocessing that the images of models record, by the prefix of the model.
 
     Returns:
@@ -96,7 +97,8 @@ def write_library(
 
 
 def _arena(models: Sequence[Generated]) -> int:
-    """Return the bytes of all arenas of the library: the shared one, and those of models that do not share it."""
+    """Return the bytes of all arenas of the library: the shared arena, and the arenas of models that do not
+    share it."""
     own = sum(arena_bytes(g) for g in models if g.shared is None)
     return own + next((g.shared.nbytes for g in models if g.shared is not None), 0)
 

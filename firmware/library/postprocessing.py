@@ -1,4 +1,5 @@
-"""Write the postprocessing of a model in a library: one function that turns its outputs into answers."""
+"""Write the postprocessing of a model in a library: one function that turns its outputs into results, such as
+classes or boxes."""
 
 from __future__ import annotations
 
@@ -33,12 +34,13 @@ def _output(w: ProcessingWriter, index: int | None) -> str:
 
 
 def _powers(w: ProcessingWriter, needed: bool) -> str:
+    """Return the C name of the table of exponentials, "0" if it is not needed."""
     return w.table("powers", exp_table() if needed else None)
 
 
 def _function(w: ProcessingWriter, kind: str, arguments: str, call: str) -> None:
-    """Write a function of the type ``kind`` that runs the statement ``call``. It includes ``return`` if there is a
-    value."""
+    """Write a function of the type ``kind`` that runs the statement ``call``. The statement includes ``return``
+    if the function returns a value."""
     w.header.append(f"{kind} {w.p}postprocess({arguments});")
     w.source.append(f"{kind} {w.p}postprocess({arguments})\n{{\n    {call};\n}}")
 

@@ -32,15 +32,16 @@ from arenite.firmware.library.processing_writer import ProcessingWriter, struct
 
 @dataclass(frozen=True)
 class Processing:
-    """The pre- and postprocessing that a model's image records, bound to the model."""
+    """The preprocessing (``before``) and postprocessing (``after``) that a model's image records, bound to the
+    model."""
 
     before: ImagePlan | AudioPlan | None
     after: PostPlan | None
 
 
 def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
-    """Return the steps recorded in an image's ``extra``, bound to input 0 and the outputs of ``g``; None if it has
-    none.
+    """Return the steps recorded in an image's ``extra``, bound to input 0 and the outputs of ``g``; None if it
+    records none.
 
     A model that takes its input row by row has no memory for a recording, so it gets no audio preprocessing.
     Raises ``UsageError`` for steps that do not fit the model.

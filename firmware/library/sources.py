@@ -1,4 +1,4 @@
-"""The C sources of a library: models with their own names, one arena for all of them, and the kernels that they
+"""Collect the C sources of a library: models with their own names, one arena for all of them, and the kernels that they
 call."""
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def share_arena(models: Sequence[Generated]) -> tuple[list[Generated], SharedAre
     """Return the models and the arena that they share. It is as large as the largest model needs.
 
     A model with state keeps an arena of its own, because state has to survive the inferences of other models. If fewer
-    than two models can share an arena, it is None.
+    than two models can share an arena, the arena is None.
     """
     sharing = [g for g in models if not g.variables]
     if len(sharing) < 2:

@@ -19,7 +19,7 @@ build_flags =
 monitor_speed = {baud}
 """
 
-#: Optimization levels that Arduino cores set. Those that the goal does not want are removed: most cores set -Os.
+#: Optimization levels that Arduino cores set. Levels that do not suit the goal are removed: most cores set -Os.
 _LEVELS = ("-Os", "-Og", "-O1", "-O2", "-O3", "-Ofast")
 
 #: For ESP-IDF and Zephyr, CMake files name every source, its include folders and its flags. So PlatformIO must not
@@ -33,7 +33,7 @@ lib_ldf_mode = off
 {options}monitor_speed = {baud}
 """
 
-#: Flag that the ESP32's compiler needs for a board with PSRAM (ESP-IDF, CONFIG_SPIRAM_CACHE_WORKAROUND).
+#: The flag that the ESP32's compiler needs for a board with PSRAM (ESP-IDF, CONFIG_SPIRAM_CACHE_WORKAROUND).
 _CACHE_FIX = "-mfix-esp32-psram-cache-issue"
 
 
@@ -43,7 +43,8 @@ _ORPHAN_SECTION = ".persistent.bss"
 
 
 def own_environments(board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None) -> str:
-    """Return the environments that build the project of ``board``. The one with the board's name is the best choice.
+    """Return the environments that build the project of ``board``. The environment with
+    the board's name is the best choice.
 
     ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena as a static variable. The Arduino
     core of an ESP32 comes precompiled and allows no static variables in PSRAM. With ``second`` only ESP-IDF builds the
@@ -69,9 +70,9 @@ def arduino_environment(
 ) -> str:
     """Return the environment of a board with an Arduino core.
 
-    ``optimise`` is the goal; it gives the optimization level, with which kernels were measured, instead of the core's.
-    ``own`` is True when the project was generated for this board, and so has its partition table. ``second`` is the
-    memory for a part of the arena.
+    ``optimise`` is the goal. It gives the optimization level, with which kernels were measured, instead of the level of
+    the Arduino core. ``own`` is True when the project was generated for this board, and so has its partition table.
+    ``second`` is the memory for a part of the arena.
     """
     assert board.platformio is not None
     esp = board.espressif
@@ -97,7 +98,8 @@ def arduino_environment(
 
 
 def _placed_in(region: MemoryRegion) -> str:
-    """Return flags that place the slow part of the arena in ``region``: in its section, or else at its address."""
+    """Return flags that place the slow part of the arena in ``region``: in its section, or at its address if it has
+    none."""
     if region.section:
         return f"-DAR_SLOW_SECTION={region.section}"
     return f"-DAR_SLOW_SECTION={_ORPHAN_SECTION} -Wl,--section-start={_ORPHAN_SECTION}={region.origin:#010x}"

@@ -18,10 +18,11 @@ def framework_files(
     optimise: str,
     second: MemoryRegion | None = None,
 ) -> Mapping[str, str]:
-    """Map path in the project to text, for all files besides the C sources ``files``.
+    """Return the text of all files besides the C sources ``files``, by path in the project.
 
     ``model`` is the model's name, for display. ``stack_bytes`` is the stack that the model and the protocol need.
-    ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena; None if the first one holds all.
+    ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena; None if the first memory holds
+    all of it.
     """
     return {
         **espidf_files(board, files, model=model, stack_bytes=stack_bytes, optimise=optimise),

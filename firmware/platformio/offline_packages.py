@@ -1,6 +1,6 @@
 """Let PlatformIO build without a network: write the package that ``pio run`` would otherwise download first.
 
-PlatformIO runs its builds with a package called ``tool-scons``. SCons is on PyPI, so the package is seeded as a
+PlatformIO runs its builds with a package called ``tool-scons``. SCons is on PyPI, so the package is written as a
 three-line script that calls the SCons of this Python.
 """
 
@@ -30,7 +30,7 @@ def scons_version() -> str:
 
 
 def offline_package_files() -> Mapping[str, str]:
-    """Map path below PlatformIO's core directory to text, for the files of the package."""
+    """Return the text of each file of the package by its path below PlatformIO's core directory."""
     version = scons_version()
     package = {"name": "tool-scons", "version": version, "description": "The SCons of this Python"}
     installed = {

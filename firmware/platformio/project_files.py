@@ -13,6 +13,7 @@ from arenite.profiles.board import Board, MemoryRegion
 from arenite.profiles.boards import all_boards
 
 _PLATFORM = Path(__file__).parent / "platform"
+#: The folder in the project in which PlatformIO keeps its own files.
 CORE_DIRECTORY = ".piocore"
 
 _HEAD = """\
@@ -43,10 +44,11 @@ _OTHER_FRAMEWORKS = """
 
 
 def platformio_ini(board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None = None) -> str:
-    """``platformio.ini`` with ``board`` as the default, and an environment for every other board with an Arduino core.
+    """Return the text of ``platformio.ini`` with ``board`` as the default, and an environment for every other board
+    with an Arduino core.
 
     ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena as a static variable; None if the
-    first one holds all.
+    first memory holds all of it.
     """
     buildable = board.emulated or board.platformio is not None
     text = _HEAD.format(default=f"default_envs = {board.name}\n" if buildable else _NO_ENVIRONMENT)
@@ -77,7 +79,7 @@ def board_json(board: Board) -> str:
 def platformio_files(
     board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None = None
 ) -> Mapping[str, str]:
-    """Map path in the project to text, for all files that only PlatformIO reads."""
+    """Return the text of all files that only PlatformIO reads, by path in the project."""
     files = {"platformio.ini": platformio_ini(board, stack_bytes, optimise, second)}
     if board.emulated:
         files["platform/platform.json"] = (_PLATFORM / "platform.json").read_text("utf-8")

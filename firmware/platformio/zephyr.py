@@ -11,8 +11,8 @@ from arenite.profiles.boards import Board
 
 PORT = "src/port_zephyr.c"
 
-#: Bytes on the main thread's stack for the UART driver and the frames of Zephyr's kernel, in addition to those of the
-#: model.
+#: Bytes of the main thread's stack for the UART driver and the frames of Zephyr's kernel, in addition to the stack that
+#: the model and the protocol need.
 _THREAD_STACK_BYTES = 1024
 
 _CMAKE = """\
@@ -49,12 +49,13 @@ CONFIG_{optimization}_OPTIMIZATIONS=y
 
 
 def is_for_zephyr(board: Board) -> bool:
-    """Return whether Zephyr builds the project of ``board``, which PlatformIO lacks or knows only with Zephyr."""
+    """Return whether Zephyr builds the project of ``board``, because PlatformIO does not know the board or supports
+    only Zephyr on it."""
     return not board.emulated and (board.platformio is None or board.platformio.framework == "zephyr")
 
 
 def zephyr_files(board: Board, files: Iterable[str], *, stack_bytes: int, optimise: str) -> Mapping[str, str]:
-    """Map path in the project to text. The map is empty for a board of another framework.
+    """Return the text of each file by its path in the project. The mapping is empty for a board of another framework.
 
     ``files`` has the paths of the sources that the project has so far. ``stack_bytes`` is the stack that the model and
     the protocol need.

@@ -1,1 +1,1 @@
-"""Predictions of flash, RAM, stack, time and memory accesses without a compiler."""
+"""Predict flash, RAM, stack, time and memory accesses of a firmware without a compiler."""

@@ -1,11 +1,11 @@
-"""Estimate the loads and stores of every tensor per inference. They decide which tensors belong into fast memory.
+"""Estimate the loads and stores of every tensor per inference. They decide which tensors are placed in fast memory.
 
 The loads of an input are proportional to one of three quantities, depending on the kernel: to its bytes (``per_input``;
-the kernel reads it once, word by word), to the bytes under its windows (``per_window``; a 3 x 3 convolution reads each
-byte nine times), or to the products (``per_mac``; the kernel reads the input again for each output channel). Stores are
-proportional to the bytes of the output (``per_output``). The coefficients in ``profiles/accesses.json`` were fitted to
-accesses that the emulator counted (``python -m benchmarks.estimates.fit_accesses``). Weights and scratch are not
-counted, because the plan does not choose their memory. The result is an estimate, not a measurement.
+the kernel reads the input once, word by word), to the bytes under its windows (``per_window``; a 3 x 3 convolution
+reads each byte nine times), or to the products (``per_mac``; the kernel reads the input again for each output channel).
+Stores are proportional to the bytes of the output (``per_output``). The coefficients in ``profiles/accesses.json`` were
+fitted to accesses that the emulator counted (``python -m benchmarks.estimates.fit_accesses``). Weights and scratch are
+not counted, because the plan does not choose their memory. The result is an estimate, not a measurement.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ POINTWISE = " pointwise"
 
 
 def key_of(kernel: str, work: InputWork) -> str:
-    """Return the key of a kernel's rates in the table. ``work`` is that of its first input."""
+    """Return the key of a kernel's rates in the table. ``work`` is the work of its first input."""
     return kernel.removesuffix("_row") + (POINTWISE if work.macs and work.window <= work.nbytes else "")
 
 
@@ -105,7 +105,7 @@ def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dic
     for layer in generated.calls:
         assert layer.call is not None
         op = layer.op
-        run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
+        run = layer.call.fields.get("run")  # the row function that ``ar_unpacked_row`` calls
         kernel = layer.call.kernel if run is None else run.text
         rate = rates_of(kernel, first_work(graph, op, layer.macs))
         loads: dict[int, float] = {}

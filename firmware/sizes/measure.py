@@ -30,7 +30,7 @@ from arenite.firmware.sizes.object_files import ObjectSet, read_objects
 from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, SizeTarget
 from arenite.firmware.sources import BOARDS, ENGINE
 
-#: The layers of the sample call only external functions. So each section holds the layer function alone.
+#: The text of a sample model. Its layers call only external functions. So each section holds the layer function alone.
 _SAMPLE = """\
 #include "model.h"
 {includes}
@@ -76,6 +76,7 @@ extern const ar_model model;
 
 
 def engine_files() -> list[str]:
+    """Return the base names of all kernel sources."""
     return [path.name for path in ENGINE.paths(".c")]
 
 
@@ -142,6 +143,7 @@ def measure_support(target: SizeTarget, support: str, folder: Path) -> ObjectSet
 def _project(
     target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path
 ) -> tuple[dict[str, Any], Path]:
+    """Write a project with the sample model. Return its build recipe and its folder."""
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
     protocol, stream_input, features = target.supports()[support]
@@ -192,7 +194,7 @@ def _with_library(own: ObjectSet, core: str) -> ObjectSet:
 
 
 def prune(objects: ObjectSet) -> ObjectSet:
-    """Drop library members that no function of Arenite can reach."""
+    """Return ``objects`` without the library members that no function of Arenite can reach."""
     own = [node for node in objects.sections if not node.startswith("libgcc/")]
     live = objects.reachable(own)
     return ObjectSet(
@@ -202,12 +204,13 @@ def prune(objects: ObjectSet) -> ObjectSet:
 
 
 def compiler_version(core: str) -> str:
+    """Return the first line that the core's compiler prints about its version."""
     command = [f"{cores.core_named(core).prefix}gcc", "--version"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
 
 
 def _known_engine(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the kernels of an earlier table, or None if anything has changed that decides their sizes.
+    """Return the sizes of the kernels in an earlier table, or None if anything has changed that decides their sizes.
 
     Kernels take longest to measure.
     """

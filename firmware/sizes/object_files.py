@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+#: Flags of an ELF section: SHF_EXECINSTR, SHF_WRITE and SHF_ALLOC.
 _EXEC, _WRITE, _ALLOC = 4, 1, 2
 
 #: Sections that Arenite's linker scripts discard.
@@ -22,8 +23,8 @@ _ASSEMBLY_FRAME = "ar_stack_"
 class Section:
     """One input section of the linker.
 
-    ``kind``: "text", "rodata", "data", "bss", "noinit", "weights" or "vectors". ``size`` and ``stack`` in bytes;
-    ``stack`` is the deepest frame among its functions. ``refs``: node names or symbols it refers to.
+    ``kind``: "text", "rodata", "data", "bss", "noinit", "weights" or "vectors". ``size`` and ``stack`` are in
+    bytes; ``stack`` is the largest stack frame of its functions. ``refs``: node names or symbols that it refers to.
     """
 
     name: str
@@ -41,6 +42,7 @@ class ObjectSet:
     symbols: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Return the set in the form in which ``profiles/sizes/`` stores it."""
         return {
             "sections": {
                 node: [s.kind, s.size, s.stack, *sorted(s.refs)] for node, s in sorted(self.sections.items())
@@ -50,6 +52,7 @@ class ObjectSet:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> ObjectSet:
+        """Return the set from the form of ``to_json``."""
         sections = {
             node: Section(node.split(":", 1)[1], row[0], row[1], row[2], tuple(row[3:]))
             for node, row in data["sections"].items()
@@ -57,7 +60,7 @@ class ObjectSet:
         return ObjectSet(sections, dict(data["symbols"]))
 
     def reachable(self, roots: Iterable[str]) -> set[str]:
-        """Nodes that the linker's garbage collection keeps, starting from symbols or nodes."""
+        """Return the nodes that the linker's garbage collection keeps if it starts from ``roots``, symbols or nodes."""
         reached: set[str] = set()
         queue = [self.symbols.get(r, r) for r in roots]
         while queue:
@@ -87,6 +90,7 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
 
 
 def _stack_usage(obj: Path) -> dict[str, int]:
+    """Return the stack bytes of each function in the ``.su`` file beside an object; none if there is no file."""
     su = obj.with_suffix(".su")
     usage: dict[str, int] = {}
     if su.exists():
@@ -106,6 +110,7 @@ def _assembly_frames(symbols: Iterable[Any]) -> dict[str, int]:
 
 
 def _kind(name: str, flags: int, nobits: bool) -> str:
+    """Return ``Section.kind``. ``nobits``: the section has no contents in the file."""
     if name.startswith(".vectors"):
         return "vectors"
     if name.startswith(".noinit"):
@@ -122,6 +127,7 @@ def _kind(name: str, flags: int, nobits: bool) -> str:
 
 
 def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) -> None:
+    """Add the sections and symbols of one object file to ``objects``. ``stack``: stack bytes by function."""
     from elftools.elf.relocation import RelocationSection
     from elftools.elf.sections import SymbolTableSection
 

@@ -35,12 +35,12 @@ _PART_BYTES = 8
 #: Size of the structure ``ar_reals`` in main.c: five words.
 _REALS_BYTES = 20
 
-#: The functions of a model's layers that make one kernel call, or two.
+#: The sections of the measured layer functions with one kernel call and with two kernel calls.
 _ONE_CALL, _TWO_CALLS = "model.c:.text.layer_0", "model.c:.text.layer_1"
-#: The function of a layer on two cores that starts the second half on the other core.
+#: The section of the measured function of a layer on two cores, which starts the second half on the other core.
 _TWO_CORES = "model.c:.text.layer_2"
 
-#: Functions of stream.c, innermost first. The first one that the compiler did not inline is the one that calls rows.
+#: Functions of stream.c, innermost first. The first of these that the compiler did not inline calls the row functions.
 _ROW_CALLERS = ("advance", "ar_stream_begin")
 
 
@@ -70,6 +70,7 @@ class Prediction:
 
     @property
     def ram_total(self) -> int:
+        """The bytes of RAM in all memories."""
         return self.arena + self.static + self.stack
 
     @property
@@ -84,11 +85,14 @@ class Prediction:
 
     @property
     def flash_total(self) -> int:
+        """The bytes of flash."""
         return self.weights + self.code
 
 
 @dataclass(frozen=True)
 class SizeTable:
+    """The stored sizes of one target."""
+
     engine: dict[str, ObjectSet]  # key: optimization flag without its dash
     support: dict[str, ObjectSet]  # key: see support_key
     digest: str
@@ -112,6 +116,7 @@ def size_table(name: str) -> SizeTable:
 
 
 def _word(size: int) -> int:
+    """Return ``size`` rounded up to a multiple of four bytes."""
     return -(-size // 4) * 4
 
 
@@ -122,7 +127,7 @@ def predict(
     protocol: str = "arenite",
     features: Features = NO_FEATURES,
 ) -> Prediction:
-    """Predict the memory of the firmware that ``write_project`` builds with these arguments."""
+    """Return the predicted memory of the firmware that ``write_project`` builds with these arguments."""
     target = target_of(board)
     table = size_table(target.name)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
@@ -262,6 +267,7 @@ def _array_bytes(fields: Mapping[str, Any], engine: ObjectSet) -> int:
 
 
 def _sizeof(struct: str, engine: ObjectSet) -> int:
+    """Return the measured size of a C structure in bytes."""
     node = engine.symbols.get(f"sizeof_{struct}")
     if node is None:
         raise ProfileError(
@@ -273,8 +279,8 @@ def _sizeof(struct: str, engine: ObjectSet) -> int:
 #: Symbols in a port with a second core: its stack, and the functions that call one half of a layer.
 _SECOND_STACK = ".noinit.ar_second_stack"
 _SECOND_FRAMES = ("ar_start_second_c", "ar_second_core")
-#: Stack bytes by port where those functions could not be measured: the functions, an operating system and interrupts.
-#: Assumed.
+#: Stack bytes for each port whose functions could not be measured: for these functions, an operating system and
+#: interrupts. Assumed.
 _UNKNOWN_FRAMES = {"freertos": 1536, "rp2": 256}
 
 
@@ -294,7 +300,7 @@ def _second_stack(
 
 
 class _StackDepths:
-    """Computes the deepest chain of stack frames below each function.
+    """Computes the depth of the deepest chain of stack frames that begins at each function.
 
     Every reference counts as a call, also those in function tables. ``callbacks`` holds the functions that a kernel
     calls through its parameters; they are added below the kernel's deepest frame.
@@ -305,6 +311,7 @@ class _StackDepths:
         self.known: dict[str, int] = {}
 
     def of(self, symbol: str) -> int:
+        """Return the depth of a function, in bytes."""
         below = max((self.of(s) for s in self._callbacks.get(symbol, ())), default=0)
         return self.node(self._objects.symbols.get(symbol, symbol)) + below
 

@@ -1,4 +1,4 @@
-"""The cores whose code sizes are stored, and the choice of the stored table for a board."""
+"""List the cores whose code sizes are stored, and choose the stored table for a board."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class SizeTarget:
         return boards.load_board(self.board).second_core is not None
 
     def supports(self) -> dict[str, tuple[str, bool, Features]]:
-        """Return every variant of the support code for the target, as the arguments of ``support_key`` by their key."""
+        """Return the arguments of ``support_key`` for every variant of the target's support code, by the key."""
         marks = (None, DEFAULT_PIN) if self.has_pins else (None,)
         combinations = [
             ("arenite", stream, Features(mark, health))
@@ -87,7 +87,7 @@ SIZE_TARGETS = {
     )
 }
 
-#: Tables for cores that Debian's compilers do not support: those of the nearest core.
+#: For each core that Debian's compilers do not support: the table of the nearest core.
 _NEAREST = {
     "xtensa-lx6": "qemu_xtensa_lx106",
     "xtensa-lx7": "qemu_xtensa_lx106",

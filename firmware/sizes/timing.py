@@ -28,7 +28,7 @@ class KernelCost(NamedTuple):
     per_call: float = 0.0
 
     def of(self, macs: float, outputs: float) -> float:
-        """Return the instructions of one layer."""
+        """Return the instructions of one layer with this number of multiply-accumulates and output elements."""
         return self.per_mac * macs + self.per_output * outputs + self.per_call
 
 
@@ -40,7 +40,8 @@ DEFAULTS = {
     "": KernelCost(10.0, 25.0),
 }
 
-#: For kernels for packed weights that were never measured: a similar kernel, and the factor to its cost. Assumed.
+#: For kernels for packed weights that were never measured: a similar kernel, and the factor by which its cost is
+#: multiplied. Assumed.
 PACKED = {
     "ar_conv_2d_w4_dsp": ("ar_conv_2d_s8_dsp", 1.16),
     "ar_conv_2d_w4_dsp_row": ("ar_conv_2d_s8_dsp_row", 1.16),
@@ -53,7 +54,7 @@ PACKED = {
 #: Instructions of one call of ``ar_unpack4``, and of each word that it writes. Assumed.
 UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
 
-#: For cores without a row of their own, the nearest measured core.
+#: For each core without measured coefficients: the nearest measured core.
 NEAREST = {
     "cortex-m0plus": "cortex-m0",
     "cortex-m23": "cortex-m0",
@@ -118,7 +119,7 @@ def layer_instructions(generated: Generated, core: str, optimise: str) -> list[f
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
         rows = generated.model.main.tensors[layer.op.outputs[0]].shape[1] if layer.streamed else 1
-        run = layer.call.fields.get("run")  # of ``ar_unpacked_row``
+        run = layer.call.fields.get("run")  # the row function that ``ar_unpacked_row`` calls
         kernel = layer.call.kernel if run is None else run.text
         cost = cost_of(kernel, core, optimise).of(layer.macs, outputs)
         instructions.append(cost + unpacking(layer.call, rows))

@@ -1,4 +1,4 @@
-"""Lowerings: each turns one TFLite operator into a kernel call. Importing this package registers all of them."""
+"""Lowerings: each turns one TFLite operator into a kernel call. Importing this package registers all lowerings."""
 
 from __future__ import annotations
 

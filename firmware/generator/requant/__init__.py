@@ -1,1 +1,1 @@
-"""Requantization with integer arithmetic that is proven to give LiteRT's outputs."""
+"""Requantize with integer arithmetic that is proven to give LiteRT's outputs."""

@@ -11,10 +11,10 @@ at which the output increases by one. The kernels compute
 (on Armv7E-M: ADD with shift, SMMLA, ASR, SSAT) with ``multiplier`` and ``offset`` per channel and ``rounding`` and
 ``shift`` per layer. The offset is what the first of two roundings adds: between a half and one accumulator unit,
 depending on the multiplier. The second rounding rounds halves away from zero, which reverses the sign of the offset for
-negative accumulators. Only outputs that are clamped at their zero point (a ReLU) do not depend on it. Neither form ever
-decreases, so each agrees with the exact function for every reachable accumulator if the steps agree. Each step gives
-two inequalities that are linear in ``multiplier``. The multipliers that satisfy all of them form an interval, which is
-computed exactly with integers.
+negative accumulators. Only outputs that are clamped at their zero point (a ReLU) do not depend on that sign. Neither
+form ever decreases, so each agrees with the exact function for every reachable accumulator if the steps agree. Each
+step gives two inequalities that are linear in ``multiplier``. The multipliers that satisfy all of them form an
+interval, which is computed exactly with integers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from arenite.converters.graph.quantized_arithmetic import INTEGER_RANGE
 from arenite.firmware.generator.requant.single_rounding import first_reaching
 
 _INT32_MAX = (1 << 31) - 1
-#: Every accumulator is nearer to zero than this.
+#: Every accumulator is nearer to zero than this number.
 _UNREACHED = 1 << 31
 #: Larger than any bound of an interval.
 _UNBOUNDED = 1 << 60
@@ -37,7 +37,7 @@ _UNBOUNDED = 1 << 60
 _MAX_SHIFT = 22
 #: The number of channels that are solved together. This limits the memory of the proof.
 _BLOCK = 256
-#: Offsets to try, as differences from the nearest one.
+#: Offsets to try, as differences from the likely offset.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8, 12, -12, 16, -16)
 
 
@@ -45,9 +45,9 @@ _NUDGES = (0, 1, -1, 2, -2, 3, -3, 4, -4, 6, -6, 8, -8, 12, -12, 16, -16)
 class OutputSteps:
     """The accumulators at which the exact int8 output of each channel increases.
 
-    ``levels``: int64 [L], output values above the lowest one. ``first``: int64 [channels, L], the smallest accumulator
-    whose output is at least the level, reachable or not. ``lowest``, ``highest``: int64 [channels], bounds of the
-    accumulator.
+    ``levels``: int64 [levels], all output values above the lowest one. ``first``: int64 [channels, levels], the
+    smallest accumulator whose output is at least the level, even if no input reaches it. ``lowest``, ``highest``: int64
+    [channels], bounds of the accumulator.
     """
 
     levels: np.ndarray
@@ -58,8 +58,8 @@ class OutputSteps:
 
 @dataclass(frozen=True)
 class AffineRequant:
-    """``out = saturate((x * multiplier[c] + rounding * 2**32) >> (32 + shift))``; ``two_sided`` selects the formula of
-    ``x`` in the module's docstring.
+    """The integers of ``out = saturate((x * multiplier[c] + rounding * 2**32) >> (32 + shift))`` for channel ``c``.
+    ``two_sided`` selects the formula of ``x`` in the module's docstring.
 
     A one-sided kernel may add ``offset >> scale`` to the bias. Then the remaining offset is below ``2**scale``.
     """
@@ -72,8 +72,8 @@ class AffineRequant:
     two_sided: bool
 
     def apply(self, acc: np.ndarray) -> np.ndarray:
-        """Compute as the kernels do: outputs (int64, before the activation's clamp) of accumulators int64 [...,
-        channels]."""
+        """Return the outputs of the kernels' formula (int64, before the activation's clamp) for accumulators ``acc``,
+        int64 [..., channels]."""
         x = scaled(acc, self.offset.astype(np.int64), self.scale, self.two_sided)
         high = (x * self.multiplier + (self.rounding << 32)) >> (32 + self.shift)
         return cast(np.ndarray, np.clip(high, *INTEGER_RANGE["int8"]))
@@ -160,14 +160,14 @@ def solve(
     scale: int,
     sides: Sequence[bool] = (False, True),
 ) -> AffineRequant | None:
-    """Return integers that give every step of every channel, or None if there are none; one-sided ones if possible.
+    """Return integers that give every step of every channel, by default one-sided if possible; None if there are none.
 
     Args:
-        steps: from ``convolution_steps`` or ``fully_connected_steps``.
-        real: float64 [channels], output units per accumulator unit. Only a starting point; the proof does not depend on
-            it.
-        offset: float64 [channels], likely offset in accumulator units, see ``twice_rounded_offset``. Also a starting
-            point.
+        steps: result of ``convolution_steps`` or ``fully_connected_steps``.
+        real: float64 [channels], output units per accumulator unit. It is only a starting point; the proof does not
+            depend on it.
+        offset: float64 [channels], likely offset in accumulator units, see ``twice_rounded_offset``. It is also only
+            a starting point.
         output_zero_point: zero point of the output tensor.
         scale: left shift of the accumulator in the kernel, 0 to 8; ``x`` must stay in 32 bits.
         sides: the forms to try, in this order: True for two-sided.
@@ -215,8 +215,9 @@ def solve_with_shift(
         if not left.size:
             break
     if left.size and not two_sided:
-        # Such a channel has few steps, far from zero. Their place needs more bits than a small multiplier has, but the
-        # bias can move it. A single step may even have another slope, with which the accumulator stays small.
+        # The remaining channels have few steps, far from zero. A small multiplier has too few bits to place these
+        # steps, but the bias can move them. A channel with a single step may even have another slope (multiplier), with
+        # which the accumulator stays small.
         for guess in (real, 1.0 / (steps.highest - steps.lowest + 1)):
             for nudge in _NUDGES[:7]:
                 nearest = np.rint(guess[left] * 2.0 ** (32 + shift - scale)).astype(np.int64)
@@ -253,8 +254,8 @@ def _select_channels(steps: OutputSteps, channels: np.ndarray) -> OutputSteps:
 def multiplier_intervals(
     steps: OutputSteps, offset: np.ndarray, rounding: int, shift: int, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest and highest multiplier of each channel that give all its steps: int64 [channels] each. There is
-    none if the lowest exceeds the highest."""
+    """Return the lowest and highest multiplier of each channel that give all its steps: int64 [channels] each. If
+    the lowest exceeds the highest, the channel has no such multiplier."""
     bound = (steps.levels << (32 + shift)) - (rounding << 32)
     below, above = [], []
     for at in range(0, len(steps.first), _BLOCK):
@@ -269,8 +270,8 @@ def multiplier_intervals(
 def _interval(
     bound: np.ndarray, steps: OutputSteps, offset: np.ndarray, scale: int, two_sided: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the range of multipliers m with ``x(first) * m >= bound`` and ``x(first - 1) * m < bound`` for every step
-    that the accumulator can reach or miss. x is the scaled accumulator with its offset."""
+    """Return the lowest and highest multiplier m with ``x(first) * m >= bound`` and ``x(first - 1) * m < bound`` for
+    every step that the accumulator can reach or miss. x is the scaled accumulator with its offset."""
     first = np.clip(steps.first, steps.lowest[:, None], steps.highest[:, None] + 1)
     reach = scaled(first, offset, scale, two_sided)
     miss = scaled(first - 1, offset, scale, two_sided)

@@ -18,9 +18,9 @@ import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import round_twice
 
-#: Multipliers to try, as differences from the nearest ones.
+#: Multipliers to try, as differences from the integers that are nearest to the real multipliers.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
-#: The number of shifts to try, from the finest one on.
+#: The number of shifts to try, from the largest shift with which all sums fit into 32 bits downwards.
 _SHIFTS = 4
 _BYTES = np.arange(-128, 128, dtype=np.int64)
 
@@ -47,7 +47,7 @@ class AffineSum:
 
 
 def exact_sums(scaling: AddScaling) -> np.ndarray:
-    """Return LiteRT's output for every pair of bytes: int64 [256, 256], both from -128."""
+    """Return LiteRT's output for every pair of bytes: int64 [256, 256]. Index 0 is the byte -128."""
     scaled = [
         _scale_down((_BYTES - scaling.zero_points[k]) << 20, scaling.multipliers[k], scaling.shifts[k])
         for k in (0, 1)
@@ -83,8 +83,8 @@ def solve_sum(scaling: AddScaling) -> AffineSum | None:
 
 
 def _constant(expected: np.ndarray, m1: int, m2: int, shift: int, low: int, high: int) -> int | None:
-    """Return a constant with which the multipliers give ``expected``, or None. Each output allows an interval for
-    it."""
+    """Return a constant with which the multipliers give ``expected``, or None. Each output allows an interval of
+    constants, and the constant must be in all intervals."""
     product = _BYTES[:, None] * m1 + _BYTES[None, :] * m2
     lowest = int(np.max((expected << shift) - product, where=expected > low, initial=-(1 << 40)))
     highest = int(np.min(((expected + 1) << shift) - 1 - product, where=expected < high, initial=1 << 40))

@@ -15,7 +15,7 @@ from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, r
 from arenite.firmware.generator.requant.affine import convolution_steps, freeze_constant
 from arenite.firmware.generator.requant.packed_multiplier import Shortened
 
-#: Bits of a table entry and of a word.
+#: The width of a table entry and of a word, in bits.
 _TABLE_BITS, _WORD_BITS = 16, 32
 #: Bits of a multiplier below its leading one.
 _MULTIPLIER_BITS = 30
@@ -31,7 +31,7 @@ class CompactChannels:
 
     Attributes:
         bias: int32 [channels]. The upper ``spare`` bits of each word belong to the multiplier.
-        table: uint16 [channels].
+        table: uint16 [channels], the lower 16 bits of a channel's multiplier and relative shift.
         spare: the number of bits of a bias word that hold part of the multiplier.
         shift_bits: width of the relative shift, in the lowest bits of a channel's 16 + ``spare`` bits.
         shift_base: smallest shift to the right in the layer. The relative shift is added to it.
@@ -45,7 +45,7 @@ class CompactChannels:
 
 
 def compact_channels(short: Shortened, bias: np.ndarray) -> CompactChannels | None:
-    """Pack shortened multipliers and int32 biases. Returns None if six bytes are not enough."""
+    """Return shortened multipliers and int32 biases in packed form; None if six bytes per channel are not enough."""
     base = int(short.right.min())
     shift_bits = int(short.right.max() - base).bit_length()
     spare = _MULTIPLIER_BITS - short.dropped + shift_bits - _TABLE_BITS
@@ -80,9 +80,9 @@ def replace_extreme_scales(
 ) -> LayerChannels | None:
     """Return the layer with a common scale and bias, and weights of zero, in each channel whose output is constant.
 
-    Trained networks have such channels, with scales and biases far from those of the others. ``axis`` is the weights'
-    channel axis, ``bounds`` are the lowest and highest accumulators. Returns None if the steps cannot be computed or
-    the new scale does not give the same outputs.
+    Trained networks have such channels, with scales and biases far from those of the other channels. ``axis`` is the
+    weights' channel axis, ``bounds`` are the lowest and highest accumulators. Returns None if the steps cannot be
+    computed or the new scale does not give the same outputs.
     """
     steps = convolution_steps(channels.multiplier, channels.shift, output_zero_point, act_range, *bounds)
     if steps is None or not len(steps.levels):

@@ -22,8 +22,8 @@ _NUDGES = tuple(sorted(range(-256, 257), key=abs))
 
 @dataclass(frozen=True)
 class FixedShift:
-    """``out = saturate((x * multiplier + rounding * 2**32) >> (32 + shift))`` with
-    ``x = bias + sum(w * x) * 2**scale``; ``bias`` and ``multiplier`` are int32 [channels]."""
+    """The integers of ``out = saturate((x * multiplier + rounding * 2**32) >> (32 + shift))`` with
+    ``x = bias + sum(w * input) * 2**scale``. ``bias`` and ``multiplier`` are int32 [channels]."""
 
     bias: np.ndarray
     multiplier: np.ndarray
@@ -31,8 +31,8 @@ class FixedShift:
 
 
 def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
-    """Return a requantization with ``shift`` and the same outputs for every input. Returns None if a channel has no
-    proof, or for a two-sided requantization. ``axis`` is the channel axis of the weights."""
+    """Return a requantization with ``shift`` and the same outputs for every input. Returns None if this is not
+    proven for every channel, or for a two-sided requantization. ``axis`` is the channel axis of the weights."""
     requant = folded.requant
     if requant.two_sided:
         return None
@@ -63,7 +63,7 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
 
 
 def folded_steps(folded: FoldedLayer, axis: int) -> OutputSteps:
-    """Return the sums ``bias + sum(w * x)`` at which the folded layer's own outputs increase, for one-sided
+    """Return the sums ``bias + sum(w * input)`` at which the folded layer's own outputs increase, for one-sided
     requantization."""
     requant = folded.requant
     others = tuple(a for a in range(folded.weights.ndim) if a != axis)

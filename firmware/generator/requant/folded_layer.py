@@ -1,4 +1,5 @@
-"""Layers in the form of the fast kernels: zero points folded into biases, and a proven affine requantization.
+"""Convert layers to the form of the fast kernels: zero points are folded into biases, and the requantization is one
+multiply-add that is proven exact (see ``affine.py``).
 
 A sum over ``w * (x - zero_point)`` equals a sum over ``w * x`` if ``zero_point * sum(w)`` is subtracted from the bias
 and padding has the value of the zero point. So kernels multiply raw bytes.
@@ -44,7 +45,7 @@ class FoldedLayer:
     ``bias``: int64 [channels], with the zero point folded in. For a one-sided ``requant`` it also contains the whole
     units of the offset, so ``requant.offset`` is below ``2**scale``.
     ``steps``: the steps of the exact function, over the accumulator without the offset.
-    ``act_range``: clamp of the fused activation; ``clamps`` if it is narrower than int8.
+    ``act_range``: clamp of the fused activation.
     """
 
     weights: np.ndarray
@@ -57,6 +58,7 @@ class FoldedLayer:
 
     @property
     def clamps(self) -> bool:
+        """Whether ``act_range`` is narrower than int8."""
         return self.act_range != _INT8
 
 
@@ -66,10 +68,12 @@ _cache: OrderedDict[tuple[int, int, int, bool], tuple[Subgraph, FoldedLayer | No
 def fold_convolution(
     graph: Subgraph, op: Op, axis: int, scale: int = 8, *, two_sided: bool = False
 ) -> FoldedLayer | None:
-    """Fold CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), int8, that its lowering's ``check`` has accepted.
+    """Return an int8 CONV_2D (``axis`` 0) or DEPTHWISE_CONV_2D (``axis`` 3), which ``check`` has accepted, as a folded
+    layer.
 
-    ``two_sided`` requires a two-sided requantization; otherwise it is one-sided if possible. Returns None if there is
-    no proven requantization at ``scale``, or the weights are not constant.
+    ``scale`` is the left shift of the accumulator in the kernel. ``two_sided`` requires a two-sided requantization;
+    otherwise it is one-sided if possible. Returns None if there is no proven requantization at ``scale``, or the
+    weights are not constant.
     """
     return _cached(
         graph, op, (scale, two_sided), lambda: _fold_convolution(graph, op, axis, scale, two_sided)
@@ -77,8 +81,11 @@ def fold_convolution(
 
 
 def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> FoldedLayer | None:
-    """Fold an int8 FULLY_CONNECTED with constant weights of zero point 0. Returns None for any other, or without a
-    proof at ``scale``."""
+    """Return an int8 FULLY_CONNECTED with constant weights of zero point 0 as a folded layer.
+
+    ``scale`` is the left shift of the accumulator in the kernel. Returns None for any other layer, or if there is no
+    proven requantization at ``scale``.
+    """
     return _cached(graph, op, (scale, False), lambda: _fold_fully_connected(graph, op, scale))
 
 
@@ -172,7 +179,8 @@ def _finish(
     scale: int,
     sides: tuple[bool, ...] = (False, True),
 ) -> FoldedLayer | None:
-    """Freeze constant channels, solve, and fold the zero point. ``others`` are the axes of ``weights`` to sum over."""
+    """Freeze constant channels, solve the requantization, and fold the zero point. ``others`` are the axes of
+    ``weights`` to sum over."""
     if steps is None:
         return None
     steps, frozen = freeze_constant(steps, real, zero_points[1])

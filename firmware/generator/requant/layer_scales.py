@@ -1,4 +1,4 @@
-"""Scales, multipliers and accumulator ranges of a layer, computed from its tensors alone."""
+"""Compute the scales, multipliers and accumulator ranges of a layer from its tensors alone."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ def channel_multipliers(inp: Tensor, weights: Tensor, out: Tensor) -> list[tuple
 
 
 def weights_offset(w: Tensor) -> int:
+    """Return the number that is added to every weight: minus the zero point."""
     assert w.quant is not None
     return 0 if w.quant.per_axis else -w.zero_point
 
@@ -26,7 +27,7 @@ def real_scale(inp: Tensor, w: Tensor, out: Tensor) -> np.ndarray:
 
 
 def accumulator_range(inp: Tensor, w: Tensor, bias: Tensor | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest and highest sum of each unit over all inputs, bias included: int64 [units]."""
+    """Return the lowest and highest sum of each unit for any input, bias included: int64 [units] each."""
     low, high = (v - inp.zero_point for v in INTEGER_RANGE[inp.dtype])
     units, depth = w.shape
     if w.data is not None:

@@ -28,7 +28,7 @@ def bytes_by_index(values: dict[int, int]) -> np.ndarray:
 
 
 def table_int8(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
-    """Return 256 bytes for int8 input and output, quantized per tensor."""
+    """Return the 256 output bytes of ``transform`` for int8 input and output, quantized per tensor."""
     with np.errstate(all="ignore"):
         in_scale = np.float32(inp.scale)
         inverse = np.float32(1) / np.float32(out.scale)
@@ -41,7 +41,7 @@ def table_int8(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
 
 
 def table_int16(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
-    """Return 513 int16 samples for int16 input and output with zero point 0.
+    """Return 513 int16 samples of ``transform`` for int16 input and output with zero point 0.
 
     Each sample is shifted by half of the interpolation error in the middle of its interval.
     """
@@ -65,7 +65,8 @@ def table_int16(transform: Transform, inp: Tensor, out: Tensor) -> np.ndarray:
 
 
 def _clamp_int16(x: np.float32) -> int:
-    """Clamp to int16. NaN (infinity minus infinity) becomes 0, the low half of the result of x86's conversion."""
+    """Return ``x`` clamped to int16. NaN (infinity minus infinity) becomes 0, the low half of the result of x86's
+    conversion."""
     if math.isnan(x):
         return 0
     return int(min(max(float(x), -32768.0), 32767.0))
@@ -75,7 +76,7 @@ def sigmoid_table() -> np.ndarray:
     """Return 256 uint16 samples: sigmoid(i / 24) with 16 fractional bits, for linear interpolation.
 
     Each sample is raised by half of the largest error of the chord (h**2 / 8 times the second derivative), so that
-    the error is spread evenly. The last sample is the limit.
+    the error is spread evenly. The last sample is the limit of the sigmoid.
     """
     step = 1 / 24
     table = np.full(256, 65535, np.uint16)

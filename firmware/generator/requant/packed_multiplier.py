@@ -15,9 +15,10 @@ import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import round_twice
 
-#: The number of dropped bits of the multiplier, and the width of the shift, which takes their place and the leading
-#: one's.
+#: The number of dropped bits of the multiplier, and the width of the shift in bits. The shift takes the place of the
+#: dropped bits, the leading one and the sign bit.
 _DROPPED, SHIFT_BITS = 3, 5
+#: The leading one of a multiplier.
 _LEADING = 1 << 30
 #: Shortened multipliers to try, as differences from the nearest one.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
@@ -39,8 +40,8 @@ class Shortened:
 def pack(
     multiplier: np.ndarray, shift: np.ndarray, lowest: np.ndarray, highest: np.ndarray, levels: np.ndarray
 ) -> np.ndarray | None:
-    """Return one int32 word per channel, ``multiplier bits << 5 | shift to the right``, or None if a channel has no
-    proof.
+    """Return one int32 word per channel, ``multiplier bits << 5 | shift to the right``, or None if a channel
+    has no word that is proven exact.
 
     The arguments are those of ``shorten``.
     """
@@ -58,7 +59,8 @@ def shorten(
     levels: np.ndarray,
     dropped: int,
 ) -> Shortened | None:
-    """Return each channel's multiplier without its last ``dropped`` bits, or None if a channel has no proof.
+    """Return each channel's multiplier without its last ``dropped`` bits, or None if a channel has none that is proven
+    exact.
 
     ``multiplier`` and ``shift`` are exact; ``lowest`` and ``highest`` bound each channel's accumulator; ``levels`` are
     the scaled values at which the clamped output increases. All are per channel except ``levels``.
@@ -92,6 +94,7 @@ def _shorten(
     levels: np.ndarray,
     dropped: int,
 ) -> np.ndarray | None:
+    """Return ``Shortened.stored`` for one block of channels, or None."""
     exact = multiplier.astype(np.int64)[:, None, None]
     right = -shift.astype(np.int64)[:, None, None]
     real = multiplier * 2.0 ** (shift.astype(np.float64) - 31)

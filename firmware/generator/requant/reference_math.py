@@ -1,4 +1,5 @@
-"""The integer and float arithmetic of TFLite's reference kernels in Python, for tables that are computed at build time.
+"""Compute the integer and float arithmetic of TFLite's reference kernels in Python, for tables that are computed at
+build time.
 
 Float functions come from the C library through ctypes: NumPy's own float32 functions differ in the last bit.
 Sources: gemmlowp's fixed-point functions, TFLite's internal/common.h and quantization_util.
@@ -63,14 +64,15 @@ def requant(x: int, multiplier: int, shift: int) -> int:
 
 
 def round_float(x: np.float32) -> np.float32:
-    """Round like C's ``roundf``: ties away from zero. NaN and infinity do not change."""
+    """Return ``x`` rounded like C's ``roundf``: ties away from zero. NaN and infinity do not change."""
     if not math.isfinite(x):
         return x
     return np.float32(math.copysign(math.floor(abs(float(x)) + 0.5), x))
 
 
 def float_to_int32(x: float) -> int:
-    """Convert like C on x86: towards zero, and the smallest int32 for NaN and values that do not fit."""
+    """Return ``x`` as an int32, converted like C on x86: towards zero, and the smallest int32 for NaN and values that
+    do not fit."""
     if not math.isfinite(x) or not -(2.0**31) <= math.trunc(x) < 2.0**31:
         return INT32_MIN
     return math.trunc(x)

@@ -1,7 +1,7 @@
 """Keep the offset of a one-sided requantization in the top byte of the sum, where it needs no table.
 
 A kernel whose sum B has 24 bits starts it with ``offset << 24``. ROR #24 then gives 256 * B with that byte as its
-lowest one: it scales B and adds its offset in one instruction. A negative B subtracts one from the byte, so that
+lowest byte: it scales B and adds its offset in one instruction. A negative B subtracts one from the byte, so that
 
     x = 256 * B + ((offset - (B < 0)) & 255)
 
@@ -22,7 +22,7 @@ from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
 #: The number of bits of B besides its sign.
 _BITS = 23
-#: Biases and multipliers to try, as differences from those of the start.
+#: Biases and multipliers to try, as differences from the first ones (``start`` of ``rotate_offsets``).
 _NUDGES = tuple(sorted(range(-12, 13), key=abs))
 _FACTORS = tuple(sorted(range(-32, 33), key=abs))
 
@@ -33,8 +33,8 @@ def rotate_offsets(
     """Return ``start`` with another bias and multiplier for each of ``channels`` (int64 indices).
 
     With them, ``x`` of the module's formula gives the outputs of ``folded`` for every input: the lowest byte of the
-    bias is the offset, and the rest is the initial value of B. Returns None if this cannot
-    be proven for a channel. ``shift`` belongs to ``start``; ``axis`` is the channel axis of the weights.
+    bias is the offset, and the rest is the initial value of B. Returns None if this cannot be proven for a channel.
+    ``shift`` is the shift of ``start``; ``axis`` is the channel axis of the weights.
     """
     steps = folded_steps(folded, axis)
     bias, multiplier = start.bias.astype(np.int64), start.multiplier.astype(np.int64)

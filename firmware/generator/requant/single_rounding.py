@@ -15,8 +15,8 @@ import numpy as np
 
 from arenite.converters.graph.quantized_arithmetic import quantize_multiplier
 
-#: Multipliers to try, as differences from the nearest one. A slightly larger one rounds ties of negative sums away
-#: from zero.
+#: Multipliers to try, as differences from the nearest one. A slightly larger multiplier rounds ties of negative sums
+#: away from zero.
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
 #: The number of channels that one proof handles. This limits its memory.
 _BLOCK = 512
@@ -33,7 +33,7 @@ def first_reaching(levels: np.ndarray, scales: np.ndarray) -> np.ndarray:
     """Return the smallest accumulator whose scaled value is at least each level: int64 [channels, levels]."""
     scale = np.maximum(scales[:, None], 2.0**-60)
     guess = np.ceil((levels[None, :] - 0.5) / scale)
-    # The error of the division is less than one unit, so the right value is the guess or a neighbour.
+    # The error of the division is less than one unit, so the right value is the guess or a neighboring integer.
     tries = guess[:, :, None] + np.arange(-2.0, 3.0)
     reached = reference_round(tries, scale[:, :, None]) >= levels[None, :, None]
     first = guess + np.argmax(reached, axis=2) - 2.0

@@ -1,8 +1,8 @@
-"""Lay out filters for the kernels of ``dot_s8_dsp.h``: an int16 holds the weights of two output channels, and a word
-those of two inputs.
+"""Lay out filters for the kernels of ``dot_s8_dsp.h``: an int16 holds the weights of two output channels for one
+input, and a word holds two such int16, for two inputs.
 
 The kernels widen four input bytes (a group) to int16 with SXTB16, which extracts bytes 0 and 2, then bytes 1 and 3. The
-weights of a group have the same order.
+weights of a group are stored in the same order.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ import numpy as np
 
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 
-#: The bytes of a group in the order after SXTB16: the two halves of the first word, then those of the second.
+#: The positions of the bytes of a group in the order after SXTB16: the two halves of the first word, then the two
+#: halves of the second word.
 GROUP_ORDER = np.array([0, 2, 1, 3])
-#: Index that stands for padding in an order. Its weight is 0.
+#: The index in ``TapOrder.order`` that stands for padding, an input whose weight is 0.
 _NONE = -1
 
 
@@ -23,8 +24,8 @@ _NONE = -1
 class TapOrder:
     """The order in which the kernels read the inputs of a window.
 
-    ``ar_conv_2d_dsp_params`` describes ``runs``, ``run_width``, ``run_groups`` and ``rest``. ``order`` is int64
-    [groups * 4]: for every input of the filters its index in the window, [k_h][k_w][in_c], or -1 for padding.
+    ``runs``, ``run_width``, ``run_groups`` and ``rest`` are described in ``ar_conv_2d_dsp_params``. ``order`` is int64
+    [groups * 4]: the index of each input of the filters in the window [k_h][k_w][in_c], or -1 for padding.
     """
 
     runs: int
@@ -41,8 +42,9 @@ class TapOrder:
 def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
     """Return the order of the taps of a window.
 
-    Each row of taps is one run; with dilation each tap is a run. The bytes of a run that do not fill a group come
-    after the groups of all runs if this takes fewer groups than to pad every run.
+    A run is a sequence of inputs that are adjacent in memory: one row of taps, or one tap if ``dilation_w`` is not 1.
+    The bytes of a run that do not fill a group come after the groups of all runs, if this takes fewer groups than
+    padding every run.
     """
     runs, run_width = (1, k_w) if dilation_w == 1 else (k_w, 1)
     length = run_width * in_c
@@ -64,13 +66,14 @@ def tap_order(k_h: int, k_w: int, in_c: int, dilation_w: int) -> TapOrder:
 
 
 def packable(folded: FoldedLayer) -> bool:
-    """Return whether 256 * a + b fits 16 bits for all weights a of even channels and b of the next odd channels."""
+    """Return whether 256 * a + b always fits into 16 bits, where a is a weight of an even channel and b the weight of
+    the next odd channel for the same input."""
     even, odd = channel_pairs(folded.weights.reshape(len(folded.weights), -1))
     return bool(np.all(256 * even + odd >= -(1 << 15)))
 
 
 def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the weights, int32 [pairs, len(order) / 2]. A word belongs to two inputs, the first in the low half.
+    """Return the weights, int32 [channel pairs, len(order) / 2]. A word is for two inputs, the first in the low half.
     A half is 256 * (weight of the even channel) + (weight of the odd channel)."""
     weights = folded.weights.reshape(len(folded.weights), -1)
     ordered = np.where(order == _NONE, 0, weights[:, order])
@@ -80,8 +83,9 @@ def pair_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def pair_biases(folded: FoldedLayer) -> np.ndarray:
-    """Return the biases, int32 [pairs, 2]: 256 * even + odd in the first word, odd in the second. If the requantization
-    is one-sided, the first word also includes the even channel's offset."""
+    """Return the biases, int32 [pairs, 2]. The first word is 256 * (bias of the even channel) + (bias of the odd
+    channel), the second word the bias of the odd channel. If the requantization is one-sided, the even channel's offset
+    is added to the first word."""
     even, odd = channel_pairs(folded.bias[:, None])
     offset = (
         0 if folded.requant.two_sided else channel_pairs(folded.requant.offset[:, None])[0].astype(np.int64)
@@ -117,7 +121,7 @@ def rotated_requant(multiplier: np.ndarray) -> np.ndarray:
 
 
 def channel_pairs(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of even and of odd channels. A single last channel is paired with zeros."""
+    """Return (rows of even channels, rows of odd channels). A last channel without a partner is paired with zeros."""
     if len(rows) % 2:
         rows = np.concatenate([rows, np.zeros_like(rows[:1])])
     return rows[0::2], rows[1::2]
@@ -129,8 +133,8 @@ def _int32(values: np.ndarray) -> np.ndarray:
 
 
 def pack_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]. A quad is two pairs: their biases,
-    then their words of weights in turn."""
+    """Return the filters for ``row_dot_s8_dsp.h``, int32 [quads, 4 + len(order)]. A quad is two pairs of
+    channels: the biases of both, then a word of weights of each pair in turn."""
     biases, words = pair_biases(folded), pair_words(folded, order)
     if len(words) % 2:
         biases, words = (np.concatenate([v, np.zeros_like(v[:1])]) for v in (biases, words))

@@ -1,5 +1,7 @@
-"""CONV_2D, int8, 3 taps wide at stride 1, on cores with the DSP extension: neighbouring pixels share widened
-columns."""
+"""Lower int8 CONV_2D with filters 3 taps wide and a horizontal stride of 1 on cores with the DSP extension.
+
+Neighboring output pixels share the columns of the input that are widened to int16.
+"""
 
 from __future__ import annotations
 
@@ -82,8 +84,8 @@ class Conv2DColumnsDsp(Variant):
 
 
 def column_order(k_h: int, in_c: int) -> np.ndarray:
-    """Return int64 [k_h * 3 * in_c]: for every input of the filters its index in [k_h][3][in_c], in the order in which
-    ``columns_s8_dsp.h`` widens them."""
+    """Return int64 [k_h * 3 * in_c]: the indexes of the inputs in a window [k_h][3][in_c], in the order in which
+    ``columns_s8_dsp.h`` widens the inputs."""
     row, group, tap = np.arange(k_h), np.arange(in_c // 4), np.arange(_TAPS)
     first = (row[:, None, None] * _TAPS + tap) * in_c + 4 * group[:, None]
     return cast(np.ndarray, (first[..., None] + GROUP_ORDER).reshape(-1))

@@ -1,4 +1,5 @@
-"""CONV_2D, int8, on cores with the DSP extension, and DEPTHWISE_CONV_2D of one input channel, which is the same."""
+"""Lower int8 CONV_2D on cores with the DSP extension, and DEPTHWISE_CONV_2D of one input channel, which computes the
+same."""
 
 from __future__ import annotations
 
@@ -21,9 +22,9 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: AR_CONV_DSP_ROWS in conv_2d_dsp_params.h.
+#: The largest height of a filter: AR_CONV_DSP_ROWS in conv_2d_dsp_params.h.
 MAX_ROWS = 16
-#: The number of neighbouring pixels that the fastest kernel computes together.
+#: The number of neighboring pixels that the fastest kernel computes together.
 _BLOCK = 3
 #: If the rows under a row of windows need padding and have at most this number of bytes, they are copied completely.
 _SMALL_ROWS = 256
@@ -37,7 +38,8 @@ SOURCES = (
 
 
 class ConvolutionDsp(Variant):
-    """The base of all convolutions over all channels. ``axis`` is the weights' axis of output channels."""
+    """The base class of convolutions whose filters cover all input channels. ``axis`` is the axis of the output
+    channels in the weights."""
 
     tiers = (DSP,)
     kernels: ClassVar[tuple[str, ...]] = SOURCES
@@ -63,7 +65,8 @@ class ConvolutionDsp(Variant):
         return scratch_bytes(filter_tap_order(graph, op), shape_of(graph, op))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """With one tap, a block of pixels is widened before its outputs are written, and these lie no further on."""
+        """Return (0, 0) for filters of one tap if the output has no more channels than the input: the kernel widens a
+        block of pixels before it writes their outputs, which then do not reach beyond the block."""
         inp, out, w = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], graph.tensors[op.inputs[1]]
         return ((0, 0),) if w.shape[1:3] == (1, 1) and out.shape[3] <= inp.shape[3] else ()
 
@@ -88,8 +91,8 @@ class Conv2DDsp(ConvolutionDsp):
 
 
 def folded_pairs(graph: Subgraph, op: Op, axis: int) -> FoldedLayer | None:
-    """Return the convolution with its weights as [out_c][k_h][k_w][in_c]; two-sided only if no other form has a
-    proof."""
+    """Return the convolution with its weights as [out_c][k_h][k_w][in_c], or None if no requantization is proven exact.
+    The requantization is two-sided only if no one-sided requantization is proven exact."""
     for two_sided in (False, True):
         folded = fold_convolution(graph, op, axis, two_sided=two_sided)
         if folded is None:
@@ -108,7 +111,7 @@ def filter_tap_order(graph: Subgraph, op: Op) -> TapOrder:
 
 
 def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
-    """Return the fields of ``ar_conv_2d_dsp_params`` that are sizes."""
+    """Return the fields of ``ar_conv_2d_dsp_params`` for sizes, padding, strides and dilation."""
     view = view_convolution(graph, op)
     inp, out = view.input, view.output
     return {
@@ -143,7 +146,7 @@ def needs_window(taps: TapOrder, shape: dict[str, int]) -> bool:
 
 
 def padded_columns(taps: TapOrder, shape: dict[str, int]) -> int:
-    """Return the width of the rows that are copied with their padding; 0 if windows are copied instead, or nothing."""
+    """Return the width of the rows that are copied with their padding; 0 if the kernel copies windows, or nothing."""
     columns = _columns(taps, shape)
     small = shape["k_h"] * (columns * shape["in_c"] + _overhang(taps, shape)) <= _SMALL_ROWS
     one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
@@ -167,7 +170,7 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
 
 
 def dsp_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    """Return the call of ``ar_conv_2d_s8_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
+    """Return the call of ``ar_conv_2d_s8_dsp`` for a layer with the fields ``shape`` (see ``shape_of``)."""
     words = pair_words(folded, taps.order)
     form = require_accepted(pair_requantization(folded))
     filters = np.concatenate([form.biases, words], axis=1)

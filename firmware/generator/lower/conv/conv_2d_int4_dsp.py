@@ -1,4 +1,4 @@
-"""Convolutions with int4 weights on cores with the DSP extension, see ``dot_w4_dsp.h``."""
+"""Lower convolutions with int4 weights on cores with the DSP extension. ``dot_w4_dsp.h`` describes the layout."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ SOURCES = (
     "expand3_s8_dsp.c",
     "sum8_dsp.c",
 )
-#: The byte of a word that holds each of the four inputs of a group.
+#: For each byte of a word: the input of the group (four inputs) whose weights it holds.
 _BYTES = np.array([0, 2, 1, 3])
-#: From this number of pixels on, unpacked weights save more instructions than the unpacking needs.
+#: With at least this number of output pixels, unpacked weights save more instructions than the unpacking needs.
 _PIXELS = 16
-#: A FULLY_CONNECTED with fewer weights is small.
+#: A FULLY_CONNECTED with fewer weights is small in ``is_small_beside_unpacked``.
 SMALL = 2048
-#: AR_DOT_TWO_SIDED in dot_s8_dsp.h.
+#: The value of ``PairRequantization.form`` that means two-sided: AR_DOT_TWO_SIDED in dot_s8_dsp.h.
 _TWO_SIDED = 2
 
 
 def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the weights as int32 [pairs, len(order) / 4]; ``order`` as in ``TapOrder``."""
+    """Return the weights as int32 [pairs, len(order) / 4]. ``order`` is ``TapOrder.order``.
+
+    A byte is 16 * (weight of the even channel) + (weight of the odd channel) + 8.
+    """
     weights = folded.weights.reshape(len(folded.weights), -1)
     even, odd = channel_pairs(np.where(order < 0, 0, weights[:, order]))
     groups = ((16 * even + odd + 8) & 0xFF).reshape(len(even), -1, 4)[:, :, _BYTES]
@@ -43,7 +46,8 @@ def nibble_words(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantization) -> np.ndarray:
-    """Return the filters of ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]."""
+    """Return the filters for ``dot_w4_dsp.h``, int32 [pairs, 2 + len(order) / 4]: two words of biases, then the
+    weights."""
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
     start = 16 * (_difference(first, second) >> 8) + second
     biases = np.stack([start, second], axis=1) & 0xFFFFFFFF
@@ -51,7 +55,8 @@ def nibble_filters(folded: FoldedLayer, order: np.ndarray, form: PairRequantizat
 
 
 def nibble_requant(form: PairRequantization) -> np.ndarray:
-    """Return the requantization table; a one-sided one is int32 [pairs, 3], with the first channel's offset."""
+    """Return the requantization table. If it is not two-sided, it is int32 [pairs, 3]: the first channel's offset, then
+    the multipliers."""
     if form.form == _TWO_SIDED:
         return form.requant
     first, second = form.biases[:, 0].astype(np.int64), form.biases[:, 1].astype(np.int64)
@@ -65,7 +70,7 @@ def _difference(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def w4_call(ctx: LowerContext, folded: FoldedLayer, taps: TapOrder, shape: dict[str, int]) -> KernelCall:
-    """Return the call of ``ar_conv_2d_w4_dsp`` for a layer of this ``shape``, the fields of ``shape_of``."""
+    """Return the call of ``ar_conv_2d_w4_dsp`` for a layer with the fields ``shape`` (see ``shape_of``)."""
     form = require_accepted(pair_requantization(folded))
     filters = nibble_filters(folded, taps.order, form)
     return KernelCall(
@@ -83,20 +88,22 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
 
 
 def is_fast_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Return whether one of the tier's own kernels runs with unpacked weights. Pairs with a weight of -8 have no int4
-    form."""
+    """Return whether a DSP kernel can run the op with weights that are unpacked to int8. If a pair of channels has a
+    weight of -8, the weights of such a kernel have no int4 form."""
     unpacked = unpacked_kernel(graph, op, target)
     return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
 
 def is_small_beside_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Return whether a FULLY_CONNECTED is too small to add a kernel for it, because other layers need unpacked
-    weights."""
+    """Return whether a FULLY_CONNECTED is too small to justify the code of an int4 kernel, because other layers need
+    the kernel for unpacked weights anyway."""
     small = graph.tensors[op.inputs[1]].elements < SMALL
     return target.optimise == "speed" and small and is_fast_unpacked(graph, op, target)
 
 
 class _Convolution(ConvolutionDsp):
+    """The base class of convolutions with int4 weights."""
+
     priority = 1100
     packed = True
     kernels = SOURCES

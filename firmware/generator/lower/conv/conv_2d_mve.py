@@ -1,4 +1,5 @@
-"""CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is a convolution over all channels too."""
+"""Lower CONV_2D for Helium, and DEPTHWISE_CONV_2D of one input channel, which is a convolution over all channels
+too."""
 
 from __future__ import annotations
 
@@ -19,19 +20,22 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import MVE, Target
 
-#: The number of filters that the inner product computes together, and AR_CONV_2D_MVE_ROWS.
+#: The number of filters that the inner product computes together, and the largest height of a filter
+#: (AR_CONV_2D_MVE_ROWS).
 _GROUP, _MAX_ROWS = 4, 16
-#: Bytes of windows that are copied side by side before they are multiplied. With more of them, a group of filters is
-#: set up less often. The inner product needs at least two windows to be busy.
+#: For each goal of the build: the bytes of windows that are copied side by side before they are multiplied. With more
+#: windows, a group of filters is set up less often. The inner product needs at least two windows for full speed.
 _PATCH_BYTES = {"speed": 2048, "balanced": 1024, "ram": 384}
 
 
 class _Convolution(Variant):
+    """The base class of the convolutions."""
+
     tiers = (MVE,)
     priority = 200
     kernels = ("conv_2d_s8_mve.c", "gemm_s8_mve.c")
     row_function = "ar_conv_2d_s8_mve_row"
-    channel_axis: ClassVar[int]  # of the weights
+    channel_axis: ClassVar[int]  # the axis of the output channels in the weights
 
     def filters(self, graph: Subgraph, op: Op) -> np.ndarray:
         """Return the weights as [out_c, k_h, k_w, in_c]."""
@@ -40,7 +44,7 @@ class _Convolution(Variant):
         )
 
     def _shape(self, graph: Subgraph, op: Op) -> tuple[int, int, int, int]:
-        """Return [out_c, k_h, k_w, in_c]."""
+        """Return the shape (out_c, k_h, k_w, in_c) of the filters."""
         shape = graph.tensors[op.inputs[1]].shape
         return (
             shape[self.channel_axis],
@@ -61,7 +65,7 @@ class _Convolution(Variant):
         return requantization(graph, op) is not None
 
     def patch_pixels(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Return the number of windows that are copied at a time; 0 if the input's own bytes are the windows."""
+        """Return the number of windows that are copied at a time; 0 if each window is one input pixel."""
         _, k_h, k_w, in_c = self._shape(graph, op)
         out = graph.tensors[op.outputs[0]]
         if k_h * k_w == 1:

@@ -1,5 +1,5 @@
-"""CONV_2D without SIMD instructions: each multiplication computes two pixels. The kernel is
-``conv_2d_s8_scalar.c``."""
+"""Lower CONV_2D to a kernel without SIMD instructions, ``conv_2d_s8_scalar.c``, in which each multiplication computes
+two pixels."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import Target
 
-#: The number of taps that are summed before the two halves of a word are split, and the number if those sums do not
-#: fit.
+#: The number of taps that are summed before the two halves of a word are split, and the number if such sums do not fit
+#: into 16 bits.
 _QUAD, _HALF = 4, 2
-#: The kernel reads this number of bytes behind the last weight, for taps that fill up a quad.
+#: The number of bytes that the kernel reads behind the last weight to complete a quad of taps.
 _BEYOND = 6
 
 
-#: The kernel adds this to weights on cores without signed byte loads.
+#: The number that is added to the stored weights for cores without signed byte loads.
 _BIAS = 128
 
 
@@ -56,20 +56,23 @@ class Geometry:
 
     @property
     def taps(self) -> int:
+        """The number of weights of one filter."""
         return self.k_h * self.k_w * self.in_c
 
     @property
     def quads(self) -> int:
+        """The number of quads of taps of one filter, rounded up."""
         return -(-self.taps // _QUAD)
 
     def fields(self) -> dict[str, int]:
+        """Return the sizes by the names of the kernel's parameters."""
         return dict(vars(self))
 
 
 def geometry(graph: Subgraph, op: Op) -> Geometry:
     """Return the sizes of a CONV_2D or DEPTHWISE_CONV_2D.
 
-    A layer with a kernel of one pixel becomes one long row. An image of one column is turned, so that neighbours are
+    A layer with a kernel of one pixel becomes one long row. An image of one column is turned, so that neighbors are
     in one row.
     """
     view = view_convolution(graph, op)
@@ -80,6 +83,7 @@ def geometry(graph: Subgraph, op: Op) -> Geometry:
     if plain and batches * in_h * in_w <= 0xFFFF:
         pixels = batches * in_h * in_w
         return Geometry(1, 1, pixels, in_c, 1, pixels, out_c, 1, 1, 0, 0, 1, 1, 1, 1)
+    # For each direction: input size, output size, filter size, padding, stride and dilation.
     down = (in_h, out_h, k_h, top, view.stride[0], view.dilation[0])
     across = (in_w, out_w, k_w, left, view.stride[1], view.dilation[1])
     if in_w == 1 and k_w == 1:
@@ -101,7 +105,7 @@ def pixels_per_word(core: str) -> int:
 
 
 def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the weights with ``bias`` added, and ``runs`` of the kernel, from int64 [out_c][taps].
+    """Return (weights with ``bias`` added, ``runs`` of the kernel), both uint8. ``weights`` is int64 [out_c][taps].
 
     ``count`` is the number of channels that are summed together. Returns None if not even the sums of two taps always
     fit.
@@ -118,8 +122,8 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
 
 
 class _Pairs(Variant):
-    """The base of CONV_2D and of DEPTHWISE_CONV_2D with one input channel, which is a convolution over all channels
-    too."""
+    """The base class for CONV_2D and for DEPTHWISE_CONV_2D with one input channel, which is a convolution over all
+    channels too."""
 
     kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
     tiers = ("scalar", "dsp", "mve")
@@ -128,7 +132,7 @@ class _Pairs(Variant):
     axis: ClassVar[int]
 
     def _weights(self, graph: Subgraph, op: Op) -> tuple[FoldedLayer, np.ndarray] | None:
-        """Return the folded layer and its weights as int64 [out_c][taps]."""
+        """Return the folded layer and its weights as int64 [out_c][taps]; None if no requantization is proven exact."""
         folded = fold_convolution(graph, op, self.axis, SCALE)
         if folded is None or not has_offsets(folded):
             return None
@@ -142,7 +146,7 @@ class _Pairs(Variant):
         packing = self._weights(graph, op)
         if packing is None or packing[1].shape[1] != geometry(graph, op).taps:
             return False
-        # A single last channel needs weights for a partner.
+        # If channels are summed in pairs, an odd number of channels needs weights for one more channel.
         count = pixels_per_word(target.core)
         is_uneven = out.shape[3] % count != 0
         return (not is_uneven or target.optimise == "speed") and pack_weights(

@@ -1,4 +1,5 @@
-"""CONV_2D, int8, 3 x 3 at stride 1, with Winograd's F(2,3), on cores with the DSP extension, in builds for speed."""
+"""Lower int8 CONV_2D with 3 x 3 filters and stride 1 to a kernel with Winograd's F(2,3), on cores with the DSP
+extension, in builds for speed."""
 
 from __future__ import annotations
 
@@ -12,14 +13,14 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import FoldedLayer, fold_convolution
 from arenite.firmware.generator.target import DSP, Target
 
-#: Factor of the sums: 2 from the transform, and 64 from the weights.
+#: The kernel's sums are this number times the sums of the convolution: 2 from the transform, and 64 from the weights.
 _SCALE = 128
 #: A layer must save this number of instructions per inference for every byte of flash that it costs.
 _MIN_SAVED_PER_BYTE = 32
 #: Instructions saved per multiply-accumulate (measured), and additional flash per weight: 24 bytes of transformed
 #: filters replace 9 of weights.
 _SAVED_PER_MAC, _EXTRA_BYTES_PER_WEIGHT = 0.25, 24 / 9 - 1
-#: Inputs of a group of four channels in the order in which SXTB16 splits a word.
+#: The inputs of a group of four channels, in the order in which SXTB16 splits a word.
 _GROUP = (0, 2, 1, 3)
 
 
@@ -96,7 +97,7 @@ def winograd_filters(folded: FoldedLayer) -> np.ndarray:
     channels, _, _, in_c = planes.shape
     order = (4 * np.arange(in_c // 4)[:, None] + np.array(_GROUP)).reshape(-1)
     inputs = planes[..., order].reshape(channels, 4, -1) & 0xFFFF
-    words = inputs[..., 0::2] | inputs[..., 1::2] << 16  # [out_c, 4, depth / 2]
+    words = inputs[..., 0::2] | inputs[..., 1::2] << 16  # [out_c, 4, k_h * in_c / 2]
     paired = words.reshape(channels // 2, 2, -1).transpose(0, 2, 1).reshape(channels // 2, -1)
     biases = (_SCALE * folded.bias).reshape(-1, 2) & 0xFFFFFFFF
     return np.concatenate([biases, paired], axis=1).astype(np.uint32).view(np.int32)

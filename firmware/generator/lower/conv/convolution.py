@@ -39,7 +39,7 @@ REQUANTIZE = "Quantize the model again, with symmetric per-channel int8 weights.
 
 @dataclass(frozen=True)
 class ConvolutionView:
-    """A convolution in the form that its kernels need. Pairs are (vertical, horizontal).
+    """A convolution in the form that its kernels need. Properties with two numbers are (vertical, horizontal).
 
     ``input``: [batches, height, width, channels]. ``weights``: [out_c, k_h, k_w, k_c], for DEPTHWISE_CONV_2D
     [1, k_h, k_w, out_c]. ``position``: the index of the input among the operator's inputs.
@@ -94,7 +94,8 @@ class ConvolutionView:
 def view_convolution(
     graph: Subgraph, op: Op, data: int = 0, weights: int = 1, bias: int = 2
 ) -> ConvolutionView:
-    """Return the view of a convolution whose tensors are at these positions among the operator's inputs."""
+    """Return the view of a convolution. ``data``, ``weights`` and ``bias`` are positions among the operator's
+    inputs."""
     optional = op.input(bias)
     return ConvolutionView(
         op,
@@ -107,8 +108,8 @@ def view_convolution(
 
 
 def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: int, axis: int) -> None:
-    """Refuse a convolution that the kernels cannot run exactly. ``data``, ``weights`` and ``bias``
-    are input positions of the op; ``axis`` is the output channel axis of the weights."""
+    """Raise ``UnsupportedModelError`` for a convolution that the kernels cannot run exactly. ``data``, ``weights`` and
+    ``bias`` are input positions of the op; ``axis`` is the output channel axis of the weights."""
     inp, out = graph.tensors[op.inputs[data]], graph.tensors[op.outputs[0]]
     check_activations(op, inp, out)
     check_weights(op, graph.tensors[op.inputs[weights]], axis)
@@ -123,7 +124,7 @@ def check_convolution(graph: Subgraph, op: Op, data: int, weights: int, bias: in
 
 
 def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
-    """Refuse activations unless input and output have the same quantized type, int8 or symmetric int16."""
+    """Raise ``UnsupportedModelError`` unless input and output have the same quantized type, int8 or symmetric int16."""
     require_dtype(op, inp, ACTIVATIONS)
     require_dtype(op, out, (inp.dtype,))
     require_quantized(op, inp)
@@ -131,7 +132,8 @@ def check_activations(op: Op, inp: Tensor, out: Tensor) -> None:
 
 
 def check_weights(op: Op, weights: Tensor, axis: int) -> None:
-    """Refuse weights that are not constant symmetric int8, quantized per tensor or along ``axis``."""
+    """Raise ``UnsupportedModelError`` unless the weights are constant symmetric int8, quantized per tensor or along
+    ``axis``."""
     require_dtype(op, weights, ("int8",))
     require_constant(op, weights, "weights")
     if weights.quant is None or any(weights.quant.zero_point):
@@ -143,7 +145,8 @@ def check_weights(op: Op, weights: Tensor, axis: int) -> None:
 
 
 def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
-    """Refuse a bias that is not constant, or not int32 for int8 activations and int64 for int16."""
+    """Raise ``UnsupportedModelError`` unless the bias is constant, and int32 for int8 activations or int64 for
+    int16."""
     require_constant(op, bias, "bias")
     require_dtype(op, bias, (BIAS_OF[inp.dtype],))
     # LiteRT adds the bias to a 64-bit sum and scales its low 48 bits.
@@ -152,7 +155,8 @@ def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
 
 
 def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
-    """Refuse an int8 convolution whose sums could exceed 32 bits, because the result is undefined in LiteRT."""
+    """Raise ``UnsupportedModelError`` for an int8 convolution whose sums could exceed 32 bits, because the result is
+    undefined in LiteRT."""
     w = graph.tensors[op.inputs[weights]]
     if graph.tensors[op.outputs[0]].dtype != "int8" or w.data is None:
         return
@@ -166,9 +170,10 @@ def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: in
 
 
 def multipliers(op: Op, inp: Tensor, weights: Tensor, out: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Return multiplier (int32) and shift (int8) per scale: input scale * weight scale / output scale, in double.
+    """Return (multipliers, int32; shifts, int8), one of each per scale of the weights.
 
-    For int16 the multiplier has 16 bits, to which LiteRT rounds it before a 64-bit product.
+    They represent input scale * weight scale / output scale, computed in double precision. For int16 a multiplier has
+    16 bits, because LiteRT rounds it to 16 bits before a 64-bit product.
     """
     pairs = channel_multipliers(inp, weights, out)
     if inp.dtype == "int16":
@@ -189,7 +194,8 @@ def narrow_multiplier(op: Op, out: Tensor, multiplier: int, shift: int) -> tuple
 
 
 def u8(op: Op, value: int, name: str) -> int:
-    """Return ``value`` if it fits an 8-bit parameter field that must not be zero; otherwise refuse the op."""
+    """Return ``value`` if it fits an 8-bit parameter field that must not be zero. Raises
+    ``UnsupportedModelError`` otherwise."""
     if not 1 <= value <= 255:
         raise refuse(op, None, f"{name} is {value}, allowed are 1 to 255", "Change the layer.")
     return value
@@ -198,7 +204,7 @@ def u8(op: Op, value: int, name: str) -> int:
 @dataclass(frozen=True)
 class _StoredLayer:
     """The multipliers of a layer as they are stored in flash: ``packed`` words or ``dense`` channels, if one of the two
-    is proven to change no output."""
+    is proven to change no output. Otherwise both are None."""
 
     channels: LayerChannels
     packed: np.ndarray | None
@@ -212,8 +218,9 @@ def _biases(bias: Tensor | None, channels: int) -> np.ndarray:
 def _stored_layer(
     target: Target, layer: LayerChannels, axis: int, inp: Tensor, out: Tensor, act: tuple[int, int]
 ) -> _StoredLayer:
-    """Return the form in which flash stores the layer. For ``flash``, it takes the fewest bytes that are proven
-    exact."""
+    """Return the form in which flash stores the layer. In a build for small flash, it is the smallest form that is
+    proven exact."""
+    # The scaled sums at which the clamped output increases, and the range of an input minus its zero point.
     levels = np.arange(act[0] + 1, act[1] + 1) - out.zero_point
     reach = (-128 - inp.zero_point, 127 - inp.zero_point)
 
@@ -237,7 +244,8 @@ def convolution_fields(
 ) -> dict[str, Any]:
     """Return all fields of ``ar_conv_2d_params``.
 
-    ``k_c``: channels of a filter; ``padding``: top and left; ``axis``: the weights' axis of output channels.
+    ``k_c`` is the number of channels of a filter, ``padding`` is (top, left), and ``axis`` is the axis of the output
+    channels in the weights.
     """
     op, inp, w, out = view.op, view.input, view.weights, view.output
     batches, in_h, in_w, in_c = inp.shape

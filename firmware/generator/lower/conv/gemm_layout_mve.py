@@ -20,8 +20,8 @@ _PIECES = (32, 16)
 class DoubleRounding:
     """A convolution's requantization with two roundings, as Helium's own instructions do it.
 
-    ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; all negative if ``two_sided``. Then
-    outputs below the zero point are not clamped, and the kernel corrects the rounding of negative sums.
+    ``multiplier``: int32 [channels]. ``shift``: int8 [channels], 0 or negative; all negative if ``two_sided``.
+    ``two_sided``: outputs below the zero point are not clamped, so the kernel corrects the rounding of negative sums.
     """
 
     multiplier: np.ndarray
@@ -45,15 +45,18 @@ def requantization(graph: Subgraph, op: Op) -> DoubleRounding | None:
 
 
 def folded_bias(filters: np.ndarray, bias: np.ndarray | None, zero_point: int) -> np.ndarray:
-    """Return the bias of sums over raw inputs: int32 [channels], from int8 filters [channels, taps]. It wraps around as
-    the sums do."""
+    """Return the bias with the input's zero point folded in, int32 [channels], for sums over raw inputs.
+
+    ``filters`` is int8 [channels, taps]. The bias wraps around, as the sums do.
+    """
     zero_point_sums = zero_point * filters.astype(np.int64).sum(axis=1)
     model_bias = 0 if bias is None else bias.astype(np.int64).reshape(-1)
     return np.asarray(model_bias - zero_point_sums).astype(np.int32)
 
 
 def pack_filters(filters: np.ndarray) -> np.ndarray:
-    """Return int8 [channels, depth] as pieces of 32 bytes, of 16 bytes and the rest, each piece for all channels."""
+    """Return ``filters``, int8 [channels, depth], divided along the depth into pieces of 32 bytes, of 16 bytes and the
+    rest. Each piece of all channels is stored before the next piece."""
     depth = filters.shape[1]
     pieces, at = [], 0
     for size in _PIECES:

@@ -65,6 +65,7 @@ def pair_requantization(folded: FoldedLayer) -> PairRequantization | None:
 
 
 def _solve_pairs(folded: FoldedLayer) -> PairRequantization | None:
+    """Compute ``pair_requantization``. The fixed shift is preferred, because it saves instructions."""
     requant = folded.requant
     if requant.two_sided:
         fixed = solve_with_shift(

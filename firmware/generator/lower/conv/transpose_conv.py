@@ -18,6 +18,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_constant,
 )
 
+#: The positions of the operator's inputs.
 _SHAPE, _WEIGHTS, _DATA, _BIAS = range(4)
 
 
@@ -38,7 +39,8 @@ class TransposeConv(Lowering):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op, _DATA, _WEIGHTS, _BIAS)
         out, (k_h, k_w), o = view.output, view.kernel, ctx.op.options
-        # This operator transposes a convolution from its output to its input. The padding is that of the convolution.
+        # The operator is the transpose of a convolution whose input is ``out``. The padding is defined for that
+        # convolution.
         _, top = conv_padding(o["padding"], out.shape[1], k_h, o["stride_h"], 1)
         _, left = conv_padding(o["padding"], out.shape[2], k_w, o["stride_w"], 1)
         kernel = f"transpose_conv_{SUFFIX[view.input.dtype]}"

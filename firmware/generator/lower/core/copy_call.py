@@ -1,4 +1,4 @@
-"""The call of the kernel that copies one tensor to another."""
+"""Create calls of the kernel that copies one tensor to another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Lowerings: one class per operator that turns it into one kernel call with constant parameters."""
+"""The base class of lowerings, and what they share. A lowering turns one operator into one kernel call with constant
+parameters."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class Expr:
 
 @dataclass(frozen=True)
 class StructArray:
-    """A constant array of structs; as a field value, the address of its first element."""
+    """A constant array of structs. As a field value it stands for the address of its first element."""
 
     c_type: str  # e.g. "ar_copy_piece"
     items: Sequence[Mapping[str, Any]]  # at least one
@@ -44,7 +45,7 @@ def arena_address(offset: int) -> Expr:
 
 @dataclass(frozen=True)
 class KernelCall:
-    """``kernel(&params)``.
+    """A call ``kernel(&params)`` in the generated C.
 
     Field values are ints, ``Expr``s, lists (C arrays), mappings (nested structs) and ``StructArray``s. ``before`` is a
     call that runs before this one each time.
@@ -109,7 +110,8 @@ class LowerContext(ABC):
 
     @abstractmethod
     def weights(self, values: np.ndarray, hint: str) -> Expr:
-        """Put weights or biases into flash (counted as model data) and return their address. Equal arrays share one."""
+        """Put weights or biases into flash (counted as model data) and return their address. Equal arrays are stored
+        once."""
 
     @abstractmethod
     def table(self, values: np.ndarray, hint: str) -> Expr:
@@ -121,8 +123,8 @@ class LowerContext(ABC):
 
     @abstractmethod
     def state_ptr(self) -> Expr:
-        """Return the address of this op's accumulators, whose size is ``RowRequirements.state``; ``NULL`` without
-        any."""
+        """Return the address of this op's accumulators, whose size is ``RowRequirements.state``; ``NULL`` if the op has
+        none."""
 
 
 class Lowering(ABC):
@@ -142,11 +144,12 @@ class Lowering(ABC):
         return 0
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """Return (input position, output position) pairs for which the output may overwrite the input exactly."""
+        """Return (input position, output position) pairs whose output may have the same arena address as the input."""
         return ()
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """Return (input position, output position) pairs whose bytes are identical."""
+        """Return (input position, output position) pairs whose bytes are always identical, so that they share
+        memory."""
         return ()
 
     def macs(self, graph: Subgraph, op: Op) -> int:
@@ -175,6 +178,7 @@ def register(cls: type[LoweringT]) -> type[LoweringT]:
 
 
 def describe(op: Op) -> str:
+    """Return the operator's index and name for a message."""
     return f"operator {op.index} {op.custom_code if op.name == 'CUSTOM' else op.name}"
 
 
@@ -193,6 +197,7 @@ def require_accepted(value: T | None) -> T:
 
 
 def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
+    """Raise ``UnsupportedModelError`` unless the tensor's type is one of ``allowed``."""
     if tensor.dtype not in allowed:
         raise refuse(
             op,

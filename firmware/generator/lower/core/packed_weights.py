@@ -1,8 +1,8 @@
-"""CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED, int8, whose weights are packed in flash and unpacked one channel at a
-time.
+"""Lower int8 CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to kernels whose weights are packed in flash and unpacked
+one channel at a time.
 
-int4 weights run this way if no faster kernel can run them. Other weights do in a build for small flash, if that takes
-fewer bytes for the complete model, code included.
+Layers with int4 weights run this way if no faster kernel can run them. Other layers do so in a build for small flash,
+if the complete model, including its code, then takes fewer bytes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import TIERS, Target
 from arenite.firmware.generator.weight_packing import PackedCodes, smallest_codes
 
-#: Approximate bytes of flash of the kernels, minus those of the kernels that they replace (a Cortex-M built for size),
-#: of the function that reads codes, and of a layer's own parameters. Smaller savings do not justify the instructions.
+#: Approximate bytes of flash (on a Cortex-M, built for size): of each kernel, minus the kernel that it replaces; of the
+#: function that reads codes; of a layer's own parameters. Smaller savings do not justify the additional instructions.
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
 _READER, _LAYER = 152, 24
 #: A layer must save at least this fraction (1 / n) of its weights, because unpacking costs instructions.
@@ -43,7 +43,7 @@ _cache: OrderedDict[tuple[int, Target], tuple[Subgraph, frozenset[int]]] = Order
 
 
 class _Packed(Variant):
-    """The base of all packed layers. ``axis`` is the weights' axis of output channels."""
+    """The base class of layers with packed weights. ``axis`` is the axis of the output channels in the weights."""
 
     tiers = TIERS
     priority = 900
@@ -57,8 +57,8 @@ class _Packed(Variant):
         return bool(w.stored) or (target.optimise == "flash" and op.index in worth_packing(graph, target))
 
     def codes(self, graph: Subgraph, op: Op, target: Target) -> tuple[PackedCodes | None, int]:
-        """Return the weights as codes, channel after channel, and the bytes that they save; 0 if they save too
-        little."""
+        """Return (codes, saved bytes): the weights as codes, channel after channel, and the bytes of flash that they
+        save; 0 if they save too little. The codes are None if the weights cannot be packed."""
         (values,) = weights_of(graph, op, target, None)
         codes = smallest_codes(np.moveaxis(values, self.axis, 0))
         if codes is None:
@@ -110,7 +110,7 @@ class Conv2DPacked(_Packed):
         )
 
     def taps(self, graph: Subgraph, op: Op) -> int:
-        """Return the input channels of a group."""
+        """Return the number of input channels of a group of the convolution."""
         return graph.tensors[op.inputs[1]].shape[3]
 
 
@@ -155,7 +155,8 @@ _KINDS: tuple[_Packed, ...] = (Conv2DPacked(), DepthwiseConv2DPacked(), FullyCon
 
 
 def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
-    """Return the operators with int8 weights for which packed weights take less flash, with the code to unpack them."""
+    """Return the indexes of the operators with int8 weights for which packed weights, together with the code that
+    unpacks them, take less flash."""
     key = (id(graph), target)
     entry = _cache.get(key)
     if entry is not None and entry[0] is graph:

@@ -1,4 +1,4 @@
-"""Run a lowering whose weights are not stored in flash unchanged."""
+"""Lower an operator whose weights are stored in flash in another form than its kernel reads."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _HINTS, _POSITION = ("weights", "filters"), 1
 
 
 class RedirectedContext(LowerContext):
-    """A context that passes weights to ``place``, which returns their address, and otherwise behaves like another
-    context."""
+    """A context that passes weights to ``place``, which returns their address, and otherwise behaves like the
+    context ``inner``."""
 
     def __init__(self, inner: LowerContext, place: Callable[[np.ndarray], Expr]) -> None:
         self.graph, self.op, self.target = inner.graph, inner.op, inner.target
@@ -57,7 +57,7 @@ class RedirectedContext(LowerContext):
 
 
 class _RecordingContext(LowerContext):
-    """A context for lowering without a plan, whose addresses have no meaning."""
+    """A context for lowering before the arena is planned. All addresses are ``NULL``."""
 
     def __init__(self, graph: Subgraph, op: Op, target: Target) -> None:
         self.graph, self.op, self.target = graph, op, target

@@ -1,4 +1,5 @@
-"""Describe the row functions of operators for the streaming planner."""
+"""Describe the row functions of operators for the streaming planner. A row function computes one row of an operator's
+output."""
 
 from __future__ import annotations
 
@@ -11,10 +12,10 @@ from arenite.converters.planner.row_requirements import RowInput, RowRequirement
 #: Limits of the fields of ``ar_stage``.
 _MAX_UINT8, _MAX_UINT16 = 255, 65535
 
-#: Instructions of the executor for one row.
+#: Instructions that the executor of row functions needs for one row.
 _ROW = 120
-#: A kernel that computes three pixels together loads the weights again for fewer pixels. This is the approximate number
-#: of instructions per product of each unused place.
+#: The number of pixels that a kernel computes together, and the approximate additional instructions per product for
+#: each pixel that is missing in the last block of a row: the kernel loads all weights again for the incomplete block.
 _PIXELS, _UNUSED_PLACE = 3, 0.35
 
 
@@ -42,14 +43,17 @@ def one_row(graph: Subgraph, op: Op) -> Subgraph:
 
 
 def extra_instructions(out: Tensor, macs: int) -> int:
-    """Estimate the additional instructions of an operator when it runs by rows of its output ``out``."""
+    """Return the estimated additional instructions of an operator that runs row by row. ``out`` is its output."""
     width = out.shape[2]
     places = -(-width // _PIXELS) * _PIXELS
     return out.shape[1] * _ROW + round(macs * _UNUSED_PLACE * (places / width - 1))
 
 
 def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """Return the requirements of CONV_2D or DEPTHWISE_CONV_2D; None if the layer cannot run by rows."""
+    """Return the requirements of CONV_2D or DEPTHWISE_CONV_2D; None if the layer cannot run row by row.
+
+    ``function`` is the C function that computes one row.
+    """
     inp, weights, out = (graph.tensors[t] for t in (*op.inputs[:2], op.outputs[0]))
     o = op.options
     _, k_h, k_w, _ = weights.shape
@@ -66,13 +70,13 @@ def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements 
         function,
         (RowInput(0, k_h, stride, dilation, top),),
         row_alone=is_pointwise,
-        # Kernels of more than one pixel go row by row anyway.
+        # Kernels with larger filters compute row by row anyway.
         extra=extra_instructions(out, products if is_pointwise else 0),
     )
 
 
 def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """Return the requirements of a pooling with a moving window; None if the layer cannot run by rows."""
+    """Return the requirements of a pooling with a moving window; None if the layer cannot run row by row."""
     inp, out, o = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]], op.options
     taps, stride = o["filter_height"], o["stride_h"]
     if not streamable_image(inp, out):
@@ -84,8 +88,8 @@ def pool_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
 
 
 def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
-    """Return the requirements of a mean over the complete image, with one 32-bit sum per channel; None if not
-    possible."""
+    """Return the requirements of a mean over the complete image, with one 32-bit sum per channel; None if
+    the layer cannot run row by row."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if not streamable_image(inp, out) or out.elements != inp.shape[3]:
         return None

@@ -1,4 +1,4 @@
-"""The proven requantization in the form that the fast kernels without SIMD use."""
+"""Store a requantization that is proven exact in the form that the fast kernels without SIMD use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.firmware.generator.requant.folded_layer import FoldedLayer
 SCALE = 8
 #: The range of a two-sided offset. The kernel stores the offset minus one in eight bits.
 _OFFSETS = (1, 256)
-#: The largest counts in one byte: of quads that fit, and of quads that do not.
+#: The largest counts in one byte of ``count_runs``: of quads of taps whose sums fit into 16 bits, and of other quads.
 _MAX_FITTING, _MAX_OVERFLOWING = 31, 7
 
 
@@ -33,7 +33,10 @@ def scaled_bias(folded: FoldedLayer, constant: np.ndarray | int = 0) -> np.ndarr
 
 
 def sums_fit(weights: np.ndarray) -> np.ndarray:
-    """Return whether sums of products with any int8 stay in 16 bits, over the last axis of int64 ``weights``."""
+    """Return whether the sum of products of weights with any int8 inputs stays in 16 bits.
+
+    The sum is over the last axis of int64 ``weights``; the result is bool with the other axes.
+    """
     positive, negative = np.maximum(weights, 0).sum(axis=-1), np.maximum(-weights, 0).sum(axis=-1)
     return cast(
         np.ndarray,
@@ -42,7 +45,8 @@ def sums_fit(weights: np.ndarray) -> np.ndarray:
 
 
 def count_runs(fits: np.ndarray) -> list[int]:
-    """Return run lengths as bytes: the number of quads that fit (five bits), then of those that do not (three bits)."""
+    """Return run lengths as bytes: the number of quads that fit (low five bits), then the number of following quads
+    that do not fit (high three bits). ``fits`` has one bool per quad."""
     runs: list[int] = []
     at = 0
     while at < len(fits):
@@ -60,8 +64,8 @@ def count_runs(fits: np.ndarray) -> list[int]:
 def requant_fields(
     ctx: LowerContext, folded: FoldedLayer, bias: np.ndarray, pad_to: int = 1
 ) -> dict[str, Any]:
-    """Return the fields ``bias``, ``multiplier``, ``requant`` and those of the activation. Arrays are padded to a
-    multiple of ``pad_to``."""
+    """Return the fields ``bias``, ``multiplier``, ``requant``, ``act_min`` and ``act_max``. Arrays are padded to a
+    multiple of ``pad_to`` channels."""
     padding = (0, -len(bias) % pad_to)
     requant = folded.requant
     return {

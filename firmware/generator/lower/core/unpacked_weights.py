@@ -1,4 +1,5 @@
-"""int4 weights for int8 kernels: they are unpacked to int8 in scratch memory before a layer runs."""
+"""Lower layers with int4 weights to int8 kernels: the weights are unpacked to int8 in scratch memory before the layer
+runs."""
 
 from __future__ import annotations
 
@@ -26,17 +27,17 @@ from arenite.firmware.generator.lower.core.variant import Variant, suitable, var
 from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
 from arenite.firmware.generator.weight_packing import NibbleRows, pack_nibbles
 
-#: Unpacked weights begin at a multiple of this in scratch memory, behind the kernel's own scratch.
+#: Unpacked weights begin at a multiple of this number of bytes in scratch memory, behind the kernel's own scratch.
 _ALIGNMENT = 16
 #: Maximal RAM in bytes for unpacked weights in builds for small RAM or flash.
 _MAX_UNPACKED = {"ram": 1024, "flash": 0}
-#: The same in balanced builds for weights of which each serves one product.
+#: Maximal RAM in bytes for unpacked weights in balanced builds, if each weight is used in only one product.
 _MAX_UNPACKED_USED_ONCE = 4096
 #: Maximal bytes of flash for each weight: layouts that repeat weights take too much.
 _MAX_BYTES_PER_WEIGHT = 1.25
-#: The C function for one row of such a layer.
+#: The C function for one row of a layer with unpacked weights.
 ROW_FUNCTION = "ar_unpacked_row"
-#: Approximate instructions of ``ar_unpack4``: of a call, and per byte.
+#: Approximate instructions of ``ar_unpack4``: for a call, per byte, and per byte with MVE.
 _CALL, _PER_BYTE, _PER_BYTE_MVE = 40, 1.3, 0.4
 #: Number of layers that are cached, because several methods need the result.
 _CACHED_LAYERS = 512
@@ -44,7 +45,7 @@ _CACHED_LAYERS = 512
 
 @dataclass(frozen=True)
 class _UnpackedKernel:
-    """The kernel that runs (None: the operator's default kernel) and its weights."""
+    """The kernel that runs (None: the operator's default kernel), and its weights as half bytes."""
 
     kernel: Variant | None
     halves: NibbleRows
@@ -54,6 +55,8 @@ _cache: OrderedDict[tuple[int, int, Target], tuple[Subgraph, _UnpackedKernel | N
 
 
 class _Unpacked(Variant):
+    """The base class of layers whose int4 weights are unpacked before they run."""
+
     tiers = TIERS
     priority = 1000
     packed = True
@@ -124,7 +127,7 @@ class FullyConnectedUnpacked(_Unpacked):
 
 
 def unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel | None:
-    """Return the fastest kernel whose weights can be stored as half bytes; None if it needs too much RAM."""
+    """Return the fastest kernel whose weights can be stored as half bytes; None if all of them need too much RAM."""
     key = (id(graph), op.index, target)
     entry = _cache.get(key)
     if entry is not None and entry[0] is graph:
@@ -161,7 +164,7 @@ def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_Unpa
 
 
 def _uses_weights_once(graph: Subgraph, op: Op) -> bool:
-    """Return whether each weight serves one product. Then it gains little to unpack all weights at once."""
+    """Return whether each weight is used in only one product, so that unpacking all weights at once gains little."""
     return (
         op.name == "FULLY_CONNECTED"
         and graph.tensors[op.outputs[0]].elements == graph.tensors[op.inputs[1]].shape[0]
@@ -169,13 +172,14 @@ def _uses_weights_once(graph: Subgraph, op: Op) -> bool:
 
 
 def _offset(graph: Subgraph, op: Op, target: Target, kernel: Variant | None) -> int:
+    """Return the offset of the unpacked weights in scratch memory, in bytes."""
     own = LOWERINGS[op.name].scratch(graph, op) if kernel is None else kernel.scratch(graph, op, target)
     return -(-own // _ALIGNMENT) * _ALIGNMENT
 
 
 def unpacked_row(before: KernelCall, row: KernelCall) -> KernelCall:
-    """Return the function of one row that first unpacks the weights, as ``before`` does, and then calls ``row``'s
-    function."""
+    """Return the call of a row function that first unpacks the weights, as ``before`` does, and then calls the row
+    function of ``row``."""
     fields = {
         "unpack": before.fields,
         "run": Expr(row.kernel),

@@ -1,5 +1,5 @@
-"""Variants: faster kernels of an operator, with the conditions under which each is exact and saves more than it
-costs."""
+"""The base class and the register of variants: faster kernels of an operator, with the conditions under which each is
+exact and saves more than it costs."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ VariantT = TypeVar("VariantT", bound="Variant")
 
 
 class Variant(ABC):
-    """A kernel that can replace an operator's default kernel. Of those that can run an op, the highest priority
-    does."""
+    """A kernel that can replace an operator's default kernel. If several variants can run an op, the one with the
+    highest ``priority`` does."""
 
     op_name: ClassVar[str]
     tiers: ClassVar[tuple[str, ...]]
@@ -33,21 +33,21 @@ class Variant(ABC):
 
     @abstractmethod
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
-        """Return whether the kernel is faster for this op and computes exactly the operator's bytes. ``check`` has
-        accepted the op."""
+        """Return whether the kernel is faster for this op and computes exactly the bytes of the default kernel. The op
+        was accepted by ``Lowering.check``."""
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the bytes of kernel scratch. They are in use only while the op runs."""
         return 0
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """Return (input position, output position) pairs for which the output may overwrite the input exactly."""
+        """Return (input position, output position) pairs whose output may have the same arena address as the input."""
         return ()
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """Return the requirements for running row by row with the parameters of ``lower``; None if that is not
         possible. With ``row_alone``, ``lower`` sees an image of one row. Images of one column are excluded: kernels may
-        turn them."""
+        turn them into one row."""
         is_column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
         if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not is_column:
             row_needs = convolution_rows(graph, op, self.row_function)
@@ -87,7 +87,7 @@ def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
 def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
     """Return the variant that runs ``op`` on ``target``; None if the operator's default kernel runs it.
 
-    Builds for small flash use only variants with packed weights: the others need more code and tables.
+    Builds for small flash use only variants with packed weights, because other variants need more code and tables.
     """
     for candidate in _VARIANTS.get(op.name, ()):
         if target.optimise == "flash" and not candidate.packed:

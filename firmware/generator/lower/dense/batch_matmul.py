@@ -82,8 +82,10 @@ class BatchMatMul(Lowering):
 
 
 def operand(address: Expr, tensor: Tensor, outer: int) -> dict[str, Any]:
-    """Return one ``ar_matmul_operand``: strides of its batch dimensions, of axis ``outer`` and of the other matrix
-    axis."""
+    """Return the fields of one ``ar_matmul_operand``, with strides in elements.
+
+    ``outer`` is the axis of the operand (-1 or -2) that is also an axis of the output. The other matrix axis is summed.
+    """
     shape = (1,) * (5 - len(tensor.shape)) + tensor.shape
     strides = [int(np.prod(shape[k + 1 :])) for k in range(5)]
     return {
@@ -96,7 +98,8 @@ def operand(address: Expr, tensor: Tensor, outer: int) -> dict[str, Any]:
 
 
 def scaling(op: Op, lhs: Tensor, rhs: Tensor, out: Tensor) -> tuple[int, int]:
-    """Return multiplier and shift. TFLite rounds the product of the operands' scales to float32."""
+    """Return the multiplier and shift of the requantization. TFLite rounds the product of the operands' scales to
+    float32."""
     product = float(np.float32(lhs.scale) * np.float32(rhs.scale))
     multiplier, shift = quantize_multiplier(product / out.scale)
     return narrow_multiplier(op, out, multiplier, shift) if lhs.dtype == "int16" else (multiplier, shift)

@@ -71,6 +71,7 @@ class FullyConnected(Lowering):
             lowest, highest = accumulator_range(inp, w, bias)
             if len(scales) == 1:
                 lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
+            # The scaled sums at which the clamped output increases.
             levels = np.arange(act_min + 1, act_max + 1) - out.zero_point
             proven = proven_multipliers(scales, lowest, highest, levels)
             kernel = "fully_connected_s8" if proven else "fully_connected_s8_real"
@@ -105,7 +106,8 @@ class FullyConnected(Lowering):
 
 
 def check_accumulator(op: Op, graph: Subgraph) -> None:
-    """Refuse sums that can overflow LiteRT's accumulator, or its 32-bit integer after scaling."""
+    """Raise ``UnsupportedModelError`` if sums can overflow LiteRT's accumulator, or its 32-bit integer after
+    scaling."""
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     out = graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None

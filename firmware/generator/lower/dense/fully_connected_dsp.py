@@ -1,4 +1,5 @@
-"""FULLY_CONNECTED, int8, on cores with the DSP extension, and CONV_2D with one output pixel, which is the same."""
+"""Lower int8 FULLY_CONNECTED on cores with the DSP extension, and CONV_2D with one output pixel, which computes the
+same."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ _MAX_UINT16 = (1 << 16) - 1
 
 @variant
 class FullyConnectedDsp(Variant):
-    """One row with single rounding. Filters are stored in quads."""
+    """FULLY_CONNECTED of one input row, with single rounding. The filters are stored in quads (see ``pack_quads``)."""
 
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
@@ -51,7 +52,7 @@ class FullyConnectedDsp(Variant):
         return row_scratch(_depth(graph, op))
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """The row is widened before any output is written."""
+        """Return (0, 0), because the input row is widened before any output is written."""
         return ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -64,7 +65,7 @@ class FullyConnectedDsp(Variant):
 
 @variant
 class FullyConnectedRowsDsp(Variant):
-    """Several rows, computed as pixels of a convolution with one tap."""
+    """FULLY_CONNECTED of several input rows, computed as pixels of a convolution with one tap."""
 
     op_name = "FULLY_CONNECTED"
     tiers = (DSP,)
@@ -101,7 +102,7 @@ class FullyConnectedRowsDsp(Variant):
 
 @variant
 class Conv2DPixelDsp(Variant):
-    """A convolution with one window, which is the complete image, in the image's order."""
+    """CONV_2D with one window, the complete image. The window's inputs have the order of the image in memory."""
 
     op_name = "CONV_2D"
     tiers = (DSP,)
@@ -188,7 +189,7 @@ def _folded(graph: Subgraph, op: Op) -> FoldedLayer | None:
 
 
 def _pixels(graph: Subgraph, op: Op) -> dict[str, int]:
-    """Return the fields of ``conv_2d_dsp.shape_of`` for rows as the pixels of an image of one row."""
+    """Return the fields of ``conv_2d_dsp.shape_of`` for an image of one row whose pixels are the input rows."""
     rows, depth, units = _rows(graph, op), _depth(graph, op), _units(graph, op)
     shape = {"batches": 1, "in_h": 1, "in_w": rows, "in_c": depth, "out_h": 1, "out_w": rows, "out_c": units}
     shape |= {"pad_top": 0, "pad_left": 0, "k_h": 1}

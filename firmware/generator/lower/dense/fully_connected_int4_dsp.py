@@ -1,4 +1,5 @@
-"""FULLY_CONNECTED with int4 weights on cores with the DSP extension, see ``row_dot_w4_dsp.h``."""
+"""Lower FULLY_CONNECTED with int4 weights on cores with the DSP extension. ``row_dot_w4_dsp.h`` describes the
+layout."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ SOURCES = ("fully_connected_w4_dsp.c", "row_dot4_w4_dsp.c", "sum8_dsp.c")
 
 
 def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
-    """Return the filters of ``row_dot_w4_dsp.h``, int32 [quads, 4 + len(order) / 2]; ``order`` is from
+    """Return the filters for ``row_dot_w4_dsp.h``, int32 [quads, 4 + len(order) / 2]; ``order`` is from
     ``row_order``."""
     even, odd = channel_pairs(folded.bias[:, None])
     biases = (np.concatenate([16 * even + odd, odd], axis=1) & 0xFFFFFFFF).astype(np.uint32).view(np.int32)
@@ -47,7 +48,7 @@ def nibble_quads(folded: FoldedLayer, order: np.ndarray) -> np.ndarray:
 
 
 def nibble_quad_requant(folded: FoldedLayer) -> np.ndarray:
-    """Return the requantization table, int32 [quads * 2, 4]."""
+    """Return the requantization table, int32 [quads * 2, 4]: ``pair_requant``, then the offset of the even channel."""
     offset, _ = channel_pairs(folded.requant.offset[:, None])
     table = np.concatenate([pair_requant(folded), offset.astype(np.int32)], axis=1)
     return np.concatenate([table, np.zeros_like(table[:1])]) if len(table) % 2 else table
@@ -66,7 +67,7 @@ def row_call(ctx: LowerContext, folded: FoldedLayer) -> KernelCall:
 
 
 def _small(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Return whether a layer is too small to add a kernel for it. Then the kernel of another layer runs it."""
+    """Return whether a layer is too small to justify the code of a kernel for it. Another kernel then runs it."""
     if target.optimise == "speed":
         return is_small_beside_unpacked(graph, op, target)
     return graph.tensors[op.inputs[1]].elements < SMALL
@@ -114,7 +115,7 @@ class Conv2DPixelW4Dsp(Conv2DPixelDsp):
 
 @variant
 class FullyConnectedW4Dsp(FullyConnectedRowsDsp):
-    """Several rows, computed as pixels of a convolution with one tap."""
+    """FULLY_CONNECTED of several input rows, computed as pixels of a convolution with one tap."""
 
     priority = 1100
     packed = True

@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED on Helium (MVE), and CONV_2D with one output pixel, which is the same.
+"""Lower FULLY_CONNECTED on Helium (MVE), and CONV_2D with one output pixel, which computes the same.
 
 The kernel computes four units at a time. The weights keep the model's order.
 """
@@ -26,7 +26,7 @@ from arenite.firmware.generator.requant.layer_scales import (
 from arenite.firmware.generator.requant.single_rounding import proven_multipliers
 from arenite.firmware.generator.target import MVE, Target
 
-#: The number of units that the kernel computes together. It always reads that number of multipliers.
+#: The number of units that the kernel computes together. It always reads at least that number of multipliers.
 _GROUP = 4
 
 
@@ -43,6 +43,7 @@ def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | N
     if len(scales) == 1:
         lowest, highest = lowest.min(keepdims=True), highest.max(keepdims=True)
     low, high = activation_range(op.options["fused_activation_function"], out)
+    # The scaled sums at which the clamped output increases.
     levels = np.arange(low + 1, high + 1) - out.zero_point
     proven = proven_multipliers(scales, lowest, highest, levels)
     return None if proven is None or np.any(proven[1] > -1) else proven

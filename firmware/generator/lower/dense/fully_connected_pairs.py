@@ -1,5 +1,5 @@
-"""FULLY_CONNECTED on small cores, faster but with more flash. The kernel is
-``fully_connected_s8_pairs_scalar.c``."""
+"""Lower FULLY_CONNECTED on cores without SIMD instructions to ``fully_connected_s8_pairs_scalar.c``, which is faster
+than the kernel of ``fully_connected_scalar.py`` but needs more flash."""
 
 from __future__ import annotations
 
@@ -12,13 +12,16 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
 from arenite.firmware.generator.target import Target
 
-#: The number of units whose weights are interleaved, two in a word, and of inputs whose short sum must always fit.
+#: The number of units whose weights are interleaved (a word holds those of two units), and the number of inputs whose
+#: sum must always fit into 16 bits.
 _UNITS, _MIN_RUN = 8, 2
 
 
 def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return ``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth]; None if sums of two inputs do
-    not always fit, or the inputs are not complete quads."""
+    """Return (weights, uint32; ``runs``, uint8) in the kernel's layout. ``weights`` is int64 [units][depth].
+
+    Returns None if sums of two inputs do not always fit into 16 bits, or the inputs are not complete quads.
+    """
     units, depth = weights.shape
     padded = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
     if depth % QUAD or not sums_fit(padded.reshape(len(padded), -1, _MIN_RUN)).all():
@@ -37,7 +40,8 @@ class FullyConnectedPairs(Variant):
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # Cores with a multiply-accumulate instruction or few registers gain too little for the flash that it needs.
+        # Cores with a multiply-accumulate instruction or few registers gain too little for the flash that the kernel
+        # needs.
         if not target.core.startswith("rv32") or target.optimise != "speed":
             return False
         if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:

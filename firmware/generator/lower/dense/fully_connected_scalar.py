@@ -1,5 +1,5 @@
-"""FULLY_CONNECTED without SIMD instructions: each multiplication computes two units. The kernel is
-``fully_connected_s8_scalar.c``."""
+"""Lower FULLY_CONNECTED to a kernel without SIMD instructions, ``fully_connected_s8_scalar.c``, in which each
+multiplication computes two units."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from arenite.firmware.generator.target import Target
 
 #: The number of inputs in a quad.
 QUAD = 4
-#: The number of inputs whose short sum must always fit.
+#: The number of inputs whose sum must always fit into 16 bits.
 _MIN_RUN = 2
 #: The number of units whose weights share a word.
 _UNITS = 4
-#: The largest count that one byte holds.
+#: The largest number of quads in one sum, because one byte stores it.
 _MAX_RUN = 255
 #: The smallest number of products for which the kernel saves more than its code costs.
 MIN_MACS = 1024
@@ -33,13 +33,16 @@ _QUAD_BYTES = 16
 
 
 def words(core: str) -> int:
-    """Return the words of weights that the kernel computes together on this core: ``WORDS`` of the kernel."""
+    """Return the number of words of weights that the kernel computes together on this core: ``WORDS`` of the kernel."""
     return 1 if core.startswith(("cortex-", "xtensa")) else 2
 
 
 def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return ``weights`` (uint32) and ``runs`` of the kernel from int64 [units][depth], for ``count`` words at a time;
-    None if sums of two inputs do not always fit."""
+    """Return (weights, uint32; ``runs``, uint8) in the kernel's layout. ``weights`` is int64 [units][depth].
+
+    ``count`` is the number of words that are computed together. Returns None if sums of two inputs do not always fit
+    into 16 bits.
+    """
     units, depth = weights.shape
     padded = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
     if not sums_fit(padded.reshape(len(padded), -1, _MIN_RUN)).all():
@@ -51,8 +54,11 @@ def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarra
 
 
 def short_sums(weights: np.ndarray, together: int) -> np.ndarray:
-    """Return the lengths of short sums in quads, uint8, for each ``together`` rows of int64 [units][quads * 4]. Each
-    sum is as long as all of its rows allow; 0 stands for a quad that does not fit."""
+    """Return the lengths of the 16-bit sums, in quads, uint8. ``weights`` is int64 [units][quads * 4].
+
+    Groups of ``together`` units have the same lengths. Each sum has as many quads as fit into 16 bits for all units of
+    the group; 0 stands for a quad that does not fit.
+    """
     groups = (weights[at : at + together] for at in range(0, len(weights), together))
     return np.array([n for group in groups for n in _runs(group)], np.uint8)
 
@@ -84,10 +90,10 @@ class FullyConnectedScalar(Variant):
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-        # In a build for small RAM, inputs that are widened to four times their size need too much.
+        # In a build for small RAM, inputs that are widened to four times their size need too much RAM.
         if inp.dtype != "int8" or w.data is None or target.optimise == "ram":
             return False
-        # A small layer gains too little for the kernel's code. Units that fill up a word take flash.
+        # A small layer gains too little for the kernel's code. Units of zeros that fill up a word take flash.
         if w.elements < MIN_MACS or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
         folded = foldable(graph, op)

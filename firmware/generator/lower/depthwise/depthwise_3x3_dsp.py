@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D, int8, 3x3, on cores with the DSP extension. The kernel is ``depthwise_3x3_s8_dsp.c``."""
+"""Lower int8 DEPTHWISE_CONV_2D with 3 x 3 windows on cores with the DSP extension to ``depthwise_3x3_s8_dsp.c``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.firmware.generator.target import DSP, Target
 _TABLE, _BLOCK, _PIXELS = 4 * 96 + 4, 4 * 48, 6
 #: Channels that are read and computed together.
 _GROUP = 4
-#: The kernels' shift, and the channels' axis in the weights.
+#: The shift of the kernels' requantization, and the axis of the channels in the weights.
 _SHIFT, _AXIS = 8, 3
 
 #: Approximate instructions for four channels: to build new tables, and to widen a pixel again.
@@ -64,7 +64,8 @@ class Depthwise3x3Dsp(Variant):
         return int(_TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        """A single row builds its tables again, and widens input rows that the previous row has widened already."""
+        """Return the requirements. The kernel for one row builds its tables again for each row, and widens input rows
+        that were already widened for the previous row."""
         row_needs = super().rows(graph, op, target)
         if row_needs is None:
             return None
@@ -84,7 +85,8 @@ class Depthwise3x3Dsp(Variant):
         )
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
-        """At stride 1, an output row overwrites an input row only after that row has been widened."""
+        """Return (0, 0) at stride 1, where an output row overwrites an input row only after that row has been
+        widened."""
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         return ((0, 0),) if op.options["stride_h"] == 1 and inp.shape == out.shape else ()
 
@@ -122,6 +124,8 @@ class Depthwise3x3Dsp(Variant):
 
 
 def _prepare(graph: Subgraph, op: Op) -> tuple[FoldedLayer, FixedShift] | None:
+    """Return the folded layer and its requantization with the kernels' shift; None if the kernels cannot run it
+    exactly."""
     folded = fold_convolution(graph, op, _AXIS)
     if folded is None or folded.clamps:
         return None

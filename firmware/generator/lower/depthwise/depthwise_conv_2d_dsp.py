@@ -1,5 +1,4 @@
-"""DEPTHWISE_CONV_2D, int8, any window, on cores with the DSP extension. The kernel is
-``depthwise_conv_2d_s8_dsp.c``."""
+"""Lower int8 DEPTHWISE_CONV_2D with any window on cores with the DSP extension to ``depthwise_conv_2d_s8_dsp.c``."""
 
 from __future__ import annotations
 
@@ -71,12 +70,12 @@ class DepthwiseDsp(Variant):
 
 
 def pack_taps(filters: np.ndarray) -> np.ndarray:
-    """Return the kernel's weights as int32 words, from int64 [channels, taps]."""
+    """Return the weights in the kernel's layout as int32 words. ``filters`` is int64 [channels, taps]."""
     channels, taps = filters.shape
     in_groups = channels // _GROUP * _GROUP
     groups = filters[:in_groups].reshape(-1, _GROUP, taps)
     even = taps // 2 * 2
-    # [groups, pairs of channels, channel, pairs of taps, tap] to words of both taps of two channels.
+    # Transpose [groups, pairs of channels, channel, pairs of taps, tap] so that a word holds two taps of two channels.
     pairs = groups[:, :, :even].reshape(len(groups), 2, 2, even // 2, 2).transpose(0, 3, 1, 4, 2)
     words = np.concatenate(
         [pairs.reshape(len(groups), -1), groups[:, :, even:].reshape(len(groups), -1)], axis=1

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D for Helium: one output per input channel, any window."""
+"""Lower DEPTHWISE_CONV_2D with one output per input channel and any window for Helium."""
 
 from __future__ import annotations
 
@@ -23,23 +23,24 @@ from arenite.firmware.generator.target import MVE, Target
 #: The number of channels in a block, and the order in which its 32-bit values are stored: see depthwise_s8_mve.h.
 BLOCK = 16
 _LANES = np.array([0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15])
-#: AR_DEPTHWISE_MVE_ROWS.
+#: The largest height of a filter: AR_DEPTHWISE_MVE_ROWS.
 _MAX_ROWS = 32
-#: AR_DEPTHWISE_MVE_BLOCK, in bytes.
+#: The bytes of scratch for a block of the remaining channels: AR_DEPTHWISE_MVE_BLOCK words.
 _BLOCK_BYTES = 208
 #: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
 
 
 def blocks(values: np.ndarray) -> np.ndarray:
-    """Divide [channels, …] into blocks, with zeros at the end: [blocks, 16, …]."""
+    """Return ``values``, [channels, …], divided into blocks: [blocks, 16, …], with zeros after the last channel."""
     missing = -len(values) % BLOCK
     padded = np.concatenate([values, np.zeros((missing, *values.shape[1:]), values.dtype)])
     return padded.reshape(-1, BLOCK, *values.shape[1:])
 
 
 def pack_weights(filters: np.ndarray, bias: np.ndarray) -> np.ndarray:
-    """Return int8 [channels, taps] and int32 [channels] as int32 words [blocks, …]: 16 biases, then the taps."""
+    """Return int32 words [blocks, …]: 16 biases, then the taps. ``filters`` is int8 [channels, taps], ``bias`` int32
+    [channels]."""
     start = blocks(bias.astype("<i4"))[:, _LANES]
     taps = np.ascontiguousarray(blocks(filters.astype(np.int8)).transpose(0, 2, 1))
     words = taps.reshape(len(start), -1).view("<i4")
@@ -54,13 +55,16 @@ def pack_scales(rounding: DoubleRounding) -> np.ndarray:
 
 
 def sums_fit(filters: np.ndarray) -> bool:
-    """Return whether the products of neighbouring taps always fit into int16 together: not if both weights are -128."""
+    """Return whether the sum of the products of two neighboring taps always fits into int16. It does not if both
+    weights are -128."""
     low = filters == -128
     count = filters.shape[1] // 2 * 2
     return not np.any(low[:, 0:count:2] & low[:, 1:count:2])
 
 
 class _Depthwise(Variant):
+    """The base class of both kernels."""
+
     tiers = (MVE,)
     priority = 200
     op_name = "DEPTHWISE_CONV_2D"
@@ -106,6 +110,7 @@ class _Depthwise(Variant):
 
     @staticmethod
     def blocks_of(ctx: LowerContext, filters: np.ndarray, sums: np.ndarray, repeat: int) -> Expr:
+        """Put the weights of all blocks into flash and return their address; ``NULL`` if there are no blocks."""
         if not len(filters):
             return NULL
         return ctx.weights(pack_weights(np.tile(filters, (repeat, 1)), np.tile(sums, repeat)), "weights")
@@ -135,7 +140,8 @@ _DILATIONS = ("dilation_h", "dilation_w")
 
 
 def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
-    """Treat an image one pixel wide as one row, which has the same bytes. The outputs of a row share their set-up."""
+    """Return ``fields`` with an image one pixel wide turned into one row. The bytes are the same, and the outputs of a
+    row share their set-up."""
     if fields["in_w"] != 1 or fields["k_w"] != 1 or fields["out_w"] != 1:
         return fields
     swapped = dict(fields)
@@ -145,7 +151,7 @@ def swap_axes(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def taps_of(weights: np.ndarray) -> np.ndarray:
-    """Return [1, k_h, k_w, channels] as [channels, taps]."""
+    """Return ``weights``, [1, k_h, k_w, channels], as [channels, taps]."""
     return weights.reshape(-1, weights.shape[3]).T
 
 
@@ -190,7 +196,8 @@ class Depthwise3x3Mve(_Depthwise):
         return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().can_run(graph, op, target)
 
     def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Return the number of channels that are put into a block at run time, because zeros beside them take flash."""
+        """Return the number of last channels that the kernel puts into a block at run time, because a stored block that
+        is filled up with zeros takes flash."""
         return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D without SIMD instructions; the kernel is ``depthwise_conv_2d_s8_scalar.c``."""
+"""Lower DEPTHWISE_CONV_2D to a kernel without SIMD instructions, ``depthwise_conv_2d_s8_scalar.c``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.folded_layer import fold_convolution
 from arenite.firmware.generator.target import Target
 
-#: The number of neighbouring outputs that the kernel computes together. Line buffers hold at least this number.
+#: The number of neighboring outputs that the kernel computes together. Line buffers are large enough for at least this
+#: number of outputs.
 _BLOCK = 3
-#: The kernel adds this to every input byte in its line buffers.
+#: The kernel adds this number to every input byte in its line buffers.
 _INPUT_BIAS = 128
 
 

@@ -1,4 +1,4 @@
-"""DEPTHWISE_CONV_2D of one input channel on cores with the DSP extension. It runs as a CONV_2D."""
+"""Lower DEPTHWISE_CONV_2D of one input channel on cores with the DSP extension to the kernel of CONV_2D."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LOGISTIC, TANH, the RELU family, LEAKY_RELU, ELU, GELU."""
+"""Lower LOGISTIC, TANH, the RELU family, LEAKY_RELU, ELU and GELU to kernel calls."""
 
 from __future__ import annotations
 
@@ -26,13 +26,14 @@ ONE = np.float32(1)
 
 
 class SigmoidLike(Unary):
-    """A sigmoid or tanh: int8 with a table of 256 outputs, int16 by interpolation in a table of the sigmoid."""
+    """The base class of LOGISTIC and TANH. int8 uses a table of 256 outputs, int16 interpolates in a table of the
+    sigmoid."""
 
     dtypes = ("int8", "int16")
     kernel: ClassVar[str]
     pot_shifts: ClassVar[
         tuple[int, ...]
-    ]  # left shifts to Q3.12 for which TFLite shifts and does not multiply
+    ]  # left shifts of the input to Q3.12 for which TFLite does not multiply
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
@@ -57,7 +58,7 @@ class SigmoidLike(Unary):
 
     @abstractmethod
     def transform(self, x: np.float32) -> np.float32:
-        """Return the function's value, as TFLite computes it for the int8 table."""
+        """Return the function's value at ``x``, as TFLite computes it for the int8 table."""
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
         return table_int8(self.transform, inp, out)
@@ -112,11 +113,14 @@ class Tanh(SigmoidLike):
 
 
 class ReluLike(Unary):
+    """The base class of the RELU family. ``low`` and ``high`` are the limits of the real output."""
+
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16")
     low: ClassVar[float] = 0.0
     high: ClassVar[float] = math.inf
 
     def limits(self, out: Tensor) -> tuple[int, int]:
+        """Return the smallest and the largest quantized output."""
         smallest, largest = INTEGER_RANGE[out.dtype]
 
         def quantized(real: float) -> int:
@@ -178,7 +182,7 @@ class LeakyRelu(Unary):
     dtypes = ("int8", "int16")
 
     def scaling(self, op: Op, inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return (multiplier, shift) for inputs of zero or more, and for negative ones."""
+        """Return (multiplier, shift) for inputs of zero or more, and (multiplier, shift) for negative inputs."""
         alpha = np.float32(inp.scale) * np.float32(op.options["alpha"]) / np.float32(out.scale)
         return quantize_multiplier(scale_ratio(inp, out)), quantize_multiplier(float(alpha))
 
@@ -208,7 +212,11 @@ def leaky_call(
     magnitude: bool = False,
     sign: int = 1,
 ) -> KernelCall:
-    """Return the int16 call, with one (multiplier, shift) for inputs of zero or more and one for negative ones."""
+    """Return the call of the int16 kernel.
+
+    ``positive`` is the (multiplier, shift) for inputs of zero or more, ``negative`` is the (multiplier, shift) for
+    negative inputs.
+    """
     fields = {
         "input": ctx.input_ptr(0),
         "output": ctx.output_ptr(),

@@ -1,4 +1,4 @@
-"""ADD, SUB and SQUARED_DIFFERENCE."""
+"""Lower ADD, SUB and SQUARED_DIFFERENCE to kernel calls."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Scales:
 
 
 def common_scales(inputs: list[Tensor], out: Tensor, left_shift: int) -> Scales:
-    """Scale both inputs to half of the larger scale, and their sum to the output's, with ``left_shift`` bits of
-    headroom."""
+    """Return the multipliers that bring both inputs to a common scale (twice the larger input scale), and their sum to
+    the output's scale, with ``left_shift`` bits of headroom."""
     a, b = inputs
     twice = float(np.float32(2) * np.float32(max(a.scale, b.scale)))
     headroom = float(np.float32(1 << left_shift) * np.float32(out.scale))
@@ -49,7 +49,7 @@ def common_scales(inputs: list[Tensor], out: Tensor, left_shift: int) -> Scales:
 
 
 def square_scales(inputs: list[Tensor], out: Tensor) -> Scales:
-    """Return the scales for the square of the difference, with 7 bits of headroom in each factor."""
+    """Return the multipliers for the square of the difference, with 7 bits of headroom in each factor."""
     a, b = inputs
     twice = float(np.float32(2) * np.float32(max(a.scale, b.scale)))
     headroom = float(np.float32(1 << 14) * np.float32(out.scale))
@@ -57,6 +57,8 @@ def square_scales(inputs: list[Tensor], out: Tensor) -> Scales:
 
 
 class AddLike(Binary):
+    """The base class of ADD and SUB. ``sign2`` is the sign of the second input in the sum."""
+
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     operation: ClassVar[str]  # a macro of arithmetic_s32.h
     sign2: ClassVar[int] = 1
@@ -124,6 +126,7 @@ class AddLike(Binary):
 
 
 def arithmetic_s32(fields: dict[str, Any]) -> KernelCall:
+    """Return the call of the int32 kernel. ``fields`` are all fields of ``ar_arithmetic_s32_params``."""
     return KernelCall(
         "ar_arithmetic_s32",
         "arithmetic_s32.h",

@@ -1,4 +1,5 @@
-"""ADD and SUB, int8, on cores with the DSP extension: the linear function of ``add_linear.py``, four at a time."""
+"""Lower int8 ADD and SUB on cores with the DSP extension. The kernel computes the formula of ``add_linear.py`` for four
+elements at a time."""
 
 from __future__ import annotations
 
@@ -12,11 +13,13 @@ from arenite.firmware.generator.lower.elementwise.add_linear import AddLinear, S
 from arenite.firmware.generator.lower.elementwise.add_sum import affine_sum
 from arenite.firmware.generator.target import DSP, Target
 
-#: The kernel multiplies by 256 times the multipliers in int32, so these must be smaller.
+#: The multipliers must be smaller than this, because the kernel multiplies by 256 times the multipliers in int32.
 _LIMIT = 1 << 23
 
 
 class _LinearDsp(Variant):
+    """The base class for both operators. ``portable`` is the variant with the same parameters for any core."""
+
     tiers = (DSP,)
     priority = 200
     kernels = ("add_s8_dsp.c",)

@@ -1,4 +1,4 @@
-"""ADD and SUB of two int8 tensors of equal shape on Helium (MVE), computed as in ``affine_sum.py``."""
+"""Lower ADD and SUB of two int8 tensors of equal shape on Helium (MVE), computed as in ``affine_sum.py``."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from arenite.firmware.generator.target import MVE
 
 
 class _AddMve(SumVariant):
+    """The base class for both operators."""
+
     tiers = (MVE,)
     priority = 200
     kernels = ("add_s8_mve.c",)

@@ -1,4 +1,4 @@
-"""The base of the ADD and SUB kernels that compute the formula of ``affine_sum.py``."""
+"""The base class of the ADD and SUB kernels that compute the formula of ``affine_sum.py``."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
 
 
 class SumVariant(Variant):
-    """Adds or subtracts two int8 tensors of equal shape, if ``affine_sum`` has integers that give LiteRT's outputs."""
+    """A kernel that adds or subtracts two int8 tensors of equal shape. It can run if ``affine_sum`` has integers that
+    give LiteRT's outputs."""
 
     #: The kernel's C function for one output row.
     sum_row: ClassVar[str]

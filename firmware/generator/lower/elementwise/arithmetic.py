@@ -1,4 +1,4 @@
-"""ABS, NEG, SQRT, RSQRT, EXP, LOG."""
+"""Lower ABS, NEG, SQRT, RSQRT, EXP and LOG to kernel calls."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def c_float(value: float) -> Expr:
 
 
 def negate_call(ctx: LowerContext, only_negative: bool) -> KernelCall:
+    """Return the call that negates all elements, or only the negative elements."""
     out = ctx.output()
     fields = {
         "input": ctx.input_ptr(0),
@@ -119,7 +120,8 @@ class Sqrt(Unary):
 
 
 def _saturating_shift(x: int, exponent: int) -> int:
-    """Shift like gemmlowp's SaturatingRoundingMultiplyByPOT with a positive exponent."""
+    """Return ``x`` shifted left with saturation, like gemmlowp's SaturatingRoundingMultiplyByPOT with a positive
+    exponent."""
     threshold = (1 << (31 - exponent)) - 1
     return INT32_MAX if x > threshold else -(2**31) if x < -threshold else x << exponent
 
@@ -127,7 +129,7 @@ def _saturating_shift(x: int, exponent: int) -> int:
 def inverse_square_root(x: int) -> tuple[int, int]:
     """Return 1 / sqrt(x) of a positive int32 as (multiplier, shift), like TFLite's GetInvSqrtQuantizedMultiplierExp.
 
-    It is Newton's iteration from 1 in fixed point with 3 integer bits.
+    The method is Newton's iteration, which starts at 1, in fixed point with 3 integer bits.
     """
     if x <= 1:
         return INT32_MAX, 0

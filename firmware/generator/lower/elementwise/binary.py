@@ -1,4 +1,4 @@
-"""The base of the elementwise operators with two inputs."""
+"""The base class of the elementwise operators with two inputs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ TYPE_CODES = {"int32": 2, "uint8": 3, "bool": 6, "int16": 7, "int8": 9}
 
 
 def require_same_dtype(op: Op, tensors: list[Tensor]) -> None:
+    """Raise ``UnsupportedModelError`` unless all tensors have the same type."""
     for t in tensors[1:]:
         if t.dtype != tensors[0].dtype:
             raise refuse(
@@ -29,7 +30,7 @@ def require_same_dtype(op: Op, tensors: list[Tensor]) -> None:
 
 
 def require_activation(op: Op) -> int:
-    """Return the fused activation. Refuse one that the integer kernels do not support."""
+    """Return the fused activation. Raises ``UnsupportedModelError`` if the integer kernels do not support it."""
     activation = int(op.options.get("fused_activation_function", NONE))
     if activation not in (NONE, RELU, RELU6, RELU_N1_TO_1):
         raise refuse(
@@ -48,7 +49,8 @@ def plain_activation_range(activation: int, dtype: str) -> tuple[int, int]:
 
 
 def require_below_one(op: Op, real: float, name: str) -> None:
-    """Refuse a multiplier that is not in (0, 1): LiteRT aborts, or shifts by a negative amount, for it."""
+    """Raise ``UnsupportedModelError`` for a multiplier that is not in (0, 1), for which LiteRT aborts or shifts by a
+    negative amount."""
     if not 0.0 < real < 1.0:
         raise refuse(
             op,
@@ -79,7 +81,8 @@ class Binary(Lowering):
         return in_place_inputs(self.operands(graph, op), graph.tensors[op.outputs[0]])
 
     def base_fields(self, ctx: LowerContext) -> dict[str, Any]:
-        """Return the addresses and the broadcast walk, with which every parameter struct of this family begins."""
+        """Return the first fields of every parameter struct of this family: the addresses, and the
+        ``BroadcastWalk``."""
         inputs = self.operands(ctx.graph, ctx.op)
         return {
             "input1": ctx.input_ptr(0),

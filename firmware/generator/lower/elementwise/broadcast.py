@@ -1,4 +1,5 @@
-"""Broadcasting: steps through inputs of different shapes in the order of the output's elements."""
+"""Compute the steps with which a kernel walks through inputs of different shapes in the order of the output's
+elements."""
 
 from __future__ import annotations
 
@@ -10,16 +11,16 @@ import numpy as np
 from arenite.converters.graph.model import Op, Tensor
 from arenite.firmware.generator.lower.core.lowering import NULL, LowerContext, refuse
 
-#: AR_BROADCAST_OUTER in engine/broadcast.h.
+#: The largest number of dimensions outside a row: AR_BROADCAST_OUTER in engine/broadcast.h.
 MAX_OUTER = 5
 
 
 @dataclass(frozen=True)
 class BroadcastWalk:
-    """Rows of ``inner`` elements. ``outer`` are the dimensions outside a row, fastest first.
+    """A walk in rows of ``inner`` elements. ``outer`` has (size, steps) of the dimensions outside a row, fastest first.
 
-    ``inner_step`` and each dimension's steps are per input, in elements. A dimension's step is the distance that the
-    start of a row moves when the dimension advances and all faster dimensions start again.
+    ``inner_step`` and each dimension's steps have one number per input, in elements. A dimension's step is the distance
+    that the start of a row moves when the dimension advances and all faster dimensions start again.
     """
 
     inner: int
@@ -36,7 +37,7 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
 
 
 def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
-    """Return the walk over ``shapes``, with neighbouring dimensions merged if every input allows it."""
+    """Return the walk over ``shapes``, with neighboring dimensions merged if every input allows it."""
     rank = max(len(s) for s in shapes)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     # Slowest first: the size of a dimension, and which inputs have it.
@@ -67,7 +68,8 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
 
 
 def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
-    """Refuse shapes that do not broadcast to the output's, or that need too many separate dimensions."""
+    """Raise ``UnsupportedModelError`` if shapes do not broadcast to the output's shape, or need too many separate
+    dimensions."""
     shapes = [t.shape for t in inputs]
     if broadcast_shape(shapes) != output.shape:
         texts = ", ".join("x".join(map(str, s)) or "scalar" for s in shapes)
@@ -89,7 +91,7 @@ def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
 def broadcast_fields(
     ctx: LowerContext, shapes: Sequence[tuple[int, ...]], itemsizes: Sequence[int]
 ) -> dict[str, object]:
-    """Return the ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
+    """Return the fields of the ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
     merged = walk(shapes)
     pad = 3 - len(shapes)
     rows = [
@@ -105,8 +107,8 @@ def broadcast_fields(
 
 
 def in_place_inputs(inputs: Sequence[Tensor], output: Tensor) -> tuple[tuple[int, int], ...]:
-    """Return the inputs that the output may overwrite: they have its shape, and its element size unless it has
-    bytes."""
+    """Return (input position, 0) for each input that the output may overwrite: an input with the output's shape, and
+    with its element size unless the output's elements are bytes."""
     return tuple(
         (k, 0)
         for k, t in enumerate(inputs)

@@ -16,11 +16,12 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 from arenite.firmware.generator.lower.elementwise.unary import require_same_shape
 
+#: TensorType in the TFLite schema.
 CODES = TYPE_CODES | {"int64": 4, "float32": 0}
 
 
 def same_bytes(inp: Tensor, out: Tensor) -> bool:
-    """Return whether every value keeps its bytes: equal types, integers of one width, booleans to bytes."""
+    """Return whether every value keeps its bytes: the types are equal, or a byte or bool becomes a byte."""
     if inp.dtype == out.dtype:
         return True
     return inp.dtype in ("int8", "uint8", "bool") and out.dtype in ("int8", "uint8")

@@ -1,4 +1,4 @@
-"""EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, MINIMUM, MAXIMUM."""
+"""Lower EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, MINIMUM and MAXIMUM to kernel calls."""
 
 from __future__ import annotations
 
@@ -15,12 +15,13 @@ from arenite.firmware.generator.lower.core.lowering import (
 )
 from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES, Binary, require_below_one
 
-#: Bits of ar_compare_params.accept.
+#: Bits of ar_compare_params.accept. The output is true if the bit for the result of the comparison is set.
 LESS, SAME, MORE = 1, 2, 4
 
 
 class Compare(Binary):
-    """A comparison. TFLite scales int8 inputs to a common scale first, and int16 only for EQUAL and NOT_EQUAL."""
+    """A comparison. TFLite scales int8 inputs to a common scale first, but int16 inputs only for EQUAL and
+    NOT_EQUAL."""
 
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     out_dtype = "bool"
@@ -29,6 +30,7 @@ class Compare(Binary):
     scales_int16: ClassVar[bool] = False
 
     def scaled(self, inputs: list[Tensor]) -> bool:
+        """Return whether the inputs are scaled before they are compared."""
         dtype = inputs[0].dtype
         return dtype == "int8" or (dtype == "int16" and self.scales_int16 and inputs[0].quant is not None)
 

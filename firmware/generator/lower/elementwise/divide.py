@@ -1,4 +1,4 @@
-"""DIV, FLOOR_DIV, FLOOR_MOD and POW."""
+"""Lower DIV, FLOOR_DIV, FLOOR_MOD and POW to kernel calls."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from arenite.firmware.generator.lower.elementwise.binary import (
 
 
 def refuse_zero_divisor(op: Op, divisor: Tensor, zero: int) -> None:
+    """Raise ``UnsupportedModelError`` if a constant divisor has the value ``zero``."""
     if divisor.data is not None and bool((divisor.data == zero).any()):
         raise refuse(op, divisor, "divides by zero", "TFLite stops at run time. Correct the model.")
 
@@ -39,11 +40,13 @@ class PlainDivision(Binary):
         refuse_zero_divisor(op, graph.tensors[op.inputs[1]], 0)
 
     def plain_call(self, ctx: LowerContext, limits: tuple[int, int]) -> KernelCall:
+        """Return the call that divides integers and clamps the result to ``limits``."""
         fields = self.typed_fields(ctx, limits) | {"operation": Expr(self.operation)}
         sources = ("divide_int.c", "broadcast.c")
         return KernelCall("ar_divide_int", "divide.h", sources, "ar_divide_int_params", fields)
 
     def typed_fields(self, ctx: LowerContext, limits: tuple[int, int]) -> dict[str, Any]:
+        """Return the fields of ``ar_divide_int_params`` without the operation."""
         limit_fields = {"act_min": limits[0], "act_max": limits[1]}
         return self.base_fields(ctx) | limit_fields | {"type": TYPE_CODES[ctx.output().dtype]}
 
@@ -88,7 +91,7 @@ class Div(PlainDivision):
             require_quantized(op, t)
         refuse_zero_divisor(op, b, b.zero_point)
         _, shift = self.scaling(a, b, out)
-        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus ``shift``. 0 to 31 are defined.
+        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus ``shift``. It must be 0 to 31.
         divisor_bits = _largest_magnitude(b).bit_length() - 1
         min_free_bits = 31 - _largest_magnitude(a).bit_length()
         if not divisor_bits <= shift <= min_free_bits:
@@ -100,6 +103,7 @@ class Div(PlainDivision):
             )
 
     def scaling(self, a: Tensor, b: Tensor, out: Tensor) -> tuple[int, int]:
+        """Return the (multiplier, shift) of a quantized quotient: scale of a / (scale of b * output scale)."""
         real = np.float32(a.scale) / (np.float32(b.scale) * np.float32(out.scale))
         return quantize_multiplier(float(real))
 

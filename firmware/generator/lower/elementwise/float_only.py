@@ -1,4 +1,4 @@
-"""Refuse operators that TFLite runs only on float32, with a hint to a replacement."""
+"""Reject operators that TFLite runs only on float32, with a hint to a replacement."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 
 class FloatOnly(Lowering):
+    """The base class of operators that TFLite runs only on float32. ``hint`` suggests what to do instead."""
+
     supports = "not supported: TFLite has it for float32 only"
     hint: ClassVar[str] = "Move the layer to the host, or replace it before quantizing."
 

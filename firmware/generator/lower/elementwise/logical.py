@@ -1,4 +1,4 @@
-"""LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, SELECT, SELECT_V2."""
+"""Lower LOGICAL_AND, LOGICAL_OR, LOGICAL_NOT, SELECT and SELECT_V2 to kernel calls."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_fie
 
 
 class Logical(Binary):
+    """The base class of the logical operators."""
+
     dtypes = ("bool",)
     supports = "bool; broadcasting"
     truth: ClassVar[int]  # bit 2a + b is the result for inputs a and b
@@ -49,7 +51,7 @@ class LogicalNot(Logical):
     op_name = "LOGICAL_NOT"
     supports = "bool"
     kernels = ("broadcast.c", "logical.c")
-    truth = 0b0001  # both inputs are the same
+    truth = 0b0001  # the kernel gets the same input twice
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
         return [graph.tensors[op.inputs[0]]] * 2
@@ -68,7 +70,7 @@ class LogicalNot(Logical):
 
 
 class SelectLike(Lowering):
-    """Select between two values by a condition. The inputs are the condition, the value for true, the value for
+    """The base class of SELECT and SELECT_V2. The inputs are the condition, the value for true and the value for
     false."""
 
     def operands(self, graph: Subgraph, op: Op) -> list[Tensor]:
@@ -85,7 +87,7 @@ class SelectLike(Lowering):
             check_broadcast(op, self.shaped(graph, op), out)
 
     def shaped(self, graph: Subgraph, op: Op) -> list[Tensor]:
-        """Return the inputs with the shapes by which they broadcast."""
+        """Return the inputs, with their shapes changed to those with which they broadcast."""
         return self.operands(graph, op)
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:

@@ -1,4 +1,4 @@
-"""QUANTIZE and DEQUANTIZE."""
+"""Lower QUANTIZE and DEQUANTIZE to kernel calls."""
 
 from __future__ import annotations
 
@@ -50,12 +50,13 @@ def float_call(ctx: LowerContext, name: str, real: Tensor, stored: Tensor) -> Ke
 
 
 def is_identity(inp: Tensor, out: Tensor) -> bool:
+    """Return whether both tensors have the same type, scale and zero point."""
     return inp.dtype == out.dtype and inp.quant is not None and inp.quant == out.quant
 
 
 def is_flip(inp: Tensor, out: Tensor) -> bool:
-    """Return whether int8 and uint8 have one scale and zero points 128 apart, so the bytes differ only in the top
-    bit."""
+    """Return whether one tensor is int8 and one uint8, with equal scales and zero points 128 apart, so the bytes differ
+    only in the top bit."""
     zeros = {t.dtype: t.zero_point for t in (inp, out)}
     return inp.scale == out.scale and set(zeros) == set(BYTES) and zeros["uint8"] - zeros["int8"] == 128
 

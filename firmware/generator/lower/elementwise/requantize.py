@@ -1,4 +1,4 @@
-"""The call of the kernel that converts integers from one scale to another."""
+"""Create the call of the kernel that converts integers from one scale to another."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 
 
 def requantize_call(ctx: LowerContext, real: float, limits: tuple[int, int]) -> KernelCall:
-    """Return a call that multiplies input 0 by ``real``, rounds, and clamps to ``limits`` in the output's units."""
+    """Return a call that multiplies input 0 by ``real``, rounds, and clamps the quantized output to ``limits``."""
     inp, out = ctx.input_tensor(0), ctx.output()
     multiplier, shift = quantize_multiplier(real)
     fields = {

@@ -1,4 +1,4 @@
-"""The base of the elementwise operators with one input. For int8 they use a table of 256 bytes."""
+"""The base class of the elementwise operators with one input. For int8 they use a table of 256 bytes."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ from arenite.firmware.generator.requant.reference_math import requant
 
 
 def require_same_shape(op: Op, inp: Tensor, out: Tensor) -> None:
+    """Raise ``UnsupportedModelError`` unless both tensors have the same shape."""
     if inp.shape != out.shape:
         raise refuse(
             op,
@@ -45,6 +46,7 @@ def map_s16(ctx: LowerContext, table: np.ndarray) -> KernelCall:
 
 
 def map_call(ctx: LowerContext, name: str, table: Any = NULL, position: int = 0) -> KernelCall:
+    """Return the call of the kernel ``name``, which maps each element of the input at ``position`` with ``table``."""
     fields = {
         "input": ctx.input_ptr(position),
         "output": ctx.output_ptr(),
@@ -55,7 +57,8 @@ def map_call(ctx: LowerContext, name: str, table: Any = NULL, position: int = 0)
 
 
 def requantized_bytes(inp: Tensor, out: Tensor, real: float, limits: tuple[int, int]) -> np.ndarray:
-    """Return a table of ``real`` times the input, clamped to ``limits``: int8 or uint8 to int8 or uint8."""
+    """Return the 256 output bytes (int8 or uint8), indexed by the input's byte (int8 or uint8): ``real`` times the
+    input, clamped to ``limits``."""
     multiplier, shift = quantize_multiplier(real)
     low, high = limits
     first, last = INTEGER_RANGE[inp.dtype]
@@ -89,7 +92,7 @@ class Unary(Lowering):
         return elementwise_rows(graph, op, "ar_map_8_row")
 
     def table8(self, op: Op, inp: Tensor, out: Tensor) -> np.ndarray:
-        """Return the 256 result bytes for int8."""
+        """Return the 256 output bytes for int8, indexed by the input's byte."""
         raise NotImplementedError
 
     def lower_wide(self, ctx: LowerContext, inp: Tensor, out: Tensor) -> KernelCall:

@@ -1,4 +1,4 @@
-"""CONCATENATION and PACK: join several tensors."""
+"""Lower CONCATENATION and PACK, which join several tensors, to kernel calls."""
 
 from __future__ import annotations
 

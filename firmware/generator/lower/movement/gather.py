@@ -1,4 +1,4 @@
-"""GATHER, GATHER_ND, ONE_HOT."""
+"""Lower GATHER, GATHER_ND and ONE_HOT to kernel calls."""
 
 from __future__ import annotations
 
@@ -23,12 +23,13 @@ from arenite.firmware.generator.lower.movement.movement import ANY_TYPE
 from arenite.firmware.generator.lower.movement.rearrange import axis_of, integers
 
 INDEX_TYPES = ("int16", "int32", "int64")
-#: AR_GATHER_ND_DIMS in gather.h.
+#: The largest number of dimensions that GATHER_ND can index: AR_GATHER_ND_DIMS in gather.h.
 MAX_DIMS = 8
 
 
 def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
-    """Refuse constant indices outside of ``sizes`` (broadcast over the last axis), as LiteRT does."""
+    """Raise ``UnsupportedModelError`` for constant indices outside of ``sizes``, which LiteRT rejects too. ``sizes``
+    broadcasts over the last axis of the indices."""
     if indices.data is not None and bool(((indices.data < 0) | (indices.data >= sizes)).any()):
         raise refuse(
             op,
@@ -39,13 +40,14 @@ def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
 
 
 def stored_indices(ctx: LowerContext, indices: Tensor, position: int) -> tuple[Expr, int]:
-    """Return address and element bytes of the indices. Constant ones are stored in the narrowest possible type."""
+    """Return (address, bytes per index) of the indices. Constant indices are stored in the narrowest possible type."""
     if indices.data is None:
         return ctx.input_ptr(position), indices.itemsize
     return narrow_table(ctx, indices.data)
 
 
 def narrow_table(ctx: LowerContext, values: np.ndarray) -> tuple[Expr, int]:
+    """Store indices in flash as int16 or int32. Return (address, bytes per index)."""
     narrow = np.int16 if values.size == 0 or int(values.max()) < 2**15 else np.int32
     return ctx.table(values.astype(narrow), "indices"), np.dtype(narrow).itemsize
 
@@ -209,7 +211,7 @@ class OneHot(Lowering):
             )
 
     def place(self, graph: Subgraph, op: Op) -> tuple[int, int]:
-        """Return axis and depth of the new dimension."""
+        """Return (axis, size) of the new dimension."""
         rank = len(graph.tensors[op.inputs[0]].shape)
         axis = int(op.options["axis"])
         if not -1 <= axis <= rank:

@@ -1,4 +1,4 @@
-"""The base of operators that only move elements. It turns views of NumPy arrays into strided copies.
+"""The base class of operators that only move elements. It turns views of NumPy arrays into strided copies.
 
 An operator describes its copies as pairs of array views, source and target. The arrays represent the
 tensors: only their shapes and strides are used, not their contents.
@@ -25,12 +25,12 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_dtype,
 )
 
-#: AR_COPY_DIMS in strided_copy.h.
+#: The largest number of dimensions of a strided copy: AR_COPY_DIMS in strided_copy.h.
 MAX_DIMS = 8
 
 ANY_TYPE = ("int8", "int16", "int32", "int64", "uint8", "bool", "float32")
 
-#: Source and target of one copy: views of one shape.
+#: The source and the target of one copy, two views of the same shape.
 ViewPair = tuple[np.ndarray, np.ndarray]
 
 
@@ -47,7 +47,7 @@ class StridedCopy:
 
     @property
     def in_order(self) -> bool:
-        """Whether the copy never overwrites an unread input byte when both arrays start at one address."""
+        """Whether the copy never overwrites an unread input byte when both arrays start at the same address."""
         extent_in = extent_out = self.run
         for count, step_in, step_out in self.dims:
             if step_in < max(extent_in, step_out) or step_out < extent_out:
@@ -110,12 +110,14 @@ def placeholder(tensor: Tensor) -> np.ndarray:
 
 
 def filled(shape: Sequence[int], value: int | float, dtype: str) -> np.ndarray:
-    """Return an array of this shape in which every element is ``value``. It is a source separate from the inputs."""
+    """Return an array of this shape in which every element is ``value``. It is a source of copies besides the
+    inputs."""
     return np.broadcast_to(np.array([value], DTYPES[dtype]), shape)
 
 
 def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
-    """Refuse the op if quantized values would change their meaning when they move from ``a`` to ``b``."""
+    """Raise ``UnsupportedModelError`` if ``a`` and ``b`` are quantized differently, so that a moved integer would
+    change its meaning."""
     if a.dtype not in ("int8", "uint8", "int16"):
         return
     left, right = (((1.0,), (0,)) if t.quant is None else (t.quant.scale, t.quant.zero_point) for t in (a, b))
@@ -129,16 +131,18 @@ def same_quant(op: Op, a: Tensor, b: Tensor) -> None:
 
 
 class Movement(Lowering):
-    """An operator that moves elements. A subclass implements ``pairs``. Shapes that do not fit are refused."""
+    """An operator that moves elements. A subclass implements ``pairs``. ``check`` refuses shapes that do not fit."""
 
     kernels = ("copy.c", "strided_copy.c")
     dtypes: ClassVar[Sequence[str]] = ANY_TYPE
-    #: Positions of the inputs whose elements are moved. The other inputs are arguments.
+    #: Positions of the inputs whose elements are moved; None for all inputs. The other inputs are arguments.
     moved: ClassVar[Sequence[int] | None] = (0,)
 
     @abstractmethod
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
-        """Return views of ``ins`` (or constants) and of ``outs``, in the order in which they must be copied.
+        """Return (source, target) pairs of views in the order in which they must be copied.
+
+        A source is a view of ``ins`` or a constant, a target is a view of ``outs``.
 
         Raises ``ValueError`` or ``IndexError`` if the shapes do not fit together.
         """
@@ -157,7 +161,8 @@ class Movement(Lowering):
                 )
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
-        """Refuse arguments that are not constant, and quantization that LiteRT does not accept."""
+        """Raise ``UnsupportedModelError`` for arguments that are not constant, and for quantization that LiteRT
+        rejects."""
 
     def _moved(self, op: Op) -> list[int]:
         return [i for k, i in enumerate(op.inputs) if self.moved is None or k in self.moved]
@@ -165,7 +170,8 @@ class Movement(Lowering):
     def pieces(
         self, graph: Subgraph, op: Op
     ) -> tuple[list[StridedCopy], list[np.ndarray | None], list[np.ndarray]]:
-        """Return the copies, and the arrays for inputs (None for those that are not moved) and for outputs."""
+        """Return (copies, arrays that represent the inputs, arrays that represent the outputs). The array of an input
+        that is not moved is None."""
         moved = set(self._moved(op))
         try:
             ins = [placeholder(graph.tensors[i]) if i in moved else None for i in op.inputs]

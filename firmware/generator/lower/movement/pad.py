@@ -1,4 +1,4 @@
-"""PAD, PADV2, MIRROR_PAD."""
+"""Lower PAD, PADV2 and MIRROR_PAD to kernel calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from arenite.firmware.generator.lower.movement.rearrange import integers
 
 
 def paddings(graph: Subgraph, op: Op) -> list[tuple[int, int]]:
-    """Return (before, after) per dimension. Refuse paddings that are not constant, or negative."""
+    """Return (before, after) per dimension. Raises ``UnsupportedModelError`` if the paddings are not constant, or
+    negative."""
     flat = integers(graph, op, 1, "the paddings")
     pads = list(zip(flat[0::2], flat[1::2], strict=True))
     if len(pads) != len(graph.tensors[op.inputs[0]].shape) or min(flat, default=0) < 0:
@@ -27,10 +28,10 @@ def paddings(graph: Subgraph, op: Op) -> list[tuple[int, int]]:
 def frame(
     shape: tuple[int, ...], pads: list[tuple[int, int]], out: np.ndarray
 ) -> tuple[np.ndarray, list[tuple[int, np.ndarray, np.ndarray]]]:
-    """Return the interior of ``out``, and (axis, before, after) from the last axis to the first.
+    """Return the interior of ``out``, where the input is copied to, and its borders.
 
-    Each pair of borders spans the part that is already complete: the interior in earlier axes, the full size in later
-    ones.
+    The borders are views (axis, border before, border after), from the last axis to the first. A border has the size of
+    the interior in earlier axes and the size of ``out`` in later axes, which are complete before it is filled.
     """
     if out.shape != tuple(b + d + a for d, (b, a) in zip(shape, pads, strict=True)):
         raise ValueError(f"the output is {list(out.shape)}")
@@ -55,6 +56,7 @@ class Pad(Movement):
         paddings(graph, op)
 
     def value(self, graph: Subgraph, op: Op, ins: list[np.ndarray], shape: tuple[int, ...]) -> np.ndarray:
+        """Return the padding value as an array of this shape."""
         out = graph.tensors[op.outputs[0]]
         # LiteRT uses a zero point only for these types, even if a file has one for another type.
         quantized = out.quant is not None and out.dtype in ("int8", "uint8", "int16")
@@ -107,7 +109,7 @@ class MirrorPad(Movement):
         interior, borders = frame(ins[0].shape, pads, outs[0])
         pairs = [(ins[0], interior)]
         for axis, before, after in borders:
-            # The complete part along this axis. In all other axes it is as wide as the borders.
+            # ``complete`` is the part of the output along this axis that is as wide as the borders in all other axes.
             lead = tuple(slice(b, b + d) for d, (b, _) in zip(ins[0].shape[:axis], pads, strict=False))
             complete = np.moveaxis(outs[0][lead], axis, 0)
             start = pads[axis][0]

@@ -1,4 +1,4 @@
-"""TRANSPOSE, REVERSE_V2, DEPTH_TO_SPACE, SPACE_TO_DEPTH, TILE, BROADCAST_TO, FILL."""
+"""Lower TRANSPOSE, REVERSE_V2, DEPTH_TO_SPACE, SPACE_TO_DEPTH, TILE, BROADCAST_TO and FILL to kernel calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def integers(graph: Subgraph, op: Op, position: int, name: str) -> list[int]:
 
 
 def axis_of(op: Op, axis: int, rank: int) -> int:
-    """Return ``axis`` counted from the front. Refuse it if it is outside the rank."""
+    """Return ``axis`` counted from the front. Raises ``UnsupportedModelError`` if it is outside the rank."""
     if not -rank <= axis < rank:
         raise refuse(
             op,
@@ -54,12 +54,13 @@ class Reverse(Movement):
 
 
 class BlockMove(Movement):
-    """An operator that exchanges blocks of pixels for channels, NHWC."""
+    """An operator that moves blocks of pixels into channels, or channels into blocks of pixels, in NHWC."""
 
     supports = "int8, int32, int64, float32; NHWC"
     dtypes = ("int8", "uint8", "int32", "int64", "float32")
 
     def block(self, graph: Subgraph, op: Op) -> int:
+        """Return the width of a block in pixels."""
         size = int(op.options["block_size"])
         if size < 1 or len(graph.tensors[op.inputs[0]].shape) != 4:
             raise refuse(op, graph.tensors[op.inputs[0]], "needs rank 4 and a block of 1 or more", "Reshape.")
@@ -89,6 +90,7 @@ class SpaceToDepth(BlockMove):
 
 
 def _fit(array: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return ``array``. Raises ``ValueError`` if it does not have this shape."""
     if array.shape != shape:
         raise ValueError(f"the output is {list(array.shape)}, expected {list(shape)}")
     return array

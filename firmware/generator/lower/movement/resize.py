@@ -1,4 +1,4 @@
-"""RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR."""
+"""Lower RESIZE_BILINEAR and RESIZE_NEAREST_NEIGHBOR to kernel calls."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from arenite.firmware.generator.lower.movement.rearrange import integers
 
 
 class Resize(Lowering):
+    """The base class of both operators, with their checks."""
+
     dtypes: ClassVar[tuple[str, ...]]
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -60,6 +62,7 @@ class ResizeBilinear(Resize):
     dtypes = ("int8", "int16")
 
     def axes(self, graph: Subgraph, op: Op) -> list[dict[str, int]]:
+        """Return the kernel's fields for the vertical and the horizontal direction."""
         x, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         flags = bool(op.options["align_corners"]), bool(op.options["half_pixel_centers"])
         axis_tables = []

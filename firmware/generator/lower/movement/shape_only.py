@@ -1,4 +1,4 @@
-"""Operators that change only a shape: RESHAPE, SQUEEZE, EXPAND_DIMS."""
+"""Lower RESHAPE, SQUEEZE and EXPAND_DIMS, which change only a shape, to copies or to no code."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from arenite.firmware.generator.lower.core.lowering import (
 
 
 class ShapeOnly(Lowering):
+    """The base class of operators that change only a shape."""
+
     supports = "any type; needs no code when the planner lets input and output share an address"
     kernels = ("copy.c",)
 

@@ -1,4 +1,4 @@
-"""SLICE, STRIDED_SLICE, SPLIT, SPLIT_V, UNPACK: parts of a tensor."""
+"""Lower SLICE, STRIDED_SLICE, SPLIT, SPLIT_V and UNPACK, which return parts of a tensor, to kernel calls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _clamp(value: int, low: int, high: int) -> int:
 def strided_cut(op: Op, shape: tuple[int, ...], spec: list[tuple[int, int, int]]) -> tuple[Any, ...]:
     """Return a NumPy index for STRIDED_SLICE on ``shape``. ``spec`` holds begin, end and stride per specified axis.
 
-    The order of precedence is LiteRT's: an ellipsis before a new axis before a shrunken one
+    LiteRT's order of precedence applies: an ellipsis, then a new axis, then a shrunken axis
     (``BuildStridedSliceParams`` of strided_slice.cc). A begin outside of the dimension is clamped, also on a shrunken
     axis.
     """
@@ -115,6 +115,7 @@ class SplitLike(Movement):
     dtypes = ("int8", "uint8", "int16", "int32", "int64", "float32")
 
     def cut(self, ins: np.ndarray, outs: list[np.ndarray], axis: int, sizes: list[int]) -> list[ViewPair]:
+        """Return (part of ``ins``, output) pairs. ``sizes`` are the sizes of the parts along ``axis``."""
         if sum(sizes) != ins.shape[axis] or len(sizes) != len(outs):
             raise ValueError(f"parts of {sizes} do not add up to {ins.shape[axis]}")
         pairs, start = [], 0

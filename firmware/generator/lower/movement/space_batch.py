@@ -1,4 +1,4 @@
-"""SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND: exchange blocks of pixels for batches."""
+"""Lower SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, which move blocks of pixels into batches or back, to kernel calls."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
 
 
 def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, int, int, int]]:
-    """Return runs of phases of one dimension that touch the same grid cells: (phase, phases, first cell, cells).
+    """Return (first phase, number of phases, first cell, number of cells) for each run of phases of one dimension whose
+    pixels are in the same grid cells.
 
     Phase p of grid cell g is pixel ``g * block + p - before`` of the image. Cells outside of the image are left out.
     """
@@ -55,7 +56,8 @@ def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, i
 def _phases(
     image: np.ndarray, grid: np.ndarray, blocks: list[int], before: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (part of the image, part of the grid) pairs with equal shapes. Together they cover all common pixels.
+    """Return (part of the image, part of the grid) pairs with equal shapes. Together they cover all pixels that both
+    have.
 
     ``image`` is [batch, *spatial, depth], ``grid`` is [*blocks, batch, *spatial, depth].
     """
@@ -85,6 +87,8 @@ def _phases(
 
 
 class SpaceBatch(Movement):
+    """The base class of both operators, with their checks."""
+
     supports = "any type; rank 3 or 4; constant block shape and paddings or crops"
 
     def check_values(self, graph: Subgraph, op: Op) -> None:

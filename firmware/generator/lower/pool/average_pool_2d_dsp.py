@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D, int8, on cores with the DSP extension."""
+"""Lower int8 AVERAGE_POOL_2D on cores with the DSP extension."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from arenite.firmware.generator.lower.core.lowering import (
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import DSP, Target
 
-#: The number of pixels in a window whose sum of bytes fits into 16 bits.
+#: The largest number of pixels in a window for which the sum of bytes fits into 16 bits.
 _MAX_PIXELS = 256
 #: The number of channels that are summed together.
 _GROUP = 4
-#: The file of the row functions. For single rows, the portable kernel runs.
+#: The file of the row function. The portable kernel computes single rows.
 _ROWS = "average_pool_2d_s8.c"
 
 

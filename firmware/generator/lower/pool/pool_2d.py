@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D."""
+"""Lower AVERAGE_POOL_2D and MAX_POOL_2D to kernel calls."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from arenite.firmware.generator.lower.core.row_functions import accumulating_row
 
 
 class Pool2D(Lowering):
+    """The base class of both operators. ``kernel`` is the name of the C function without ``ar_`` and the type."""
+
     supports = "int8, int16"
     kernel: ClassVar[str]
 

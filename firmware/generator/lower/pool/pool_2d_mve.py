@@ -1,4 +1,4 @@
-"""AVERAGE_POOL_2D and MAX_POOL_2D for Helium."""
+"""Lower AVERAGE_POOL_2D and MAX_POOL_2D for Helium."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from arenite.firmware.generator.target import MVE, Target
 
 #: Bytes of an address, also on a 64-bit computer.
 _ADDRESS = 8
-#: The number of pixels of -128 whose sum fits into int16.
+#: The largest number of pixels of -128 whose sum fits into int16.
 _MAX_PIXELS = 255
 
 
 class _PoolMve(Variant):
+    """The base class for both operators."""
+
     tiers = (MVE,)
     priority = 200
     kernel: ClassVar[str]

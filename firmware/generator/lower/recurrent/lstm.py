@@ -1,4 +1,4 @@
-"""UNIDIRECTIONAL_SEQUENCE_LSTM with int8 activations and weights and an int16 cell state."""
+"""Lower UNIDIRECTIONAL_SEQUENCE_LSTM with int8 activations and weights and an int16 cell state to a kernel call."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ f32 = np.float32
 
 @dataclass(frozen=True)
 class Lstm:
-    """The operator's tensors by their role; None if absent. ``sums`` are the intermediates of the gates."""
+    """The operator's tensors by their role; None if absent. ``sums`` are the intermediate tensors with the gates'
+    sums."""
 
     inp: Tensor
     out: Tensor
@@ -55,22 +56,27 @@ class Lstm:
 
     @property
     def normalized(self) -> bool:
+        """Whether the operator has layer normalization."""
         return self.norm[1] is not None
 
     @property
     def cells(self) -> int:
+        """The number of cells."""
         return self.cell_state.elements // self.batches
 
     @property
     def outputs(self) -> int:
+        """The number of outputs per time step: the cells, or the outputs of the projection."""
         return self.out.shape[-1]
 
     @property
     def batches(self) -> int:
+        """The batch size."""
         return self.inp.shape[1 if self.time_major else 0]
 
     @property
     def steps(self) -> int:
+        """The number of time steps."""
         return self.inp.shape[0 if self.time_major else 1]
 
     @property
@@ -80,7 +86,7 @@ class Lstm:
 
 
 def lstm_of(graph: Subgraph, op: Op) -> Lstm:
-    """Return the operator's tensors by their role. Refuse an operator that lacks one."""
+    """Return the operator's tensors by their role. Raises ``UnsupportedModelError`` if a required tensor is missing."""
 
     def tensor(position: int | None) -> Tensor | None:
         index = -1 if position is None else op.input(position)
@@ -128,14 +134,15 @@ def lstm_of(graph: Subgraph, op: Op) -> Lstm:
 
 
 def cell_integer_bits(cell_state: Tensor) -> int | None:
-    """Return the integer bits of the cell state; None unless its scale is a power of two from 2**-30 to 2."""
+    """Return the number of integer bits in the fixed-point format of the cell state; None unless its scale is a power
+    of two from 2**-30 to 2."""
     mantissa, exponent = math.frexp(cell_state.scale)
     bits = 15 + exponent - 1
     return bits if mantissa == 0.5 and -15 <= bits <= 16 else None
 
 
 def has_tanh(m: Lstm) -> bool:
-    """Return whether LiteRT applies its tanh, which supports 0 to 6 integer bits.
+    """Return whether LiteRT applies tanh to the cell state. Its tanh supports 0 to 6 integer bits.
 
     Converters also write scales below 2**-15 (for cell states that stay small). Then LiteRT's kernel skips the tanh and
     uses the previous contents of its buffer, which is the input gate.
@@ -210,6 +217,7 @@ class UnidirectionalSequenceLstm(Lowering):
 
     @staticmethod
     def _constant(op: Op, tensor: Tensor | None, dtype: str, name: str) -> None:
+        """Raise ``UnsupportedModelError`` unless the tensor is constant, has this type and is quantized per tensor."""
         require_constant(op, tensor, f"the {name}")
         assert tensor is not None
         require_dtype(op, tensor, (dtype,))
@@ -281,6 +289,7 @@ class UnidirectionalSequenceLstm(Lowering):
 
     @staticmethod
     def _gate(ctx: LowerContext, m: Lstm, g: int) -> dict[str, Any]:
+        """Return the fields of gate ``g`` in the order of ``GATES``."""
         weights, recurrent, peephole, norm = (
             m.input_weights[g],
             m.recurrent_weights[g],
@@ -289,7 +298,7 @@ class UnidirectionalSequenceLstm(Lowering):
         )
         if weights is None or recurrent is None:
             return {"input_weights": NULL}
-        # Sums are in Q3.12. If they are normalized to Q3.12 afterwards, they are in the calibrated scale.
+        # Sums are in Q3.12. With layer normalization they have their calibrated scale, and are normalized to Q3.12.
         sum_scale = f32(m.sums[g].scale if m.normalized else 2.0**-12)
         from_input = quantize_multiplier(float(f32(weights.scale) * f32(m.inp.scale) / sum_scale))
         from_state = quantize_multiplier(float(f32(recurrent.scale) * f32(m.output_state.scale) / sum_scale))
@@ -332,7 +341,7 @@ def constant(tensor: Tensor) -> np.ndarray:
 
 
 def folded_bias(weights: Tensor, bias: Tensor | None, zero_point: int) -> np.ndarray:
-    """Return ``bias`` plus the sum that ``zero_point`` adds with every factor of ``weights``, modulo 2**32."""
+    """Return int32 [rows of ``weights``]: ``bias`` plus ``zero_point`` times the sum of each row, modulo 2**32."""
     total = constant(weights).astype(np.int64).sum(axis=1) * zero_point
     if bias is not None and bias.data is not None:
         total = total + bias.data
@@ -340,5 +349,6 @@ def folded_bias(weights: Tensor, bias: Tensor | None, zero_point: int) -> np.nda
 
 
 def quantized_clip(clip: float, like: Tensor, largest: int) -> int:
-    """Return a clipping limit in the units of ``like``, truncated; 0 for no limit."""
+    """Return a clipping limit as a quantized value of the tensor ``like``, truncated and at most ``largest``; 0 for no
+    limit."""
     return int(min(f32(clip) / f32(like.scale), f32(largest))) if clip > 0 else 0

@@ -1,8 +1,8 @@
-"""State across calls: VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE, CALL_ONCE.
+"""Lower VAR_HANDLE, READ_VARIABLE, ASSIGN_VARIABLE and CALL_ONCE, which keep state between inferences.
 
 A resource variable has a fixed address in the arena. The value that READ_VARIABLE returns must not change when the
-variable is assigned later. So it is a copy, unless the plan knows that every reader runs before the assignment; then
-they read the variable itself. CALL_ONCE becomes the variables' value after a reset (see ``state``).
+variable is assigned later. So it is a copy, unless every operator that uses the value runs before the assignment in the
+plan. Such operators read the variable itself. CALL_ONCE defines the values of variables after a reset (see ``state``).
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ from arenite.firmware.generator.state import handle_names
 
 
 def copy_bytes(source: Expr, target: Expr, size: int) -> KernelCall:
+    """Return the call that copies ``size`` bytes."""
     fields = {"input": source, "output": target, "bytes": size}
     return KernelCall("ar_copy", "copy.h", ("copy.c",), "ar_copy_params", fields)
 
 
 def variable_of(ctx: LowerContext) -> Expr:
+    """Return the address of the variable whose handle is input 0."""
     return ctx.variable_ptr(handle_names(ctx.graph)[ctx.op.inputs[0]])
 
 

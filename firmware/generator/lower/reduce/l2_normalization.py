@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
 )
 
-#: From this depth on, the sum of squares (each at most 255^2) could overflow.
+#: Above this depth, the sum of squares (each at most 255^2) could overflow 32 bits.
 _DEPTH_LIMIT = (2**31 - 1) // 255**2
 
 

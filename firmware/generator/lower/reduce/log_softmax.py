@@ -18,6 +18,7 @@ from arenite.firmware.generator.lower.core.lowering import (
 )
 from arenite.firmware.generator.lower.reduce.softmax import check_depth, check_input_scale
 
+#: Scale and zero point of the output that the kernel writes.
 _SCALE, _ZERO = 16 / 256, 127
 
 
@@ -77,10 +78,13 @@ class LogSoftmax(Lowering):
 
 
 def to_q5(inp: Tensor) -> tuple[int, int]:
-    """Return multiplier and shift from an input difference to Q5.26 (TFLite's PreprocessSoftmaxScaling)."""
+    """Return the (multiplier, shift) that convert an input difference to Q5.26 (TFLite's PreprocessSoftmaxScaling)."""
     return quantize_multiplier(min(inp.scale * (1 << 26), 2.0**31 - 1))
 
 
 def reverse_factor(multiplier: int, shift: int) -> float:
-    """Return the inverse factor (TFLite's PreprocessLogSoftmaxScalingExp). LiteRT requires it to be below 1."""
+    """Return the factor from Q5.26 back to an input difference, the inverse of (multiplier, shift).
+
+    It is computed as in TFLite's PreprocessLogSoftmaxScalingExp. LiteRT requires it to be below 1.
+    """
     return (1 << (31 - shift)) / multiplier

@@ -1,4 +1,4 @@
-"""MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY, REDUCE_ALL."""
+"""Lower MEAN, SUM, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, REDUCE_ANY and REDUCE_ALL to kernel calls."""
 
 from __future__ import annotations
 
@@ -20,11 +20,12 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
 )
 
+#: The number of dimensions in the struct ``ar_walk_dims``.
 WALK_DIMS = 4
 
 
 def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
-    """Return the axes that are reduced, in order and without repeats. Negative ones count from the end."""
+    """Return the axes that are reduced, in order and without repeats. Negative axes count from the end."""
     inp, axes = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     values = require_constant(op, axes, "the axes")
     rank = len(inp.shape)
@@ -32,7 +33,8 @@ def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
 
 
 def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]:
-    """Return ``(folded, size)`` per dimension. Neighbours of one kind are merged, and dimensions of 1 are left out."""
+    """Return ``(folded, size)`` per dimension; folded dimensions are reduced. Neighboring dimensions that are both
+    folded or both not are merged, and dimensions of 1 are left out."""
     merged: list[tuple[bool, int]] = []
     for axis, size in enumerate(shape):
         folded = axis in axes
@@ -46,7 +48,8 @@ def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]
 
 
 def walk(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
-    """Return ``ar_walk_dims`` of the reduced dimensions if ``folded``, otherwise of the others."""
+    """Return the fields of ``ar_walk_dims`` for the reduced dimensions if ``folded``, otherwise for the other
+    dimensions."""
     selected: list[tuple[int, int]] = []
     stride = 1
     for kind, size in reversed(dims):
@@ -59,11 +62,12 @@ def walk(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
 
 
 def folded_count(shape: tuple[int, ...], axes: list[int]) -> int:
+    """Return the number of inputs that are reduced to one output."""
     return int(np.prod([shape[a] for a in axes], dtype=np.int64))
 
 
 class Reduce(Lowering):
-    """The base of all reductions. The axes are constant, and outputs are written in order."""
+    """The base class of all reductions. The axes are constant, and outputs are written in order."""
 
     dtypes: ClassVar[tuple[str, ...]]
 
@@ -87,13 +91,16 @@ class Reduce(Lowering):
         self.check_values(op, inp, out, folded_count(inp.shape, axes))
 
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
-        """Refuse quantization that this reduction does not define. ``count`` inputs are reduced to one output."""
+        """Raise ``UnsupportedModelError`` for quantization that this reduction does not define. ``count`` inputs are
+        reduced to one output."""
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        """This is always safe: outputs come in order, and input k belongs to an output whose number is at most k."""
+        """Return (0, 0). This is always safe, because outputs are written in order, and input k belongs to an output
+        whose number is at most k."""
         return ((0, 0),)
 
     def common(self, ctx: LowerContext) -> dict[str, Any]:
+        """Return the fields that the parameters of all reductions have."""
         inp = ctx.input_tensor(0)
         dims = collapsed(inp.shape, reduced_axes(ctx.graph, ctx.op))
         return {
@@ -104,10 +111,12 @@ class Reduce(Lowering):
         }
 
     def plain(self, ctx: LowerContext, kernel: str, fold: str) -> KernelCall:
+        """Return the call of a kernel that does not scale. ``fold`` is the C constant of the operation."""
         fields = self.common(ctx) | {"fold": Expr(fold), "type": Expr(f"AR_{ctx.output().dtype.upper()}")}
         return KernelCall(f"ar_{kernel}", "reduce.h", (f"{kernel}.c",), "ar_reduce_params", fields)
 
     def scaled(self, ctx: LowerContext, multiplier: int, shift: int, unsigned: bool = False) -> KernelCall:
+        """Return the call of a kernel that scales sums. ``unsigned``: int8 inputs count as unsigned bytes."""
         inp, out = ctx.input_tensor(0), ctx.output()
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         low, high = INTEGER_RANGE["uint8" if unsigned else inp.dtype]
@@ -199,6 +208,8 @@ class ReduceProd(Reduce):
 
 
 class Extreme(Reduce):
+    """The base class of REDUCE_MAX and REDUCE_MIN."""
+
     supports = "int8, int16, int32; any constant axes; output quantized like the input"
     dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
     fold: ClassVar[str]
@@ -228,6 +239,8 @@ class ReduceMin(Extreme):
 
 
 class Logical(Extreme):
+    """The base class of REDUCE_ANY and REDUCE_ALL, the largest and the smallest of bools."""
+
     supports = "bool; any constant axes"
     dtypes = ("bool",)
 

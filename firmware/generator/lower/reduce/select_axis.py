@@ -1,4 +1,4 @@
-"""ARG_MAX, ARG_MIN, TOPK_V2 and CUMSUM, which work along one axis."""
+"""Lower ARG_MAX, ARG_MIN, TOPK_V2 and CUMSUM, which work along one axis, to kernel calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from arenite.firmware.generator.lower.movement.rearrange import axis_of, integer
 
 
 def axis_split(graph: Subgraph, op: Op) -> tuple[int, dict[str, int]]:
-    """Return the constant axis of input 1, and input 0 as [outer][axis][inner]."""
+    """Return the constant axis in input 1, and the sizes of input 0 as [outer][axis][inner]."""
     x = graph.tensors[op.inputs[0]]
     axes = integers(graph, op, 1, "the axis")
     if len(axes) != 1 or not x.shape or not x.elements:
@@ -35,6 +35,8 @@ def axis_split(graph: Subgraph, op: Op) -> tuple[int, dict[str, int]]:
 
 
 class Arg(Lowering):
+    """The base class of ARG_MAX and ARG_MIN."""
+
     supports = "int8, int32, bool; constant axis; the first of equal values"
     smallest: ClassVar[int]
 

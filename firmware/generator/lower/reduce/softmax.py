@@ -87,6 +87,7 @@ class Softmax(Lowering):
 
 
 def check_depth(op: Op, inp: Tensor) -> None:
+    """Raise ``UnsupportedModelError`` unless the last axis has 1 to ``DEPTH_LIMIT`` - 1 elements."""
     if not inp.shape or inp.shape[-1] >= DEPTH_LIMIT:
         raise refuse(
             op,
@@ -97,7 +98,8 @@ def check_depth(op: Op, inp: Tensor) -> None:
 
 
 def check_input_scale(op: Op, inp: Tensor, beta: float) -> None:
-    """Refuse a scale for which LiteRT stops: a difference of 1 must scale to more than 1 in Q5.26."""
+    """Raise ``UnsupportedModelError`` for a scale with which LiteRT stops: a difference of 1 must scale to more than 1
+    in Q5.26."""
     if beta * inp.scale * (1 << 26) <= 1:
         raise refuse(
             op,
@@ -108,10 +110,11 @@ def check_input_scale(op: Op, inp: Tensor, beta: float) -> None:
 
 
 def difference_scaling(inp: Tensor, beta: float) -> tuple[int, int, int]:
-    """Return multiplier and left shift from an input difference to Q5.26, and the smallest difference that counts.
+    """Return (multiplier, left shift, smallest difference). The first two convert an input difference to Q5.26.
 
-    It computes as TFLite's PreprocessSoftmaxScaling and CalculateInputRadius with 5 integer bits. Int8 differences are
-    at least -255, so the last value is limited to -256.
+    Differences below the smallest one add nothing to the sum. The values are computed as in TFLite's
+    PreprocessSoftmaxScaling and CalculateInputRadius with 5 integer bits. Int8 differences are at least -255, so the
+    last value is limited to -256.
     """
     multiplier, shift = quantize_multiplier(min(beta * inp.scale * (1 << 26), 2.0**31 - 1))
     radius = math.floor(31 * 2.0**26 / 2.0**shift)
@@ -119,8 +122,8 @@ def difference_scaling(inp: Tensor, beta: float) -> tuple[int, int, int]:
 
 
 def int16_multiplier(inp: Tensor, beta: float) -> tuple[int, int]:
-    """Return multiplier and shift from an input difference to steps of 10 / 65535. TFLite rounds scale * beta to
-    float32."""
+    """Return the (multiplier, shift) that convert an input difference to steps of 10 / 65535. TFLite rounds scale *
+    beta to float32."""
     return quantize_multiplier(float(np.float32(inp.scale) * np.float32(beta)) / (10.0 / 65535.0))
 
 
@@ -131,7 +134,7 @@ def _reciprocal(x: float) -> float:
 def table_int16(
     function: Callable[[float], float], in_scale: float, in_zero: int, out_scale: float
 ) -> np.ndarray:
-    """Return 513 samples of ``function`` over the int16 range, in double, spaced and corrected as by TFLite's
+    """Return 513 samples of ``function`` over the int16 range, in double, spaced and corrected as in TFLite's
     LUTPopulate.
 
     Each sample is shifted by half of the interpolation error in the middle of its interval.
