@@ -1,1 +1,1 @@
-"""The duty cycle of a device that sleeps between events: queueing, energy, battery life. See docs/duty-cycle.md."""
+"""Predict queueing, energy and battery life of a device that sleeps between events. See docs/duty-cycle.md."""

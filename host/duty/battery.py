@@ -1,9 +1,10 @@
-"""Compute how long a battery lasts: its capacity at the drain's rate and temperature, self-discharge, and the voltage
-drop under the peak current.
+"""Compute how long a battery lasts. The model includes the capacity at the drain's rate and temperature,
+self-discharge, and the voltage drop under the peak current.
 
-The depth of discharge goes from full to the end in steps. In each step the drain is constant, so the remaining charge
-follows dq/dt = -I / C(I, T) - r·q, which has a closed solution. The end is that of the rated capacity. It is earlier if
-the voltage under the peak current falls below the minimum of the battery or the regulator.
+The depth of discharge goes from 0 to 1 in steps. In each step the drain is constant, so the remaining charge q follows
+dq/dt = -I / C(I, T) - r·q (current I, capacity C, temperature T, self-discharge r), which has a closed solution. The
+life ends when the rated capacity is used. It ends earlier if the voltage under the peak current falls below the minimum
+of the battery or the regulator.
 """
 
 from __future__ import annotations
@@ -24,9 +25,10 @@ REGULATORS = ("none", "linear", "switching")
 class Regulator:
     """The regulator between battery and device.
 
-    ``none`` and ``linear``: the battery's current is the device's current, power / ``output_v``. ``switching``: the
-    current is power / ``efficiency`` divided by the battery's voltage. ``quiescent_a`` flows in addition. If its input
-    falls below ``minimum_v``, the device or the regulator stops. None: only the battery's own cut-off voltage counts.
+    Kinds ``none`` and ``linear``: the battery's current is the device's current, power / ``output_v``. ``switching``:
+    the current is power / ``efficiency`` divided by the battery's voltage. ``quiescent_a`` flows in addition. If the
+    regulator's input falls below ``minimum_v``, the device or the regulator stops; None: only the battery's own cut-off
+    voltage counts.
     """
 
     kind: str = "none"
@@ -50,11 +52,12 @@ class Regulator:
             )
 
     def current_a(self, watts: float, open_v: float, ohm: float) -> float:
-        """Return the current from a source of ``open_v`` with the internal resistance ``ohm``, for a device that takes
-        ``watts``; inf if that is more than the source can give."""
+        """Return the current in A from a source with the open-circuit voltage ``open_v`` and the internal resistance
+        ``ohm``, for a device that takes ``watts``; inf if the source cannot supply this power."""
         if self.kind != "switching":
             return watts / self.output_v + self.quiescent_a
-        # I·(V - I·R) = P / η. A regulator settles at the smaller root.
+        # Solve I·(V - I·R) = P / η for I (V open_v, R ohm, P watts, η efficiency). A regulator settles at the smaller
+        # root.
         root = open_v**2 - 4 * ohm * watts / self.efficiency
         if root < 0:
             return math.inf
@@ -63,7 +66,8 @@ class Regulator:
 
 @dataclass(frozen=True)
 class BatteryLife:
-    """The life of a battery, the reason for its end, and notes. For a rechargeable battery, of one charge."""
+    """The life of a battery, the reason for its end, and warnings. For a rechargeable battery it is the life of one
+    charge."""
 
     life_s: float
     average_ma: float
@@ -115,7 +119,7 @@ def battery_life(
     lowest_allowed_v, loss = min_voltage(battery, regulator), battery.loss_per_s(celsius)
 
     def under_peak(depth: float) -> tuple[float, float]:
-        """Return voltage and current under the peak."""
+        """Return the battery's voltage and current under the peak power, at this depth of discharge."""
         open_v, ohm = battery.voltage.at(depth), battery.ohm(depth, celsius)
         amps = regulator.current_a(peak_w, open_v, ohm)
         return (open_v - amps * ohm if math.isfinite(amps) else -math.inf), amps
@@ -161,7 +165,8 @@ def battery_life(
 
 
 def _time(full: float, rest: float, part: float, loss: float) -> float:
-    """Return the seconds in which the charge falls from ``full`` to ``rest`` under dq/dt = -part - loss·q."""
+    """Return the seconds in which the charge q, as a share of the full charge, falls from ``full`` to ``rest`` under
+    dq/dt = -part - loss·q (both rates per second)."""
     if loss * full < 1e-9 * part:
         return (full - rest) / part
     return math.log1p(loss * (full - rest) / (part + loss * rest)) / loss

@@ -1,8 +1,7 @@
-"""Simulate the discharge of a battery in steps of time. The code is independent of battery.py, to check it.
+"""Simulate the discharge of a battery in fixed steps of time, to check ``battery.py``. The two share no formulas.
 
-Charge is counted in coulombs in fixed steps of time. In each step a random number of events occurs and each one
-takes its energy; the load at rest and the self-discharge are added. Every step also checks the voltage under the peak
-current.
+The simulation counts the charge in coulombs. In each step a random number of events occurs, and each event takes its
+energy. The base load and the self-discharge are added. Every step also checks the voltage under the peak current.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ def simulate_life(
     step_s: float = DAY_S,
     seed: int = 0,
 ) -> float:
-    """Return the seconds until the battery can no longer supply a device that always takes ``base_w``, and ``event_j``
-    more per event.
+    """Return the seconds until the battery can no longer supply a device that takes ``base_w`` all the time, and
+    ``event_j`` more per event.
 
     Events are Poisson with ``rate_hz``. ``step_s`` must be small compared to the life.
     """
@@ -76,7 +75,8 @@ def simulate_life(
 
 
 def _terminal_v(open_v: float, ohm: float, watts: float, regulator: Regulator) -> float:
-    """Return the voltage under a load of ``watts``. For a switching regulator, current and voltage are iterated."""
+    """Return the battery's voltage under a load of ``watts``. For a switching regulator it is found by iteration,
+    because the current depends on the voltage."""
     if regulator.kind != "switching":
         return open_v - ohm * (watts / regulator.output_v + regulator.quiescent_a)
     volts = open_v

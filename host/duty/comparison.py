@@ -1,4 +1,4 @@
-"""Compare a prediction with a simulation, or with a run on an emulated board."""
+"""Compare the prediction of a duty cycle with a simulation, or with a run on an emulated board."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arenite.profiles.batteries import Battery
 
 
 def difference(predicted: float, actual: float, floor: float = 0.0) -> float | None:
-    """Return (predicted − actual) / |actual|. ``floor`` replaces a smaller |actual|. If the divisor is 0, return
-    None."""
+    """Return the relative difference (predicted − actual) / |actual|. If |actual| is less than ``floor``, divide by
+    ``floor``. If the divisor is 0, return None."""
     base = max(abs(actual), floor)
     return (predicted - actual) / base if base else None
 
@@ -24,9 +24,11 @@ def difference(predicted: float, actual: float, floor: float = 0.0) -> float | N
 def simulation_row(
     q: Queueing, actual: SimulatedQueue, power: PowerStates, power_w: float, service: ServiceTimes
 ) -> dict[str, Any]:
-    """Return utilization, mean wait, drops and power of a simulation with their 95 % half widths, and the differences.
+    """Return utilization, mean wait, drops and power of a simulation, as JSON. Each figure has the half width of its
+    95 % confidence interval and the relative difference of the prediction ``q`` from it.
 
-    A difference in the mean wait is relative to at least 2 % of a service, one in drops to at least 1 % of the events.
+    The difference of the mean wait is relative to at least 2 % of a service time, that of drops to at least 1 % of the
+    events.
     """
     watts = sum(
         power.parts_w(
@@ -64,8 +66,8 @@ def life_row(
     regulator: Regulator,
     celsius: float,
 ) -> dict[str, Any]:
-    """Return the days until the battery is empty in a stepwise simulation with the simulated power, and the
-    difference."""
+    """Return the days until the battery is empty in a stepwise simulation with the power of the row ``simulated``, and
+    the relative difference of the prediction from them."""
     watts = float(simulated["power_w"]["value"])
     seconds = simulate_life(
         battery,
@@ -82,7 +84,8 @@ def life_row(
 
 
 def board_row(q: Queueing, actual: ObservedDuty, service: ServiceTimes) -> dict[str, Any]:
-    """Return utilization, mean wait and drops of an emulated board, and the prediction's differences from them."""
+    """Return utilization, mean wait, drops and share of sleep on an emulated board, as JSON. Each figure has the
+    relative difference of the prediction ``q`` from it."""
     pairs = {
         "utilisation": (q.utilization, actual.utilization, 0.0),
         "wait_mean_s": (q.wait_mean_s, actual.wait_mean_s, 0.02 * service.mean_s),

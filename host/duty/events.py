@@ -1,4 +1,4 @@
-"""Arrival times of sensor events: at a fixed period, random (Poisson), or recorded."""
+"""Describe the arrival times of sensor events: at a fixed period, random (Poisson), or recorded."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Floats = NDArray[np.float64]
 
 
 def positive(name: str, value: float, zero: bool = False) -> float:
-    """Return ``value`` as a float if it is finite and above 0 (or 0, if ``zero``). Otherwise raise ``UsageError`` with
-    ``name``."""
+    """Return ``value`` as a float if it is finite and above 0 (or 0, if ``zero`` is set). Otherwise raise
+    ``UsageError`` with ``name`` in its message."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
         raise UsageError(f"The {name} must be a number, not {value!r}.", "Give a finite number.")
     if value < 0 or (value == 0 and not zero):
@@ -62,7 +62,7 @@ class PoissonEvents:
 
 @dataclass(frozen=True)
 class RecordedEvents:
-    """Recorded arrival times in s, ascending, the first one 0 or later. The recording repeats after ``duration_s``."""
+    """Recorded arrival times in s, ascending and 0 or later. The recording repeats after ``duration_s``."""
 
     times_s: tuple[float, ...]
     duration_s: float
@@ -82,7 +82,8 @@ class RecordedEvents:
 
     @classmethod
     def recorded(cls, times_s: Iterable[float], duration_s: float | None = None) -> RecordedEvents:
-        """Return a trace with these arrival times. Without a duration, the mean gap is added after the last event.
+        """Return the events of a recording with these arrival times in s. Without ``duration_s``, the recording lasts
+        for the mean gap after the last event.
 
         Raises ``UsageError`` for no events, times out of order, or one event without a duration.
         """
@@ -100,7 +101,7 @@ class RecordedEvents:
         return len(self.times_s) / self.duration_s
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
-        """Return the first ``count`` arrival times of the trace, which repeats without end."""
+        """Return the first ``count`` arrival times in s of the recording, which repeats without end."""
         times = np.asarray(self.times_s)
         rounds = -(-count // times.size)
         repeated = np.arange(rounds)[:, None] * self.duration_s + times[None, :]

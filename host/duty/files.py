@@ -23,7 +23,7 @@ UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 
 def read_times(path: Path, description: str, default_unit: str) -> Floats:
-    """Return the first column of a CSV file, in s.
+    """Return the first column of a CSV file in s, shape (lines,). ``description`` names the contents in errors.
 
     A heading may contain its unit (``time_s``, ``service_ms``, ``t (us)``). Otherwise the unit is
     ``default_unit``. Raises ``UsageError`` for a file that cannot be read, or a line that is not a number.
@@ -65,7 +65,7 @@ def _reason(error: Exception) -> str:
 
 
 def read_result(path: Path, schema: str) -> dict[str, Any]:
-    """Read a JSON result of another command. Raises ``UsageError`` for any other file."""
+    """Return the JSON result of another command. Raises ``UsageError`` if the file is not a result with this schema."""
     hint = f"Write it with `arenite {schema.split('.')[1].split('/')[0]} … --json > {path.name}`."
     try:
         data = json.loads(path.read_text("utf-8"))
@@ -81,7 +81,8 @@ def read_result(path: Path, schema: str) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Latency:
-    """Service times with their source, and the board that they belong to."""
+    """Service times, their source as text, their kind ("measured", "estimated" or "assumed"), and the board to which
+    they belong."""
 
     service: ServiceTimes
     source: str
@@ -90,8 +91,8 @@ class Latency:
 
 
 def latency_of_bench(path: Path, board: str | None = None) -> Latency:
-    """Return the time of an inference from ``arenite.bench/1``: measured on a real board, otherwise estimated cycles at
-    a clock.
+    """Return the time of an inference from a result ``arenite.bench/1``. For a real board it was measured. For an
+    emulated board it is the estimated number of cycles divided by a board's clock frequency.
 
     ``board`` is the board whose clock converts the cycles. By default it is the board of the result. Times between the
     percentiles of the result are interpolated linearly. Raises ``UsageError`` for a result without a time.
@@ -115,8 +116,8 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
 
 
 def _between(percentiles: dict[str, float]) -> ServiceTimes:
-    """Return 256 equally likely times, interpolated between min, p50, p95, p99 and max, or one time if these are
-    equal."""
+    """Return 256 equally likely times, interpolated between min, p50, p95, p99 and max. If minimum and maximum differ
+    by less than 0.1 %, return one time, p50."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]
     points = [percentiles[name] for name, _ in at]
     if points[-1] - points[0] <= 1e-3 * points[1]:
@@ -128,8 +129,8 @@ def _between(percentiles: dict[str, float]) -> ServiceTimes:
 
 
 def latency_of_energy(path: Path) -> Latency:
-    """Return the time of an inference from ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` if there
-    is none."""
+    """Return the time of an inference from a result ``arenite.energy/1``, measured or estimated. Raises ``UsageError``
+    if the result has no time."""
     data = read_result(path, "arenite.energy/1")
     try:
         duration, name = data["duration_ms"], str(data["board"]["name"])
@@ -141,7 +142,8 @@ def latency_of_energy(path: Path) -> Latency:
 
 @dataclass(frozen=True)
 class MeasuredPower:
-    """Watts while an inference runs, and asleep if the recording contains a sleep phase."""
+    """The power while an inference runs and while the board sleeps (None if it is not known), the peak power, their
+    source as text, and their kind ("measured", "estimated" or "assumed")."""
 
     active_w: float
     sleep_w: float | None
@@ -151,7 +153,8 @@ class MeasuredPower:
 
 
 def power_of_energy(path: Path) -> MeasuredPower:
-    """Return the powers in ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` if there are none."""
+    """Return the powers in a result ``arenite.energy/1``, measured or estimated. Raises ``UsageError`` if it has
+    none."""
     data = read_result(path, "arenite.energy/1")
     try:
         sleep = data.get("sleep_current_a")
@@ -169,5 +172,5 @@ def power_of_energy(path: Path) -> MeasuredPower:
 
 
 def trace_times(path: Path) -> Sequence[float]:
-    """Return the event times of a recording, in s. Raises ``UsageError`` if the file has none."""
+    """Return the event times of a recording in s. Raises ``UsageError`` if the file contains no times."""
     return [float(t) for t in read_times(path, "events", "s")]

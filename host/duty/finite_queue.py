@@ -1,13 +1,12 @@
-"""Poisson events with a queue of limited length: M/D/1/K and M/G/1/K, with a time to wake up. Without a queue,
-Erlang's loss formula.
+"""Compute the figures of Poisson events with a queue of limited length: M/D/1/K and M/G/1/K, with a time to wake up.
 
 The Markov chain of the number of events left behind at each departure gives dropped events, shares of time and
 the mean wait exactly (J. Keilson, 1966; H. Takagi, Queueing Analysis 2, 1993). The first service after sleep takes
-longer by the time to wake up (P. D. Welch, 1964). Without a queue, A. K. Erlang's loss formula λ·s / (1 + λ·s)
-holds for any distribution of service times. The wait of an event is the remainder of the current service plus
-the services of the events ahead of it. Its distribution is computed on a lattice of times, by summing over
-the state at the start of the service and the moment of the arrival. This method has no published source; a test
-checks it against the simulation.
+longer by the time to wake up (P. D. Welch, 1964). Without a queue, A. K. Erlang's loss formula λ·s / (1 + λ·s) (event
+rate λ, service time s) holds for any distribution of service times. The wait of an event is the remainder of the
+current service plus the services of the events ahead of it. Its distribution is computed on a lattice, a grid of equal
+time steps, by summing over the state at the start of the service and the time of the arrival. This method has no
+published source; a test checks it against the simulation.
 """
 
 from __future__ import annotations
@@ -29,15 +28,16 @@ from arenite.host.duty.poisson_queue import (
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split
 from arenite.host.duty.service import ServiceTimes
 
-#: The longest queue for which the wait percentiles are computed. For a longer one, those of an unlimited queue are
-#: used if hardly any event is dropped; otherwise ``UsageError`` is raised.
+#: The longest queue for which the wait percentiles are computed. For a longer queue, the percentiles of an unlimited
+#: queue are used if less than one event in a thousand is dropped; otherwise ``UsageError`` is raised.
 MAX_PLACES = 100
 #: The longest queue for which the states of the Markov chain are computed.
 _MAX_STATES = 1000
 
 
 def arrivals_during(rate_hz: float, times_s: Floats, count: int) -> Floats:
-    """Probabilities of 0, …, count − 1 arrivals during a time drawn from ``times_s``, all equally likely."""
+    """Return the probabilities of 0, …, ``count`` − 1 arrivals during a time from ``times_s``, which are equally
+    likely; shape (count,)."""
     value: Floats = np.mean([poisson_terms(rate_hz * float(t), count) for t in times_s], axis=0)
     return value
 
@@ -62,13 +62,14 @@ def finite_queue(
     states = queue + 1  # the largest number of events in the device
     sleep_probability = math.exp(
         -rate_hz * sleep.linger_s
-    )  # that the device falls asleep before the next event
+    )  # the probability that the device falls asleep before the next event
     awake = arrivals_during(rate_hz, service.points, states + 1)
     woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
     left = departure_states(awake, sleep_probability * woken + (1 - sleep_probability) * awake, states)
     first = sleep_probability * sleep.wake_s
     served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + first)))
-    # Each step up is matched by a step down: λ·P(j events) = served·left[j] below the limit.
+    # In the long run, arrivals that find j events are as frequent as departures that leave j events behind (below the
+    # limit): λ·P(j events) = served·left[j].
     probabilities = served * left / rate_hz
     full = max(1 - float(probabilities.sum()), 0.0)
     if queue <= MAX_PLACES:
@@ -103,7 +104,7 @@ def _method(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
 
 
 def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
-    """Probabilities of 0, …, count − 1 arrivals in each of the times; shape (count, times)."""
+    """Return the probabilities of 0, …, ``count`` − 1 arrivals in each of the times; shape (count, times)."""
     means = rate_hz * times_s
     out = np.empty((count, times_s.size))
     out[0] = np.exp(-means)
@@ -113,10 +114,12 @@ def _terms(rate_hz: float, times_s: Floats, count: int) -> Floats:
 
 
 def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: int) -> Floats:
-    """Probability that the m-th arrival during one of ``times_s`` leaves a given remainder of that time; shape
-    (count, size), one column per lattice cell of the remainder.
+    """Return the probability that arrival number m during a time from ``times_s`` comes when a given remainder of this
+    time is left. The shape is (count, size): a row for each m from 0 and a column for each lattice cell of the
+    remainder.
 
-    The probability of a cell is exact: P(at most m arrivals before its near edge) minus the same for its far edge.
+    The probability of a cell is exact: P(at most m arrivals before the remainder reaches the cell's far edge) minus
+    P(at most m arrivals before it reaches the near edge).
     """
     out = np.zeros((count, size))
     edges = np.arange(size + 1) * step
@@ -125,7 +128,7 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
         passed = np.maximum(time - edges[: cells + 1], 0.0)
         out[:, :cells] += np.diff(np.cumsum(_terms(rate_hz, passed, count), axis=0), axis=1)
     out /= times_s.size
-    # The middle of a cell lies between two lattice points, so each of them gets half.
+    # The middle of a cell is between two lattice points, so each of the two points gets half of the probability.
     halves = out / 2
     halves[:, 1:] += out[:, :-1] / 2
     return halves
@@ -134,6 +137,8 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
 def _percentiles(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, left: Floats, percentiles: Sequence[float]
 ) -> dict[float, float]:
+    """Return the percentiles of the wait in s, by percentile. ``left[n]`` is the probability that a departure leaves n
+    events behind."""
     states = left.size
     sleep_probability = math.exp(-rate_hz * sleep.linger_s) if sleep.wake_s else 0.0
     if states == 1:
@@ -143,12 +148,13 @@ def _percentiles(
     size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
     short = min(math.ceil(longest / step) + 2, size)
     in_service = _residuals(rate_hz, service.points, states, step, short)
-    # Probability of n events in the device at the start of a service.
-    starts = np.concatenate((left[1:], [0.0]))  # index n − 1
+    # starts[n − 1] is the probability of n events in the device at the start of a service.
+    starts = np.concatenate((left[1:], [0.0]))
     woken = poisson_terms(rate_hz * sleep.wake_s, states) if sleep_probability else np.eye(1, states)[0]
     woken[-1] = max(1 - woken[:-1].sum(), 0.0)
     starts += left[0] * (sleep_probability * woken + (1 - sleep_probability) * np.eye(1, states)[0])
-    ahead = np.zeros((states, short))  # by number of complete services before the event
+    # ahead[k] is the distribution of the current service's remainder for an event with k complete services ahead of it.
+    ahead = np.zeros((states, short))
     for n in range(1, states):
         for m in range(states - n):
             ahead[n - 1 + m] += starts[n - 1] * in_service[m]

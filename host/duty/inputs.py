@@ -1,4 +1,5 @@
-"""Resolve the options of ``arenite duty`` to events, service times and powers, each with its source."""
+"""Convert the options of ``arenite duty`` to events, service times and powers. Times and powers have their source as
+text."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ from arenite.profiles.boards import Board
 
 
 def exactly_one(noun: str, hint: str, **options: object) -> str:
-    """Return the name of the one option that is set. Raises ``UsageError`` if none or several are set."""
+    """Return the name of the only option that is not None. Raises ``UsageError`` if none or several options are set."""
     names = [name.replace("_", "-") for name, value in options.items() if value is not None]
     if len(names) != 1:
         problem = f"There is no {noun}." if not names else f"--{' and --'.join(names)} exclude each other."
@@ -84,7 +85,7 @@ def service_of(
 
 @dataclass(frozen=True)
 class PowerInputs:
-    """Watts awake and asleep, and the source of each in words."""
+    """The power of the active and of the sleeping device, its peak power, and the source of each power as text."""
 
     active_w: float
     sleep_w: float
@@ -95,10 +96,10 @@ class PowerInputs:
 def powers_of(
     active_mw: float | None, sleep_uw: float | None, energy: Path | None, board: Board | None
 ) -> PowerInputs:
-    """Return the powers. The options have priority over ``energy`` (``arenite.energy/1``), and that over the board's
-    profile.
+    """Return the powers. The options ``active_mw`` and ``sleep_uw`` have priority over ``energy``, the file of a result
+    ``arenite.energy/1``, and the file has priority over the board's profile.
 
-    Raises ``UsageError`` if none of them gives a power.
+    Raises ``UsageError`` if a power is in none of these sources.
     """
     measured_power: MeasuredPower | None = power_of_energy(energy) if energy is not None else None
     sources: dict[str, str] = {}
@@ -137,7 +138,8 @@ def powers_of(
 
 
 def queue_of(text: str) -> int | None:
-    """Return the number of waiting places, or None for "none", which means no limit. Raises ``UsageError``."""
+    """Return the number of waiting places in ``text``, or None for "none", which means no limit. Raises ``UsageError``
+    for other text."""
     if text.lower() in ("none", "endless", "inf"):
         return None
     if not text.isdigit():

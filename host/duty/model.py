@@ -1,4 +1,4 @@
-"""The complete prediction for a device that sleeps between events: queueing, power and battery life."""
+"""Predict queueing, power and battery life of a device that sleeps between events."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ SCHEMA = "arenite.duty/1"
 
 @dataclass(frozen=True)
 class PowerStates:
-    """The power of the device in each state, at its own supply.
+    """The power of the device in each state, at the device's supply pins, without the losses of a regulator.
 
     Attributes:
-        sleep_w: power asleep, with everything that is always on.
-        active_w: power while it serves an event.
+        sleep_w: power asleep, including all parts that are always on.
+        active_w: power while the device serves an event.
         wake_s: time from an event that arrives while the device sleeps to the start of its service.
         wake_j: energy of waking up. None: ``active_w`` for ``wake_s``.
         enter_j: energy of falling asleep once. The time for it is neglected.
-        linger_s: time that it stays awake after its last event.
-        linger_w: power during that time. None: ``active_w``.
-        peak_w: short peak that the supply must be able to give. None: the highest of the states' powers.
+        linger_s: time that the device stays awake after its last event.
+        linger_w: power during ``linger_s``. None: ``active_w``.
+        peak_w: short peak that the supply must be able to give. None: the highest power of a state.
     """
 
     sleep_w: float
@@ -82,8 +82,8 @@ class PowerStates:
     def parts_w(
         self, sleeping: float, utilization: float, lingering: float, wakes_per_s: float
     ) -> dict[str, float]:
-        """Return the average W of each state, from shares of time and the rate of waking. Their sum is the average
-        power."""
+        """Return the contribution of each state to the average power in W, from shares of time and the rate of waking.
+        Their sum is the average power."""
         return {
             "sleep": self.sleep_w * sleeping,
             "active": self.active_w * utilization,
@@ -106,7 +106,7 @@ class Prediction:
     warnings: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return plain data for a report, with times in s. The keys of percentiles are "p50" and so on."""
+        """Return the prediction as JSON, with times in s. The keys of percentiles are "p50" and so on."""
         q, life = self.queueing, self.life
         return {
             "schema": SCHEMA,
@@ -155,7 +155,7 @@ def queueing(
     sleep: Sleep,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Compute the queueing figures for these events, service times and queue (see docs/duty-cycle.md)."""
+    """Return the queueing figures for these events, service times and queue (see docs/duty-cycle.md)."""
     if isinstance(events, PoissonEvents):
         if queue is None:
             return unlimited_queue(events.rate_hz, service, sleep, percentiles)
@@ -180,20 +180,21 @@ def predict(
     celsius: float = 20.0,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Prediction:
-    """Predict the power of a duty cycle, and whether the device keeps up.
+    """Return the predicted waits, drops, power and battery life of a duty cycle.
 
     Args:
-        events: the arrivals.
-        service_s: seconds per event, fixed or measured.
+        events: the arrival times of the events.
+        service_s: seconds per event: a fixed time or measured times.
         queue: waiting places besides the event in service; 0 for none, None for no limit.
         power: the power of the device in each state.
-        battery: a profile, its name, or None for no battery life.
+        battery: a battery profile or its name; None: do not compute a battery life.
         regulator: the regulator between the battery and the device.
         celsius: temperature of the battery.
+        percentiles: percentiles of the wait to compute.
 
     Raises:
-        UsageError: a value out of range, or a device that cannot keep up with an unlimited queue.
-        ProfileError: an unknown battery.
+        UsageError: a value is out of range, or the device cannot keep up with an unlimited queue.
+        ProfileError: the battery is unknown.
     """
     service = ServiceTimes.of(service_s)
     queue_result = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))

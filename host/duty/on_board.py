@@ -1,9 +1,9 @@
 """Run a duty cycle on an emulated board, with real inferences, a real queue and the device's own counter.
 
 The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. The host sends events
-over the serial port, as times on the board's counter. The device sleeps, wakes, infers and drops at these times, and
-reports the outcome of each event. Under ``-icount`` all of that is virtual time, so the figures are the same on
-every computer and under any load.
+over the serial port, as times on the board's counter. The device sleeps, wakes, infers and drops events at these times,
+and reports the outcome of each event. Under ``-icount`` all times are virtual, so the figures are the same on every
+computer and under any load.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _SERVE, _DUTY = "    ar_serve();\n", "    ar_duty();\n"
 class ObservedDuty:
     """The measurements of one run, in s of the device's own time.
 
-    ``dropped``: share of the events. ``shares``: shares of the time from the start to the end of the last event's
-    service: sleeping, waking, active, lingering.
+    ``dropped``: share of the events that were dropped. ``shares``: the device's share of time in the states sleeping,
+    waking, active and lingering, from the start of the run to the end of the last event's service.
     """
 
     waits_s: Floats  # waits of the served events, in their order
@@ -58,7 +58,7 @@ class ObservedDuty:
 
     @property
     def wake_s(self) -> float:
-        """Seconds that the device needs to wake up once, including the firmware's own work."""
+        """Return the seconds that the device needs to wake up once, including the firmware's own work."""
         return self.shares["waking"] * self.seconds / self.wakes
 
     @property
@@ -72,12 +72,13 @@ def seconds_per_tick(board: Board) -> float:
     emulator = board.emulator
     if emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Only emulated boards (qemu_*) have virtual time.")
-    # An instruction lasts 2^shift ns, or numerator/denominator ticks.
+    # An instruction lasts 2^icount_shift ns, in which the counter advances by ticks_numerator/ticks_denominator.
     return float(2**emulator.icount_shift * 1e-9 * emulator.ticks_denominator / emulator.ticks_numerator)
 
 
 class DutyBoard:
-    """An emulated board that executes runs of events. It is a context manager."""
+    """An emulated board that runs duty cycles. As a context manager, it builds the firmware and starts and stops the
+    emulator."""
 
     def __init__(self, prepared: Prepared, board: Board, optimise: str | None = None) -> None:
         """Store the arguments. The board starts in ``__enter__``."""
@@ -114,7 +115,7 @@ class DutyBoard:
         if _SERVE not in text:
             raise AssertionError("the generated main.c has an unexpected form")
         source = (BOARDS.folder.parent / "duty" / "duty.c").read_text("utf-8")
-        # One file, because a project compiles only the files that it was generated with.
+        # duty.c becomes a part of main.c, because a project compiles only the files that it was generated with.
         main.write_text(
             f"#define DUTY_EVENTS {self.max_events}u\n{source}\n{text.replace(_SERVE, _DUTY)}", "utf-8"
         )
@@ -133,11 +134,13 @@ class DutyBoard:
         sleep: Sleep,
         progress: Callable[[int], None] = lambda _: None,
     ) -> ObservedDuty:
-        """Run events at ``arrivals_s``, each with this number of ``inferences``, and return the outcome. For ``queue``,
-        None means no limit.
+        """Run events at the times ``arrivals_s``, each with its number of ``inferences``, and return the measurements.
+
+        ``queue``: the number of waiting places; None means no limit. ``progress``: function that is called with the
+        number of bytes received.
 
         Raises:
-            UsageError: there are more events than the board can store, or times too far apart for the counter.
+            UsageError: there are more events than the board can store, or times are too far apart for the counter.
             DeviceError: the device does not answer.
         """
         ticks_at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
@@ -179,7 +182,7 @@ class DutyBoard:
 
 
 def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
-    """Send the greeting until the firmware answers. Raises ``DeviceError`` if it does not."""
+    """Send the greeting until the firmware answers. Raises ``DeviceError`` if it does not answer in time."""
     hello = struct.pack("<I", _HELLO)
     received = b""
     end = time.monotonic() + timeout_s
@@ -199,7 +202,7 @@ def _greet_device(transport: Transport, timeout_s: float = 30.0) -> None:
 def _read_bytes(
     transport: Transport, count: int, progress: Callable[[int], None], quiet_s: float = 120.0
 ) -> bytes:
-    """Read ``count`` bytes. Raises ``DeviceError`` if none arrived for ``quiet_s``."""
+    """Read ``count`` bytes. Raises ``DeviceError`` if no byte arrives for ``quiet_s`` seconds."""
     received = bytearray()
     end = time.monotonic() + quiet_s
     while len(received) < count:

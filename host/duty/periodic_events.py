@@ -1,10 +1,11 @@
-"""Events that are not Poisson: D/D/1 and recorded traces are replayed, D/G/1 is solved by the chain of its waits.
+"""Compute the figures of periodic and recorded events.
 
-The wait of each event follows from that of the previous one: W' = max(0, W + S − T) (D. V. Lindley,
-Proceedings of the Cambridge Philosophical Society 48 (1952)), plus the time to wake if the device slept.
-For one fixed service time this is replayed event by event, exactly. For a distribution the chain is iterated on a
-lattice until it converges. For a distribution with a limited queue, or a trace, it is replayed with random
-services.
+The wait W' of each event follows from the wait W and the service time S of the previous event and the time T between
+them: W' = max(0, W + S − T) (D. V. Lindley, Proceedings of the Cambridge Philosophical Society 48 (1952)), plus the
+time to wake if the device slept. For one fixed service time (D/D/1) this is computed event by event, exactly. For
+periodic events and a distribution of service times (D/G/1), the distribution of W is iterated on a lattice, a grid of
+equal time steps, until it converges. For a distribution with a limited queue or recorded events, events are replayed
+with random service times.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from arenite.host.duty.poisson_queue import kingman_bound
 from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
 from arenite.host.duty.service import ServiceTimes
 
-#: The number of replayed events with random services, and the number close to saturation.
+#: The number of events to replay with random service times: normally, and with a utilization close to 1.
 _REPLAYED, _REPLAYED_LONG = 60_000, 400_000
 #: Above this utilization, the chain of D/G/1 takes too long to converge.
 _MAX_CHAIN_UTILIZATION = 0.95
@@ -33,14 +34,15 @@ def periodic(
     queue: int | None,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> Queueing:
-    """Return the figures for one event every ``period_s``. Raises ``UsageError`` if an unlimited queue never stops
-    growing."""
+    """Return the figures for one event every ``period_s`` seconds. ``queue``: the number of waiting places; None for no
+    limit. Raises ``UsageError`` if an unlimited queue never stops growing."""
     if not service.fixed and queue is None and service.mean_s <= _MAX_CHAIN_UTILIZATION * period_s:
         return _dg1(period_s, service, sleep, percentiles)
     return replay(PeriodicEvents(period_s), service, sleep, queue, percentiles)
 
 
 def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequence[float]) -> Queueing:
+    """Return the figures of D/G/1 with an unlimited queue, from the distribution of the wait on a lattice."""
     rho = service.mean_s / period_s
     deviation = math.sqrt(max(service.square_s2 - service.mean_s**2, 0.0))
     longest = float(service.points[-1])
@@ -103,11 +105,11 @@ def replay(
     percentiles: Sequence[float] = PERCENTILES,
     seed: int = 1,
 ) -> Queueing:
-    """Serve the events one after the other and return the figures.
+    """Compute the services of the events one after the other and return the figures.
 
-    The result is exact for a fixed service. Otherwise 60,000 events (400,000 close to saturation) have random
-    services. A trace is repeated completely, at least twice; the first time does not count. Raises ``UsageError`` if
-    an unlimited queue never stops growing.
+    The result is exact for a fixed service time. Otherwise 60,000 events (400,000 with a utilization close to 1) have
+    random service times. A recording is repeated completely, at least twice; its first repetition is warm-up and does
+    not count. Raises ``UsageError`` if an unlimited queue never stops growing.
     """
     offered = events.rate_hz * service.mean_s
     max_offered = (
@@ -131,7 +133,7 @@ def replay(
     else:
         begin, end = float(arrivals[skip]), float(arrivals[-1] + 1 / events.rate_hz)
 
-    inside: deque[float] = deque()  # future departures
+    inside: deque[float] = deque()  # departure times of the events in the device
     room = math.inf if queue is None else queue + 1
     last, dropped, wakes = 0.0, 0, 0
     busy = waking = lingering = 0.0

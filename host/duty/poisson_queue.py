@@ -1,4 +1,8 @@
-"""Poisson events and an unlimited queue: M/D/1 and M/G/1, with a time to wake up; a bound for periodic events.
+"""Compute the figures of Poisson events with an unlimited queue (M/D/1 and M/G/1, with a time to wake up), and a bound
+for periodic events.
+
+Symbols: event rate λ, service time S (fixed: s), utilization ρ = λ·E[S], time to wake V. A lattice is a grid of equal
+time steps.
 
 Sources. Little's law: J. D. C. Little, Operations Research 9 (1961). Mean wait of M/G/1: F. Pollaczek (1930) and A. Y.
 Khinchine (1932). Distribution for a fixed service: A. K. Erlang (1909) and C. D. Crommelin (1932), here in the sum of
@@ -27,7 +31,7 @@ _TAIL = 30.0
 
 
 def poisson_terms(mean: float, count: int) -> Floats:
-    """Return P(0), …, P(count − 1) of a Poisson distribution."""
+    """Return P(0), …, P(``count`` − 1) of the Poisson distribution with this mean; shape (count,)."""
     if mean <= 0:
         value: Floats = np.eye(1, count)[0]
         return value
@@ -37,28 +41,29 @@ def poisson_terms(mean: float, count: int) -> Floats:
 
 
 def md1_mean_wait(rate_hz: float, service_s: float) -> float:
-    """Return ρ·s / (2·(1 − ρ)), the formula of Pollaczek and Khinchine for a fixed service."""
+    """Return the mean wait of M/D/1 in s: ρ·s / (2·(1 − ρ)), the formula of Pollaczek and Khinchine."""
     rho = rate_hz * service_s
     return rho * service_s / (2 * (1 - rho))
 
 
 def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep()) -> float:  # noqa: B008
-    """Return λ·E[S²] / (2·(1 − ρ)), plus, with a time to wake V, (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V]))."""
+    """Return the mean wait of M/G/1 in s: λ·E[S²] / (2·(1 − ρ)), plus (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V])) for the
+    time to wake V, which is 0 if the device does not fall asleep before the next event."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
     sleep_probability = math.exp(
         -rate_hz * sleep.linger_s
-    )  # that the device falls asleep before the next event
+    )  # the probability that the device falls asleep before the next event
     first = sleep_probability * sleep.wake_s
     return wait + (2 * first + rate_hz * sleep_probability * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
 
 
 def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
-    """Return the probabilities that a departure leaves 0, …, ``states`` − 1 events behind.
+    """Return the probabilities that a departure leaves 0, …, ``states`` − 1 events behind; shape (states,).
 
-    ``arrivals[k]`` and ``first[k]`` are the probabilities of k arrivals during a service, and during the first one
-    after an empty time (with its waking). The computation cuts between neighbouring states, so all terms are positive.
-    With a limited number of places the same probabilities hold up to a factor (J. Keilson, 1966); here they are
-    normalized over ``states``.
+    ``arrivals[k]`` is the probability of k arrivals during a service. ``first[k]`` is the same for the first service
+    after the device was empty, including the time to wake. The computation balances the transitions between
+    neighbouring states, so all terms are positive. With a limited number of places the same probabilities hold up to a
+    factor (J. Keilson, 1966); here they are normalized over ``states``.
     """
     if arrivals[0] < 1e-250:  # no departure ever leaves the device without a queue
         value: Floats = np.eye(1, states, states - 1)[0]
@@ -76,7 +81,8 @@ def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
 
 
 def md1_wait_cdf(rate_hz: float, service_s: float, states: int) -> tuple[Floats, float]:
-    """Return the probabilities of at most 0, 1, … waiting events (Franx's Q), and ρ, for ``md1_cdf``."""
+    """Return the probabilities of at most 0, 1, … waiting events (Franx's Q), shape (states − 1,), and ρ. They are
+    arguments of ``md1_cdf``."""
     rho = rate_hz * service_s
     arrivals = poisson_terms(rho, states + 1)
     probabilities = departure_states(arrivals, arrivals, states)
@@ -85,8 +91,8 @@ def md1_wait_cdf(rate_hz: float, service_s: float, states: int) -> tuple[Floats,
 
 
 def md1_cdf(wait_s: float, service_s: float, waiting: Floats, rho: float) -> float:
-    """Return P(wait ≤ ``wait_s``): e^-u · Σ Q(k − 1 − j)·u^j / j! with u = λ·(k·s − wait), k = ⌊wait / s⌋ + 1 (Franx
-    2001)."""
+    """Return P(wait ≤ ``wait_s``): e^-u · Σ Q(k − 1 − j)·u^j / j! over j = 0 … k − 1, with u = λ·(k·s − wait) and
+    k = ⌊wait / s⌋ + 1 (Franx 2001). ``waiting`` is Q."""
     k = int(wait_s / service_s) + 1
     if k > waiting.size:
         return 1.0
@@ -95,7 +101,8 @@ def md1_cdf(wait_s: float, service_s: float, waiting: Floats, rho: float) -> flo
 
 
 def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[float]) -> dict[float, float]:
-    """Return exact waits of M/D/1 in s. A wait is 0 if the percentile is at most the probability 1 − ρ of no wait."""
+    """Return the exact percentiles of the wait of M/D/1 in s, by percentile. A percentile of at most 1 − ρ, the
+    probability of no wait, is 0 s."""
     rho = rate_hz * service_s
     states = int(_TAIL / (1 - rho)) + 20
     waiting, rho = md1_wait_cdf(rate_hz, service_s, states)
@@ -114,18 +121,19 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
 
 
 def _spread(wake_s: float, step: float, size: int) -> Floats:
-    """Return the uniform distribution over 0 … ``wake_s`` on a lattice, from its cumulative probability at the cells'
-    edges."""
+    """Return the uniform distribution over 0 … ``wake_s`` on a lattice of ``size`` steps, as one probability per
+    step."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
     return np.asarray(np.diff(edges, prepend=0.0), np.float64)
 
 
 def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Floats, float]:
-    """Return the distribution of the wait of M/G/1 with a time to wake, as masses on a lattice and its step in s.
+    """Return the distribution of the wait of M/G/1 with a time to wake: one probability per lattice step, and the
+    length of a step in s.
 
-    The wait is a sum of two parts. The first is the wait of M/G/1, a geometric number of residual services (Pollaczek
-    and Khinchine). The second comes from the time to wake V: V itself, or with the odds λ·E[V] the residual of V
-    (Takagi). The error of a percentile is about one step, 1 % of a service.
+    The wait is a sum of two parts. The first part is the wait of M/G/1, the sum of a geometric number of residual
+    services (Pollaczek and Khinchine). The second part comes from the time to wake V: V itself, or with the odds λ·E[V]
+    the residual of V (Takagi). The error of a percentile is about one step, 1 % of a service.
     """
     mean, rho = service.mean_s, rate_hz * service.mean_s
     residual_mean = service.square_s2 / (2 * mean)
@@ -154,7 +162,8 @@ def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Fl
 def shares(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, empty: float, served: float
 ) -> dict[str, Any]:
-    """Return the shares of time of a queue with Poisson events that is empty for the share ``empty``."""
+    """Return the rates and shares of time for Poisson events, as arguments of ``Queueing``. ``empty``: share of the
+    time in which the device has no event. ``served``: served events per second."""
     sleep_probability = math.exp(-rate_hz * sleep.linger_s)
     wakes = rate_hz * empty * sleep_probability
     return {

@@ -1,4 +1,4 @@
-"""The figures of a queue, which every method of computation returns: shares of time, waits, drops."""
+"""Define the figures of a queue, which every method of computation returns: shares of time, waits, drops."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ def unstable(offered: float) -> UsageError:
 
 
 def lattice_percentiles(masses: Floats, step: float, percentiles: Sequence[float]) -> dict[float, float]:
-    """Return percentiles of a distribution with ``masses[i]`` near ``i * step``, each spread evenly over its step."""
+    """Return percentiles of a distribution on a lattice, by percentile. ``masses[i]`` is the weight near the time
+    ``i * step``. It is spread evenly over a step."""
     cumulative = np.cumsum(masses)
     cumulative /= cumulative[-1]
     # Cell i reaches from (i - ½) to (i + ½) steps; no cell is below 0.
@@ -89,8 +90,8 @@ def lattice_percentiles(masses: Floats, step: float, percentiles: Sequence[float
 
 
 def split(values: Floats, weights: Floats, step: float, size: int) -> Floats:
-    """Return the masses of ``weights`` at ``values`` on a lattice. Each is split between its two neighbours, so the
-    mean does not change."""
+    """Return the distribution with ``weights`` at ``values`` on a lattice, as one weight per step, shape (size,). Each
+    weight is split between the two nearest lattice points, so the mean does not change."""
     position = values / step
     low = np.floor(position + 1e-9).astype(np.int64)
     part = np.clip(position - low, 0.0, 1.0)

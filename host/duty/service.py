@@ -1,4 +1,4 @@
-"""The service time of an event: a fixed time, or a distribution of measured times."""
+"""Describe the service time of an event: a fixed time, or a distribution of measured times."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_POINTS = 256
 
 @dataclass(frozen=True)
 class ServiceTimes:
-    """Equally likely service times in s. One time alone is a fixed service time."""
+    """Equally likely service times in s. A list with one time is a fixed service time."""
 
     times_s: tuple[float, ...]
 
@@ -32,8 +32,8 @@ class ServiceTimes:
 
     @classmethod
     def of(cls, value: float | Iterable[float] | ServiceTimes) -> ServiceTimes:
-        """Return service times from seconds, from measured seconds, or from service times. Raises ``UsageError`` for
-        other values."""
+        """Return service times from a number of seconds, from a list of measured seconds, or ``value`` itself if it is
+        ``ServiceTimes``. Raises ``UsageError`` for other values."""
         if isinstance(value, ServiceTimes):
             return value
         if isinstance(value, (int, float, np.number)):
@@ -58,7 +58,7 @@ class ServiceTimes:
 
     @cached_property
     def points(self) -> Floats:
-        """At most ``MAX_POINTS`` equally likely times in s, ascending, with the mean of all times."""
+        """Return at most ``MAX_POINTS`` equally likely times in s, ascending. They have the same mean as all times."""
         times = np.sort(np.asarray(self.times_s, dtype=np.float64))
         if times.size <= MAX_POINTS:
             return times
@@ -77,7 +77,7 @@ class ServiceTimes:
 
     @property
     def square_s2(self) -> float:
-        """The second moment in s²."""
+        """Return the second moment E[S²] of the service time S in s²."""
         return float(np.mean(np.square(self.times_s)))
 
     def draw(self, count: int, rng: np.random.Generator) -> Floats:

@@ -1,9 +1,8 @@
-"""Simulate a device that sleeps between events, event by event. The code is independent of the formulas, to check
-them.
+"""Simulate a device that sleeps between events, to check the formulas of the other modules.
 
 A heap of events in time (arrival, awake, departure, asleep) drives a small state machine. It shares no code
-with poisson_queue.py, finite_queue.py or periodic_events.py. The first part is left out as warm-up. Means
-over consecutive batches give the confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and
+with poisson_queue.py, finite_queue.py or periodic_events.py. The first part of the simulation is left out as warm-up.
+Means over consecutive batches give the confidence intervals (batch means, e.g. A. M. Law, Simulation Modeling and
 Analysis, chapter 9).
 """
 
@@ -24,8 +23,9 @@ from arenite.host.duty.service import ServiceTimes
 
 _BATCHES = 20
 _STUDENT = 2.093  # 97.5 % quantile of Student's t with 19 degrees of freedom
-# The order of events at the same time. An event that arrives when another one departs finds its place free, and one
-# that arrives when the device would fall asleep finds it awake.
+# The kinds of events, in the order in which events at the same time are processed. A departure is processed before an
+# arrival, so the arriving event finds the place free. An arrival is processed before the device falls asleep, so the
+# event finds it awake.
 _DEPARTURE, _AWAKE, _ARRIVAL, _ASLEEP = range(4)
 _SLEEPING, _WAKING, _BUSY, _LINGERING = range(4)
 
@@ -40,7 +40,7 @@ class MeanEstimate:
 
 @dataclass(frozen=True)
 class SimulatedQueue:
-    """Figures of a simulation, as in ``Queueing``."""
+    """The figures of a simulation. They have the same meaning as in ``Queueing``."""
 
     events: int
     utilization: MeanEstimate
@@ -63,9 +63,11 @@ def simulate(
     warmup: float = 0.1,
     percentiles: Sequence[float] = PERCENTILES,
 ) -> SimulatedQueue:
-    """Simulate ``count`` events and leave out the share ``warmup`` of them. The same seed gives the same figures."""
+    """Simulate ``count`` events and return the figures of all events but the first share ``warmup``. The same seed
+    gives the same figures."""
     rng = np.random.default_rng(seed)
-    # Times are whole ticks of a millionth of the shortest time or less. So sums are exact, and equal times stay equal.
+    # Times are integers in ticks of at most a millionth of the mean service time and of the mean time between events.
+    # So sums are exact, and equal times stay equal.
     tick = 10.0 ** (math.floor(math.log10(min(service.mean_s, 1 / events.rate_hz))) - 6)
     arrivals = np.rint(events.arrivals(count, rng) / tick).astype(np.int64).tolist()
     times = np.rint(service.draw(count, rng) / tick).astype(np.int64).tolist()
@@ -136,6 +138,8 @@ def _estimate(values: Floats) -> MeanEstimate:
 def _figures(
     rows: Floats, waits: Floats, tick: float, per_batch: int, count: int, percentiles: Sequence[float]
 ) -> SimulatedQueue:
+    """Return the figures of a simulation. ``rows`` has the running totals at the start of each batch: time and time in
+    each of the four states in ticks, wakes, drops, and number of waits."""
     table = np.diff(rows, axis=0)
     spans = table[:, 0]
     shares = [_estimate(table[:, 1 + state] / spans) for state in range(4)]

@@ -44,8 +44,8 @@ def sweep(
     points: int = 41,
     decades: float = 2.0,
 ) -> list[SweepPoint]:
-    """Return the figures at ``points`` periods around that of ``events``, up to ``decades`` to either side. Periods at
-    which the device cannot keep up are left out."""
+    """Return the figures for ``points`` mean times between events, from 10^-``decades`` to 10^``decades`` times that of
+    ``events``. Times at which the device cannot keep up are left out."""
     results = []
     mean = 1 / events.rate_hz
     # The distribution of the wait is not needed. For an unlimited queue, a fixed service time of the mean gives the

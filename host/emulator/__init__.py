@@ -1,1 +1,1 @@
-"""QEMU: starts emulated boards, counts instructions and memory accesses, and estimates cycles."""
+"""Start emulated boards in QEMU, count their instructions and memory accesses, and estimate cycles."""

@@ -16,13 +16,13 @@ from arenite.host.link.transport import Transport
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
-#: Bytes that are counted together. Blocks of a plan begin at multiples of it.
+#: Accesses are counted per line of this number of bytes. The tensors of a memory plan begin at multiples of it.
 LINE = 16
 
 
 @dataclass(frozen=True)
 class LineAccessCounts:
-    """Loads and stores of one line."""
+    """The number of loads from and stores to one line of memory, or several lines."""
 
     loads: int = 0
     stores: int = 0
@@ -41,8 +41,8 @@ LineAccesses = dict[int, LineAccessCounts]
 
 @dataclass(frozen=True)
 class ArenaAddresses:
-    """Addresses of the arena in the ELF file: its start in the first memory, and in the second one (None if it has no
-    part there)."""
+    """Addresses of the arena in the ELF file: its start in the first memory, and its start in the second memory (None
+    if no part of the arena is there)."""
 
     fast: int
     slow: int | None
@@ -78,8 +78,8 @@ def count_accesses(
     """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one
     inference.
 
-    ``memories``: (address, bytes) of the ranges to count. Returns one entry per layer that has code. Raises
-    ``ToolError`` if there is no C compiler for the plugin, if QEMU does not load it, or for a model with layers
+    ``memories``: (address, bytes) of the ranges to count. Returns the accesses of each layer that has code, in order.
+    Raises ``ToolError`` if there is no C compiler for the plugin, if QEMU does not load it, or for a model with layers
     that run row by row.
     """
     if any(len(order) != 1 for order in code.orders):
@@ -105,7 +105,8 @@ def count_accesses(
 
 
 def _read(out: Path) -> list[tuple[int, LineAccesses]]:
-    """Return (position of the entry, accesses) of each phase."""
+    """Parse the plugin's output. Return (position in ``entries``, accesses) of each phase, the code that runs from an
+    entry."""
     phases: list[tuple[int, LineAccesses]] = []
     is_complete = True
     try:
@@ -128,7 +129,8 @@ def _read(out: Path) -> list[tuple[int, LineAccesses]]:
 
 
 def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
-    """Return the accesses to ``size`` bytes from ``start`` on, which is a multiple of ``LINE``."""
+    """Return the sum of the accesses to ``size`` bytes from address ``start`` on. ``start`` is a multiple of
+    ``LINE``."""
     total = LineAccessCounts()
     for address, counts in lines.items():
         if start <= address < start + size:
@@ -139,8 +141,8 @@ def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
 def by_tensor(
     generated: Generated, addresses: ArenaAddresses, layers: Sequence[LineAccesses]
 ) -> list[dict[int, LineAccessCounts]]:
-    """Return the accesses to each tensor, for each layer that has code. If an output is at the address of an input,
-    loads count for the input and stores for the output."""
+    """Return, for each layer that has code, the accesses to each of its tensors by tensor index. If an output is at the
+    address of an input, loads count for the input and stores for the output."""
     plan, graph = generated.plan, generated.model.main
     result = []
     for layer, lines in zip(generated.calls, layers, strict=True):

@@ -1,7 +1,7 @@
 """Count how often each basic block of a firmware runs in each layer of one inference, with a plugin inside QEMU.
 
 The plugin's source is ``plugin/blocks.c``. This computer's C compiler compiles it on first use, and the result stays in
-the cache. The plugin counts without ``-icount`` and so independently of the board's timer.
+the cache. QEMU runs without ``-icount``, so the counts do not depend on the board's timer.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Block:
 
 @dataclass(frozen=True)
 class BlockRuns:
-    """``count``: how often a block ran; ``taken``: how many of these runs ended with a jump, instead of continuing with
-    the instruction behind the block."""
+    """``count``: how often a block ran. ``taken``: how many of these runs ended with a jump. The other runs continued
+    with the instruction behind the block."""
 
     count: int
     taken: int
@@ -75,7 +75,8 @@ def compiled_plugin(cache: Path, name: str = "blocks") -> Path:
 
 @dataclass(frozen=True)
 class PhaseRun:
-    """A run from an entry or a split to the next split or the end of the phase. ``entry`` is the entry's position."""
+    """The counts of a part of a phase, from its entry or a split to the next split or the phase's end. ``entry`` is the
+    position of the phase's entry in ``entries`` of ``plugin_arguments``."""
 
     entry: int
     counts: dict[Block, BlockRuns]
@@ -90,7 +91,7 @@ def plugin_arguments(
     split: int | None = None,
     waits: Sequence[tuple[int, int]] = (),
 ) -> tuple[str, ...]:
-    """Return QEMU's arguments to write the counts to ``out``.
+    """Return the arguments with which QEMU loads the plugin ``library`` and writes the counts to ``out``.
 
     A phase begins at each address of ``entries``, ends in the ranges ``idle`` (address, bytes), and is cut into runs
     at the address ``split``. Blocks in the ranges ``waits`` are not counted.
@@ -104,7 +105,7 @@ def plugin_arguments(
 
 
 def read_counts(out: Path) -> list[PhaseRun]:
-    """Read the plugin's output and return the runs of all phases, in order.
+    """Parse the plugin's output and return the runs of all phases, in order.
 
     Raises ``ToolError`` if the file is not a record of complete runs.
     """

@@ -1,4 +1,5 @@
-"""Timing classes of Thumb instructions: Armv6-M to Armv8.1-M with DSP, FPU and MVE, as GNU objdump writes them."""
+"""Return the timing class of Thumb instructions as GNU objdump writes them: Armv6-M to Armv8.1-M with DSP, FPU and
+MVE."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ _CONDITIONS = (
 _REGISTER = re.compile(r"\b(r\d+|s[0-9]+|d[0-9]+|q[0-7]|sp|lr|pc|ip|fp|sl|sb)\b")
 _ALIASES = {"sb": "r9", "sl": "r10", "fp": "r11", "ip": "r12", "sp": "r13", "lr": "r14", "pc": "r15"}
 
-#: Mnemonics without condition and flag suffix, by class. Others are matched by the patterns below or count as "alu".
+#: Mnemonics without condition and flag suffix, by class. Other mnemonics match a pattern below or have the class "alu".
 _NAMED = {
     "multiply": "mul smulbb smulbt smultb smultt smulwb smulwt smuad smuadx smusd smusdx smmul smmulr",
     "multiply_accumulate": "mla mls smlabb smlabt smlatb smlatt smlawb smlawt smlad smladx smlsd smlsdx smmla"
@@ -142,6 +143,7 @@ def _listed(text: str) -> int:
 
 
 def _multiple(base: str, operands: list[str]) -> TimingClass:
+    """Return the timing class of an instruction that loads or stores a list of registers."""
     text = operands[-1]
     base_register = frozenset({"r13"}) if base in ("push", "pop") else _registers(operands[0])
     items = _listed(text)
@@ -158,6 +160,7 @@ def _multiple(base: str, operands: list[str]) -> TimingClass:
 
 
 def _single(base: str, operands: list[str]) -> TimingClass:
+    """Return the timing class of a load or store of one register, or of two (ldrd, strd)."""
     first_address = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
     # A literal may be disassembled as a bare address.
     values = _registers(",".join(operands[:first_address]))
@@ -175,6 +178,7 @@ def _single(base: str, operands: list[str]) -> TimingClass:
 
 
 def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
+    """Return the timing class of an FPU or MVE instruction."""
     text = instruction.operands
     helium = re.search(r"\bq[0-7]\b", text) is not None
     if _MVE_PREDICATE.match(base):
@@ -211,6 +215,7 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
 
 
 def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
+    """Return the timing class of an MVE load or store."""
     values, address = _registers(operands[0]), _registers(",".join(operands[1:]))
     store = base.startswith("vst")
     reads, writes = (values | address, frozenset()) if store else (address, values)

@@ -1,4 +1,4 @@
-"""Timing classes of RV32IMAC instructions, as GNU objdump writes them."""
+"""Return the timing class of RV32IMAC instructions as GNU objdump writes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timing classes of Xtensa instructions (call0 code for LX cores), as GNU objdump writes them."""
+"""Return the timing class of Xtensa instructions (call0 code for LX cores) as GNU objdump writes them."""
 
 from __future__ import annotations
 

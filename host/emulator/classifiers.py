@@ -1,4 +1,4 @@
-"""The choice of a core's classifier: the function that returns the timing class of one of its instructions."""
+"""Choose the classifier of a core. A classifier is a function that returns the timing class of an instruction."""
 
 from __future__ import annotations
 

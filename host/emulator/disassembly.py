@@ -1,6 +1,6 @@
 """Disassemble a firmware's basic blocks with the toolchain's own disassembler.
 
-Only blocks that ran are disassembled, from their bytes placed end to end. Each block contains only complete
+Only blocks that ran are disassembled: their bytes are concatenated into one file. Each block contains only complete
 instructions, so literals and padding between functions cannot misalign the disassembler.
 """
 
@@ -17,7 +17,7 @@ from arenite.errors import ToolError
 from arenite.firmware.boards.cores import core_named
 from arenite.host.emulator.block_counts import Block
 
-#: Architecture and option of objdump, by the prefix of a core's name. The longest matching prefix counts.
+#: objdump's options -m (architecture) and -M, by the prefix of a core's name. The longest matching prefix counts.
 _MACHINES = {
     "cortex-m0": ("armv6s-m", "force-thumb"),
     "cortex-m23": ("armv8-m.base", "force-thumb"),
@@ -65,7 +65,7 @@ def disassemble(elf: Path, core: str, blocks: Iterable[Block]) -> dict[Block, tu
 
 
 class _Image:
-    """The bytes of an ELF file's sections at the addresses where they run."""
+    """The bytes of an ELF file's sections, read by the address at which they run."""
 
     def __init__(self, elf: Path) -> None:
         from elftools.elf.elffile import ELFFile

@@ -19,8 +19,8 @@ class TimingClass:
 
     Attributes:
         name: a class of the tables in ``profiles/timing/``.
-        items: number of registers or vector elements that it moves one by one, otherwise 1.
-        reads, writes: registers.
+        items: number of registers or vector elements that the instruction moves one by one, otherwise 1.
+        reads, writes: names of the registers that the instruction reads and writes.
         address: the registers among ``reads`` that form a memory address.
     """
 

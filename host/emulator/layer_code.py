@@ -15,9 +15,10 @@ _HALF = re.compile(r"layer_\d+_second")
 
 @dataclass(frozen=True)
 class SegmentLayers:
-    """A segment: the layer whose function runs it, and the layer of each row in the order of computation.
+    """A segment: layers that the firmware computes together, row by row.
 
-    ``streamed_input``: True if it runs while its input arrives, without a layer function.
+    ``first``: the layer whose function runs the segment. ``order``: the layer of each row, in the order of computation.
+    ``streamed_input``: True if the segment runs while its input arrives, without a layer function.
     """
 
     first: int
@@ -26,7 +27,7 @@ class SegmentLayers:
 
 
 def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
-    """Return the segments of a model. Layers are numbered among those that have code."""
+    """Return the segments of a model. Only layers that have code are numbered."""
     segments = []
     for code, segment in zip(generated.segments, generated.plan.segments, strict=True):
         first = sum(layer.call is not None for layer in generated.layers[: code.first])
@@ -40,13 +41,14 @@ def segment_layers(generated: Generated) -> tuple[SegmentLayers, ...]:
 class LayerCode:
     """The addresses of a firmware's layers.
 
-    ``entries``: addresses where counting begins, each with the position in ``orders`` of the code that runs from there.
-    ``orders``: the layer of each run, in order. ``callers``: address and bytes of the functions that call the
-    entries. ``split``: the function that marks the end of a row. ``count``: the number of layers.
+    ``entries``: addresses where counting begins, each with a position in ``orders``. ``orders``: for each function, the
+    layers of its runs in order: one layer, or the layer of each row of a segment. ``callers``: address and bytes of the
+    functions that call the entries. ``split``: address of the function that marks the end of a row. ``count``: the
+    number of layers.
 
     On two cores, ``halves`` are the layers of which the second core computes a half. In ``orders``, such a
     half is numbered after all layers. ``joins``: address and bytes of the function in which the first core
-    waits. ``serves``: the same for the second core.
+    waits. ``serves``: address and bytes of the function in which the second core waits.
     """
 
     entries: tuple[tuple[int, int], ...]
@@ -61,7 +63,7 @@ class LayerCode:
 
 def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
     """Read the addresses from an ELF file's symbols and its table of layers. Raises ``ToolError`` for an ELF without
-    them."""
+    these symbols."""
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
     from elftools.elf.sections import SymbolTableSection
@@ -100,7 +102,7 @@ def layer_code(path: Path, segments: Sequence[SegmentLayers] = ()) -> LayerCode:
 
 
 def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int, int]:
-    """Return the address of the function of each layer's second half, by layer."""
+    """Return the address of the function that computes a layer's second half, by layer."""
     halves = {
         words.index(spans[name.removesuffix("_second")][0]): span[0]
         for name, span in spans.items()
@@ -112,7 +114,7 @@ def _halves(words: Sequence[int], spans: dict[str, tuple[int, int]]) -> dict[int
 def _entries(
     words: Sequence[int], segments: Sequence[SegmentLayers], spans: dict[str, tuple[int, int]]
 ) -> Iterator[tuple[list[int], tuple[int, ...]]]:
-    """Yield the addresses at which a group of layers begins or continues, and the order of its layers."""
+    """Yield (addresses at which a layer or a segment begins or continues, order of its layers)."""
     starts = {s.first: s.order for s in segments if not s.streamed_input}
     for position, address in enumerate(words):
         if address:

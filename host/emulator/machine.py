@@ -1,8 +1,8 @@
 """Start a board in QEMU, with its serial port as a pseudo-terminal.
 
-Two measures make it fast and exact. QEMU checks a pseudo-terminal that no program has opened only once per
-second, so the port is opened while QEMU waits in ``--preconfig``, before the machine exists. ``-icount``
-gives every instruction the same virtual time, so the board's own timer counts instructions.
+QEMU checks a pseudo-terminal that no program has opened only once per second. To avoid this wait, the port is opened
+while QEMU waits in ``--preconfig``, before the machine exists. ``-icount`` gives every instruction the same virtual
+time, so the board's own timer counts instructions.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEAVE_PRECONFIG = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconf
 
 @dataclass
 class RunningEmulator:
-    """A running machine. ``transport`` is its open serial port, ``port`` the name of that port."""
+    """A running emulated board. ``transport`` is its open serial port, ``port`` the path of that port."""
 
     board: Board
     process: subprocess.Popen[bytes]
@@ -57,11 +57,11 @@ class RunningEmulator:
 def command_line(
     board: Board, elf: Path | None, extra: tuple[str, ...] = (), *, icount: bool = True
 ) -> list[str]:
-    """Return the command that runs ``elf`` on ``board``, or a board with empty memory. Without ``icount`` the board's
-    timer has no meaning.
+    """Return the command that runs ``elf`` on ``board``. If ``elf`` is None, the board's memory is empty. Without
+    ``icount`` the board's timer has no meaning.
 
     Raises:
-        UsageError: it is not an emulated board.
+        UsageError: the board is not emulated.
         ToolError: QEMU is not installed.
     """
     emulator = board.emulator
@@ -87,8 +87,8 @@ def command_line(
 
 
 def _read_port_name(process: subprocess.Popen[bytes], program: str, timeout_s: float) -> str:
-    """Wait for the name of the serial port and return it. Raises ToolError with a line of QEMU's output if none
-    comes."""
+    """Wait until QEMU prints the name of the serial port, and return it. Raises ToolError with a line of QEMU's output
+    if it prints no name."""
     assert process.stdout is not None
     received = b""
     end = time.monotonic() + timeout_s
@@ -118,11 +118,12 @@ def start(
         elf: the firmware.
         extra: more arguments for QEMU (a plugin, a trace).
         icount: True if the board's timer must count instructions. Otherwise QEMU is faster and the timer has no
-        meaning. timeout_s: seconds to wait for QEMU's start.
+            meaning.
+        timeout_s: seconds to wait for QEMU's start.
 
     Raises:
         ToolError: QEMU is missing or does not start.
-        UsageError: it is not an emulated board, or the file does not exist.
+        UsageError: the board is not emulated, or the file does not exist.
     """
     if not Path(elf).is_file():
         raise UsageError(f"The firmware {elf} does not exist.", "Build it with `arenite build`.")
@@ -136,7 +137,7 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
     Raises:
         ToolError: QEMU is missing or does not start.
-        UsageError: it is not an emulated board.
+        UsageError: the board is not emulated.
     """
     extra = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
     with _running(command_line(board, None, extra), board, timeout_s) as running:
@@ -145,6 +146,7 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
 @contextmanager
 def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[RunningEmulator]:
+    """Run QEMU with ``command`` until the block ends."""
     process = Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     emulator: RunningEmulator | None = None
     try:

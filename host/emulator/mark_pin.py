@@ -8,8 +8,8 @@ of that pin. Between the writes it shows the reads of the board's counter, which
     for edge in mark_pin.read_marks(board, log):
         print(edge.virtual_s, edge.on)
 
-QEMU does not emulate the Netduino's pins and only logs the writes to them. So the log gives the order of its marks but
-no time.
+QEMU does not emulate the pins of the Netduino board and only logs the writes to them. So the log contains the order of
+the board's marks but no times.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _COUNTER_BITS = 32
 class PinEdge:
     """A rising (``on``) or falling edge of the pin.
 
-    ``virtual_s``: seconds of the board's own time since the first read of its counter, taken from the latest read
-    before the edge, a few dozen instructions earlier. ``wall_s``: seconds since 1970 on this computer, unrelated
-    to the board's time. Each is None if QEMU does not report it.
+    ``virtual_s``: seconds of the board's own time since the first read of its counter. The time is that of the latest
+    read before the edge, a few dozen instructions earlier. ``wall_s``: seconds since 1970 on this computer, unrelated
+    to the board's time. Each time is None if QEMU does not report it.
     """
 
     on: bool
@@ -43,11 +43,11 @@ class PinEdge:
 
 @dataclass(frozen=True)
 class _PinLog:
-    """How QEMU logs a board's mark pin.
+    """Describes how QEMU logs a board's mark pin.
 
-    ``options``: options of QEMU. ``edge``: pattern of a log line for a write to the pin's register. ``level`` computes
-    the pin's new level from its match and the pin number; None means no change. ``counter``: pattern of a read of the
-    counter, whose group ``value`` is the count.
+    ``options``: options with which QEMU writes the log. ``edge``: pattern of a log line for a write to the pin's
+    register. ``level``: function that returns the pin's new level from the match of ``edge`` and the pin number; None
+    means no change. ``counter``: pattern of a log line for a read of the counter; its group ``value`` is the count.
     """
 
     options: tuple[str, ...]
@@ -109,7 +109,8 @@ _PIN_LOGS = {
 
 
 def _pin_log(board: Board) -> tuple[_PinLog, int, float]:
-    """Return how QEMU logs the mark of ``board``, its default pin, and the ticks of its counter per second."""
+    """Return the description of QEMU's log of ``board``, the default mark pin, and the ticks of the board's counter per
+    second."""
     family = family_named(board.emulator.family) if board.emulator is not None else None
     if board.emulator is None or family is None or board.emulator.family not in _PIN_LOGS:
         raise UsageError(
@@ -128,7 +129,7 @@ def arguments(board: Board, log: Path) -> tuple[str, ...]:
 
 
 def read_marks(board: Board, log: Path, pin: int | None = None) -> Iterator[PinEdge]:
-    """Yield the edges in ``log`` so far, from the first rising one on. ``pin`` is the pin of ``--mark PIN``.
+    """Yield the edges that ``log`` contains now, from the first rising edge on. ``pin`` is the pin of ``--mark PIN``.
 
     Raises ``UsageError`` for a board without pins, ``OSError`` if the log does not exist.
     """

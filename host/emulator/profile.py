@@ -1,5 +1,5 @@
-"""Estimate the cycles of one inference, layer by layer: block counts from QEMU, weighted with the core's timing
-table."""
+"""Estimate the cycles of one inference for each layer. The estimate is the sum over the basic blocks that ran: the
+block's count from QEMU, times its cycles from the core's timing table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,12 @@ class Profile:
     """Estimated cycles of one inference.
 
     Attributes:
-        layers: one count per layer that has code. On two cores it is the first core's work, without waiting.
-        second: the second core's work, by layer.
-        join: one pass through the function in which the first core waits for the second one. It is an upper bound of
-            what the function needs besides waiting.
-        serve: the same for the function in which the second core waits for the first one.
+        timing: the core's timing table.
+        layers: cycles of each layer that has code. On two cores: cycles of the first core, without waiting.
+        second: cycles of the second core, by layer.
+        join: cycles of one pass through the function in which the first core waits for the second core. They are an
+            upper bound of the cycles that the function takes besides waiting.
+        serve: cycles of one pass through the function in which the second core waits for the first core.
     """
 
     timing: TimingTable
@@ -46,15 +47,15 @@ class Profile:
 
     @property
     def total(self) -> CycleCount:
-        """The sum over all cores, without waiting."""
+        """Return the sum over all layers and cores, without waiting."""
         total = CycleCount()
         for layer in (*self.layers, *self.second.values()):
             total.add(layer)
         return total
 
     def critical(self, figure: Callable[[CycleCount], float]) -> list[float]:
-        """Return the duration of each layer in ``figure`` (its cycles or instructions). A layer with a half on each
-        core takes as long as the longer half, plus the barrier."""
+        """Return the duration of each layer. ``figure`` returns the cycles or the instructions of a count. A layer with
+        a half on each core takes as long as the longer half, plus the wait for the other core."""
         return [
             figure(first)
             if (second := self.second.get(k)) is None
@@ -64,13 +65,13 @@ class Profile:
 
     @property
     def cycles(self) -> float:
-        """The cycles of one inference from start to end."""
+        """Return the cycles of one inference from start to end."""
         return sum(self.critical(lambda count: count.cycles))
 
 
 def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport], object]) -> Profile:
-    """Start ``elf`` on the emulated ``board`` with the counting plugin, and let ``infer`` run exactly one
-    inference.
+    """Start ``elf`` on the emulated ``board`` with the counting plugin, let ``infer`` run exactly one inference, and
+    return its estimated cycles.
 
     Raises:
         ToolError: there is no C compiler for the plugin or no disassembler, or QEMU does not load the plugin.
@@ -102,10 +103,10 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
 
 
 def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
-    """Return the counts of each layer.
+    """Return the counts of each layer. The halves of layers that the second core computes follow after all layers.
 
-    A run that ends at a split belongs to the next layer of its order. The code after the last split of a phase belongs
-    to the layer before it. Raises ``ToolError`` if the runs do not match the order.
+    A run that ends at a split belongs to the next layer in the order of ``code``. The code after the last split of a
+    phase belongs to the same layer as the code before it. Raises ``ToolError`` if the runs do not match the order.
     """
     layers: list[dict[Block, BlockRuns]] = [{} for _ in range(code.count + len(code.halves))]
     positions = [0] * len(code.orders)
@@ -129,6 +130,7 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Bloc
 def _cycles(
     phase: Mapping[Block, BlockRuns], code: Mapping[Block, tuple[Instruction, ...]], timing: TimingTable
 ) -> CycleCount:
+    """Return the estimated cycles of the blocks in ``phase``. ``code`` has the instructions of each block."""
     result = CycleCount()
     for block, runs in phase.items():
         result.add(timing.block(code[block]), runs.count)

@@ -1,8 +1,8 @@
-"""Estimate the cycles of straight-line code from a core's timing table over classes of instructions.
+"""Estimate the cycles of straight-line code from a core's timing table, which has an entry per class of instructions.
 
 The tables in ``profiles/timing/`` hold the cost of each class, and rules for neighbouring instructions: a taken
 branch refills the pipeline, a load directly after a load is pipelined, vector instructions of different
-groups overlap. They apply to memory without wait states. The result is an estimate, not a measurement.
+groups overlap. The costs apply to memory without wait states. The result is an estimate, not a measurement.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from arenite.host.emulator.instruction_class import TimingClass
 
 DIRECTORY = Path(__file__).parents[2] / "profiles" / "timing"
 KINDS = ("estimated", "assumed")
-#: ``taken``: a block ends with a jump. ``pipelined``: a load or store directly behind a load. ``load_use``: an
-#: instruction reads what the previous one loaded. ``address``: an instruction's address was computed by the previous
-#: one. ``dual_issue``: an instruction is issued together with the previous one. ``overlap``: a vector instruction is
-#: followed by one that uses another part of the vector unit.
+#: ``taken``: a block ends with a jump. ``pipelined``: a load or store directly follows a load. ``load_use``: an
+#: instruction reads a register that the previous instruction loaded. ``address``: the previous instruction computed an
+#: instruction's address. ``dual_issue``: an instruction is issued together with the previous instruction. ``overlap``:
+#: a vector instruction uses another part of the vector unit than the previous vector instruction.
 RULES = ("taken", "pipelined", "load_use", "address", "dual_issue", "overlap")
 
 _LOADS = frozenset({"load", "load_literal", "load_double", "fpu_load"})
@@ -42,10 +42,10 @@ _VECTOR_GROUPS = {
 
 @dataclass(frozen=True)
 class CycleCost:
-    """The cost of a class, ``cycles + per_item * items``, or the cycles that a rule adds; and the source of the number.
+    """The cost of a class, or the cycles that a rule adds, with the source of the numbers.
 
-    ``taken``: the cycles that a jump by an instruction of the class adds, if they differ from the rule
-    ``taken``.
+    An instruction of a class costs ``cycles + per_item * items`` cycles. ``taken``: the cycles that a jump by such an
+    instruction adds; None means those of the rule ``taken``. ``kind``: one of ``KINDS``.
     """
 
     cycles: float
@@ -57,7 +57,7 @@ class CycleCost:
 
 @dataclass
 class CycleTally:
-    """A number of occurrences, and the cycles of all of them together."""
+    """How often an instruction class or a rule occurred, and the cycles of all its occurrences together."""
 
     count: int = 0
     cycles: float = 0.0
@@ -69,8 +69,8 @@ class CycleTally:
 
 @dataclass
 class CycleCount:
-    """Cycles by class of instruction (``count`` is instructions) and by rule (``count`` is how often it
-    applied)."""
+    """Cycles by class of instruction (``count`` is the number of instructions) and by rule (``count`` is how often the
+    rule applied)."""
 
     classes: dict[str, CycleTally] = field(default_factory=dict)
     rules: dict[str, CycleTally] = field(default_factory=dict)
@@ -84,7 +84,7 @@ class CycleCount:
         return sum(t.cycles for part in (self.classes, self.rules) for t in part.values())
 
     def add(self, other: CycleCount, times: int = 1) -> None:
-        """Add ``times`` × ``other``."""
+        """Add ``other`` to this count, ``times`` times."""
         for mine, theirs in ((self.classes, other.classes), (self.rules, other.rules)):
             for name, tally in theirs.items():
                 mine.setdefault(name, CycleTally()).add(tally.count * times, tally.cycles * times)
@@ -107,7 +107,7 @@ class TimingTable:
     never_second: frozenset[str]  # classes that are not issued together with the previous instruction
 
     def block(self, instructions: Sequence[Instruction]) -> CycleCount:
-        """Return the count of one run through ``instructions`` that continues directly after them.
+        """Return the cycles of one run through ``instructions`` without a jump at the end.
 
         Raises ``ProfileError`` for a class that the table does not contain.
         """
@@ -129,7 +129,7 @@ class TimingTable:
         return result
 
     def taken(self, last: Instruction) -> float:
-        """Return the cycles that a jump adds to those of ``last``, the instruction that jumps."""
+        """Return the cycles that a jump adds to the cost of ``last``, the instruction that jumps."""
         own = self.classes[classifier(self.core)(last).name].taken
         return self.rules["taken"].cycles if own is None else own
 
@@ -140,6 +140,9 @@ class TimingTable:
         return entry.cycles + entry.per_item * kind.items
 
     def _neighbours(self, result: CycleCount, before: TimingClass, kind: TimingClass, cost: float) -> None:
+        """Add the rules that apply to ``kind`` directly after ``before``, except for dual issue, to ``result``.
+        ``cost`` is the cost of ``kind`` alone."""
+
         def apply(rule: str) -> None:
             result.rules.setdefault(rule, CycleTally()).add(1, self.rules[rule].cycles)
 

@@ -1,1 +1,1 @@
-"""Energy of boards and of this computer: meters, sensors, estimates."""
+"""Measure or estimate the energy of boards and of this computer: drivers of meters, sensors, and estimates."""

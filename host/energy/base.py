@@ -1,4 +1,5 @@
-"""Power and temperature of this computer. Each figure is marked as measured, estimated or assumed."""
+"""Define readings of power and temperature, and the meters that return them. Each power is marked as measured or
+estimated."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ class Power:
 
     watts: float
     kind: str  # measured or estimated
-    source: str  # for people: "INA3221 VDD_IN", "RAPL package-0", "estimate of profile laptop"
-    rails: tuple[tuple[str, float], ...] = ()
+    source: str  # text for reports, such as "INA3221 VDD_IN", "RAPL package-0", "estimate of profile laptop"
+    rails: tuple[tuple[str, float], ...] = ()  # (name, watts) of each rail
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,15 +28,17 @@ class Temperature:
     celsius: float
     source: str
     trip: float | None = None
-    zones: tuple[tuple[str, float], ...] = ()
+    zones: tuple[tuple[str, float], ...] = ()  # (name, °C) of each zone
 
 
 class PowerMeter(Protocol):
+    """A meter of this computer's power."""
+
     name: str
 
     def read(self, busy: float) -> Power:
-        """Return the mean power since the last call, or the present power. ``busy`` is the mean number of busy cores
-        over that time, for estimates.
+        """Return the mean power since the last call, or the present power if the sensor has no mean. ``busy`` is the
+        mean number of busy cores since the last call, from which an estimate is computed.
 
         Raises ``DeviceError`` when the sensor no longer answers.
         """

@@ -31,7 +31,7 @@ def battery_life(
 
     Raises:
         UsageError: the sleep current is unknown, or the inferences take longer than the interval.
-        ProfileError: an unknown battery.
+        ProfileError: the battery is unknown.
     """
     profile = load_battery(battery)
     supply = float(energy["supply_v"])

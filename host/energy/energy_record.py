@@ -1,4 +1,5 @@
-"""Write a measurement as ``arenite.energy/1``: of a board with a meter, or of an existing recording."""
+"""Convert a measurement to the JSON record ``arenite.energy/1``. The measurement is of a board with a meter, or an
+existing recording."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def board_record(measured: EnergyMeasurement, board: Board, prepared: Prepared, 
 
 
 def _uncertainty(result: EnergyResult) -> list[str]:
-    """Return the parts of the standard uncertainty, and what it leaves out, as text."""
+    """Return texts that describe the parts of the standard uncertainty, and the errors that it does not cover."""
     parts = []
     if result.standard_error_uj is not None:
         parts.append(
@@ -62,7 +63,8 @@ def _uncertainty(result: EnergyResult) -> list[str]:
 
 
 def save_trace(path: Path, trace: Trace) -> None:
-    """Write ``trace`` as CSV that ``read_csv`` can read, with one column per figure. Raises ``UsageError``."""
+    """Write ``trace`` as a CSV file that ``read_csv`` can read, with one column per quantity. Raises ``UsageError`` if
+    the file cannot be written."""
     import numpy as np
 
     from arenite.files import write_atomic

@@ -44,8 +44,8 @@ def estimate_energy(
 
     ``energy_uj_per_inference`` has the median (p25 and p75 equal it, because nothing was repeated), ``low``
     and ``high`` from the coefficients' ranges, and the kind, which is "assumed" if the board's profile has no
-    current. If instructions cannot be counted (no emulator, or one with too little memory), the rule of thumb of
-    ``fit`` is used, and ``method`` and ``notes`` say so.
+    current. If instructions cannot be counted (there is no emulator, or the emulated board has too little memory), the
+    rule of thumb of ``fit`` is used, and ``method`` and ``notes`` report it.
 
     Raises:
         UsageError: the core has no emulated board.

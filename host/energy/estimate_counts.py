@@ -25,10 +25,10 @@ from arenite.host.flash.build import build
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board, load_board
 
-#: Maps a core to the emulated board on which its instructions are counted, and to the core whose instruction set and
-#: timing are used.
+#: Maps a core to its "twin": the emulated board on which its instructions are counted, and the core whose instruction
+#: set and timing are used.
 TWINS = {
-    # The code is compiled for Armv6-M and runs on the M3's board, which has more memory.
+    # The code is compiled for Armv6-M and runs on the emulated Cortex-M3 board, which has more memory.
     "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
     "cortex-m0plus": ("qemu_mps2_an385", "cortex-m0"),
     "cortex-m23": ("qemu_mps2_an385", "cortex-m0"),
@@ -88,15 +88,16 @@ def count_instructions(
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> InstructionCounts:
-    """Build ``prepared`` for the twin of ``board``, as ``board`` itself would be built, and profile one
-    inference.
+    """Build ``prepared`` for the twin of ``board`` with the optimization that is chosen for ``board`` itself, run one
+    inference, and return its instructions.
 
     Args:
         prepared: the model.
-        board: real or emulated.
+        board: a real or emulated board.
         options: the build options.
-        samples: the first sample is the input; None for a random input.
-        progress: called with the steps ("build", "profile").
+        samples: samples of which the first is the input; None for a random input.
+        progress: function that is called with a step ("build" or "profile"), the number of finished parts, and the
+            number of parts.
 
     Raises:
         UsageError: the core has no emulated board.

@@ -36,7 +36,7 @@ class ClassShare:
 
 
 def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
-    """Return one entry per instruction class of an inference, and a last one for the stalls. Raises ``ProfileError``
+    """Return one entry per instruction class of an inference, and a last entry for the stalls. Raises ``ProfileError``
     for a class without a coefficient."""
     total, timing = profile.total, profile.timing
     rows, stall_cycles = [], 0.0
@@ -49,7 +49,7 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
         rows.append(
             ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
-    # The rule for dual issue only subtracts cycles, and these were not stalls.
+    # The rule for dual issue is left out: it only subtracts cycles, and these cycles were not stalls.
     stall_cycles += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
     stall_cycles = max(stall_cycles, 0.0)
     rows.append(ClassShare(STALL, STALL, 0, stall_cycles, stall_cycles, units.units[STALL]))
@@ -99,8 +99,8 @@ def per_cycle(board: Board) -> PerCycle:
 
 @dataclass(frozen=True)
 class EnergyBounds:
-    """The energy of one inference in joules. The bounds come from replacing one coefficient at a time by its low and
-    high value; the deviations are added in quadrature."""
+    """The energy of one inference in joules. For the bounds ``low`` and ``high``, one coefficient at a time is replaced
+    by its low and high value, and the deviations are added in quadrature."""
 
     value: float
     low: float
@@ -114,7 +114,7 @@ def joules(
     """Return the energy of the counted inference. ``cpi`` is the cycles per instruction of plain code on the core."""
 
     def joules_with(group: str, bound: Bound) -> float:
-        # The coefficient is in numerator and denominator, because the board's current was measured with a mix of
+        # The coefficient changes numerator and denominator, because the board's current was measured with a mix of
         # instructions that includes this group.
         return (
             cycle_energy.joules * total_units(rows, group, bound) / units_per_cycle(units, cpi, group, bound)

@@ -11,17 +11,18 @@ import numpy as np
 from arenite.host.bench.samples import Samples
 from arenite.host.link.client import DeviceClient
 
-#: The rest between two inferences, as a share of the last inference, and its minimum in seconds. The share is random
-#: between two values, so that a correlation of the times with the current has one peak. Without a rest the end of an
-#: inference would not show in the current.
+#: The range of the rest between two inferences, as a share of the last inference, and its minimum in seconds. The share
+#: is random within the range, so that a correlation of the times with the current has only one peak. Without a rest the
+#: end of an inference would not show in the current.
 REST_SHARE, MIN_REST_S = (0.4, 0.8), 0.02
 SEED = 0
 
 
 @dataclass
 class InferenceLog:
-    """The inferences that ran. ``events`` has the start and end of each inference by ``time.monotonic``, ``ticks`` its
-    ticks of the device's counter. ``exact`` is the number of inferences whose outputs equal the reference's bytes."""
+    """The inferences that ran. ``events``: start and end of each inference by ``time.monotonic``. ``ticks``: the
+    duration of each inference in ticks of the device's counter. ``exact``: the number of inferences whose outputs have
+    the same bytes as the reference outputs."""
 
     events: list[tuple[float, float]] = field(default_factory=list)
     ticks: list[int] = field(default_factory=list)
@@ -29,8 +30,9 @@ class InferenceLog:
 
 
 class InferenceLoop:
-    """Runs inferences on one device with an open session. ``expected_outputs`` are the correct output bytes of each
-    sample. ``in_rows``: the device computes while its input arrives, so that an inference begins with its input."""
+    """Runs inferences on one device with an open session. ``expected_outputs``: the correct bytes of each output, for
+    each sample. ``in_rows``: the device computes while its input arrives, so an inference begins with the first input
+    byte."""
 
     def __init__(
         self,

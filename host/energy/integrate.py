@@ -12,7 +12,8 @@ from arenite.host.energy.base import ESTIMATED, MEASURED, Power, PowerMeter
 
 @dataclass(frozen=True, slots=True)
 class Energy:
-    """The energy over ``seconds`` that had readings. Another ``gap_s`` had no readings and add no joules."""
+    """An amount of energy. ``seconds``: the time with readings of power. ``measured_s``: the part of it with measured
+    readings. ``gap_s``: further time without readings, which adds no joules."""
 
     joules: float
     seconds: float
@@ -21,12 +22,12 @@ class Energy:
 
     @property
     def mean_w(self) -> float | None:
-        """The mean power in watts; None before the first interval."""
+        """Return the mean power in watts; None before the first interval."""
         return self.joules / self.seconds if self.seconds > 0 else None
 
     @property
     def kind(self) -> str:
-        """``measured`` only when every interval was measured."""
+        """Return "measured" if every interval was measured, else "estimated"."""
         return MEASURED if self.seconds > 0 and self.measured_s >= self.seconds else ESTIMATED
 
 
@@ -48,8 +49,8 @@ class EnergyMeter:
         self.latest: Power | None = None
 
     def sample(self, busy: float) -> Power | None:
-        """Read the power, add it, and return it. Return None if the sensor no longer answers; the interval is a gap
-        then."""
+        """Read the power, add its energy, and return the power. Return None if the sensor no longer answers; then the
+        interval is a gap."""
         now = self._clock()
         interval, self._last = max(0.0, now - self._last), now
         try:
@@ -67,5 +68,5 @@ class EnergyMeter:
         return power
 
     def total(self) -> Energy:
-        """The energy since the meter was created."""
+        """Return the energy since this object was created."""
         return Energy(self._joules, self._seconds, self._gap, self._measured)

@@ -1,4 +1,5 @@
-"""Write the firmware of a serial INA logger as a PlatformIO project: one C++ file and the wiring."""
+"""Write the firmware of an INA logger as a PlatformIO project. An INA logger is a microcontroller that reads a TI INA
+chip and sends its current and voltage over serial."""
 
 from __future__ import annotations
 
@@ -13,13 +14,14 @@ from arenite.host.energy.meters.ina_chip import CHIPS, chip_by_name
 from arenite.profiles.boards import Board
 
 SOURCE = BOARDS.folder.parent / "meter" / "ina_logger.cpp"
-#: The driver's default baud rate, which is needed for 1800 lines per second.
+#: The default baud rate of the driver in ``meters/ina_logger.py``. It is needed for 1800 lines per second.
 BAUD = 921_600
 
 
 @dataclass(frozen=True)
 class LoggerWiring:
-    """The wiring: the chip's address, its shunt, the trim of its gain, and the pins of digital marks (at most 8)."""
+    """The wiring of a logger: the chip's I²C address, its shunt, a correction of its gain, and the pins of digital
+    marks (at most 8)."""
 
     address: int = 0x40
     shunt_ohm: float = 0.1
@@ -129,7 +131,8 @@ To remove the offset until the next reset, send `zero` over the serial line whil
 
 
 def write_logger(directory: Path, sensor: str, board: Board, wiring: LoggerWiring) -> list[str]:
-    """Write the project; returns its files. A folder with other files in it is refused (``UsageError``)."""
+    """Write the project into ``directory`` and return the paths of its files. Raises ``UsageError`` if the folder
+    contains other files."""
     files = logger_files(sensor, board, wiring)
     if directory.is_file():
         raise UsageError(f"{directory} is a file.", "Give a folder with -o.")

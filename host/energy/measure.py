@@ -1,5 +1,8 @@
-"""Measure the joules of a model on a board with a meter: build, flash or start, record while it infers, find the
-inferences."""
+"""Measure the energy of a model's inferences on a board with a meter.
+
+The steps are: build the firmware, flash the board or start its emulator, record the current while the board infers, and
+find the inferences in the recording.
+"""
 
 from __future__ import annotations
 
@@ -28,24 +31,25 @@ from arenite.host.flash.build import build
 from arenite.host.link.client import DeviceClient
 from arenite.profiles.boards import Board
 
-#: Seconds without inferences: at the start to record the idle board, at the end so that the last inference is
-#: complete.
+#: Seconds without inferences: at the start of the recording, to record the idle board, and at the end, so that the last
+#: inference is complete.
 IDLE_S, TAIL_S = 1.0, 0.3
-#: The number of windows for a good median, the usual seconds of a recording, and the seconds after which the recording
-#: ends with fewer windows.
+#: A window is the time of one inference in a recording. The number of windows for a reliable median, the usual length
+#: of a recording in seconds, and the length after which it ends with fewer windows.
 MIN_WINDOWS, DEFAULT_S, PATIENCE_S = 5, 10.0, 40.0
 #: Seconds between two searches for windows while the recording runs.
 _SEARCH_INTERVAL_S = 5.0
-#: A computing board draws more than this.
+#: A computing board draws more than this current.
 MIN_CURRENT_A = 1e-5
-#: Fewer samples do not show a current yet.
+#: A shorter recording is not searched for windows.
 MIN_SAMPLES = 64
 
 
 @dataclass(frozen=True)
 class MeasurementConfig:
-    """The settings of one measurement. ``inferences`` and ``duration_s`` are None for the default; ``bit`` is the
-    meter's input of the mark."""
+    """The settings of one measurement. ``port``: the board's serial port. ``inferences`` and ``duration_s``: the number
+    of inferences and the seconds to record; None for the default. ``bit``: the meter's digital input that is connected
+    to the board's mark pin."""
 
     samples: Samples
     build: BuildOptions = DEFAULT_BUILD
@@ -69,8 +73,8 @@ class EnergyMeasurement:
 def measure_board(
     prepared: Prepared, board: Board, meter: Meter, config: MeasurementConfig, progress: Progress
 ) -> EnergyMeasurement:
-    """Measure ``prepared`` on ``board`` with ``meter``, which is not open yet. ``progress`` is called with (step,
-    done, total).
+    """Measure the energy of ``prepared`` on ``board`` with ``meter``, which is not open yet. ``progress`` is called
+    with (step, done, total).
 
     The meter is opened first, because it may supply the board.
 
@@ -96,8 +100,8 @@ def measure_board(
 
 def _require_current(trace: Trace) -> None:
     """Raise DeviceError if the current is too small for a computing board."""
-    # The very highest sample may be a spike, so a lower one is used. It is still high if a long recording has only a
-    # few short inferences.
+    # The highest sample may be a spike, so the sample at rank k is used. It is still high if a long recording has only
+    # a few short inferences.
     k = min(20, len(trace) // 100 + 1)
     highest = float(np.partition(trace.current_a, -k)[-k]) if len(trace) else 0.0
     if highest < MIN_CURRENT_A:
@@ -121,7 +125,7 @@ def _record(
     expected: list[list[bytes]],
     progress: Progress,
 ) -> tuple[InferenceLog, Trace, int]:
-    """Return the inferences, the recording during them, and the rate of the device's counter."""
+    """Return the inferences, the recording, and the rate of the device's counter in Hz."""
     log = InferenceLog()
     with meter, open_device(project, elf, config.port) as transport:
         client = DeviceClient(transport)
@@ -141,7 +145,7 @@ def _record(
 
 
 class Recording:
-    """A recording meter, read while it records."""
+    """Reads the samples of a meter while it records."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -154,8 +158,8 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Seconds since the start, by this computer's clock or by the meter's, whichever is more. A recording that is
-        played back arrives faster than it was recorded."""
+        """Return the seconds since the start by this computer's clock or by the meter's clock, whichever is more. They
+        differ for a recording that is played back, which arrives faster than it was recorded."""
         parts = [part for part in self._parts if len(part)]
         recorded = float(parts[-1].time_s[-1] - parts[0].time_s[0]) if parts else 0.0
         return max(time.monotonic() - self.started, recorded)
@@ -169,20 +173,21 @@ class Recording:
                 break
 
     def so_far(self) -> Trace | None:
-        """Return the recording so far; None if the meter keeps it until the end, or until its times are known."""
+        """Return the samples that have arrived; None if there are too few, because the meter keeps its samples until
+        the end, or until their times are known."""
         self.take(2.0)
         return join(self._parts) if sum(map(len, self._parts)) >= MIN_SAMPLES else None
 
     def stop(self) -> Trace:
-        """Stop, and return the complete recording."""
+        """Stop the meter and return the complete recording."""
         return self._meter.stop()
 
 
 def _stop_condition(
     config: MeasurementConfig, recording: Recording, *, board: Board, tick_hz: int, progress: Progress
 ) -> Callable[[InferenceLog], bool]:
-    """Return a function that says whether to stop: after the requested number or time, else when the current shows
-    enough windows."""
+    """Return a function that returns whether to stop: after the requested number of inferences or the requested time,
+    or without such a request, when the current shows enough windows."""
     target = config.inferences or MIN_WINDOWS
     goal = min(target, MIN_WINDOWS)
     patience = DEFAULT_S if config.inferences else PATIENCE_S

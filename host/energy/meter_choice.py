@@ -11,16 +11,16 @@ from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS, open_meter
 
 AUTO = "auto"
-#: Meters without a port: their own package finds them.
+#: Meters that need no port, because their own package finds them.
 METERS_WITHOUT_PORT = ("joulescope",)
-#: Meters whose samples per second can be set, and the option's name.
+#: Meters whose samples per second can be set, with the type of the driver's option ``rate_hz``.
 METERS_WITH_RATE: dict[str, type] = {"lpm01a": int, "scpi": float, "scpi-polled": float, "joulescope": int}
 
 
 @dataclass(frozen=True)
 class MeterChoice:
-    """The requested meter. ``name`` is a key of METERS or "auto"; ``where`` is its port or "auto". With ``own_supply``
-    another supply feeds the board."""
+    """The requested meter. ``name`` is a key of METERS or "auto"; ``where`` is its port or "auto". ``supply_v``: the
+    board's supply voltage. ``own_supply``: another supply than the meter feeds the board."""
 
     name: str
     where: str
@@ -54,6 +54,7 @@ class MeterChoice:
         return open_meter(name, where, self.supply_v, **options), where
 
     def _detect(self) -> tuple[str, str]:
+        """Return the name and the port of the only connected meter that matches the request."""
         requested = None if self.name == AUTO else self.name
         meters = find_meters()
         usable = [detected for detected in meters if detected.sure and requested in (None, detected.name)]
@@ -72,7 +73,7 @@ class MeterChoice:
         )
         count = "More than one" if usable else "No"
         problem = f"{count} meter{'' if requested is None else ' ' + requested} was found"
-        # Of several meters the user has to choose one; a missing meter has to be plugged in.
+        # If several meters are connected, the user has to choose one of them; a missing meter has to be connected.
         kind = UsageError if usable else DeviceError
         raise kind(
             f"{problem}{'; found: ' + listing if listing else ''}.",

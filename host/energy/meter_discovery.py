@@ -1,8 +1,8 @@
 """Find the meters that are connected to this computer, by their USB ids. No device is opened.
 
-Ids: PPK2 1915:c00a (its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST's id for all
-its serial ports), Joulescope 16d0:0e88, 10ba and 135a (72-joulescope.rules of pyjoulescope). An Otii is found
-by the server of its program on this computer.
+The USB ids are: PPK2 1915:c00a (from its udev rules), LPM01A 0483:5740 with the product name "PowerShield…" (ST uses
+this id for all its serial ports), Joulescope 16d0:0e88, 16d0:10ba and 16d0:135a (from 72-joulescope.rules of
+pyjoulescope). An Otii is found by connecting to the server of its program on this computer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ OTII_PORT = 1905
 
 @dataclass(frozen=True)
 class DetectedMeter:
-    """A connected meter. ``name`` is a key of METERS. ``sure``: no other device has its ids."""
+    """A connected meter. ``name`` is a key of METERS, ``where`` its port. ``sure``: no other device has its USB ids."""
 
     name: str
     where: str
@@ -35,15 +35,15 @@ class DetectedMeter:
 def find_meters(
     ports: Iterable[Any] | None = None, usb: Path = Path("/sys/bus/usb/devices"), otii_port: int = OTII_PORT
 ) -> list[DetectedMeter]:
-    """Return the connected meters. ``ports`` are those of ``list_ports.comports()``, ``usb`` is the kernel's folder of
-    USB devices."""
+    """Return the connected meters. ``ports``: serial ports from pyserial; None for all ports of this computer. ``usb``:
+    the kernel's folder of USB devices."""
     meters: list[DetectedMeter] = []
     known_keys: set[str] = set()
     for port in sorted(list_ports.comports() if ports is None else ports, key=_port_order):
         ids = (port.vid, port.pid)
         serial = port.serial_number or ""
         if ids == PPK2:
-            # A PPK2 shows two ports; the first is its data port.
+            # A PPK2 may show two ports; the first port is its data port.
             key = f"ppk2 {serial or port.device}"
             if key not in known_keys:
                 meters.append(DetectedMeter("ppk2", port.device, "Nordic PPK2", serial=serial))

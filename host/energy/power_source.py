@@ -1,4 +1,4 @@
-"""One power source of this computer; an unusable source has the reason."""
+"""Describe a source of power readings of this computer."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import Any
 
 from arenite.host.energy.base import PowerMeter
 
-#: The part of the computer that a figure covers; the best first.
+#: The part of the computer whose power a source measures, the best part first: the whole device, the processor package,
+#: another part; or an estimate instead of a measurement.
 DEVICE, PACKAGE, PART, ESTIMATE = "device", "package", "part", "estimate"
 SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 
 
 @dataclass(frozen=True, slots=True)
 class PowerSource:
-    """A source of power readings. ``open`` is None if the source cannot be used; ``note`` then gives the reason."""
+    """A source of power readings. ``scope``: one of SCOPES. ``where``: its file or command. ``open`` is None if the
+    source cannot be used; ``note`` then gives the reason."""
 
     name: str
     scope: str

@@ -1,4 +1,4 @@
-"""Choose the source of power and temperature: the figure that covers most of the device is preferred."""
+"""Choose the source of power and temperature. The source that covers the largest part of the device is preferred."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from arenite.host.energy.throttling import read_throttling
 from arenite.profiles.hosts import HostProfile, detect_host
 
 Clock = Callable[[], float]
-#: After MAX_FAILURES failed readings the next source is used, and the lost one is tried again after RETRY_S.
+#: After MAX_FAILURES failed readings the next source is used. The failed source is tried again after RETRY_S seconds.
 MAX_FAILURES, RETRY_S = 3, 30.0
 
 
@@ -36,7 +36,8 @@ def power_candidates(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> list[PowerSource]:
-    """Return every source of power, the best first: whole device, then processor package, parts, and the estimate.
+    """Return every source of power, the best source first: whole device, then processor package, parts, and the
+    estimate.
 
     Android's commands are searched in ``path``. None means the environment's PATH, or no search if ``root`` is a
     test's tree.
@@ -62,9 +63,9 @@ def _commands(base: Path, path: str | None) -> str | None:
 
 class Failover:
     """A power meter that reads the first source that answers. ``name`` is the name of that source, with the reason why
-    no better one is used.
+    no better source is used.
 
-    If a source fails, its last figure is used until MAX_FAILURES readings in a row have failed. The estimate never
+    If a source fails, its last power is used until MAX_FAILURES readings in a row have failed. The estimate never
     fails.
     """
 
@@ -79,7 +80,7 @@ class Failover:
         self._current = -1
         self.notes: list[str] = []  # every change of the source, as text
         self.name = candidates[0].name if candidates else "none"
-        # Open the first source now, so that the first reading covers the time from here.
+        # Open the first source now, so that the first reading covers the time since now.
         if candidates and candidates[0].open is not None:
             with suppress(DeviceError):
                 self._meters[0] = candidates[0].open()
@@ -103,7 +104,9 @@ class Failover:
                     self._failures += 1
                     return self._last
                 self._lost[index] = (now, error.problem)
-                self._meters.pop(index, None)  # opened again: the counters include the gap
+                self._meters.pop(
+                    index, None
+                )  # it is opened again later, because its counter includes the gap
                 continue
             if index != self._current:
                 self._change(index)
@@ -116,6 +119,7 @@ class Failover:
         )
 
     def _change(self, index: int) -> None:
+        """Make the candidate ``index`` the current source, and add a note about it."""
         self._current = index
         better = [problem for i, (_, problem) in self._lost.items() if i < index]
         reason = better[0].rstrip(".") if better else self._note
@@ -134,14 +138,14 @@ def open_power(
     of the host profile.
 
     Args:
-        root: the folder that contains sys, proc and dev; a tree for tests.
-        profile: of the host; detected when None.
+        root: the folder that contains sys, proc and dev; tests pass another folder.
+        profile: the host profile; None: detect it.
         prefer: part of a source's name ("rapl", "ina3221", "battery"): use only such sources, then the estimate.
-        path: where to search Android's commands; None for the environment's PATH, or no search in a test's tree.
-        clock: returns seconds; the simulated device has its own clock.
+        path: search path of Android's commands; None for the environment's PATH, or no search if ``root`` is not "/".
+        clock: function that returns seconds; the simulated device has its own clock.
 
     Raises:
-        UsageError: ``prefer`` names no usable source.
+        UsageError: no usable source has a name with ``prefer``.
     """
     all_sources = power_candidates(root, profile, path, clock)
     if prefer is not None:
@@ -154,7 +158,7 @@ def open_power(
         last = [source for source in all_sources if source.scope == ESTIMATE and source not in usable]
         return Failover(usable + last, "as requested", clock)
     blocked = [source for source in all_sources if source.open is None]
-    # The figure of a part does not replace that of the whole device; the estimate covers the whole device.
+    # The power of a part cannot replace the power of the whole device. The estimate is for the whole device.
     chosen = [source for source in all_sources if source.open is not None and source.scope != PART]
     first = chosen[0]
     better = [source for source in blocked if SCOPES.index(source.scope) < SCOPES.index(first.scope)]
@@ -169,10 +173,10 @@ def open_thermometer(
     path: str | None = None,
     clock: Clock = time.monotonic,
 ) -> Thermometer | None:
-    """Return a thermometer for the zone nearest to its trip point or to ``limit_c``; None if no temperature is
+    """Return a thermometer that reads the zone nearest to its trip point or to ``limit_c``; None if no temperature is
     available.
 
-    ``profile`` gives the trip point if the zones have none (Raspberry Pi); it is detected when None.
+    ``profile`` is the host profile; None: detect it. It gives the trip point if the zones have none (Raspberry Pi).
     """
     base = Path(root)
     watched = zones(base)
@@ -199,7 +203,8 @@ def open_thermometer(
 def sources(
     root: str | Path = "/", profile: HostProfile | None = None, path: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return all sources, for ``arenite doctor``: kind (power, temperature, throttling), name, where, usable, note."""
+    """Return all sources as JSON, for ``arenite doctor``, with the keys kind (power, temperature or throttling), name,
+    scope, where, usable and note."""
     base = Path(root)
     rows = [{"kind": "power"} | source.to_json() for source in power_candidates(base, profile, path)]
     for zone in zones(base):

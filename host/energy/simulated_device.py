@@ -1,13 +1,15 @@
 """Simulate a device with power, heat and throttling firmware, for tests and benchmarks that read its sysfs files.
 
-The thermal model of a host profile has two nodes, the chip on its case (or heat sink) in air:
+The thermal model of a host profile has two nodes: the chip (junction, j) on its case or heat sink (case, c) in air
+(ambient, a). T is a temperature, C a heat capacity, R a thermal resistance and P the power:
 
     Cj dTj/dt = P - (Tj - Tc)/Rjc        Cc dTc/dt = (Tj - Tc)/Rjc - (Tc - Ta)/Rca
 
-The firmware throttles by the policy of the profile. Power is the idle power plus, for each frame, core seconds and
-accelerator seconds at their f·V²; the sum grows with the chip's temperature (leakage). ``SimulatedSysfs`` writes the
-files that the kernel would write, and reads the frequency caps that levers write. Time is virtual: half an hour is
-simulated in seconds. Nothing was fitted to a device; the profiles name the source of each figure.
+The firmware throttles by the policy of the profile. The power is the idle power plus, for each frame, the core seconds
+and accelerator seconds times their power, which is proportional to f·V² (frequency, voltage). The sum grows with the
+chip's temperature (leakage). ``SimulatedSysfs`` writes the files that the kernel would write, and reads the frequency
+caps that the governor's levers write. Time is virtual: half an hour is simulated in seconds. Nothing was fitted to a
+device; the profiles name the source of each figure.
 """
 
 from __future__ import annotations
@@ -27,9 +29,12 @@ THROTTLE_STATES = 10
 
 @dataclass(frozen=True, slots=True)
 class FrameWork:
-    """The work of one frame at full quality and the highest frequencies. ``fixed_s`` are seconds on one core that a
-    smaller model does not save (capture, pre- and postprocessing). ``core_s`` are core seconds of the model, which are
-    shared by ``threads``."""
+    """The work of one frame at full quality and the highest frequencies.
+
+    ``fixed_s``: seconds on one core that do not depend on the model (capture, pre- and postprocessing). ``core_s``:
+    core seconds of the model, which ``threads`` threads share. ``accelerator_s``: seconds of the model on the
+    accelerator.
+    """
 
     fixed_s: float
     core_s: float = 0.0
@@ -40,7 +45,9 @@ class FrameWork:
 
 @dataclass(slots=True)
 class RequestedLoad:
-    """The load that the levers request. ``factor`` scales the model's work; it is 1.0 at full quality."""
+    """The load that the governor's levers request. ``factor`` scales the model's work; it is 1.0 at full quality.
+    ``duty``: the share of each ``cycle_s`` seconds in which frames are processed. ``saves_w``: watts saved in the
+    rest."""
 
     fps: float = 30.0
     factor: float = 1.0
@@ -70,7 +77,7 @@ class SimulatedDevice:
         heat = profile.thermal
         self.case_c = ambient_c + profile.idle_w * heat.case_ambient_k_w
         self.junction_c = self.case_c + profile.idle_w * heat.junction_case_k_w
-        self.throttle = 0.0  # 0 free, 1 at the firmware's floor
+        self.throttle = 0.0  # 0: no throttling, 1: the lowest speed to which the firmware throttles
         self._state = 0
         self._checked = 0.0
         self.frames = self.joules = self.throttled_s = 0.0
@@ -85,18 +92,18 @@ class SimulatedDevice:
 
     @property
     def limit_c(self) -> float:
-        """The temperature that the firmware's throttling depends on."""
+        """Return the temperature on which the firmware's throttling depends, in °C."""
         return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
 
     def ratios(self) -> tuple[float, float]:
-        """Return the frequencies of cores and accelerator relative to their highest. Each is the lower of the caps of
-        firmware and lever."""
+        """Return the frequencies of cores and accelerator relative to their highest frequencies. Each is the lower of
+        the firmware's cap and the lever's cap."""
         firmware_cap = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
         cpu, accelerator = self.tree.caps()
         return min(firmware_cap, cpu), min(firmware_cap, accelerator)
 
     def frame_s(self) -> float:
-        """Return the seconds from a frame to its answer."""
+        """Return the seconds to process a frame."""
         cpu, accelerator = self.ratios()
         threads = self.load.threads or self.work.threads
         model = self.work.core_s / threads / cpu + self.work.accelerator_s / accelerator
@@ -116,7 +123,7 @@ class SimulatedDevice:
         return self.rate, self.watts, self.frame_s() * 1e3 * (1 + 1.64 * self.work.jitter)
 
     def _step(self) -> tuple[float, float]:
-        """Advance by one step. Return the served frames and the watts."""
+        """Advance by one step. Return the processed frames and the watts."""
         profile, work, load = self.profile, self.work, self.load
         resting = load.duty < 1 and (self.now_s % load.cycle_s) >= load.duty * load.cycle_s
         cpu, accelerator = self.ratios()

@@ -24,7 +24,7 @@ class SimulatedSysfs:
         self._jetson = profile.name.startswith("jetson")
         self._phone = profile.thermal.trips_on == "case"
         self._x86 = profile.name in ("laptop", "generic_x86")
-        self._energy_uj = RAPL_RANGE_UJ - 50_000_000  # wraps early: within the first seconds of a run
+        self._energy_uj = RAPL_RANGE_UJ - 50_000_000  # the counter wraps within the first seconds of a run
         self._parts = (0.0, 0.0)
         self._cpufreq = [
             f"sys/devices/system/cpu/cpufreq/policy{i}" for i in range(1 if profile.cores <= 4 else 2)
@@ -36,7 +36,7 @@ class SimulatedSysfs:
         path = self._root / name
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
-        # Write in one system call, so that a reader never sees half a number. Sysfs guarantees the same.
+        # Write in one system call, so that a reader never sees a part of a number. Sysfs guarantees the same.
         handle = os.open(path, os.O_WRONLY | os.O_CREAT, 0o644)
         try:
             data = f"{value}\n".encode()
@@ -126,14 +126,15 @@ class SimulatedSysfs:
         self._energy_uj = (self._energy_uj + round(joules * 1e6)) % RAPL_RANGE_UJ
 
     def busy(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
-        """Set the power of the accelerator's rail and of the cores' rail."""
+        """Set the power of the accelerator's rail and of the cores' rail. ``cores`` and ``accelerator`` are the seconds
+        per second in which each is busy, in proportion to which they share ``dynamic_w``."""
         total = max(1e-9, cores + accelerator)
         self._parts = (dynamic_w * accelerator / total, idle_w * 0.13 + dynamic_w * cores / total)
 
     def write(self, watts: float, junction_c: float, case_c: float, state: int, cap: float) -> None:
         """Write all sensors. ``cap`` is the firmware's frequency cap, relative to the highest frequency."""
         zone = "sys/class/thermal/thermal_zone"
-        step = 0.5 if self._jetson else 0.1  # tegrastats shows halves
+        step = 0.5 if self._jetson else 0.1  # NVIDIA's tegrastats shows steps of half a degree
         self._put(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
         if self._jetson:
             for channel, value in enumerate((watts, *self._parts), 1):

@@ -21,7 +21,7 @@ def read_text(path: Path) -> str | None:
 
 
 def read_number(path: Path) -> float | None:
-    """Return the number in the file; None if it has none, or if it is not finite."""
+    """Return the number in the file; None if the file contains no finite number."""
     text = read_text(path)
     if not text:
         return None

@@ -30,15 +30,16 @@ PI_BITS = ((0, "under-voltage"), (1, "frequency capped"), (2, "throttled"), (3, 
 
 @dataclass(frozen=True, slots=True)
 class ThrottlingState:
-    """Whether the device throttles now. ``evidence`` has one phrase for display per piece of evidence."""
+    """The present throttling of the device. ``now``: the device throttles. ``evidence``: a text for each piece of
+    evidence."""
 
     now: bool
     evidence: tuple[str, ...]
 
 
 def read_throttling(root: str | Path = "/", own_cap_khz: float | None = None) -> ThrottlingState:
-    """Return whether the device throttles. ``own_cap_khz`` is a frequency cap that was set on purpose; it is no
-    evidence."""
+    """Return the present throttling. ``own_cap_khz`` is a frequency cap that was set on purpose, so it is not evidence
+    of throttling."""
     base = Path(root)
     evidence = []
     for folder in children(base / "sys/class/thermal", "cooling_device*"):

@@ -1,12 +1,18 @@
-"""Learn what each level of a lever costs: predict power and speed of a setting from declared figures and measurements.
+"""Learn the cost of each level of each lever, and predict power and speed of a setting from declared figures and
+measurements.
+
+A lever is a control such as the frame rate or the model variant, with levels from the best quality (0) downwards. A
+setting is one level per lever.
 
     power   = P0 + E · Π e_i(level_i) · rate - (1 - duty) · saved
     latency = L / Π s_i(level_i)
 
-P0 is the idle power, E the energy of a frame at full quality, and e_i and s_i a level's relative energy and speed.
-ln E, ln e_i and P0 are the state of an extended Kalman filter (the relation is linear in P0 and smooth in the
-logarithms). Each sample of power updates the figures that it depends on; levels that were never used keep a wide
-uncertainty, which the planner adds to the prediction. ln L and ln s_i are learnt from latencies in the same way.
+P0 is the idle power, E the energy and L the latency of a frame at full quality, and e_i and s_i the energy and speed of
+a level of lever i relative to level 0. rate is in frames per second, duty is the share of the time in which frames are
+processed, and saved the power that a rest saves. ln E, ln e_i and P0 are the state of an extended Kalman filter (the
+relation is linear in P0 and smooth in the logarithms). Each sample of power updates the figures that it depends on.
+Levels that were never used keep a wide uncertainty, which the planner adds to the prediction. ln L and ln s_i are
+learned from latencies in the same way.
 """
 
 from __future__ import annotations
@@ -22,13 +28,18 @@ from arenite.host.governor.levers import energy, speed
 
 #: Standard deviation of the logarithm of a declared cost before it was measured.
 DECLARED_SD = 0.25
-#: Added work may cost this share more than predicted: the model has two terms, but a device also has leakage, memory
-#: and other clocks.
+#: Added work may cost this share more than predicted: the model does not describe leakage, memory and other clocks of
+#: the device.
 COST_UNDERESTIMATE = 0.35
 
 
 class SettingSpace:
-    """All settings of the levers besides frame rate and rest, as arrays: one row per combination of levels."""
+    """All settings of the levers at full frame rate, as arrays with one row per combination of levels.
+
+    ``combos``: the level of each lever, shape (N, levers). ``rows``: the same settings as 0 and 1, shape (N, width),
+    with a column for each level above 0 of each lever besides frame rate and rest. ``log_energy`` and ``log_speed``:
+    logarithms of the declared energy and speed of these levels, shape (width,).
+    """
 
     def __init__(self, levers: Sequence[Lever], max_settings: int = 6000) -> None:
         self.levers = list(levers)
@@ -48,6 +59,7 @@ class SettingSpace:
         self.rows = self.onehot(self.combos)
 
     def _declared(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the logarithms of the declared energy and speed of each level above 0, shape (width,) each."""
         e, s = np.zeros(self.width), np.zeros(self.width)
         for i, lever in enumerate(self.levers):
             if i != self.fps and lever.name != "rest":
@@ -57,7 +69,7 @@ class SettingSpace:
         return e, s
 
     def onehot(self, combos: np.ndarray) -> np.ndarray:
-        """Return which levels above 0 are on, as 0 and 1, shape (N, width)."""
+        """Return the settings ``combos``, shape (N, levers), in the form of ``rows``, shape (N, width)."""
         rows = np.zeros((len(combos), self.width))
         for i, lever in enumerate(self.levers):
             if i == self.fps or lever.name == "rest":
@@ -68,7 +80,7 @@ class SettingSpace:
         return rows
 
     def duty(self, combos: np.ndarray) -> tuple[np.ndarray, float]:
-        """The share of the time in which frames are served, shape (N,), and the watts that a rest saves."""
+        """Return the share of the time in which frames are processed, shape (N,), and the watts that a rest saves."""
         duty, saved = np.ones(len(combos)), 0.0
         for i, lever in enumerate(self.levers):
             if lever.name == "rest":
@@ -93,7 +105,8 @@ def _grid(levels: int, cap: int) -> np.ndarray:
 
 
 class PowerModel:
-    """The Kalman filter of power. Its state is P0, ln E, and a correction per level of ``space``."""
+    """The Kalman filter of power. Its state is P0, ln E, and a correction of ln e for each column of
+    ``space.rows``."""
 
     def __init__(self, space: SettingSpace, idle_w: float | None = None) -> None:
         self.space = space
@@ -105,8 +118,8 @@ class PowerModel:
         self.noise = 0.02  # relative standard deviation of a sample
 
     def start(self, watts: float, row: np.ndarray, rate: float) -> None:
-        """Start from the first sample. If the idle power is not known, assume half of the sample, with a wide
-        uncertainty."""
+        """Initialize the state from the first sample. If the idle power is not known, assume half of the sample, with a
+        wide uncertainty."""
         idle = min(self._idle, 0.9 * watts) if self._idle is not None else 0.5 * watts
         relative = math.exp(float(row @ self.space.log_energy))
         self.state[0] = idle
@@ -119,13 +132,17 @@ class PowerModel:
     def add(
         self, watts: float, row: np.ndarray, rate: float, duty: float, saved: float, seconds: float
     ) -> None:
-        """Add a sample of power at a settled setting."""
+        """Add a sample of power at a settled setting.
+
+        ``row``: the setting as a row of ``space.rows``. ``rate``: frames per second. ``duty`` and ``saved``: see
+        ``SettingSpace.duty``. ``seconds``: time since the previous sample.
+        """
         if not self.known:
             if rate > 0:
                 self.start(watts, row, rate)
             return
         mean, jacobian = self._model(row[None], np.array([rate]), np.array([duty]), saved)
-        # Leakage and other programs drift: P0 by one percent per minute, the energies by less.
+        # Leakage and other programs change slowly: P0 drifts by one percent per minute, the energies by less.
         drift = np.concatenate([[(0.01 * watts) ** 2, 0.005**2], np.full(self.space.width, 0.002**2)])
         self.cov[np.diag_indices_from(self.cov)] += drift * seconds / 60
         h = jacobian[0]
@@ -149,13 +166,15 @@ class PowerModel:
 
     def _min_frame_j(self, watts: float, rate: float) -> float:
         """Return a lower bound of the joules of a frame at the present setting, from the power above the given idle
-        power; 0 if no idle power was given. At a constant rate the filter cannot separate E from P0, and E may drift
-        away."""
+        power; 0 if no idle power was given. The bound is needed because the filter cannot separate E from P0 at a
+        constant rate, so E may drift."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 
     def _model(
         self, rows: np.ndarray, rate: np.ndarray, duty: np.ndarray, saved: float
     ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the predicted watts of N settings, shape (N,), and their derivatives by the state, shape (N, 2 +
+        width)."""
         per_frame = np.exp(np.clip(self.state[1] + rows @ (self.space.log_energy + self.state[2:]), -40, 20))
         dynamic = per_frame * rate
         jacobian = np.concatenate(
@@ -171,12 +190,12 @@ class PowerModel:
         now: tuple[np.ndarray, float, float],
         watts: float,
     ) -> PowerCurves:
-        """Return the power of N settings as a function of the rate, relative to the present setting ``now`` (row, mean
-        rate, duty), which draws ``watts``."""
+        """Return the power of N settings (``rows``, shape (N, width)) as a function of the rate, relative to the
+        present setting ``now`` (row, mean rate, duty), which draws ``watts``."""
         _, slope = self._model(rows, np.ones(len(rows)), duty, saved)
         present_w, origin = self._model(now[0][None], np.array([now[1]]), np.array([now[2]]), saved)
         base = -origin[0]
-        base[0] += 1.0  # P0 is in both, so only the change by frames remains
+        base[0] += 1.0  # P0 is in both powers, so it cancels and only the change by frames remains
         slope[:, 0] = 0.0
         spread = slope @ self.cov
         return PowerCurves(
@@ -193,8 +212,8 @@ class PowerModel:
 
 @dataclass(frozen=True, slots=True)
 class PowerCurves:
-    """The power of N settings as a function of their mean rate r, relative to the present power: mean + slope·r. Its
-    variance is variance + 2·cross·r + square·r²."""
+    """The power of N settings as a function of their mean rate r in frames per second, relative to the present power:
+    mean + slope·r watts. The variance of this power is variance + 2·cross·r + square·r². All arrays have shape (N,)."""
 
     mean: np.ndarray
     slope: np.ndarray
@@ -206,9 +225,9 @@ class PowerCurves:
     rate: float  # frames per second of the present setting
 
     def risk(self, rate: np.ndarray) -> np.ndarray:
-        """Return the watts, shape (N,), by which power will be higher if added work costs a third more than
-        predicted. Added work is the part of a frame's cost above the present one, and frames beyond the present
-        rate."""
+        """Return the watts, shape (N,), by which power will be higher if added work costs ``COST_UNDERESTIMATE`` more
+        than predicted. Added work is the part of a frame's cost above the present cost, and frames beyond the present
+        rate. ``rate`` has shape (N,)."""
         costlier_frames = np.maximum(self.slope - self.present_j, 0) * np.minimum(rate, self.rate)
         more_frames = self.slope * np.maximum(rate - self.rate, 0)
         value: np.ndarray = (
@@ -223,8 +242,8 @@ class PowerCurves:
 
 
 class LatencyModel:
-    """The Kalman filter of latency. Its state is ln L and a correction per level. ``overlap`` is the number of frames
-    that are processed at the same time."""
+    """The Kalman filter of latency. Its state is ln L and a correction of ln s for each column of ``space.rows``.
+    ``overlap`` is the number of frames that are processed at the same time."""
 
     def __init__(self, space: SettingSpace) -> None:
         self.space = space
@@ -234,7 +253,8 @@ class LatencyModel:
         self.overlap = 1.0
 
     def add(self, latency_ms: float, row: np.ndarray, rate: float, saturated: bool) -> None:
-        """Add a latency. ``saturated``: fewer frames were served than requested."""
+        """Add a measured latency. ``row``: the setting as a row of ``space.rows``. ``rate``: frames per second.
+        ``saturated``: fewer frames were processed than requested."""
         if latency_ms <= 0:
             return
         y = math.log(latency_ms)
@@ -253,14 +273,14 @@ class LatencyModel:
             self.overlap = max(self.overlap, flow)
 
     def latency_ms(self, rows: np.ndarray) -> np.ndarray:
-        """Return the predicted latencies, shape (N,); zeros while unknown."""
+        """Return the predicted latencies in milliseconds, shape (N,); zeros before the first measurement."""
         if not self.known:
             return np.zeros(len(rows))
         value: np.ndarray = np.exp(self.state[0] - rows @ (self.space.log_speed + self.state[1:]))
         return value
 
     def capacity(self, rows: np.ndarray) -> np.ndarray:
-        """Return the possible frames per second, shape (N,); inf while unknown."""
+        """Return the possible frames per second, shape (N,); inf before the first measurement."""
         if not self.known:
             return np.full(len(rows), np.inf)
         value: np.ndarray = self.overlap * 1e3 / np.maximum(self.latency_ms(rows), 1e-3)

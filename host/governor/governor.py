@@ -4,6 +4,7 @@ Every second it takes an observation, updates its models (``cost_model``, ``ther
 from the planner if a limit is exceeded or if the limits allow a better setting. The allowed power is the lower of two
 figures: the budget minus a margin for noise, and the power at which the thermal model predicts a temperature below the
 limit. Quality is lowered at once. It is raised after a wait, which doubles each time that a raise was undone.
+A lever is a control such as the frame rate or the model variant; "quality" stands for the best levels of all levers.
 """
 
 from __future__ import annotations
@@ -24,28 +25,30 @@ from arenite.host.governor.sensor_history import MAX_MARGIN, SensorHistory
 from arenite.host.governor.setting_selector import SettingSelector
 from arenite.host.governor.thermal_model import ThermalForecast
 
-#: Seconds without a move before a better setting is tried. They double when a raise is undone, up to MAX_HOLD_S.
+#: Seconds without a change of a lever before a better setting is tried. They double when a raise is undone, up to
+#: MAX_HOLD_S.
 HOLD_S, MAX_HOLD_S = 6.0, 240.0
 #: Seconds between searches for a better setting. If a limit is exceeded less than BLAME_S after a raise, the raise is
 #: regarded as the cause.
 RAISE_INTERVAL_S, BLAME_S = 3.0, 45.0
-#: Seconds before a better setting is tried that moves another lever than the frame rate.
+#: Seconds without a change of another lever than the frame rate before such a lever is raised.
 QUALITY_HOLD_S = 40.0
-#: Seconds in which the first setting is corrected without the usual wait.
+#: The first setting is corrected without the usual wait during this number of seconds.
 START_S = 20.0
 #: The number of actions at the end of the log that ``state`` contains.
 _LOG_TAIL = 50
 
 
 class Governor:
-    """The governor of one loop.
+    """The governor of one camera loop.
 
     Args:
         limits: the limits to keep.
-        levers: in any order; the frame rate's lever is named ``fps``, and its labels are frames per second.
+        levers: the levers in any order. The frame rate's lever is named ``fps``, and its labels are frames per second.
         interval_s: seconds between two calls of ``step``.
-        idle_w: the idle power of the device, if the host profile has it; learned otherwise.
-        max_w: the power at full load, if the host profile has it; it determines the first setting under a power budget.
+        idle_w: the idle power of the device in watts, if the host profile has it; None: learn it.
+        max_w: the power at full load in watts, if the host profile has it; it determines the first setting under a
+            power budget.
     """
 
     def __init__(
@@ -59,7 +62,7 @@ class Governor:
         self.limits = limits
         self.levers = list(levers)
         self.log: list[Action] = []
-        self.note = ""  # why a limit cannot be kept
+        self.note = ""  # the reason why a limit cannot be kept, or ""
         self._idle_w, self._max_w = idle_w, max_w
         self._space = SettingSpace(self.levers)
         self._power, self._latency = PowerModel(self._space, idle_w), LatencyModel(self._space)
@@ -73,16 +76,16 @@ class Governor:
         self._last_move_s = self._last_raise_s = self._last_quality_move_s = self._last_search_s = -math.inf
         self._hold = HOLD_S
         self._recently_over: deque[bool] = deque(maxlen=2)
-        self._starting = False  # the first setting is not corrected yet
+        self._starting = False  # True until the first setting was corrected
 
     @property
     def forecast(self) -> ThermalForecast | None:
-        """The last forecast of the temperature; None before the first."""
+        """Return the latest forecast of the temperature; None before the first forecast."""
         return self._targets.forecast
 
     def begin(self, t_s: float = 0.0) -> list[Action]:
-        """Set the levers before the first frame. With a power budget below the power at full load, the rate starts low,
-        because the cost of a frame is not known yet. The first second measures it."""
+        """Set the levers before the first frame and return the actions. With a power budget below the power at full
+        load, the rate starts low, because the cost of a frame is only known after the first second."""
         self._started = True
         fps, budget = self._space.fps, self.limits.power_w
         if budget is None or fps is None:
@@ -105,7 +108,7 @@ class Governor:
         return actions
 
     def step(self, observation: Observation) -> list[Action]:
-        """Learn from ``observation`` and move levers where necessary. Returns the actions, with refusals."""
+        """Learn from ``observation`` and move levers where necessary. Returns the actions, including refused moves."""
         if not self._started:
             return self.begin(observation.t_s)
         history = self._history
@@ -128,8 +131,9 @@ class Governor:
         return self._raise_quality(observation.t_s, now, bounds)
 
     def _correct_start(self, t_s: float) -> list[Action]:
-        """Raise the first frame rate to what keeps the target even if the device draws the power of full load for the
-        whole duration of each frame. Returns no action if the measured power is above this worst case."""
+        """Raise the first frame rate to the highest rate that keeps the power target even if the device draws the power
+        of full load for the complete duration of each frame. Returns the actions; none if the measured power is above
+        this worst case."""
         history, fps = self._history, self._space.fps
         if not self._starting or fps is None or self._idle_w is None or self._max_w is None:
             return []
@@ -164,6 +168,7 @@ class Governor:
         return tuple(lever.level for lever in self.levers)
 
     def _row(self) -> tuple[np.ndarray, float, float]:
+        """Return the present setting as a row of ``SettingSpace.rows``, its duty, and the watts that a rest saves."""
         here = np.array([self._levels()])
         duty, saved = self._space.duty(here)
         return self._space.onehot(here)[0], float(duty[0]), saved
@@ -179,6 +184,7 @@ class Governor:
         return 1.0 + 3.0 * work
 
     def _learn(self) -> None:
+        """Add the latest power and latency to the cost models if they belong to the present setting."""
         history = self._history
         if history.settled < 1 or history.watts is None:
             return
@@ -195,7 +201,7 @@ class Governor:
             self._latency.add(history.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
 
     def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
-        """Return a sentence about a limit that is exceeded; empty if all limits are kept."""
+        """Return a description of a limit that is exceeded; "" if all limits are kept."""
         history, limits, target = self._history, self.limits, bounds.target_w
         slack = max(self._targets.dead_band(), history.noise / math.sqrt(min(max(1, history.settled), 15)))
         budget, watts = limits.power_w, history.watts
@@ -217,6 +223,8 @@ class Governor:
     def _lower_quality(
         self, t_s: float, now: OperatingPoint, bounds: PlanBounds, reason: str
     ) -> list[Action]:
+        """Move to a setting within the limits, and return the actions. If a raise was recent, later raises wait
+        longer."""
         if t_s - self._last_raise_s < BLAME_S:
             self._hold = min(MAX_HOLD_S, 2 * self._hold)
             self._last_raise_s = -math.inf
@@ -231,6 +239,7 @@ class Governor:
         return self._apply(t_s, best.levels, reason, best)
 
     def _raise_quality(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
+        """Move to a better setting if the limits allow it and the wait is over. Return the actions."""
         target, self.note = bounds.target_w, ""
         if t_s - self._last_move_s > 180:
             self._hold = max(HOLD_S, self._hold / 2)

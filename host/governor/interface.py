@@ -1,4 +1,4 @@
-"""The interface of the governor: limits, observations, levers and actions."""
+"""The types that the governor and its callers exchange: limits, observations, levers and actions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits to keep; None for no limit."""
+    """The limits that the governor keeps; None for no limit."""
 
     power_w: float | None = None
     temperature_c: float | None = None
@@ -17,18 +17,18 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """Measurements of the time since the last step."""
+    """Measurements of the time since the governor's last step."""
 
-    t_s: float  # since the loop began
-    fps: float  # served
-    latency_ms: float | None  # p95 of capture to answer; None when no frame was served
+    t_s: float  # seconds since the camera loop began
+    fps: float  # frames per second that were processed
+    latency_ms: float | None  # p95 of the time from capture to result; None when no frame was processed
     power_w: float | None = None
     temperature_c: float | None = None
     trip_c: float | None = None  # the temperature at which the device itself throttles
 
 
 class Lever(Protocol):
-    """A setting that saves power in steps: level 0 is full quality, ``levels - 1`` is the cheapest level."""
+    """A control that saves power in steps: level 0 is full quality, ``levels - 1`` is the cheapest level."""
 
     name: str  # fps, resolution, model, threads, frequency, accelerator, rest
     levels: int
@@ -53,7 +53,7 @@ class Lever(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """One move of a lever, with its reason: an entry of ``governor`` in the result."""
+    """One change of a lever's level, with its reason. It is an entry of ``governor`` in the JSON result."""
 
     t_s: float
     lever: str

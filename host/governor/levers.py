@@ -1,8 +1,9 @@
-"""The governor's levers, with the declared cost of each level, which is used until the cost has been measured.
+"""The governor's levers, with a declared cost of each level. The governor uses the declared cost until it has measured
+the cost.
 
 A level has a ``cost``, the relative work per second of a busy device. It also has a ``speed`` if the lever changes how
-fast the device works and not how much it has to do. The planner uses two figures that follow from them: the energy per
-frame and the possible frames per second, relative to level 0.
+fast the device works and not how much it has to do. The planner uses two figures that follow from cost and speed: the
+energy per frame and the possible frames per second, relative to level 0.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from arenite.host.governor.interface import Lever
 
 Label = float | int | str
 
-#: The loss of quality for each factor of e that a level saves in energy per frame; it determines the order of the
-#: levers. The loss of the frame rate is requested / served - 1 (``planner``): its first steps cost least and its last
-#: steps most.
+#: The loss of quality of a level is this figure times ln(energy per frame at level 0 / energy per frame at the level).
+#: It determines which lever moves first. The loss of the frame rate is requested / served - 1 (``planner``): its first
+#: steps cost least and its last steps most.
 LOSSES = {
     "resolution": 0.4,
     "precision": 0.45,
@@ -31,7 +32,7 @@ LOSSES = {
     "accelerator": 0.55,
     "rest": 0.4,
 }
-#: The weight of slower frames in the loss of quality. It is below 1 because the answer of a slower frame is as good.
+#: The weight of slower frames in the loss of quality. It is below 1 because the result of a slower frame is as good.
 LATENCY_WEIGHT = 0.3
 
 
@@ -39,12 +40,13 @@ class StepLever:
     """A lever with a list of levels: ``labels[i]`` describes level i, and ``apply(labels[i])`` sets it.
 
     Args:
-        name: fps, resolution, model, threads, frequency, accelerator or rest; levers with other names change the work
-            per frame.
-        labels: one per level, beginning with full quality.
-        costs: relative work per second, 1.0 at level 0 and never rising.
-        apply: called with the label; raises ``AreniteError`` or ``OSError`` to refuse.
-        speeds: relative speed of the device (threads, frequency, accelerator); None if a level means less work.
+        name: fps, resolution, model, threads, frequency, accelerator or rest. A lever with another name is one that
+            changes the work per frame.
+        labels: the label of each level, beginning with full quality.
+        costs: relative work per second of each level, 1.0 at level 0 and never rising.
+        apply: function that sets a level, given its label. It raises ``AreniteError`` or ``OSError`` to refuse.
+        speeds: relative speed of the device at each level (threads, frequency, accelerator); None if a level means
+            less work.
         loss: the figure to use instead of the lever's figure in LOSSES.
     """
 
@@ -84,11 +86,12 @@ class StepLever:
         return 1 / self._costs[level] if self._speeds is None else self._speeds[level]
 
     def energy(self, level: int) -> float:
-        """Return the energy per frame, relative to level 0: the power of the device divided by its speed."""
+        """Return the energy per frame relative to level 0, which is the device's power divided by its speed."""
         return self._costs[level] if self._speeds is None else self._costs[level] / self._speeds[level]
 
     def loss(self, level: int) -> float:
-        """Return the loss of quality, 0 at level 0, from the energy that a frame saves and from being slower."""
+        """Return the loss of quality, 0 at level 0. It grows with the energy saved per frame and with the duration of a
+        frame."""
         saved = -math.log(self.energy(level))
         slower = -math.log(self.speed(level)) if self._speeds is not None else 0.0
         return self._loss * (max(0.0, saved) + LATENCY_WEIGHT * max(0.0, slower))
@@ -107,8 +110,8 @@ class StepLever:
 def fps_lever(
     full: float, apply: Callable[[Label], None], lowest: float = 1.0, step: float = 0.25
 ) -> StepLever:
-    """Return a lever of frame rates from ``full`` down to ``lowest``, in steps that are fine enough to set the power to
-    about one percent."""
+    """Return a lever of frame rates from ``full`` down to ``lowest`` frames per second. The default ``step`` is fine
+    enough to set the power to about one percent."""
     if not 0 < lowest <= full or step <= 0:
         raise UsageError(
             f"Frame rates from {full:g} down to {lowest:g} in steps of {step:g} are not a valid range.",
@@ -120,11 +123,12 @@ def fps_lever(
 
 
 def threads_lever(full: int, apply: Callable[[Label], None], serial: float = 0.15) -> StepLever:
-    """Return a lever from ``full`` threads down to 1. Speeds follow Amdahl's law; the share ``serial`` runs on one
-    core."""
+    """Return a lever from ``full`` threads down to 1. Speeds follow Amdahl's law: the share ``serial`` of the work runs
+    on one core."""
     counts = list(range(full, 0, -1))
     speeds = [1 / (serial + (1 - serial) / n) for n in counts]
-    # One core is busy in the serial part and all cores otherwise, so the mean of busy cores is work over time.
+    # One core is busy in the serial part and all cores otherwise, so the mean number of busy cores, and with it the
+    # cost, equals the speed.
     return StepLever("threads", counts, speeds, apply, speeds)
 
 
@@ -134,30 +138,35 @@ def rest_lever(
     cycle_s: float = 10.0,
     duties: Sequence[float] | None = None,
 ) -> RestLever:
-    """Return a lever of bursts and rests: its labels are the share of each ``cycle_s`` in which frames are served. A
-    rest saves ``saves_w`` of the idle power (sensor and stream off, deeper sleep)."""
+    """Return a lever of bursts and rests. Its labels are the share of each ``cycle_s`` seconds in which frames are
+    processed. A rest saves ``saves_w`` watts of the idle power (sensor and stream off, deeper sleep)."""
     return RestLever(duties or [round(1 - 0.05 * i, 2) for i in range(20)], apply, saves_w, cycle_s)
 
 
 class RestLever(StepLever):
-    """The lever that serves frames in bursts (race to idle). The governor uses it only if ``saves_w`` outweighs the
-    loss of quality, so for a device that draws much power while it is awake and idle."""
+    """The lever that processes frames in bursts (race to idle). The governor uses it only if ``saves_w`` outweighs the
+    loss of quality. That is the case for a device that draws much power while it is awake and idle."""
 
     def __init__(
         self, duties: Sequence[float], apply: Callable[[Label], None], saves_w: float, cycle_s: float
     ) -> None:
         super().__init__("rest", duties, duties, apply, duties)
-        self.saves_w = saves_w  # while it rests
+        self.saves_w = saves_w  # watts saved during a rest
         self.cycle_s = cycle_s
 
     def loss(self, level: int) -> float:
-        """Return the loss of quality. Gaps are visible, so the first rest costs most."""
+        """Return the loss of quality. Gaps in the video are visible, so the step from no rest to the first rest costs
+        most."""
         return 0.0 if level == 0 else 0.2 + self._loss * (1 - self.cost(level))
 
 
 class _CapLever(StepLever):
-    """A frequency cap in one or more sysfs files, which only root can write. Labels are MHz. The cost is f·V² with a
-    voltage that falls linearly to ``voltage_floor``."""
+    """A frequency cap in one or more sysfs files, which only root can write.
+
+    Labels are MHz. ``steps``: the frequencies in the file's unit, descending; ``per_mhz``: the file's units per MHz.
+    The cost is f·V² with frequency f and supply voltage V relative to the highest step. V falls linearly with f, to
+    ``voltage_floor`` at 0 MHz.
+    """
 
     def __init__(
         self,
@@ -187,11 +196,11 @@ class _CapLever(StepLever):
 
     @property
     def cap(self) -> float:
-        """The present cap in the file's unit. A frequency below the cap has another cause than the lever."""
+        """Return the present cap in the file's unit. If the frequency is below the cap, the lever is not the cause."""
         return self._raw[float(self.label(self.level))]
 
     def restore(self) -> None:
-        """Write the original values to the files. Called at the end of the loop."""
+        """Write the original values to the files. The caller does this at the end of the loop."""
         for file, before in self._restore.items():
             if before:
                 with suppress(OSError):  # if the driver was unloaded, its cap is gone too
@@ -202,7 +211,7 @@ class _CapLever(StepLever):
         for file in self._files:
             file.write_text(f"{wanted:.0f}\n")
             now = read_number(file)
-            # A vendor's daemon may control the file; then this lever cannot be used.
+            # If a vendor's daemon controls the file, this lever cannot be used.
             if now is None or now > wanted * 1.02:
                 raise DeviceError(
                     f"{file} stays at {now}.", "Stop the other program that sets the frequency."
@@ -255,13 +264,14 @@ class DevfreqLever(_CapLever):
 
 
 def _listed_frequencies(file: Path) -> list[float]:
-    """Return the frequencies in the file, descending; empty if the file lists none."""
+    """Return the frequencies that the file lists, descending; an empty list if there are none."""
     words = (read_text(file) or "").split()
     return sorted({float(word) for word in words if word.isdigit() and int(word) > 0}, reverse=True)
 
 
 def speed(lever: Lever, level: int) -> float:
-    """Return the relative speed of any lever. A lever without ``speed`` reduces the work per frame."""
+    """Return the speed of the device at ``level`` relative to level 0, for any lever. A lever without the method
+    ``speed`` reduces the work per frame."""
     method = getattr(lever, "speed", None)
     if method is not None:
         return float(method(level))
@@ -269,13 +279,13 @@ def speed(lever: Lever, level: int) -> float:
 
 
 def energy(lever: Lever, level: int) -> float:
-    """Return the relative energy per frame of any lever."""
+    """Return the energy per frame at ``level`` relative to level 0, for any lever."""
     method = getattr(lever, "energy", None)
     return float(method(level)) if method is not None else max(1e-6, lever.cost(level))
 
 
 def loss(lever: Lever, level: int) -> float:
-    """Return the relative loss of quality of any lever."""
+    """Return the loss of quality at ``level``, 0 at level 0, for any lever."""
     method = getattr(lever, "loss", None)
     if method is not None:
         return float(method(level))

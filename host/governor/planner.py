@@ -1,8 +1,8 @@
 """Choose the setting with the least loss of quality whose predicted power and latency are within the limits.
 
 The loss of a setting is the sum of the losses of its levers (``levers.LOSSES``) and the loss of the frame rate, which
-is ``requested / served - 1``: one lost frame in five costs 0.25, half of the frames 1, nine in ten 9. The frame rate is
-therefore lowered first, and after some steps the next lever becomes cheaper.
+is ``requested / served - 1``: the loss is 0.25 if one frame in five is skipped, 1 if half of the frames are skipped,
+and 9 for nine in ten. The frame rate is therefore lowered first, and after some steps another lever has a lower loss.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from arenite.host.governor.cost_model import LatencyModel, PowerCurves, PowerModel, SettingSpace
 from arenite.host.governor.levers import loss
 
-#: A move of another lever than the frame rate is noticeable, so it must lower the loss by at least this.
+#: A move of another lever than the frame rate is noticeable, so it must lower the loss by at least this figure.
 MOVE_PENALTY = 0.03
 
 
 @dataclass(frozen=True, slots=True)
 class OperatingPoint:
-    """The present setting and its measurements."""
+    """The present setting, its mean power in watts and its mean rate in frames per second."""
 
     levels: tuple[int, ...]
     watts: float
@@ -29,8 +29,8 @@ class OperatingPoint:
 
 @dataclass(frozen=True, slots=True)
 class PlanBounds:
-    """The limits of a plan; None for no limit. The predicted power is at most ``target_w``. The prediction plus
-    ``caution`` standard deviations is at most ``ceiling_w``."""
+    """The limits that a setting must keep; None for no limit. The predicted power is at most ``target_w``. The
+    predicted power plus ``caution`` standard deviations is at most ``ceiling_w``."""
 
     target_w: float | None = None
     ceiling_w: float | None = None
@@ -40,7 +40,8 @@ class PlanBounds:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """Levels of all levers and the predictions for them; ``fits`` says whether every limit is kept."""
+    """A level of each lever, with the predicted power, rate, latency and quality loss. ``fits``: every limit is
+    kept."""
 
     levels: tuple[int, ...]
     watts: float
@@ -51,7 +52,7 @@ class Setting:
 
 
 class Planner:
-    """Predicts all settings at once from the learnt costs, and chooses one."""
+    """Predicts power and latency of all settings from the learned costs, and chooses a setting."""
 
     def __init__(self, space: SettingSpace, power: PowerModel, latency_model: LatencyModel) -> None:
         self.space, self.power, self.latency_model = space, power, latency_model
@@ -65,8 +66,8 @@ class Planner:
         return float(self._rates[0]) if len(self._rates) else self.requested_fps
 
     def quality_loss(self, levels: np.ndarray, rate: np.ndarray) -> np.ndarray:
-        """Return the loss, shape (N,), of settings, shape (N, levers), that serve ``rate`` frames per second, shape
-        (N,)."""
+        """Return the loss, shape (N,), of the settings ``levels``, shape (N, levers), at which ``rate`` frames per
+        second, shape (N,), are processed."""
         total = np.maximum(0.0, self.full_rate() / np.maximum(rate, 1e-3) - 1)
         for i, losses in enumerate(self._losses):
             if i != self.space.fps:
@@ -75,12 +76,14 @@ class Planner:
         return value
 
     def choose(self, now: OperatingPoint, bounds: PlanBounds, allowed: np.ndarray | None = None) -> Setting:
-        """Return the best of the ``allowed`` settings (a mask of ``space.combos``). If none keeps the limits, return
-        the setting that exceeds them least."""
+        """Return the setting with the least loss that keeps the limits, or the setting that exceeds them least if none
+        keeps them. ``allowed``: mask of the settings of ``space.combos`` to choose from, shape (N,); None: all."""
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
             combos, rows = combos[allowed], rows[allowed]
-        elif allowed is not None:  # a coarse grid lacks the present levels
+        elif (
+            allowed is not None
+        ):  # a coarse grid may lack the present levels: use the settings nearest to them
             near = np.abs(combos - np.array(now.levels)).sum(axis=1)
             combos, rows = combos[near == near.min()], rows[near == near.min()]
         duty, saved = self.space.duty(combos)
@@ -132,8 +135,8 @@ class Planner:
     def _highest_rates(
         now: OperatingPoint, bounds: PlanBounds, curves: PowerCurves, duty: np.ndarray, max_rate: np.ndarray
     ) -> np.ndarray:
-        """Return the highest rates while frames are served, shape (N,), that keep the limits of power. They are found
-        by bisection, because power rises with the rate.
+        """Return the highest rate of each setting, shape (N,), that keeps the limits of power. It is the rate while
+        frames are processed, without the rests. Bisection finds it, because power rises with the rate.
 
         The prediction is the present measurement plus the predicted difference, so that a constant error cancels.
         """
@@ -155,6 +158,7 @@ class Planner:
         return np.where(max_fits, max_rate, low)
 
     def _to_labels(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the highest label of the frame rate that is not above ``rate``, and its level. Labels descend."""
+        """Return, for each ``rate``, the highest label of the frame-rate lever that is not above it, and the level of
+        this label. Labels descend."""
         index = np.minimum(np.searchsorted(-self._rates, -(rate + 1e-6)), len(self._rates) - 1)
         return self._rates[index], index

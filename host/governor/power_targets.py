@@ -1,4 +1,4 @@
-"""Compute the power to aim at, from the budget and from the thermal model."""
+"""Compute the power that the governor aims at, from the power budget and from the thermal model."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from arenite.host.governor.planner import PlanBounds
 from arenite.host.governor.sensor_history import SensorHistory
 from arenite.host.governor.thermal_model import ThermalForecast, ThermalModel
 
-#: The temperature must be below its limit after each of these times: the first for the chip, the next while the case
-#: warms up, the last for the final temperature.
+#: The predicted temperature must be below its limit after each of these times. The short times are for the chip, the
+#: middle times for the warming case, and the last time is for the final temperature.
 HORIZONS_S = (6.0, 12.0, 30.0, 60.0, 120.0, 300.0, 900.0)
-#: Seconds between forecasts: they do not change faster.
+#: Seconds between forecasts. A forecast does not change faster.
 FORECAST_S = 5.0
 #: Kelvins to stay below the temperature at which the device itself throttles.
 BELOW_TRIP_K = 1.0
 #: Relative widths of the band around the target in which no lever is moved.
 POWER_DEAD_BAND, HEAT_DEAD_BAND = 0.005, 0.02
-#: Time constant in which the margin below the budget falls from twice its size to its size. It is larger at first
-#: because the costs are not learned yet.
+#: Time constant in seconds with which the margin below the budget falls from twice its size to its size. The margin is
+#: larger at first because the costs are not learned yet.
 LEARNING_S = 45.0
 #: While the thermal model is untrained, the aim is 0.6 K lower. This extra distance fades over this number of samples.
 TRAINING_SAMPLES = 200.0
 
 
 class PowerTargets:
-    """Computes ``bounds`` in each step. ``forecast`` and ``target_w`` hold the values of the last step."""
+    """Computes the power to aim at in each step. ``forecast`` and ``target_w`` hold the values of the last step."""
 
     def __init__(self, limits: Limits, history: SensorHistory) -> None:
         self.limits = limits
@@ -76,7 +76,7 @@ class PowerTargets:
             self._forecast_at = t_s
             self.forecast = self.thermal.forecast(history.mean_watts, bound)
         allowed = min(1e4, self.thermal.allowed(history.mean_watts, aim, HORIZONS_S))
-        # This close to the limit power is lowered, whatever the model predicts.
+        # At most 0.3 K below the limit, power is lowered even if the model predicts that it may stay.
         hot = history.mean_celsius >= bound - 0.3
         if hot:
             allowed = min(allowed, 0.88 * history.mean_watts)
@@ -88,7 +88,7 @@ class PowerTargets:
         return self._heat_w
 
     def power_binds(self) -> bool:
-        """Return whether the target comes from the budget and not from the temperature."""
+        """Return whether the power target comes from the budget and not from the temperature."""
         budget = self.limits.power_w
         return budget is not None and self.target_w is not None and self.target_w > 0.93 * budget
 

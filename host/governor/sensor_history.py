@@ -19,8 +19,8 @@ def plausible_value(value: float | None, minimum: float, maximum: float) -> floa
 
 
 class SensorHistory:
-    """The recent measurements. ``cycle_s`` is the length of a burst and its rest; power is averaged over complete
-    cycles."""
+    """The measurements since the last move of a lever, at most ``WINDOW_S`` long. ``interval_s``: seconds between
+    observations. ``cycle_s``: seconds of a burst and its rest; power is averaged over complete cycles."""
 
     def __init__(self, interval_s: float, cycle_s: float = 0.0) -> None:
         self.interval_s = interval_s
@@ -65,7 +65,7 @@ class SensorHistory:
                 self._temperature_noise += 0.03 * (min(step**2 / 2, 4.0) - self._temperature_noise)
             self._last_celsius = self.celsius
         self._samples_since_move += 1
-        if self._samples_since_move < 2:  # the interval of the move belongs to both settings
+        if self._samples_since_move < 2:  # the interval in which the lever was moved belongs to both settings
             self._last_watts = None
             return
         if self.watts is not None:
@@ -79,19 +79,19 @@ class SensorHistory:
             self._latencies.append(self.latency_ms)
 
     def moved(self) -> None:
-        """Forget earlier measurements, because a lever was moved and they belong to another setting."""
+        """Delete the measurements, which belong to the previous setting. The caller has moved a lever."""
         self._samples_since_move = 0
         self._watts.clear()
         self._rates.clear()
         self._latencies.clear()
 
     def begin(self) -> None:
-        """Note that the first interval belongs to one setting only, because no frame was served before it."""
+        """Count the first interval as an interval of one setting, because no frame was processed before it."""
         self._samples_since_move = 1
 
     @property
     def settled(self) -> int:
-        """The number of samples of the present setting; 0 until a complete cycle was measured."""
+        """Return the number of samples of the present setting; 0 until a complete cycle was measured."""
         return len(self._rates) if len(self._rates) >= self._min_samples else 0
 
     @property
@@ -108,34 +108,35 @@ class SensorHistory:
 
     @property
     def mean_celsius(self) -> float | None:
-        """Mean of the last three temperatures; None before the first."""
+        """Return the mean of the last three temperatures; None before the first temperature."""
         return sum(self._temperatures) / len(self._temperatures) if self._temperatures else None
 
     @property
     def noise(self) -> float:
-        """Relative standard deviation of one sample of power, from successive differences."""
+        """Return the relative standard deviation of one sample of power, from successive differences."""
         return math.sqrt(self._power_noise)
 
     @property
     def noise_k(self) -> float:
-        """Standard deviation of one sample of temperature in kelvins, from successive differences."""
+        """Return the standard deviation of one sample of temperature in kelvins, from successive differences."""
         return math.sqrt(self._temperature_noise)
 
     @property
     def margin(self) -> float:
-        """The relative margin below the budget. It is large enough that noise in single seconds stays below the budget
-        too."""
+        """Return the margin below the budget, as a share of the budget. It is large enough that single noisy samples
+        stay below the budget too."""
         return min(MAX_MARGIN, max(MIN_MARGIN, 0.004 + 1.5 * self.noise))
 
     @property
     def sensor_missing(self) -> bool:
-        """Whether the sensor of a limit is missing. Then quality is not raised."""
+        """Return whether the sensor of a limit is missing. In this case the governor does not raise quality."""
         power = self._limits.power_w is not None and self.power_missing
         heat = self._limits.temperature_c is not None and self.temperature_missing
         return power or heat
 
     @property
     def note(self) -> str:
+        """Return a text about a missing sensor, or ""."""
         if self._limits.power_w is not None and self.power_missing:
             return "power cannot be read: no setting is raised" + (
                 "" if self.had_power else ", and the budget is not kept"

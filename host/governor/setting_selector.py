@@ -1,4 +1,5 @@
-"""Select the next setting: limit which levers move at once, and start a better setting at a lower frame rate."""
+"""Select the governor's next setting. The selector limits the levers that move at the same time, and starts a setting
+of better quality at a lower frame rate."""
 
 from __future__ import annotations
 
@@ -9,21 +10,22 @@ import numpy as np
 from arenite.host.governor.cost_model import SettingSpace
 from arenite.host.governor.planner import OperatingPoint, PlanBounds, Planner, Setting
 
-#: A setting that moves another lever than the frame rate must lower the loss by at least this.
+#: A setting that moves another lever than the frame rate must lower the loss by at least this figure.
 MIN_QUALITY_GAIN = 0.08
 #: Share of the predicted rate at which a setting of better quality starts.
 CAUTIOUS_RATE_SHARE = 0.6
 
 
 class SettingSelector:
-    """Selects settings. ``refused`` holds the levers that must not be moved; the governor adds to it."""
+    """Selects settings. ``refused`` holds the indices of the levers that must not be moved. The governor adds an index
+    when a device refuses a move."""
 
     def __init__(self, space: SettingSpace, planner: Planner, refused: set[int]) -> None:
         self._space, self._planner, self._refused = space, planner, refused
 
     def within_limits(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
-        """Return a setting within the limits. Only the frame rate changes, unless the other levers are predicted to
-        lose clearly less quality. With ``downward`` no lever is raised in quality."""
+        """Return a setting within the limits, or the nearest to them. Only the frame rate changes, unless a move of
+        other levers is predicted to lose clearly less quality. With ``downward`` no lever is raised in quality."""
         best = self.choose(now, bounds, frozen=True)
         optimistic = self.choose(now, replace(bounds, caution=0.0), downward=downward)
         if not best.fits or optimistic.loss < best.loss - MIN_QUALITY_GAIN:
@@ -32,7 +34,7 @@ class SettingSelector:
         return self._with_cautious_rate(now, best)
 
     def better_setting(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
-        """Return a setting of the levers besides the frame rate whose loss is clearly below the present loss
+        """Return a setting that moves another lever than the frame rate and has a loss clearly below the present loss
         ``current``; None if there is none."""
         optimistic = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
         if (
@@ -65,13 +67,15 @@ class SettingSelector:
         """Return the planner's best setting.
 
         Args:
-            frozen: only the frame rate moves.
-            upward: no lever is lowered in quality.
-            downward: no lever is raised in quality.
-            others: the levels of the levers besides the frame rate.
+            now: the present setting and its measurements.
+            bounds: the limits to keep.
+            frozen: True if only the frame rate may move.
+            upward: True if no lever may be lowered in quality.
+            downward: True if no lever may be raised in quality.
+            others: the required levels of the levers besides the frame rate; the entry of the frame rate is ignored.
 
-        At most one lever is raised at a time, and none is lowered for it, because the costs of two moves could not be
-        separated.
+        Unless ``others`` is set, at most one lever is raised at a time, and no lever is lowered at the same time,
+        because the costs of two moves could not be separated.
         """
         combos, here = self._space.combos, np.array(now.levels)
         target_levels = here if others is None else np.array(others)
@@ -90,8 +94,8 @@ class SettingSelector:
         return self._planner.choose(now, bounds, allowed)
 
     def _allowed_moves(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
-        """Return a mask, shape (N,), of the settings that only lower the levers besides the frame rate, or raise one of
-        them."""
+        """Return a mask of the settings ``combos``, shape (N,): those that, besides the frame rate, either raise no
+        lever or raise one lever and lower none."""
         columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
         up = (combos[:, columns] < here[columns]).sum(axis=1)
         down = (combos[:, columns] > here[columns]).sum(axis=1)
@@ -99,8 +103,9 @@ class SettingSelector:
         return value
 
     def _with_cautious_rate(self, now: OperatingPoint, chosen: Setting) -> Setting:
-        """Return ``chosen`` with at most the present frame rate. If quality rises, the rate is lower, because the cost
-        of the setting is only predicted until it was measured. The next steps raise the frame rate."""
+        """Return ``chosen`` with at most the present frame rate if it moves another lever. If quality rises, the rate
+        is still lower, because the cost of the setting is a prediction until it was measured. The next steps raise
+        it."""
         fps = self._space.fps
         if fps is None or not self.moves_others(now, chosen.levels):
             return chosen
@@ -113,6 +118,7 @@ class SettingSelector:
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 
     def _binding(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
-        """Return whether full quality would exceed a limit; only then is one lever lowered for another."""
+        """Return whether full quality would exceed a limit. Otherwise no lever needs to be lowered to raise another
+        lever."""
         best = self._planner.choose(now, bounds, np.all(self._space.combos == 0, axis=1))
         return not best.fits or any(best.levels)

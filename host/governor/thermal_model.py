@@ -6,9 +6,10 @@ the time constants f (fast) and s (slow), its temperature is
     T(t) = a + Rf·Pf(t) + Rs·Ps(t) + A·exp(-t/s)
 
 where Pf and Ps are the power after first-order low passes of f and s, and A is the initial state. For given f and s
-this is linear in (a, Rf, Rs, A): each pair of a grid has its own recursive least squares with a weak prior, and the
-pairs that predict best are used. Noise of the thermometer is only on the left side of the regression, so it does not
-bias the fit as it would in a fit of temperature differences. The air's temperature may drift.
+this is linear in (a, Rf, Rs, A). a is the temperature offset, and Rf and Rs are thermal resistances in K/W. The bank
+has a member for each pair (f, s) of a grid. Each member is fitted by its own recursive least squares with a weak prior,
+and the members that predict best are used. Noise of the thermometer is only on the left side of the regression, so it
+does not bias the fit as it would in a fit of temperature differences. The air's temperature may drift.
 """
 
 from __future__ import annotations
@@ -18,17 +19,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: The grid of time constants f and s in seconds.
 FAST_S = (2.0, 6.0, 15.0, 35.0)
 SLOW_S = (60.0, 120.0, 240.0, 420.0, 700.0, 1100.0, 1800.0)
-#: Growth of the variances per second: the air's temperature drifts by a kelvin or two per hour, resistances hardly at
-#: all.
+#: Growth of the variances of (a, Rf, Rs, A) per second: the air's temperature drifts by a kelvin or two per hour,
+#: resistances drift very little.
 DRIFT = (1e-3, 1e-6, 1e-6, 0.0)
-#: Standard deviations of (a, Rf, Rs, A) before any sample, and the means of the resistances in K/W.
+#: Standard deviations of (a, Rf, Rs, A) before any sample, and the means of (Rf, Rs) in K/W.
 PRIOR_SD = (20.0, 2.0, 4.0, 12.0)
 PRIOR_R = (1.0, 4.0)
 #: A member of the bank is used while its error is at most this factor times the error of the best member.
 TOLERANCE = 1.1
-#: A horizon is used only if a watt has at least this share of its effect at the longest horizon by then.
+#: A horizon is used only if a watt raises the temperature by then by at least this share of its effect at the longest
+#: horizon.
 MIN_REACH = 0.25
 #: Factor on the regression's own uncertainty, which is too small because its error is not white (rounding, moving air).
 INFLATION = 1.5
@@ -37,8 +40,8 @@ INFLATION = 1.5
 @dataclass(frozen=True, slots=True)
 class ThermalForecast:
     """A forecast at the present power. ``minutes`` is the time until ``bound_c`` is reached: inf if it is never
-    reached, None while unknown. ``steady_c`` is the final temperature and ``sd_k`` its uncertainty; ``rms_k`` is the
-    error of the fit one step ahead."""
+    reached, None while unknown. ``steady_c`` is the final temperature and ``sd_k`` its standard deviation. ``rms_k`` is
+    the root mean square error of the predictions one step ahead. ``samples``: the number of samples in the fit."""
 
     minutes: float | None
     bound_c: float
@@ -61,21 +64,21 @@ class ThermalModel:
 
     def __init__(self) -> None:
         pairs = [(f, s) for f in FAST_S for s in SLOW_S]
-        self._tau = np.array(pairs).T  # [2, K]
+        self._tau = np.array(pairs).T  # time constants f and s of each of the K members, shape (2, K)
         count = len(pairs)
         self._theta = np.zeros((count, 4))
         self._theta[:, 1:3] = PRIOR_R
         self._cov = np.tile(np.diag(np.square(PRIOR_SD)), (count, 1, 1))
         self._filtered = np.zeros((2, count))
-        self._error = np.full(count, 1.0)  # mean square, a priori
+        self._error = np.full(count, 1.0)  # mean square of the one-step prediction errors
         self._start: float | None = None
         self._time = 0.0
-        self._first = (0.0, 0.0)  # temperature, power
+        self._first = (0.0, 0.0)  # temperature and power of the first sample
         self.samples = 0
 
     def add(self, t_s: float, power: float, temperature: float | None) -> None:
-        """Add a sample; ``power`` is the mean since the last one. Samples out of order are ignored. Without a
-        temperature only the time advances."""
+        """Add a sample; ``power`` is the mean since the last sample. Samples out of order are ignored. Without a
+        temperature, only the time and the filtered power are updated."""
         if self._start is None:
             if temperature is None:
                 return
@@ -91,7 +94,8 @@ class ThermalModel:
             return
         phi = self._phi(self._filtered, np.exp(-elapsed / self._tau[1]))
         error = temperature - self._first[0] - np.einsum("kd,kd->k", phi, self._theta)
-        # Rounding to half a degree and a slow fan cause errors of some tenths; one second has the weight of one sample.
+        # Rounding to half a degree and a slow fan cause errors of some tenths of a kelvin, which the constant covers.
+        # It is for about one sample per second.
         noise = 0.3 + self._error
         gain = np.einsum("kde,ke->kd", self._cov, phi)
         variance = np.einsum("kd,kd->k", phi, gain) + noise
@@ -107,7 +111,7 @@ class ThermalModel:
 
     @property
     def rms_k(self) -> float:
-        """Root mean square of the one-step error of the best member, over about two minutes."""
+        """Return the root mean square of the one-step prediction errors of the best member, over about two minutes."""
         return float(np.sqrt(self._error.min()))
 
     def _members_in_use(self) -> np.ndarray:
@@ -116,8 +120,8 @@ class ThermalModel:
         return np.flatnonzero(error <= max(error.min() * TOLERANCE, 1e-4))
 
     def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the predictions of the members in use after ``horizon_s``: temperature, standard deviation, kelvins
-        per watt."""
+        """Return the predictions for ``horizon_s`` ahead at ``power``, with one entry per member in use: temperature,
+        its standard deviation, and kelvins per watt."""
         members = self._members_in_use()
         remaining = np.exp(-horizon_s / self._tau[:, members])
         filtered = power + (self._filtered[:, members] - power) * remaining
@@ -131,8 +135,8 @@ class ThermalModel:
         return mean, INFLATION * np.sqrt(np.maximum(variance, 0)), slope
 
     def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
-        """Return the temperature in °C after ``horizon_s`` at ``power``, and its standard deviation with the members'
-        spread."""
+        """Return the predicted temperature in °C after ``horizon_s`` at ``power``, and its standard deviation, which
+        includes the spread of the members' predictions."""
         mean, sd, _ = self._ahead(power, horizon_s)
         if not len(mean):
             return self._first[0], math.inf
@@ -163,7 +167,7 @@ class ThermalModel:
         return best
 
     def forecast(self, power: float, bound_c: float) -> ThermalForecast:
-        """Forecast when ``bound_c`` is reached at ``power``."""
+        """Return a forecast of the time at which ``bound_c`` is reached at ``power``."""
         steady, sd = self.predict(power, 2 * SLOW_S[-1])
         known = self.samples >= 30 and self._time >= 60
         near, near_sd = self.predict(power, 300.0)

@@ -1,6 +1,6 @@
-"""The host's side of the Arenite protocol: one request, one reply.
+"""The client of the Arenite protocol on the host. It sends one request at a time and waits for its reply.
 
-Every request is repeated until its reply arrives, so a lost or damaged frame costs only a resend and no result.
+Every request is repeated until its reply arrives, so a lost or damaged frame only costs time.
 A repeated INFER does not run twice, because the device remembers the sequence number of the request that it
 ran.
 """
@@ -34,12 +34,13 @@ from arenite.host.link.transport import Transport
 PROTOCOL_VERSION = 1
 HELLO, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG = range(1, 10)
 DONE, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER = range(6)
+#: The kinds of data that DESCRIBE, WRITE and READ refer to.
 OF_INPUTS, OF_OUTPUTS, OF_TICKS = range(3)
-#: The smallest frame in bytes of data, and the number of consecutive requests answered at once before frames grow
-#: again.
+#: The minimum number of data bytes per frame on a noisy connection, and the number of consecutive requests answered
+#: without a resend after which frames grow again.
 _MIN_PART, _GROW_AFTER = 16, 32
 _REBUILD_HINT = "Build and flash the firmware again with this version of Arenite."
-#: The most entries that a log is read for. The firmware's own log has 16.
+#: A log with more entries than this is an error. The firmware's own log has 16.
 _MAX_LOG_ENTRIES = 256
 #: The number of last lines of a device's log that an error quotes.
 _LOG_LINES = 4
@@ -53,7 +54,7 @@ class HealthUnavailableError(DeviceError):
 
 
 class InputLostError(DeviceError):
-    """A device that takes its input row by row did not receive a part of it."""
+    """A device that takes its input row by row did not receive a part of the input."""
 
 
 class RequestStoppedError(DeviceError):
@@ -77,12 +78,12 @@ class LinkStatistics:
 
 
 class DeviceClient:
-    """One device on one transport.
+    """Sends requests to one device over one transport.
 
     ``resend_s``: seconds to wait for an answer before a request is sent again. ``attempts``: how often a
-    request is sent. ``infer_timeout_s``: the time limit of an inference. Meanwhile its request is still repeated, in
-    case it was lost. ``stop`` is called about once per ``resend_s``; when it returns true, the request raises
-    :class:`RequestStoppedError`.
+    request is sent. ``infer_timeout_s``: the time limit of an inference. During an inference its request is still
+    repeated, in case it was lost. ``stop`` is called about once per ``resend_s``; when it returns true, the request
+    raises :class:`RequestStoppedError`.
     """
 
     def __init__(
@@ -99,14 +100,12 @@ class DeviceClient:
         self._attempts = attempts
         self._infer_timeout_s = infer_timeout_s
         self._stop = stop
-        self._explaining_restart = (
-            False  # while True, another lost session is an error without an explanation
-        )
+        self._explaining_restart = False  # True while the reason of a restart is read, to prevent a recursion
         self._decoder = FrameDecoder()
         self._sequence = 0
         self._chunk = MAX_CHUNK_BYTES
         self._part = MAX_CHUNK_BYTES  # bytes of data in a frame; adapts to transmission errors
-        self._in_a_row = 0  # consecutive requests that were answered at once
+        self._in_a_row = 0  # consecutive requests that were answered without a resend
         self.statistics = LinkStatistics()
 
     def hello(self, timeout_s: float = 10.0) -> DeviceInfo:
@@ -176,7 +175,8 @@ class DeviceClient:
             offset += len(part)
 
     def infer(self, *, fresh: bool = True) -> InferenceTicks:
-        """Run one inference. ``fresh`` first resets the state that the model keeps between inferences."""
+        """Run one inference and return its duration in ticks. ``fresh``: first reset the state that the model keeps
+        between inferences."""
         reply = self._exchange(INFER, bytes([int(fresh), 0]), timeout_s=self._infer_timeout_s)
         return self._parse(parse_ticks, reply, "report of an inference")
 
@@ -239,7 +239,7 @@ class DeviceClient:
         try:
             self._exchange(RESTART, bytes(2))
         except DeviceRestartedError as error:
-            # The reply was lost and the request sent again: the device has restarted and knows no session.
+            # The reply was lost and the request was sent again: the device has restarted, so it has no session.
             if error.by_fault:
                 raise
 
@@ -318,6 +318,7 @@ class DeviceClient:
         return None
 
     def _data_of(self, reply: bytes, command: int) -> bytes:
+        """Return the data of a reply. Raises the error for a reply whose status is not DONE."""
         status = reply[1]
         if status == DONE:
             return reply[4:]
@@ -375,6 +376,7 @@ class DeviceClient:
         return error
 
     def _no_answer(self, command: int, damaged: int, sent: int) -> DeviceError:
+        """Return the error for a request without an answer after ``sent`` attempts."""
         port = self._transport.port
         if damaged:
             return DeviceError(

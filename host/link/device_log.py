@@ -12,8 +12,9 @@ from arenite.host.link.health import Health
 from arenite.host.link.line_log import LogLine, read_with_reconnect
 from arenite.host.link.transport import PortGoneError, SerialTransport, Transport
 
+#: The default time between polls in seconds.
 POLL_S = 1.0
-#: The first poll may continue for this time after the end, so that even `--seconds 0` shows the log once.
+#: The first poll may continue for this time after ``stop`` returns true, so that even `--seconds 0` shows the log once.
 _FIRST_POLL_S = 5.0
 
 
@@ -45,7 +46,7 @@ def follow(
 
 
 class LogFollower:
-    """Remembers which entries were shown, so that none is shown twice after a reconnection."""
+    """Remembers the number of the last log entry shown, so that no entry is shown twice after a reconnection."""
 
     def __init__(self) -> None:
         self.number = -1
@@ -72,7 +73,7 @@ class LogFollower:
 
 
 def summary(health: Health) -> str:
-    """Return the state of a device in one line."""
+    """Return the state of a device as one line of text."""
     dog = f"watchdog {health.watchdog_ms / 1000:g} s" if health.watchdog_ms else "no watchdog"
     return (
         f"start {health.starts} by {health.started_by}, up {health.uptime_ms / 1000:.1f} s,"
@@ -84,6 +85,8 @@ def summary(health: Health) -> str:
 def _poll(
     transport: Transport, follower: LogFollower, stop: Callable[[], bool], every_s: float, *, patient: bool
 ) -> Iterator[LogLine]:
+    """Yield news from the device until ``stop`` returns true. ``patient``: a device that does not answer is an event
+    and not an error. It becomes true after the first answer."""
     polled, begin = False, time.monotonic()
 
     def stop_request() -> bool:

@@ -1,4 +1,4 @@
-"""Parse the data of a device's replies. A function raises ``ValueError`` if the data has the wrong length."""
+"""Parse the data of a device's replies. Each function raises ``ValueError`` if the data has the wrong length."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ START_REASONS = {0: "power-on", 1: "a request", 2: "a fault (invalid address, in
 
 
 def start_reason(number: int) -> str:
-    """Describe the reason of a device's last start, from its reply to MEMORY."""
+    """Return the reason of a device's last start as text. ``number`` is from its reply to MEMORY."""
     return START_REASONS.get(number, health.cause_text(number))
 
 
@@ -44,7 +44,8 @@ class DeviceInfo:
 
 @dataclass(frozen=True)
 class InferenceTicks:
-    """Counter ticks of one inference: of all layers, and of the work before the first layer."""
+    """The duration of one inference in counter ticks: ``total`` for all layers, ``init`` for the work before the first
+    layer."""
 
     total: int
     init: int
@@ -52,10 +53,10 @@ class InferenceTicks:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """The state of the device's own RAM."""
+    """The use of the device's RAM, from its reply to MEMORY."""
 
     stack_used: int  # high-water mark in bytes; 0 if the port cannot measure it
-    stack_bytes: int  # reserved
+    stack_bytes: int  # bytes that the linker script reserves for the stack
     guards_damaged: int  # number of damaged guard words around the arena
     started_by: str
     health: health.Health | None = (
@@ -64,13 +65,13 @@ class DeviceMemory:
 
     @property
     def stack_overflowed(self) -> bool:
-        """Whether the stack may have left its region, because it has overwritten the last painted word."""
+        """Return whether the stack may have left its region: it has overwritten its last word with the fill pattern."""
         return 0 < self.stack_bytes <= self.stack_used
 
 
 @dataclass(frozen=True)
 class Greeting:
-    """The reply to HELLO: everything about the device but its tensors, which it describes one by one."""
+    """The reply to HELLO. It describes the device except its tensors, which DESCRIBE requests one by one."""
 
     input_count: int
     output_count: int
@@ -84,7 +85,7 @@ class Greeting:
 
 
 def parse_greeting(data: bytes) -> Greeting:
-    """Parse the reply to HELLO. The device chooses the names, so control characters in them are escaped."""
+    """Parse the reply to HELLO. Control characters in the names are escaped, because the device chooses the names."""
     if len(data) < _HELLO.size:
         raise _wrong_length(data, f"at least {_HELLO.size}")
     _, inputs, outputs, _, layers, chunk, arena, model_hash, tick_hz = _HELLO.unpack_from(data)

@@ -1,7 +1,7 @@
-"""Frames of the protocol: COBS packets with a CRC-32, between zero bytes.
+"""Encode and decode the frames of the protocol: COBS packets with a CRC-32, between zero bytes.
 
 ``docs/protocol.md`` describes the layout. A receiver never loses more than the damaged frame, because the next zero
-byte starts a new one.
+byte starts a new frame.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ MAX_ENCODED = 4096
 
 
 def encode_frame(payload: bytes) -> bytes:
-    """Encode ``payload`` and its CRC, with a zero byte on both sides. The first zero ends any noise before the
-    frame."""
+    """Return ``payload`` and its CRC as a COBS packet with a zero byte on both sides. The first zero byte separates the
+    frame from noise before it."""
     return b"\0" + cobs.encode(payload + zlib.crc32(payload).to_bytes(CRC_BYTES, "little")) + b"\0"
 
 

@@ -80,14 +80,14 @@ START, TRAP, HANG, GUARD, STACK, BAD_FRAME, OUT_OF_ORDER, BAD_REQUEST = range(1,
 
 
 def fault_text(architecture: int, number: int) -> str:
-    """Describe the kind of a fault. ``number`` is the core's own fault number."""
+    """Return the kind of a fault as text. ``number`` is the core's own fault number."""
     if architecture == CORTEX_M and number == 0:
         return "a fault that is not defined for this core"
     return _FAULTS.get(architecture, {}).get(number, f"fault {number}")
 
 
 def cause_text(cause: int) -> str:
-    """Describe the cause of a device's start."""
+    """Return the cause of a device's start as text. ``cause`` is an index of ``CAUSES``."""
     return CAUSES[cause] if cause < len(CAUSES) else f"reason {cause}"
 
 
@@ -95,8 +95,9 @@ def cause_text(cause: int) -> str:
 class Health:
     """A device's health report.
 
-    ``cause``: why it started. After a fault or a watchdog reset ``pc`` is the address of the program (0:
-    unknown), ``address`` the address that it accessed (0: unknown), and ``fault`` the kind of fault as text.
+    ``cause``: the reason of the device's start, an index of ``CAUSES``. After a fault or a watchdog reset, ``pc`` is
+    the program counter (0: unknown), ``address`` the address that the program accessed (0: unknown), and ``fault`` the
+    kind of fault as text.
     """
 
     uptime_ms: int
@@ -112,7 +113,7 @@ class Health:
     starts: int  # number of starts since power was lost, this one included
     bad_frames: int
     watchdog_ms: int  # 0: no watchdog
-    log_entries: int  # entries in the log that were written since it was last cleared
+    log_entries: int  # log entries that were written since the log was last cleared
 
     @property
     def started_by(self) -> str:
@@ -144,7 +145,12 @@ class Health:
 
 @dataclass(frozen=True)
 class LogEntry:
-    """One entry of a device's log. ``ms`` counts milliseconds since start number ``start``."""
+    """One entry of a device's log.
+
+    ``ms`` counts milliseconds since start number ``start``. ``code`` is the event, such as TRAP. The meaning of
+    ``what``, ``first`` and ``second`` depends on it: for TRAP they are the fault number, the program counter and the
+    accessed address.
+    """
 
     number: int
     start: int

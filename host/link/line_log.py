@@ -1,8 +1,7 @@
-"""Read the output of a device line by line, with the time of arrival: a plain text log, or the log of Arenite
-firmware.
+"""Read the text that a device sends line by line, with the time of arrival of each line.
 
-Arenite firmware only answers requests. Other firmware, a boot ROM and a crash report send lines without a
-request.
+Firmware other than Arenite's, a boot ROM and a crash report send such lines. Arenite firmware only answers requests;
+``device_log`` reads its log.
 """
 
 from __future__ import annotations
@@ -19,14 +18,17 @@ from arenite.printable import printable
 #: A longer line is shown in parts.
 MAX_LINE_BYTES = 2000
 QUIET_S = 0.3  # after this time without data an incomplete line is shown
-RETRY_S = 0.25
+RETRY_S = 0.25  # time between attempts to open a port that disappeared
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line without its line end. ``at``: seconds since 1970 when its first byte arrived. ``event``: set if the line
-    comes from the host ("connected", "lost") and not from the device."""
+    """One line without its line end.
+
+    ``at``: time of arrival of the first byte, in seconds since 1970. ``event``: the kind of a line that the host adds,
+    such as "connected" or "lost"; "" for a line from the device.
+    """
 
     at: float
     text: str
@@ -50,8 +52,8 @@ class LineReader:
         self._latest = 0.0
 
     def feed(self, data: bytes) -> Iterator[LogLine]:
-        """Yield the lines that ``data`` completes. Also call it with empty ``data``, so that it can yield an incomplete
-        line after ``QUIET_S``."""
+        """Yield the lines that ``data`` completes. The caller also calls it with empty ``data``, so that it can yield
+        an incomplete line after ``QUIET_S``."""
         now = self._clock()
         if data:
             if not self._pending:
@@ -82,10 +84,12 @@ def watch(
     """Yield every line that arrives on the port that ``find`` returns, until ``stop`` returns true.
 
     Args:
-        find: returns the port. It is called again after a loss, because USB may name the port differently.
-        baud: the port's speed.
-        reconnect: when the port disappears, wait until it is back. A line with an event reports both.
-        stop: called a few times per second.
+        find: function that returns the port's path. It is called again when the port disappeared, because the port may
+            return with another name.
+        baud: the port's speed in baud.
+        reconnect: when the port disappears, wait until it is back. A line with an event reports the loss, and another
+            one the new connection.
+        stop: function that is called a few times per second.
 
     Raises:
         PortGoneError: the cable was pulled, and ``reconnect`` is off.

@@ -1,8 +1,8 @@
-"""Client of the MLPerf Tiny monitor. Its text commands end in ``%``, its answers in ``m-ready``.
+"""Client of the MLPerf Tiny monitor, the firmware's text protocol. Commands end in ``%``, answers in ``m-ready``.
 
 The monitor has no checksums and no sequence numbers, so damaged bytes can look like data. A lost answer raises an
-error; ``connect`` synchronizes with the start of a command again. A caller that needs a reliable result asks more than
-once, as ``host/bench/devices/monitor_answers.py`` does.
+error; after it, ``connect`` brings client and monitor back to the start of a command. A caller that needs a reliable
+result requests it more than once, as ``host/bench/devices/monitor_answers.py`` does.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from arenite.printable import printable
 
 READY = b"m-ready\r\n"
 _HEX_BYTES_PER_COMMAND = 64
-#: Time limit for the answer to "name". On a noisy connection many short attempts succeed sooner than few long ones.
+#: Time limit in seconds for the answer to "name". On a noisy connection many short attempts succeed sooner than a few
+#: long attempts.
 _CONNECT_S = 0.5
 _LAP = re.compile(r"m-lap-us-(\d{1,20})\b", re.ASCII)
-#: The longest answer, which is that to "raw" or "results".
+#: The maximum length of an answer. The commands "raw" and "results" have the longest answers.
 _MAX_ANSWER_BYTES = 1 << 24
 
 
@@ -36,7 +37,8 @@ class MonitorInfo:
 
 @dataclass(frozen=True)
 class MonitorRun:
-    """The result of one ``infer``: device time of all its inferences together, and the first output as real numbers."""
+    """The result of one ``infer`` command: the device time of all its inferences together, and the first output of the
+    last inference as real numbers."""
 
     inferences: int
     microseconds: int
@@ -44,7 +46,8 @@ class MonitorRun:
 
 
 class MonitorClient:
-    """One monitor on one transport. ``timeout_s`` applies to answers that need no inference."""
+    """Sends commands to one monitor over one transport. ``infer_timeout_s`` is the time limit of ``infer``,
+    ``timeout_s`` of all other commands."""
 
     def __init__(
         self, transport: Transport, *, timeout_s: float = 5.0, infer_timeout_s: float = 120.0
@@ -116,7 +119,7 @@ class MonitorClient:
             raise self._garbled(text) from error
 
     def timestamp_us(self) -> int:
-        """Return the time of the device's clock."""
+        """Return the time of the device's clock in microseconds."""
         match = _LAP.search(self._request("timestamp"))
         if match is None:
             raise DeviceError(
@@ -160,6 +163,8 @@ class MonitorClient:
         return answer
 
     def _until(self, done: Callable[[bytes | bytearray], bool], timeout_s: float) -> str:
+        """Read until ``done`` returns true for the received bytes, and return them as text. Raises DeviceError after
+        ``timeout_s``."""
         end = time.monotonic() + timeout_s
         while not done(self._pending):
             remaining = end - time.monotonic()

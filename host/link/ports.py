@@ -1,7 +1,7 @@
 """Find the serial port of a board by the USB ids of its profile, for ``--port auto``.
 
-A port is chosen only if it is the only one that can belong to the board. Otherwise the error lists the
-ports with their ids, names and serial numbers, and the boards that each could belong to.
+A port is chosen only if no other port can belong to the board. Otherwise the error lists the ports with their ids,
+names and serial numbers, and the boards that each port can belong to.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ ADAPTERS = {
     "2e8a:000c": "Raspberry Pi Debug Probe",
     "04d8:00dd": "Microchip MCP2221",
 }
-_MAX_NAMES = 3  # names of boards in a row of the table
+_MAX_NAMES = 3  # maximum number of board names in a row of the table
 
 
 def matches(board: Board, port: UsbPort) -> bool:
-    """Return whether ``port`` can be the one that the firmware of ``board`` uses."""
+    """Return whether ``port`` can be the port that the firmware of ``board`` uses."""
     usb, device = board.usb, port.device
     known = device.id in usb.ids or (usb.adapter and device.id in ADAPTERS)
     if not known:
@@ -60,7 +60,7 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
     Args:
         board: a real board.
         root: the folder that contains ``sys`` and ``dev``; tests pass another folder.
-        upload: if there is no other port, accept one that only an uploader can use.
+        upload: if no port matches, accept the port of the board's bootloader, which only an uploader can use.
 
     Raises:
         DeviceError: no such port exists. The message lists the ports that exist.
@@ -84,6 +84,7 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
 
 
 def _none_found(board: Board, ports: Sequence[UsbPort], root: Path | None) -> DeviceError:
+    """Return the error if no port can belong to ``board``."""
     boot = [device for device in usb_devices(root) if device.id in board.usb.boot]
     if boot:
         tools = [tool for tool in ("uf2", "dfu") if tool in board.upload_tools]
@@ -139,7 +140,7 @@ def by_serial(serial: str, root: Path | None = None) -> str:
 
 
 def describe(ports: Iterable[UsbPort]) -> str:
-    """Return a table as text: port, id, product, serial number, and the boards that the port could belong to."""
+    """Return a table as text: port, id, product, serial number, and the boards that the port can belong to."""
     listed_ports = list(ports)
     devices = [(port.device.location, port.device.serial) for port in listed_ports]
     with_several_ports = {device for device in devices if devices.count(device) > 1}
@@ -155,8 +156,8 @@ def describe(ports: Iterable[UsbPort]) -> str:
 
 
 def _row(port: UsbPort, one_of_several: bool) -> tuple[str, str, str, str, str]:
-    """Return one row of the table. If the device has several ports, ``one_of_several``, it contains the interface
-    number."""
+    """Return one row of the table. ``one_of_several``: the device has several ports, so the row contains the port's
+    interface number."""
     names = could_be(port)
     boards = ", ".join(names[:_MAX_NAMES])
     boards += f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""

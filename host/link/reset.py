@@ -1,6 +1,6 @@
 """Restart a board by the control lines of its serial port, or by switching the power of its USB port.
 
-No method needs the firmware's help, so each one also works on a board that hangs.
+No method needs the firmware's help, so they also work on a board that hangs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from arenite.host.link.usb import UsbDevice, serial_ports
 from arenite.processes import run as run_command
 from arenite.profiles.boards import Board
 
-#: All methods. ``power`` switches the socket off and on, ``1200bps`` starts the bootloader.
+#: All reset methods. ``power`` switches the USB port off and on, ``1200bps`` starts the bootloader.
 KINDS = ("dtr", "rts", "esp", "usb-jtag", "break", "1200bps", "power")
-_GONE_S = 5.0  # a board that recognized the request at 1200 baud leaves the bus within about a second
+_GONE_S = 5.0  # a board that starts its bootloader leaves the USB within about a second
 
 
 class ControlLines(Protocol):
@@ -50,8 +50,8 @@ def _pulse(lines: ControlLines, name: str, seconds: float = 0.1) -> None:
 def _esp(lines: ControlLines, seconds: float = 0.1) -> None:
     """Reset an ESP board through its two transistors.
 
-    EN follows RTS and IO0 follows DTR, each low only while its line alone is asserted. Because DTR is released, the
-    chip starts its program and not its ROM loader.
+    RTS pulls EN low and DTR pulls IO0 low, but neither does if both are asserted. Because DTR is released, the chip
+    starts its program and not its ROM loader.
     """
     lines.dtr = False
     lines.rts = True
@@ -62,7 +62,7 @@ def _esp(lines: ControlLines, seconds: float = 0.1) -> None:
 
 def apply_reset(lines: ControlLines, kind: str) -> None:
     """Apply the reset ``kind`` (from the profile's ``reset``) to an open port. Raises OSError if the port does not have
-    the lines."""
+    the control lines."""
     if kind in ("dtr", "rts"):
         _pulse(lines, kind)
     elif kind in ("esp", "usb-jtag"):
@@ -78,7 +78,7 @@ def reset(kind: str, port: str, root: Path | None = None) -> None:
     """Reset the board on ``port`` by ``kind`` (one of KINDS).
 
     Raises:
-        DeviceError: the port does not exist, or it does not have the lines.
+        DeviceError: the port does not exist, or it does not have the control lines.
         ToolError: uhubctl is missing or failed.
     """
     if kind == "power":
@@ -132,8 +132,8 @@ def _open(port: str, baud: int) -> serial.Serial:
 
 
 def socket_of(device: UsbDevice) -> tuple[str, str]:
-    """Return the hub, as uhubctl names it, and the number of its socket: 1-1.4 is socket 4 of hub 1-1, 3-2 is socket
-    2 of hub 3."""
+    """Return the hub that a device is connected to, with uhubctl's name, and the number of the hub's port: a device at
+    1-1.4 is on port 4 of hub 1-1, a device at 3-2 on port 2 of hub 3."""
     upper, dot, last = device.location.rpartition(".")
     if dot:
         return upper, last
@@ -147,7 +147,8 @@ def socket_of(device: UsbDevice) -> tuple[str, str]:
 
 
 def power_command(port: str, root: Path | None = None, seconds: float = 2.0) -> list[str]:
-    """Return the uhubctl command that switches the power of the socket of ``port`` off and on."""
+    """Return the uhubctl command that switches the power of the USB port behind the serial port ``port`` off for
+    ``seconds``, then on."""
     devices = {serial_port.path: serial_port.device for serial_port in serial_ports(root)}
     if port not in devices:
         raise DeviceError(f"{port} is not on USB, so its power cannot be switched.", "Switch it by hand.")
@@ -156,7 +157,7 @@ def power_command(port: str, root: Path | None = None, seconds: float = 2.0) -> 
 
 
 def power_cycle(port: str, root: Path | None = None) -> None:
-    """Switch the power of the board's socket off for two seconds. This needs a hub that can switch power.
+    """Switch the power of the board's USB port off for two seconds. This needs a hub that can switch power.
 
     Raises:
         DeviceError: the port is not on USB, or the hub cannot switch power.
@@ -178,9 +179,9 @@ def power_cycle(port: str, root: Path | None = None) -> None:
 def recover_board(board: Board, port: str, root: Path | None = None) -> str | None:
     """Restart a board that does not answer, by the gentlest method that is available.
 
-    It tries the profile's reset, then the power of the socket. Returns the method that was applied (it does not
-    check that the board answers), or None if there is none. The caller waits for the port and opens a
-    session afterwards.
+    The function tries the reset of the board's profile, then the power of the USB port. Returns the method that was
+    applied, or None if none is available. It does not check that the board answers: the caller waits for the port and
+    opens a session.
     """
     methods = [board.targets.reset] if board.targets.reset else []
     if shutil.which("uhubctl"):

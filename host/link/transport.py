@@ -17,7 +17,7 @@ class PortGoneError(DeviceError):
 
 
 class Transport(Protocol):
-    """The functions that a protocol client needs from a connection."""
+    """A connection to a device, with the functions that a protocol client calls."""
 
     port: str
 
@@ -41,7 +41,7 @@ def _existing_ports() -> list[str]:
 
 
 class SerialTransport:
-    """A serial port opened by pyserial. It is also the context manager that closes it."""
+    """A serial port opened by pyserial. As a context manager, it closes the port at the end."""
 
     def __init__(self, port: str, baud: int = 115200) -> None:
         """Open ``port``. Raises DeviceError if it is missing, busy or forbidden."""

@@ -1,6 +1,6 @@
-"""Write udev rules from the profiles. With them, the user at the computer may use its boards and debug probes, and
-ModemManager does not probe their ports. (It sends data to every new port for seconds, which the firmware would
-receive as noise.)"""
+"""Generate udev rules from the board profiles. With these rules, the user at the computer may use its boards and debug
+probes, and ModemManager does not probe their ports. (ModemManager sends data to every new port for some seconds, which
+the firmware would receive as noise.)"""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """List the USB devices of this computer, and the serial ports that belong to them.
 
-On Linux the source is sysfs below ``root``, for which tests pass another folder. On other systems it
-is pyserial.
+On Linux the list comes from sysfs below ``root`` (``/``, or another folder in tests). On other systems it comes from
+pyserial.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ ROOT = Path("/")
 
 @dataclass(frozen=True)
 class UsbDevice:
-    """A USB device. ``id`` is vendor and product, ``vvvv:pppp``. ``location`` is the bus and the ports up to the
-    device, as in ``1-1.4``."""
+    """A USB device. ``id`` is vendor and product in hexadecimal, ``vvvv:pppp``. ``location`` is the number of the bus
+    and of each hub port up to the device, as in ``1-1.4``."""
 
     id: str
     product: str = ""
@@ -37,7 +37,8 @@ class UsbPort:
 
 
 def usb_devices(root: Path | None = None) -> list[UsbDevice]:
-    """Return all USB devices except hubs, ordered by location. Without sysfs, return only those with a serial port."""
+    """Return all USB devices except hubs, ordered by location. Without sysfs, return only devices with a serial
+    port."""
     root = ROOT if root is None else root
     if not _has_sysfs(root):
         return list({port.device.location: port.device for port in serial_ports(root)}.values())
@@ -92,8 +93,8 @@ def _device(folder: Path) -> UsbDevice | None:
 
 
 def _text(path: Path) -> str:
-    """Return the contents of an attribute, or "" if it does not exist or the device was unplugged meanwhile. The device
-    chooses its names, so control characters are escaped."""
+    """Return the contents of a sysfs attribute, or "" if it does not exist or the device was unplugged meanwhile.
+    Control characters are escaped, because the device chooses its names."""
     try:
         return printable(path.read_text("utf-8", "replace").strip())
     except OSError:

@@ -16,7 +16,7 @@ CLASSES = 5
 
 
 def save(model: Model, path: Path) -> Path:
-    """Write the model as a plain .tflite."""
+    """Write the model as a plain .tflite file. Return ``path``."""
     path.write_bytes(to_flatbuffer(model))
     return path
 
@@ -26,7 +26,7 @@ def quant(scale: float, zero_point: int = 0) -> Quantization:
 
 
 def _conv(b: GraphBuilder, x: int, channels: int, name: str = "CONV_2D") -> int:
-    """Add a 3x3 convolution with stride 2, per-channel weights and ReLU; return its output."""
+    """Add a 3x3 convolution with stride 2, per-channel weights and ReLU. Return the index of its output tensor."""
     n, h, w, c = b[x].shape
     depthwise = name != "CONV_2D"
     scales = tuple(f32(0.004 + 0.001 * k) for k in range(channels))

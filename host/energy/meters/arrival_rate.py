@@ -8,16 +8,16 @@ from arenite.host.energy.meters.trace import Floats
 
 
 def steady_rate(times: Floats, totals: Floats) -> float:
-    """Return the data rate in units of ``totals`` per second: the slope of the line that is below no point and nearest
-    to all points.
+    """Return the data rate in bytes per second: the slope of the line that has all points below or on it and is nearest
+    to them.
 
-    A busy computer reads bytes late and never early, so the line of the sent bytes is above all points. The line with
-    the smallest sum of distances among these is the edge of the upper convex hull over the mean time.
-    A least-squares line would follow every stall instead.
+    The points are (time, total bytes). A busy computer reads bytes late and never early, so the line of the sent bytes
+    is above all points. Among the lines above all points, the line with the smallest sum of distances is the edge of
+    the upper convex hull at the mean time. A least-squares line would instead be changed by every delay.
 
     Args:
-        times: (n,) seconds, rising, n > 1.
-        totals: (n,) bytes that had arrived at each of ``times``, rising.
+        times: ascending times in seconds, shape (n,) with n > 1.
+        totals: ascending numbers of bytes that had arrived at each of ``times``, shape (n,).
     """
     hull: list[tuple[float, float]] = []
     for time, total in zip(times.tolist(), totals.tolist(), strict=True):

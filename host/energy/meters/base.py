@@ -1,4 +1,5 @@
-"""The interface of every meter, and the common part of drivers whose meter sends samples by itself.
+"""Define the interface of every meter, and the common part of drivers whose meter sends samples without being polled.
+An example of its use:
 
 with open_meter("ppk2", "/dev/ttyACM0", supply_v=3.3) as meter:
     meter.start()
@@ -27,8 +28,8 @@ from arenite.host.link.transport import Transport
 
 
 class Meter(ABC):
-    """A meter. ``open`` connects to the instrument and identifies it; ``start`` and ``stop`` make a recording. All of
-    them can be repeated."""
+    """A meter of current or power. ``open`` connects to the instrument and identifies it; ``start`` and ``stop`` make a
+    recording. All three methods can be repeated."""
 
     name: str
 
@@ -43,7 +44,7 @@ class Meter(ABC):
 
     @abstractmethod
     def open(self) -> None:
-        """Connect, and set the supply if the meter has one. Raises DeviceError, UsageError."""
+        """Connect to the meter, and set its supply voltage if it supplies the board. Raises DeviceError, UsageError."""
 
     @abstractmethod
     def start(self) -> None:
@@ -53,7 +54,7 @@ class Meter(ABC):
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
         """Yield pieces of the recording as they arrive; end when nothing arrived for ``timeout_s``.
 
-        The Trace of ``stop`` contains these samples too.
+        The recording that ``stop`` returns contains these samples too.
         """
 
     @abstractmethod
@@ -79,20 +80,21 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> Trace:
-        """Return the samples that were held back; called after the last byte."""
+        """Return the samples that were held back. The caller does this after the last byte."""
         ...
 
 
 class StreamMeter(Meter):
-    """A meter that sends samples by itself. A thread reads the bytes, so that no buffer of the system overflows.
+    """A meter that sends samples without being polled. A thread reads the bytes, so that no buffer of the system
+    overflows.
 
-    Drivers implement ``_open_line``, ``_begin`` (send the start command; returns the decoder, and bytes that
-    arrived already) and ``_end`` (send the stop command).
+    Drivers implement ``open``, ``_begin`` (send the start command, and return the decoder and the bytes that have
+    already arrived) and ``_end`` (send the stop command).
     """
 
-    #: The instrument has stopped when nothing arrived for this time after the stop command.
+    #: The instrument has stopped when no byte arrived for this time after the stop command.
     quiet_s = 0.25
-    #: Data that an instrument still sends after this time is left unread.
+    #: Data that an instrument still sends this time after the stop command is not read.
     patience_s = 10.0
 
     def __init__(self) -> None:
@@ -108,7 +110,7 @@ class StreamMeter(Meter):
 
     @property
     def transport(self) -> Transport:
-        """The open connection. Raises UsageError before ``open``."""
+        """Return the open connection. Raises UsageError before ``open``."""
         if self._transport is None:
             raise UsageError(f"The meter {self.name} is not open.", "Call open() first.")
         return self._transport
@@ -134,6 +136,7 @@ class StreamMeter(Meter):
         self._thread.start()
 
     def _pump(self) -> None:
+        """Read bytes from the meter into the queue until the recording ends. This runs in the reading thread."""
         try:
             while True:
                 data = self.transport.read(0.05)
@@ -152,9 +155,9 @@ class StreamMeter(Meter):
 
     @property
     def bytes_per_s(self) -> float | None:
-        """The data rate during the recording, by the host's clock; None for less than a second.
+        """Return the bytes per second during the recording by the host's clock; None for less than a second.
 
-        Late arrivals do not change it (:func:`steady_rate`).
+        Bytes that are read late do not change the rate (:func:`steady_rate`).
         """
         if len(self._arrivals) < 8 or self._arrivals[-1][0] - self._arrivals[0][0] < 1.0:
             return None
@@ -162,7 +165,7 @@ class StreamMeter(Meter):
         return steady_rate(times - times[0], np.cumsum(sizes))
 
     def _decode(self, timeout_s: float) -> Trace | None:
-        """Return one piece of the data that has arrived; None when nothing arrived in time."""
+        """Return the samples of the next bytes that have arrived; None if no byte arrived within ``timeout_s``."""
         try:
             data = self._bytes.get(timeout=timeout_s) if timeout_s else self._bytes.get_nowait()
         except queue.Empty:

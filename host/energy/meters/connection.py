@@ -9,16 +9,16 @@ import time
 from arenite.errors import DeviceError, UsageError
 from arenite.host.link.transport import SerialTransport, Transport
 
-#: The start of a network address: ``tcp:``, pyserial's ``socket://``, or a bare HOST:PORT, which no serial port's name
-#: looks like.
+#: The start of a network address: ``tcp:``, pyserial's ``socket://``, or HOST:PORT without a prefix. No serial port has
+#: a name of the form HOST:PORT.
 _NETWORK = re.compile(r"^(?:tcp:(?://)?|socket://|(?=[\w.-]+:\d+$))")
 
 
 class TcpConnection:
-    """A TCP connection with the methods of a serial port."""
+    """A TCP connection as a :class:`Transport`."""
 
     def __init__(self, host: str, port: int, timeout_s: float = 5.0) -> None:
-        """Connect. Raises DeviceError when no server listens there."""
+        """Connect. Raises DeviceError if no server answers at this address."""
         self.port = f"{host}:{port}"
         try:
             self._socket = socket.create_connection((host, port), timeout=timeout_s)
@@ -30,7 +30,7 @@ class TcpConnection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 
     def read(self, timeout_s: float) -> bytes:
-        """See :class:`Transport`.  Raises DeviceError when the other side has closed."""
+        """See :class:`Transport`. Raises DeviceError if the instrument has closed the connection."""
         self._socket.settimeout(max(timeout_s, 0.001))
         try:
             data = self._socket.recv(1 << 16)
@@ -64,7 +64,7 @@ class TcpConnection:
 
 def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None) -> Transport:
     """Open a serial port such as ``/dev/ttyACM0`` or ``COM3``, or a socket ``tcp:HOST[:PORT]``. ``tcp_port`` is the
-    port of an address that names none.
+    default port of a socket.
 
     Raises:
         UsageError: the address has no valid port number.
@@ -103,7 +103,7 @@ class TextLines:
         self._pending = b""
 
     def read(self, timeout_s: float) -> str | None:
-        """Return the next line without its end; None when none was complete in time."""
+        """Return the next line without its line end; None if no line was complete within ``timeout_s``."""
         end = time.monotonic() + timeout_s
         while b"\n" not in self._pending:
             remaining = end - time.monotonic()
@@ -114,6 +114,6 @@ class TextLines:
         return raw.decode("ascii", "replace").strip("\r\n\0")
 
     def rest(self) -> bytes:
-        """The text after the last line, removed from the buffer."""
+        """Remove the bytes after the last complete line from the buffer and return them."""
         remainder, self._pending = self._pending, b""
         return remainder

@@ -1,5 +1,5 @@
-"""Read recordings of other programs as CSV: Otii, nRF Connect Power Profiler, Joulescope, STM32CubeMonitor-Power,
-and other tables.
+"""Read recordings that other programs wrote as CSV files: Otii, nRF Connect Power Profiler, Joulescope,
+STM32CubeMonitor-Power, and other tables.
 
 Columns are recognized by their names, and units by the text in the names: ``Timestamp(ms)``, ``Current(uA)``,
 ``D0``-``D7``, ``Main current (A)``, ``Main voltage (V)``, ``current_a``. Separator (``,``, ``;``, tab) and
@@ -29,14 +29,15 @@ _SCALE = {"n": 1e-9, "u": 1e-6, "µ": 1e-6, "μ": 1e-6, "m": 1e-3, "": 1.0}
 
 
 def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | None = None) -> Trace:
-    """Return the recording in ``path``. Rows that are not numbers count as lost samples, and so do gaps in time.
+    """Return the recording in ``path``. Rows that are not numbers and gaps in time count as lost samples.
 
     Args:
-        supply_v: the voltage if the file has no column of it; ignored otherwise.
-        rate_hz: the samples per second if the file has no times.
+        path: the CSV file.
+        supply_v: the supply voltage; used if the file has no column of voltage.
+        rate_hz: the samples per second; used if the file has no column of time.
 
     Raises:
-        UsageError: the file does not exist, or lacks a column of current, time or voltage.
+        UsageError: the file cannot be read, or a required column is missing.
     """
     path = Path(path)
     try:
@@ -86,7 +87,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
     if extra:
         marks = np.zeros(len(table), dtype=np.uint8)
         if all_digital is not None:
-            # Read as one decimal number: its first digit is D0.
+            # The field was read as one decimal number, whose first digit is D0.
             digits = columns[all_digital].astype(np.int64)
             for bit in range(8):
                 marks |= (digits // 10 ** (7 - bit) % 10).astype(np.uint8) << np.uint8(bit)
@@ -110,7 +111,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
 
 
 def _table(text: str, path: Path) -> tuple[list[str], list[list[str]], str]:
-    """Return header, rows and separator. Lines before the header are comments."""
+    """Return the names of the columns, the rows of cells, and the separator. Lines before the header are comments."""
     lines = [line for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines[:40]):
         separator = max(",;\t", key=line.count)

@@ -1,7 +1,7 @@
-"""Registers of TI's INA219, INA226 and INA228: compute shunt voltage and bus voltage from their raw bytes.
+"""Describe the registers of TI's INA219, INA226 and INA228, and compute voltages from their raw bytes.
 
 Current is shunt voltage divided by shunt resistance. The drivers compute it, because the chips' own current registers
-would only round it again. Steps and addresses are those of the data sheets SBOS448, SBOS547 and SLYS021.
+would only round it again. Step sizes and addresses are from the data sheets SBOS448, SBOS547 and SLYS021.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from arenite.errors import DeviceError, UsageError
 
 @dataclass(frozen=True, slots=True)
 class InaChip:
-    """One type of chip. Registers are big-endian; INA228's measured values are the upper 20 of 24 bits."""
+    """One type of chip. Registers are big-endian. In INA228, a measured value is in the upper 20 of 24 bits."""
 
     name: str
     shunt_register: int
     bus_register: int
-    size: int  # of both registers
-    shift: int  # bits below the shunt value
-    bus_shift: int
+    size: int  # bytes of each of the two registers
+    shift: int  # number of bits below the shunt value in its register
+    bus_shift: int  # number of bits below the bus value in its register
     shunt_step_v: float
     bus_step_v: float
-    config: tuple[tuple[int, int], ...]  # register, 16-bit value: continuous, fast
-    identity: tuple[int, int, int] | None  # register, mask, value
-    gain_error: float  # of shunt and bus together, largest at 25 °C
-    conversion_s: float  # of both values with this configuration
+    config: tuple[tuple[int, int], ...]  # (register, 16-bit value) for continuous and fast conversion
+    identity: tuple[int, int, int] | None  # identity register, mask, expected value; None: the chip has none
+    gain_error: float  # largest relative error of shunt and bus voltage together at 25 °C
+    conversion_s: float  # time to convert both values with this configuration
 
     def volts(self, shunt: bytes, bus: bytes) -> tuple[float, float]:
         """Return shunt voltage and bus voltage, from the registers' bytes."""
@@ -45,7 +45,7 @@ INA219 = InaChip(
     bus_shift=3,
     shunt_step_v=10e-6,
     bus_step_v=4e-3,
-    # 32 V bus, 320 mV shunt, 12 bits (532 µs each), continuous.
+    # Ranges: bus 32 V, shunt 320 mV. Continuous conversion to 12 bits, 532 µs per value.
     config=((0x00, 0x399F),),
     identity=None,
     gain_error=0.01,
@@ -60,7 +60,7 @@ INA226 = InaChip(
     bus_shift=0,
     shunt_step_v=2.5e-6,
     bus_step_v=1.25e-3,
-    # No average, 332 µs each, continuous.
+    # Continuous conversion without averaging, 332 µs per value.
     config=((0x00, 0x4097),),
     identity=(0xFE, 0xFFFF, 0x5449),
     gain_error=0.002,
@@ -75,7 +75,7 @@ INA228 = InaChip(
     bus_shift=4,
     shunt_step_v=312.5e-9,
     bus_step_v=195.3125e-6,
-    # ±163.84 mV; shunt and bus continuous, 280 µs each, no average.
+    # Shunt range ±163.84 mV. Continuous conversion of shunt and bus without averaging, 280 µs per value.
     config=((0x00, 0x0000), (0x01, 0xB6D8)),
     identity=(0x3F, 0xFFF0, 0x2280),
     gain_error=0.001,
@@ -94,7 +94,8 @@ def chip_by_name(name: str) -> InaChip:
 
 
 def check_identity(chip: InaChip, raw: bytes, where: str) -> None:
-    """Check the two bytes ``raw`` of the identity register. Raises DeviceError for another chip."""
+    """Check the two bytes ``raw`` of the identity register. Raises DeviceError if they are those of another chip. The
+    message begins with ``where``."""
     if chip.identity is None:
         return
     register, mask, expected = chip.identity

@@ -1,5 +1,5 @@
-"""INA219, INA226 or INA228 on an I²C bus of this computer (``/dev/i2c-N``): one shunt and bus voltage per
-read.
+"""Driver of an INA219, INA226 or INA228 on an I²C bus of this computer (``/dev/i2c-N``). Each sample is one read of
+shunt voltage and bus voltage.
 
 This driver has never run on hardware. The register arithmetic is tested; the calls to the kernel follow i2c-dev's
 documentation.
@@ -19,8 +19,8 @@ I2C_SLAVE = 0x0703  # linux/i2c-dev.h
 
 
 class InaI2c(PolledMeter):
-    """An INA chip. ``where`` is ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``. ``shunt_ohm`` is the resistance of the shunt on
-    the module; its tolerance adds to the error of the current."""
+    """An INA chip. ``where`` is the bus, with or without an address: ``/dev/i2c-1`` or ``/dev/i2c-1:0x41``.
+    ``shunt_ohm`` is the resistance of the shunt on the module; its tolerance adds to the error of the current."""
 
     def __init__(self, where: str, chip: str = "ina226", shunt_ohm: float = 0.1) -> None:
         """Raises UsageError for an unknown chip, or an address or a shunt out of range."""

@@ -1,12 +1,13 @@
-"""Read a logger: a microcontroller that reads an INA chip and sends one line per sample over serial.
+"""Driver of an INA logger: a microcontroller that reads an INA chip and sends one line per sample over serial.
 
     start⏎ stop⏎ info⏎                                   to the logger
     # arenite-ina 1 chip=ina226 rate=1000                its answer to info
     S,<number>,<µs>,<nA>,<µV>,<marks>*<CRC>              one sample
 
-``number`` counts samples modulo 2³² and shows losses, ``µs`` is the logger's timer modulo 2³², ``nA`` and ``µV``
-are decimal, ``marks`` the digital inputs as a number up to 255, CRC two hexadecimal digits of CRC-8 (polynomial
-0x07, start 0) over the text before ``*``.  Tested against a simulated logger on a pseudo-terminal.
+``number`` counts samples modulo 2³² and shows losses. ``µs`` is the logger's timer modulo 2³². ``nA`` and ``µV`` are
+decimal. ``marks`` is the level of the digital inputs, bit by bit, as a number up to 255. CRC is two hexadecimal digits
+of CRC-8 (polynomial 0x07, start 0) over the text before ``*``. The driver is tested against a simulated logger on a
+pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _INFO = re.compile(r"#\s*arenite-ina\s+1\b(.*)")
 
 
 def crc8(data: bytes) -> int:
-    """Return the CRC-8 with polynomial x⁸+x²+x+1, start 0, as in SMBus."""
+    """Return the CRC-8 of ``data`` with polynomial x⁸+x²+x+1 and start value 0, as in SMBus."""
     value = 0
     for byte in data:
         value ^= byte
@@ -38,7 +39,7 @@ def crc8(data: bytes) -> int:
 
 
 class LoggerDecoder:
-    """Turns lines into samples. A line with a wrong checksum is a lost sample."""
+    """Decodes the logger's lines to samples. A line with a wrong checksum counts as a lost sample."""
 
     def __init__(self, rate_hz: float) -> None:
         self._rate = rate_hz
@@ -88,7 +89,7 @@ class InaLogger(StreamMeter):
         self._rate, self._chip = 1000.0, ""
 
     def open(self) -> None:
-        """Connect, and ask for the chip and its rate."""
+        """Connect, and read the logger's chip and rate."""
         self._transport = open_connection(self._port, self._baud)
         self.transport.write(b"\nstop\ninfo\n")
         lines = TextLines(self.transport)

@@ -1,8 +1,8 @@
-"""Joulescope JS110 and JS220 through the manufacturer's package (extra ``joulescope``): current and voltage,
-no marks.
+"""Driver of Joulescope JS110 and JS220, through the manufacturer's package (extra ``joulescope``). It records current
+and voltage, but no marks.
 
-This driver has never run on a Joulescope. The calls follow the package (1.x); they are tested up to the package's
-search for a device, which finds none.
+This driver has never run on a Joulescope. The calls follow version 1.x of the package. They are tested up to the
+package's search for a device, which finds no device.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Collector:
 
 
 class JoulescopeMeter(Meter):
-    """The only connected Joulescope. The board has another supply; the Joulescope measures its voltage."""
+    """The only connected Joulescope. The board has its own supply, whose voltage the Joulescope measures."""
 
     name = "joulescope"
 

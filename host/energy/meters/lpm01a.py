@@ -1,8 +1,8 @@
-"""ST X-NUCLEO-LPM01A: text commands over USB serial; it supplies the board with 1.8 to 3.3 V.
+"""Driver of ST's X-NUCLEO-LPM01A, which accepts text commands over USB serial and supplies the board with 1.8 to 3.3 V.
 
-The meter sends up to 10,000 samples per second as ``format ascii_dec``, up to 100,000 as ``bin_hexa``. It has no
-digital inputs. This driver has never run on an LPM01A; it is tested against a simulated one that speaks this protocol
-on a pseudo-terminal.
+The meter sends up to 10,000 samples per second with ``format ascii_dec``, up to 100,000 with ``format bin_hexa``. It
+has no digital inputs. This driver has never run on an LPM01A; it is tested against a simulated LPM01A that uses this
+protocol on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from arenite.host.energy.meters.trace import Trace
 BAUD = 3_686_400
 PROMPT = "PowerShield >"
 MIN_V, MAX_V = 1.8, 3.3
-#: Settings that another program may have changed: a trigger by a pin would never start a recording. Some firmware
-#: versions lack one of these settings. After ``pwr on`` the board has power even while the meter does not record.
+#: Commands that restore settings which another program may have changed: with a trigger by a pin, a recording would
+#: never start. Some firmware versions lack one of these commands. After ``pwr on`` the board has power even while the
+#: meter does not record.
 SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
-#: The rates that the meter's ``freq`` accepts, per second.
+#: The samples per second that the meter's command ``freq`` accepts.
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 ASCII_LIMIT = 10_000
-#: Recalled from the manufacturer's data sheet (2 % in its dynamic range).
+#: The relative error of a reading, recalled from the manufacturer's data sheet (2 % in its dynamic range).
 GAIN_ERROR = 0.02
 #: The range of losses that the host's clock can detect, as shares of the samples. Smaller losses are hidden by the
 #: delays of USB; a larger share means that the meter sends in bursts.
@@ -38,8 +39,8 @@ class _RefusedError(DeviceError):
 
 
 class Lpm01a(StreamMeter):
-    """An LPM01A. A ``rate_hz`` above 10,000 is read in the binary format. None means 10,000, or the next lower rate
-    that the meter accepts."""
+    """An LPM01A. ``rate_hz``: samples per second; None means 10,000, or the next lower rate that the meter accepts.
+    Rates above 10,000 use the binary format."""
 
     name = "lpm01a"
 
@@ -65,7 +66,8 @@ class Lpm01a(StreamMeter):
         """Connect, take control, and set the voltage, the rate and the format."""
         self._transport = open_connection(self._port, BAUD)
         self._lines = TextLines(self.transport)
-        # End a recording that still runs, and complete half a command that is still in the buffer.
+        # End a recording that still runs. The line end completes a command of which only a part is in the meter's
+        # buffer.
         self.transport.write(b"\nstop\n")
         drain(self.transport)
         self._command("htc")
@@ -102,7 +104,7 @@ class Lpm01a(StreamMeter):
             if answer is None:
                 break
             answer = answer.replace(PROMPT, "").strip()
-            # An acknowledgement that names another command is a late answer to an earlier one.
+            # An acknowledgement that names another command is a late answer to an earlier command.
             if answer == "ack" or (answer.startswith("ack") and text.split()[0] in answer):
                 return
             if answer.startswith("err"):

@@ -1,8 +1,9 @@
 """Decode the two sample formats of ST's LPM01A, and compute the time of each sample from the meter's time marks.
 
-ASCII: one sample per line; ``6409-07`` is 6409·10⁻⁷ A.  Binary: two bytes per sample, four bits of n and twelve of
-value: value·16⁻ⁿ A. n = 15 begins a message instead: ``F0``, a kind (``F1`` error, ``F2`` information, ``F3`` time,
-``F4`` end, ``F5`` overcurrent, ``F6`` off, ``F7`` voltage), its data, and ``FF FF``.
+In the ASCII format, each line is a sample: ``6409-07`` is 6409·10⁻⁷ A. In the binary format, a sample has two bytes:
+four bits of an exponent n and twelve bits of a value, which mean value·16⁻ⁿ A. With n = 15, a message begins instead.
+It consists of ``F0``, a kind (``F1`` error, ``F2`` information, ``F3`` time, ``F4`` end, ``F5`` overcurrent, ``F6``
+off, ``F7`` voltage), its data, and ``FF FF``.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 
 #: Time marks are in milliseconds, so a gap below half a millisecond is not a loss.
 MARK_TOLERANCE_S = 0.0005
-#: One line holds several values if the meter lost the end of a line.
+#: A line contains several values if a line end was lost.
 _LINE = re.compile(r"^(?:\d{4}[+-]\d\d)+$")
 _SAMPLE = re.compile(r"(\d{4})([+-]\d\d)")
 _SECONDS = re.compile(r"(\d+)\s*s\b")
@@ -30,9 +31,9 @@ class TimedSamples:
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self._rate, self._supply = rate_hz, supply_v
-        self._waiting: list[Floats] = []  # since the last mark
-        self._index = 0  # of the next sample, with losses
-        self.marks = 0  # that arrived
+        self._waiting: list[Floats] = []  # the samples since the last mark
+        self._index = 0  # the number of samples before the next sample, including lost samples
+        self.marks = 0  # the number of marks that arrived
         self.notes: list[str] = []
 
     def add(self, current: Floats) -> None:
@@ -41,7 +42,7 @@ class TimedSamples:
             self._waiting.append(current)
 
     def mark(self, seconds: float) -> Trace:
-        """Return the samples up to a mark, spread over the time that the mark gives."""
+        """Return the samples since the last mark, spread evenly over the time up to this mark at ``seconds``."""
         self.marks += 1
         current = self._take_waiting()
         expected = round(seconds * self._rate) - self._index
@@ -65,8 +66,11 @@ class TimedSamples:
         return current
 
     def _with_times(self, current: Floats, slots: int) -> Trace:
+        """Return the samples ``current``, spread evenly over ``slots`` sample intervals. Slots without a sample count
+        as lost."""
         count = len(current)
-        # Each sample in the middle of its share of the slots; without a loss these are the slots themselves.
+        # A slot is the time of one sample. Each sample is put in the middle of its share of the slots. Without a loss,
+        # its share is one slot.
         offset = self._index + ((np.arange(count) + 0.5) * (slots / count) - 0.5 if count else np.empty(0))
         self._index += slots
         lost = slots - count
@@ -76,7 +80,7 @@ class TimedSamples:
 
 
 class AsciiDecoder:
-    """Decodes ``format ascii_dec``. A garbled line is skipped; the next time mark shows that it is missing."""
+    """Decodes ``format ascii_dec``. A garbled line is skipped; the next time mark shows that a sample is missing."""
 
     def __init__(self, rate_hz: float, supply_v: float) -> None:
         self.timed = TimedSamples(rate_hz, supply_v)
@@ -106,7 +110,7 @@ class AsciiDecoder:
 
 
 def _stamp(text: str) -> float:
-    """Return the seconds of ``TimeStamp: 012s 345ms, buff 03%``."""
+    """Return the seconds of a time mark such as ``TimeStamp: 012s 345ms, buff 03%``."""
     seconds, milliseconds = _SECONDS.search(text), _MILLISECONDS.search(text)
     return (int(seconds[1]) if seconds else 0) + (int(milliseconds[1]) if milliseconds else 0) / 1000
 
@@ -142,8 +146,9 @@ class BinaryDecoder:
         return join(traces) if traces else self.timed.no_samples()
 
     def _message(self, raw: bytes, traces: list[Trace]) -> int:
-        """Read one message and return its length; 0 if it is incomplete. Bytes that begin no message are skipped one
-        by one."""
+        """Process the message at the start of ``raw`` and append the samples that it completes to ``traces``. Return
+        the length of the message; 0 if it is incomplete. If no message starts here, return the number of bytes to
+        skip."""
         kind = raw[1]
         if raw[0] != 0xF0 or kind >> 4 != 0xF:
             return 1

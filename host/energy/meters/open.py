@@ -80,12 +80,12 @@ def open_meter(name: str, where: str, supply_v: float = 3.3, **options: Any) -> 
 
     Args:
         name: a key of METERS.
-        where: serial port, ``tcp:HOST:PORT``, or ``/dev/i2c-N:ADDRESS``.
+        where: a serial port, ``tcp:HOST:PORT``, or ``/dev/i2c-N:ADDRESS``.
         supply_v: the voltage that the meter or another supply gives.
-        options: passed to the driver's constructor.
+        options: further arguments of the driver's constructor.
 
     Raises:
-        UsageError: an unknown name, or a value that the meter does not support.
+        UsageError: the name is unknown, or the meter does not support a value.
     """
     if name not in METERS:
         raise UsageError(

@@ -1,9 +1,10 @@
-"""Qoitech Otii Arc and Ace, through the TCP server of the Otii program (port 1905): one JSON object per line.
+"""Driver of Qoitech's Otii Arc and Ace, through the TCP server of the Otii program (port 1905).
 
-A request has ``type``, ``cmd``, ``data`` and ``trans_id``. Its answer has the same ``trans_id`` and the ``type``
-response or error; ``progress`` and ``information`` arrive between them. The program holds the recording, so
-samples arrive at the end. Newer programs need a licence for automation, which is set up in the program
-itself. This driver has never run on an Otii; it is tested against a simulated server on a TCP socket.
+Each line is a JSON object. A request has ``type``, ``cmd``, ``data`` and ``trans_id``. Its answer has the same
+``trans_id`` and the ``type`` response or error. Objects of the types ``progress`` and ``information`` may arrive before
+the answer. The program holds the recording, so samples arrive at the end. Newer versions of the program need a licence
+for automation, which is set up in the program itself. This driver has never run on an Otii; it is tested against a
+simulated server on a TCP socket.
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from arenite.host.link.transport import Transport
 
 PORT = 1905
 CHUNK = 40_000  # values per request, as in the program's own clients
-#: Recalled from the manufacturer's data sheet: 0.1 % of the reading (and 50 nA).
+#: The relative error of a reading, recalled from the manufacturer's data sheet: 0.1 % (and 50 nA).
 GAIN_ERROR = 0.001
 MIN_V, MAX_V = 0.5, 5.0
 
 
 class Otii(Meter):
-    """The first connected Otii, or the one named ``device``. With ``marks`` the inputs i1 and i2 are recorded as bits 0
-    and 1."""
+    """The first connected Otii, or the Otii with the name or id ``device``. With ``marks`` the digital inputs i1 and i2
+    are recorded as bits 0 and 1 of the marks."""
 
     name = "otii"
 
@@ -55,7 +56,8 @@ class Otii(Meter):
         self._recording = False
 
     def _request(self, command: str, timeout_s: float = 10.0, **data: Any) -> dict[str, Any]:
-        """Return the ``data`` of the answer. Raises DeviceError with the server's message on an error."""
+        """Send a request and return the ``data`` of its answer. Raises DeviceError if the answer is an error or does
+        not arrive in time."""
         if self._transport is None:
             raise UsageError("The Otii is not open.", "Call open() first.")
         self._number += 1
@@ -79,6 +81,8 @@ class Otii(Meter):
         )
 
     def _next(self, end: float) -> dict[str, Any] | None:
+        """Return the next JSON object from the server; None if it is not an object or if none arrives before
+        ``end``."""
         assert self._transport is not None
         while b"\n" not in self._pending:
             remaining = end - time.monotonic()
@@ -117,7 +121,8 @@ class Otii(Meter):
         with suppress(DeviceError):
             self._request("arc_add_to_project", device_id=self._id)
         self._request("arc_set_main_voltage", device_id=self._id, value=self._supply)
-        # Not every device has a limit to set, a voltage channel, or inputs; only the current is required.
+        # Not every device has a current limit, a voltage channel, or digital inputs; only the channel of the current is
+        # required.
         with suppress(DeviceError):
             self._request("arc_set_max_current", device_id=self._id, value=self._max_current)
         self._request("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
@@ -158,7 +163,7 @@ class Otii(Meter):
         valid = np.isfinite(current)
         marks = None
         if {"i1", "i2"} <= set(self._channels):
-            # A device that cannot return a recorded channel has no marks; its current is valid all the same.
+            # If the program cannot return an input's channel, the recording has no marks, but its current is valid.
             with suppress(DeviceError):
                 bits = [
                     self._digital(recording, channel, times) << k for k, channel in enumerate(("i1", "i2"))
@@ -189,6 +194,8 @@ class Otii(Meter):
         return np.interp(times, volt_times[valid], volts[valid]) if valid.any() else self._supply
 
     def _values(self, recording: int, channel: str) -> tuple[list[Any], dict[str, Any]]:
+        """Return all values of a channel, and the data of the first answer, which has the start time and the
+        interval."""
         request: dict[str, Any] = {"recording_id": recording, "device_id": self._id, "channel": channel}
         count = int(self._request("recording_get_channel_data_count", **request)["count"])
         values: list[Any] = []
@@ -208,7 +215,7 @@ class Otii(Meter):
         return values, first
 
     def _analog(self, recording: int, channel: str) -> tuple[Floats, Floats]:
-        """Return times and values; NaN for a value that the program does not have.
+        """Return times in s and the values of an analog channel, shape (n,) each. A missing value is NaN.
 
         A value is the mean of the interval that starts at its time, so it is placed in the middle of that
         interval.
@@ -219,7 +226,8 @@ class Otii(Meter):
         return times, np.array(values, dtype=np.float64)
 
     def _digital(self, recording: int, channel: str, times: Floats) -> Any:
-        """Return the level at each time. The channel holds only changes, and is low before the first rising one."""
+        """Return the level of a digital channel at each time, as 0 or 1. The channel contains only changes. Before the
+        first change, the level is the opposite of the first change."""
         values, _ = self._values(recording, channel)
         if not values:
             return np.zeros(len(times), dtype=np.uint8)
@@ -229,7 +237,7 @@ class Otii(Meter):
         return levels[np.searchsorted(at, times, side="right")]
 
     def close(self) -> None:
-        """Switch the board off and disconnect; the program keeps its project."""
+        """Switch the board off and disconnect. The project stays open in the Otii program."""
         if self._transport is None:
             return
         with suppress(DeviceError):

@@ -1,4 +1,4 @@
-"""The common part of drivers that poll their meter for each sample."""
+"""Define the common part of drivers that poll their meter for each sample."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from arenite.host.energy.meters.trace import Trace, empty
 class PolledMeter(Meter):
     """A meter that is polled for each sample. A thread polls as fast as the meter answers, at most ``rate_hz``.
 
-    Drivers implement ``read_sample``, which returns the present amperes and volts. The clock is the host's; a late
-    answer is late in ``time_s`` too, so no sample is counted as lost.
+    Drivers implement ``read_sample``, which returns the present amperes and volts. Times are from the host's clock. A
+    late answer has a late time in ``time_s``, so no sample is counted as lost.
     """
 
     def __init__(self, rate_hz: float, gain_error: float | None = None) -> None:

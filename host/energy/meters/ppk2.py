@@ -1,7 +1,7 @@
-"""Nordic Power Profiler Kit II: USB serial, one byte per command, 100,000 samples per second.
+"""Driver of Nordic's Power Profiler Kit II (PPK2): USB serial, one byte per command, 100,000 samples per second.
 
-It answers only the request for its calibration, and sends samples between start and stop. This driver has never run on
-a PPK2; it is tested against a simulated one that speaks this protocol on a pseudo-terminal.
+The PPK2 answers only the request for its calibration, and sends samples between the start and the stop command. This
+driver has never run on a PPK2; it is tested against a simulated PPK2 that uses this protocol on a pseudo-terminal.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ AVERAGE_START, AVERAGE_STOP = 0x06, 0x07
 DEVICE_RUNNING_SET, REGULATOR_SET, SET_POWER_MODE, GET_META_DATA = 0x0C, 0x0D, 0x11, 0x19
 AMPERE_MODE, SOURCE_MODE = 1, 2
 MIN_V, MAX_V = 0.8, 5.0
-#: A typical error, recalled from the manufacturer's data sheet; it is not the calibration of a unit.
+#: A typical relative error, recalled from the manufacturer's data sheet; it is not the calibration of a unit.
 GAIN_ERROR = 0.10
-#: The counter detects losses modulo 64. The host's clock shows the others if they are more than this share of all
-#: samples.
+#: The counter in the samples detects losses modulo 64. The host's clock shows the other losses if they are more than
+#: this share of all samples.
 MIN_UNCOUNTED_SHARE = 0.02
 
 
 class Ppk2(StreamMeter):
-    """A PPK2. With ``source`` it supplies the board with ``supply_v``; else it carries the current of another supply
-    of that voltage. With ``leave_on`` the board stays powered when the meter is closed."""
+    """A PPK2. With ``source`` it supplies the board with ``supply_v``; otherwise it measures the current of another
+    supply with that voltage. With ``leave_on`` the board stays powered when the meter is closed."""
 
     name = "ppk2"
 
@@ -59,6 +59,7 @@ class Ppk2(StreamMeter):
         self.transport.write(bytes(values))
 
     def _metadata(self) -> str:
+        """Request the calibration and return it as text. Raises DeviceError after three attempts."""
         text = b""
         for _ in range(3):
             self._command(GET_META_DATA)

@@ -1,7 +1,7 @@
-"""Decode the PPK2's sample words: 100,000 per second, 4 bytes little-endian each.
+"""Decode the PPK2's samples: 100,000 words of 4 bytes per second, little-endian.
 
-Bits 0–13 hold the ADC value (in units of four steps), 14–16 the range, 18–23 a counter that shows losses, 24–31 eight
-digital inputs.
+Bits 0–13 contain the ADC value (in units of four ADC steps), bits 14–16 the measuring range, bits 18–23 a counter that
+shows losses, and bits 24–31 eight digital inputs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ _FIELD = re.compile(r"^([A-Za-z]+)([0-4])?\s*:\s*(\S+)$")
 
 @dataclass(frozen=True)
 class Calibration:
-    """Per range: shunt R, gains GS and GI, ADC offset O, supply slope S, offset I, user gain UG."""
+    """The calibration of each of the five ranges: shunt R in ohms, gains GS and GI, ADC offset O, slope S over the
+    supply voltage, offset I, user gain UG. ``amperes`` has the formula."""
 
     r: tuple[float, ...] = NOMINAL_R
     gs: tuple[float, ...] = (1.0,) * RANGES
@@ -38,8 +39,8 @@ class Calibration:
     s: tuple[float, ...] = (0.0,) * RANGES
     i: tuple[float, ...] = (0.0,) * RANGES
     ug: tuple[float, ...] = (1.0,) * RANGES
-    other: Mapping[str, str] = field(default_factory=dict)  # Calibrated, VDD, HW, mode, IA
-    missing: tuple[str, ...] = ()  # missing, or not a number: the nominal value is used
+    other: Mapping[str, str] = field(default_factory=dict)  # other metadata: Calibrated, VDD, HW, mode, IA
+    missing: tuple[str, ...] = ()  # figures that are missing or not numbers; their nominal values are used
 
     @staticmethod
     def parse(text: str) -> Calibration:
@@ -70,7 +71,8 @@ class Calibration:
     def amperes(
         self, adc: NDArray[np.int64], ranges: NDArray[np.int64], supply_v: float
     ) -> NDArray[np.float64]:
-        """Return the current of 14-bit readings: ``UG·(x·(GS·x + GI) + S·V + I)`` with ``x = (4·adc − O)·mult / R``."""
+        """Return the amperes of 14-bit readings ``adc``, shape (n,), in the ranges ``ranges``, shape (n,):
+        ``UG·(x·(GS·x + GI) + S·V + I)`` with ``x = (4·adc − O)·ADC_MULT / R`` and the supply voltage V."""
         r, gs, gi, o, s, i, ug = (
             np.array(c)[ranges] for c in (self.r, self.gs, self.gi, self.o, self.s, self.i, self.ug)
         )
@@ -88,7 +90,7 @@ class Ppk2Decoder:
         self._rest = b""
         self._aligned = False
         self._held = np.empty(0, dtype="<u4")
-        self._index = -1  # of the last returned sample, with losses
+        self._index = -1  # number of the last returned sample, counting lost samples
         self._counter: int | None = None
         self._range: int | None = None
 
@@ -107,8 +109,8 @@ class Ppk2Decoder:
         return self._take(self._cut())
 
     def _cut(self) -> int:
-        """Return the number of samples that can be returned: the samples after them are known, and no range settles
-        across the cut."""
+        """Return the number of held samples that can be returned. Enough samples must follow them, and no range may be
+        settling at the cut."""
         cut = len(self._held) - 2 * SETTLING_SAMPLES
         if cut <= 0:
             return 0
@@ -119,7 +121,7 @@ class Ppk2Decoder:
             if switch <= limit - SETTLING_SAMPLES:
                 break
             limit = min(limit, int(switch))
-        # A range that switches all the time never settles: do not hold its samples back for ever.
+        # If the range switches all the time, it never settles, and its samples must not be held back forever.
         return limit if limit or cut < 4096 else cut
 
     def finish(self) -> Trace:
@@ -130,7 +132,8 @@ class Ppk2Decoder:
         return self._take(len(self._held))
 
     def _take(self, count: int) -> Trace:
-        """Return the first ``count`` of the held words. The words after them only show whether a switch follows."""
+        """Return the samples of the first ``count`` held words. The words after them only show whether a switch of the
+        range follows."""
         words = self._held.astype(np.int64)
         counters = (words >> 18) & 63
         before = self._counter if self._counter is not None else int(counters[0]) - 1 if len(words) else 0
@@ -138,7 +141,7 @@ class Ppk2Decoder:
         steps = (delta - 1) % 64 + 1
         ranges = (words >> 14) & 7
         valid = ranges < RANGES
-        # A wrong counter in one word: the steps to it and from it are 2 together, modulo 64.
+        # If only one word has a wrong counter, the steps to this word and from it add up to 2, modulo 64.
         broken = np.flatnonzero((steps[:-1] != 1) & (steps[:-1] + steps[1:] == 66))
         steps[broken] = 1
         steps[broken + 1] = 1
@@ -171,10 +174,10 @@ class Ppk2Decoder:
         ranges: NDArray[np.int64],
         valid: NDArray[np.bool_],
     ) -> NDArray[np.float64]:
-        """Replace the first samples after a switch by the first settled one of the same range.
+        """Replace the first samples after a switch of the range by the first settled sample of the same range.
 
-        The current has changed before the range does, so the new range's level is nearer to the true one than
-        a mean with the old range. A stay too short to settle keeps its last sample.
+        The current has changed before the range does, so a sample of the new range is nearer to the true current than a
+        mean with the old range. If the range switches again before it settles, its last sample is used.
         """
         indices = np.flatnonzero(valid)
         if len(indices) == 0:
@@ -194,8 +197,8 @@ class Ppk2Decoder:
 
 
 def _alignment(raw: bytes) -> int:
-    """Return the number of bytes to skip so that the counters count up. Reading may begin in the middle of a word if
-    the meter already sends."""
+    """Return the number of bytes before the first complete word: the number for which most counters count up by one.
+    Reading may begin in the middle of a word if the meter is already sending."""
     scores = []
     for skip in range(4):
         words = np.frombuffer(raw[skip : skip + (len(raw) - skip) // 4 * 4], dtype="<u4")[:4096]

@@ -1,8 +1,10 @@
-"""A bench multimeter or source-measure unit over SCPI (IEEE 488.2), by TCP (port 5025) or serial.
+"""Driver of a bench multimeter or source-measure unit that accepts SCPI commands (IEEE 488.2) over TCP (port 5025) or
+serial.
 
-``ScpiMeter`` lets the instrument sample by its own timer into its memory and reads that memory while it
-records; the commands are those of the Keysight Truevolt family (34465A, 34470A). It reads only current, so
-give the supply. This driver has never run on an instrument; it is tested against a simulated one on a TCP socket.
+``ScpiMeter`` lets the instrument sample by its own timer into its memory, and reads that memory while the instrument
+records. The commands are those of the Keysight Truevolt family (34465A, 34470A). It reads only current, so the caller
+must give the supply voltage. This driver has never run on an instrument; it is tested against a simulated instrument on
+a TCP socket.
 """
 
 from __future__ import annotations
@@ -22,7 +24,8 @@ from arenite.host.energy.meters.trace import Floats, Trace, empty, join
 from arenite.host.link.transport import Transport
 
 PORT = 5025
-#: Readings of this size are not currents: overload (9.9E37) and not a number (9.91E37) of SCPI-99, 7.2.1.
+#: A reading of this size or more is not a current but SCPI's code for overload (9.9E37) or "not a number" (9.91E37),
+#: see SCPI-99, 7.2.1.
 NO_READING = 9e36
 _NO_ERROR = re.compile(r"^[+-]?0\b")
 
@@ -31,7 +34,7 @@ class ScpiLine:
     """A connection to a SCPI instrument. Commands and queries are one text line each."""
 
     def __init__(self, where: str, baud: int = 115200) -> None:
-        """Connect and send ``*IDN?``. Raises DeviceError when nothing answers."""
+        """Connect and send ``*IDN?``. Raises DeviceError if the instrument does not answer."""
         self.where = where
         self._transport: Transport = open_connection(where, baud, PORT)
         self._lines = TextLines(self._transport)
@@ -57,7 +60,8 @@ class ScpiLine:
         return answer
 
     def check(self, action: str) -> None:
-        """Query the instrument's errors. Raises DeviceError with the instrument's own message if it recorded one."""
+        """Query the instrument's last error. Raises DeviceError with the instrument's message if there is an error.
+        ``action`` is the text for the action that the instrument refused."""
         error = self.query("SYST:ERR?")
         if not _NO_ERROR.match(error):
             model = ",".join(self.identity.split(",")[:2])
@@ -72,7 +76,8 @@ class ScpiLine:
 
 
 def values_of(text: str) -> Floats:
-    """Return the numbers in a text such as ``1.2E-3,3.4E-3``, also within a block ``#212…``."""
+    """Return the numbers in a text such as ``1.2E-3,3.4E-3``, shape (n,). The text may be an IEEE 488.2 block that
+    begins with its length, as in ``#212…``."""
     if text.startswith("#") and len(text) > 1 and text[1].isdigit():
         text = text[2 + int(text[1]) :]
     try:
@@ -107,14 +112,14 @@ class ScpiMeter(Meter):
 
     @property
     def scpi(self) -> ScpiLine:
-        """The open connection. Raises UsageError before ``open``."""
+        """Return the open connection. Raises UsageError before ``open``."""
         if self._scpi is None:
             raise UsageError("The SCPI instrument is not open.", "Call open() first.")
         return self._scpi
 
     def open(self) -> None:
-        """Connect, and set current, timer and endless samples. Raises DeviceError when the instrument has no
-        sample timer."""
+        """Connect, and configure the instrument to sample the current by its timer without end. Raises DeviceError if
+        the instrument has no sample timer."""
         self.open_on(ScpiLine(self._where))
 
     def open_on(self, connection: ScpiLine) -> None:
@@ -162,6 +167,7 @@ class ScpiMeter(Meter):
             self._error = error
 
     def _fetch(self) -> bool:
+        """Move the readings in the instrument's memory to the recording. Return whether there were any."""
         waiting = int(float(self.scpi.query("DATA:POIN?")))
         if waiting == 0:
             return False
@@ -205,7 +211,7 @@ class ScpiMeter(Meter):
         self._thread = None
         if self._error is not None:
             raise self._error
-        # Samples until now belong to the recording; later ones may arrive while they are read.
+        # Samples up to this time belong to the recording. Later samples may arrive while these samples are read.
         until = round((time.monotonic() - self._started) * self._rate)
         while self._fetch() and self._count < until:
             pass

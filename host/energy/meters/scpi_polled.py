@@ -1,8 +1,8 @@
 """Poll a SCPI instrument for each reading, and choose between polling and the instrument's own sample timer.
 
-Every instrument that measures current supports ``READ?``, at some ten readings per second; simple ones only
-support ``MEASure``. The times are the host's. This driver has never run on an instrument; it is tested against a
-simulated one on a TCP socket.
+Most instruments that measure current support ``READ?``, with some ten readings per second; simple instruments only
+support ``MEASure``. Times are from the host's clock. This driver has never run on an instrument; it is tested against a
+simulated instrument on a TCP socket.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class ScpiPolled(PolledMeter):
 
 
 class Scpi(Meter):
-    """A SCPI instrument that samples by its own timer if it has one. Else each reading is one query, and the recording
-    has a note about it."""
+    """A SCPI instrument that samples by its own timer if it has a timer. Otherwise each reading is one query, and the
+    recording has a note about it."""
 
     name = "scpi"
 
@@ -97,7 +97,7 @@ class Scpi(Meter):
 
     @property
     def chosen(self) -> Meter:
-        """The meter in use. Raises UsageError before ``open``."""
+        """Return the driver in use. Raises UsageError before ``open``."""
         if self._chosen is None:
             raise UsageError("The SCPI instrument is not open.", "Call open() first.")
         return self._chosen

@@ -1,4 +1,4 @@
-"""A recording of a meter: current, voltage and digital marks over the meter's own time."""
+"""Define a recording of a meter: current, voltage and digital marks over time."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The samples that arrived, in order. Lost samples are gaps in ``time_s``, never invented values.
+    """A recording: the samples that arrived, in order. Lost samples are gaps in ``time_s``; they are never replaced by
+    invented values.
 
-    Every array has one entry per sample; ``time_s`` starts anywhere and grows strictly.
+    Every array has one entry per sample. ``time_s`` is strictly ascending and starts at any value.
     """
 
     time_s: Floats
@@ -41,37 +42,38 @@ class Trace:
         return np.asarray(self.current_a * self.voltage_v, dtype=np.float64)
 
     def power_of(self, part: slice) -> Floats:
-        """Return the watts of some samples only, because a long recording has many."""
+        """Return the watts of the samples in ``part``. This is faster than ``power_w`` for a long recording."""
         volts = self.voltage_v[part] if isinstance(self.voltage_v, np.ndarray) else self.voltage_v
         return np.asarray(self.current_a[part] * volts, dtype=np.float64)
 
     @property
     def supply_v(self) -> float:
-        """Mean supply over the recording."""
+        """Return the mean supply voltage of the recording."""
         return float(np.mean(self.voltage_v))
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first sample to the last."""
+        """Return the seconds from the first sample to the last."""
         return float(self.time_s[-1] - self.time_s[0]) if len(self) > 1 else 0.0
 
     def cumulative(self) -> tuple[Floats, Floats]:
-        """Return times, and the joules from the first sample to each time; the joules are linear in between.
+        """Return times, and the joules from the first sample to each time, shape (n + 1,) each. Between two times the
+        joules are linear.
 
-        Each sample represents the time that is nearer to it than to its neighbors. The sum is that of
-        trapezoids; but at a step of the current, which is between two samples, no part of the step is counted
-        on the wrong side.
+        Each sample represents the time that is nearer to it than to its neighbors. The total equals that of the
+        trapezoidal rule. But at a step of the current between two samples, no part of the step is counted on the wrong
+        side.
         """
         edges = np.concatenate([self.time_s[:1], (self.time_s[1:] + self.time_s[:-1]) / 2, self.time_s[-1:]])
         return edges, np.concatenate([[0.0], np.cumsum(self.power_w * np.diff(edges))])
 
     def joules_at(self, times: Floats) -> Floats:
-        """Return the joules from the first sample to each of ``times``, of any shape; nothing is added outside the
-        recording."""
+        """Return the joules from the first sample to each of ``times``, in the shape of ``times``. Before and after the
+        recording the joules are constant."""
         return np.asarray(np.interp(times, *self.cumulative()), dtype=np.float64)
 
     def energy_j(self, start_s: float | None = None, end_s: float | None = None) -> float:
-        """Return the joules between two times of ``time_s``; of the complete recording by default."""
+        """Return the joules between two times in seconds of ``time_s``, by default of the complete recording."""
         self.require(2)
         start = self.time_s[0] if start_s is None else start_s
         end = self.time_s[-1] if end_s is None else end_s
@@ -79,7 +81,7 @@ class Trace:
         return float(last - first)
 
     def require(self, samples: int) -> None:
-        """Raise DeviceError if fewer than ``samples`` arrived."""
+        """Raise DeviceError if the recording has fewer than ``samples`` samples."""
         if len(self) < samples:
             raise DeviceError(
                 f"The meter gave {len(self)} samples, but at least {samples} are needed.",
@@ -95,7 +97,8 @@ def empty(rate_hz: float, voltage_v: float) -> Trace:
 
 
 def join(parts: Sequence[Trace]) -> Trace:
-    """Return one recording from its pieces, in order; its description is taken from the last piece."""
+    """Return one recording from its parts, which are in order. Figures other than samples, losses and notes are those
+    of the last part."""
     filled = [part for part in parts if len(part)]
     last = parts[-1]
     lost = sum(part.lost_samples for part in parts)

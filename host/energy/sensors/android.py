@@ -57,7 +57,7 @@ def run_command(name: str, *arguments: str, path: str | None = None) -> str:
 
 
 class CachedReading:
-    """A parsed reading that is read again when it is older than ``MAX_AGE_S``."""
+    """Caches the result of ``take``, and calls it again when the result is older than ``MAX_AGE_S``."""
 
     def __init__(self, take: Callable[[], Any], clock: Callable[[], float]) -> None:
         self._take, self._clock = take, clock
@@ -71,8 +71,8 @@ class CachedReading:
 
 
 def termux_battery(path: str | None = None) -> dict[str, Any]:
-    """Return the JSON object that Termux:API prints. If its app is missing, the command hangs without output until the
-    time limit ends it."""
+    """Return the JSON object that ``termux-battery-status`` prints. If the Termux:API app is missing, the command hangs
+    without output until the time limit ends it."""
     text = run_command(TERMUX, path=path)
     try:
         status = json.loads(text)
@@ -86,15 +86,15 @@ def termux_battery(path: str | None = None) -> dict[str, Any]:
 
 
 def finite_number(value: object) -> float | None:
-    """Return a value of JSON as a number; None when it is not a finite number."""
+    """Return a JSON value as a number; None if it is not a finite number."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
         return None
     return float(value)
 
 
 class TermuxBattery:
-    """The power of the battery from ``voltage`` in mV and ``current`` in µA. Termux:API before 0.51 has no voltage:
-    3.85 V is assumed, and the name says so."""
+    """A power meter that reads ``voltage`` in mV and ``current`` in µA from Termux:API. Versions before 0.51 report no
+    voltage: then 3.85 V is assumed, and the name of the source contains it."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "Termux battery"
@@ -123,13 +123,14 @@ class TermuxBattery:
 
 
 def parse_battery(text: str) -> dict[str, str]:
-    """Return the ``key: value`` lines of ``dumpsys battery``."""
+    """Return the ``key: value`` lines of ``dumpsys battery`` as a map from key in lower case to value."""
     pairs = (line.split(":", 1) for line in text.splitlines() if ":" in line)
     return {key.strip().lower(): value.strip() for key, value in pairs}
 
 
 class DumpsysBattery:
-    """The mean power from the drop of the charge counter (µAh) since its last step. ``dumpsys`` has no current."""
+    """A power meter that computes the mean power from the drop of the charge counter (µAh) since its last step, because
+    ``dumpsys`` reports no current."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "dumpsys battery"
@@ -166,7 +167,8 @@ class DumpsysBattery:
 
 
 def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """Return the power sources of the commands on PATH, each of which is tried once."""
+    """Return a power source for each Android command that exists in ``path``. Each command is run once, to find out
+    whether it is usable."""
     sources = []
     if shutil.which(TERMUX, path=path):
         sources.append(_try_meter("Termux battery", TERMUX, TermuxBattery(path, clock)))
@@ -176,6 +178,7 @@ def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -
 
 
 def _try_meter(name: str, where: str, meter: TermuxBattery | DumpsysBattery) -> PowerSource:
+    """Return the source for ``meter``. If a reading fails, the source is unusable and has the reason."""
     try:
         meter.read(0.0)
     except DeviceError as error:

@@ -22,7 +22,7 @@ from arenite.host.energy.sensors.android import (
     termux_battery,
 )
 
-#: The framework returns NaN for getThermalHeadroom when it is called more often.
+#: Android returns NaN for getThermalHeadroom when it is called again before this time.
 HEADROOM_INTERVAL_S = 1.0
 #: Kelvins from headroom 0.0 to headroom 1.0, which is the threshold of SEVERE (AOSP, ThermalManagerService).
 HEADROOM_SPAN_K = 30.0
@@ -96,8 +96,8 @@ class AndroidThermometer:
         return Temperature(degrees, name, severe.get(name), tuple((n, d) for n, _, d in sensors))
 
     def headroom(self) -> float:
-        """Return the same figure as getThermalHeadroom(0): 1.0 at SEVERE, 0.0 at 30 K below it; NaN if called again
-        within a second."""
+        """Return the same figure as Android's getThermalHeadroom(0): 1.0 at the SEVERE threshold, 0.0 at 30 K below it;
+        NaN if called again within a second."""
         now = self._clock()
         if now - self._headroom_read_s < HEADROOM_INTERVAL_S:
             return math.nan
@@ -108,7 +108,8 @@ class AndroidThermometer:
 
 
 def headroom(degrees: float, severe: float) -> float:
-    """Return the skin temperature as a headroom, computed as AOSP does."""
+    """Return the headroom of a skin temperature, computed as AOSP does: 1.0 at the threshold ``severe``, 0.0 at 30 K
+    below it."""
     return max(0.0, (degrees - (severe - HEADROOM_SPAN_K)) / HEADROOM_SPAN_K)
 
 

@@ -1,10 +1,10 @@
-"""Read batteries in ``/sys/class/power_supply``. While a device runs on them, their output is the power of the whole
-device.
+"""Read batteries in ``/sys/class/power_supply``. While a device runs on its batteries, their output is the power of the
+whole device.
 
 The units are ``voltage_now`` µV, ``current_now`` µA, ``power_now`` µW, ``charge_now`` µAh, ``energy_now`` µWh
 (Documentation/ABI/testing/sysfs-class-power). The sign of the current differs by vendor, so only ``status`` shows the
 direction; some phones report mA. If a battery reports neither power nor current, a coarse mean power is computed from
-the last drop of its charge or energy. Tested on simulated files in these formats, never on a battery.
+the last drop of its charge or energy. The module is tested on simulated files in these formats, never on a battery.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MIN_MICROAMPERES = 20_000
 
 
 def amperes(current: float) -> float:
-    """Return the amperes from ``current_now`` of either sign, in µA or, on some phones, in mA."""
+    """Return the amperes, without sign, from a value of ``current_now`` in µA or, on some phones, in mA."""
     size = abs(current)
     return size / 1e6 if size >= MIN_MICROAMPERES else size / 1e3
 
@@ -37,11 +37,13 @@ class Battery:
         self._folders = folders
         self._clock = clock
         self._last_changes: dict[Path, tuple[float, float]] = {}  # (remaining joules, time in seconds)
-        self._mean_watts: dict[Path, float] = {}  # between the last two changes of the remaining energy
+        self._mean_watts: dict[
+            Path, float
+        ] = {}  # mean power between the last two changes of the remaining energy
 
     def read(self, busy: float) -> Power:
-        """Return the power, either the present one or the mean over the last drop of the charge. Raises ``DeviceError``
-        if no battery is discharging, because the figure would not include the power from the charger."""
+        """Return the present power, or the mean power over the last drop of the charge. Raises ``DeviceError`` if no
+        battery is discharging, because the figure would not include the power from the charger."""
         parts = []
         for folder in self._folders:
             status = read_text(folder / "status")
@@ -58,6 +60,7 @@ class Battery:
         return Power(total, MEASURED, self.name, tuple(parts) if len(parts) > 1 else ())
 
     def _watts(self, folder: Path) -> float:
+        """Return the power of one battery in watts. Raises ``DeviceError`` if it is not known yet."""
         direct = present_watts(folder)
         if direct:
             return direct
@@ -92,7 +95,8 @@ def present_watts(folder: Path) -> float | None:
 
 
 def joules_left(folder: Path) -> float | None:
-    """Return the remaining joules from ``energy_now``, or from ``charge_now`` at the present voltage."""
+    """Return the remaining joules from ``energy_now``, or from ``charge_now`` at the present voltage; None if the
+    battery reports neither."""
     energy = read_number(folder / "energy_now")
     if energy is not None:
         return energy * 3600e-6

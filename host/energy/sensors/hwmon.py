@@ -1,7 +1,8 @@
-"""Read the power of hwmon chips: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs; all in µW.
+"""Read the power of hwmon chips: INA238 of Jetson Thor, ACPI power meters, shunt monitors, GPUs.
 
-``power{N}_average``, the driver's mean, is preferred to ``power{N}_input``. Formats: the kernel's
-Documentation/hwmon/sysfs-interface.rst. Tested on simulated files in these formats, never on a Thor.
+``power{N}_average``, the driver's mean, is preferred to ``power{N}_input``. Both are in µW. The kernel's
+Documentation/hwmon/sysfs-interface.rst describes the formats. The module is tested on simulated files in these formats,
+never on a Thor.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
 from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
-#: Chips whose first channel covers the whole device, and chips that cover the processor package, if the channel has no
-#: label.
+#: Chips whose first channel covers the whole device if the channel has no label, and chips that cover the processor
+#: package.
 WHOLE_DEVICE_CHIPS = ("power_meter", "ina238")  # ACPI: the supply of the machine; Thor: the module's input
 PACKAGE_CHIPS = ("fam15h_power", "zenpower")
 
@@ -35,7 +36,8 @@ class HwmonPower:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """Return every channel that has a power file. The INA3221 has none; the module ``ina3221`` reads it."""
+    """Return a power source for every channel that has a power file. An INA3221 has no power file; the module
+    ``ina3221`` reads it."""
     sources = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or folder.name

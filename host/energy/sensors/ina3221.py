@@ -1,9 +1,9 @@
-"""Read the INA3221 of a Jetson: three rails per chip, in both generations of sysfs files.
+"""Read the INA3221 power monitors of a Jetson, with three rails per chip, from both generations of sysfs files.
 
 hwmon (newer L4T) has ``in{N}_label``, ``in{N}_input`` in mV, ``curr{N}_input`` in mA. iio (older L4T) has
 ``rail_name_N``, ``in_powerN_input`` in mW. A rail named NC is not connected. ``VDD_IN`` or ``POM_5V_IN`` feeds the
-whole module; the other rails are parts of it, and adding them would count them twice. Tested on simulated files in
-these formats, never on a Jetson.
+whole module; the other rails are parts of it, and adding them would count them twice. The module is tested on simulated
+files in these formats, never on a Jetson.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PART, PowerSource
 from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
 
-#: Rails that feed the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
+#: Names of the rail that feeds the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
-#: In modules without such a rail, the sum of one of these sets is the power of the module (from NVIDIA's guides for AGX
-#: Orin, where VDDQ_VDD2_1V8AO is fed by VIN_SYS_5V0, and AGX Xavier; not checked against the documents).
+#: In modules without such a rail, the sum of one of these sets of rails is the power of the module. The sets are for
+#: AGX Orin (where VIN_SYS_5V0 feeds VDDQ_VDD2_1V8AO) and AGX Xavier, from NVIDIA's guides; they were not checked
+#: against these documents.
 SUPPLY_RAIL_SETS = (
     ("VDD_GPU_SOC", "VDD_CPU_CV", "VIN_SYS_5V0"),
     ("GPU", "CPU", "SOC", "CV", "VDDRQ", "SYS5V"),
@@ -29,7 +30,8 @@ SUPPLY_RAIL_SETS = (
 
 @dataclass(frozen=True, slots=True)
 class Rail:
-    """One channel: its name, and a function that returns its watts, or None if the channel does not answer."""
+    """One channel of a chip: its name, a function that returns its watts (None if the channel does not answer), and its
+    folder."""
 
     name: str
     watts: Callable[[], float | None]
@@ -76,8 +78,8 @@ def rails(root: Path) -> list[Rail]:
 
 
 class Ina3221:
-    """A power meter. The power is the sum of the rails in ``summed``; the rails in ``parts`` are reported
-    separately."""
+    """A power meter for rails of INA3221 chips. The power is the sum of the rails in ``summed``; the rails in ``parts``
+    are reported separately."""
 
     def __init__(self, summed: list[Rail], parts: list[Rail]) -> None:
         self.name = "INA3221 " + "+".join(rail.name for rail in summed)
@@ -101,8 +103,8 @@ class Ina3221:
 
 
 def find(root: Path) -> list[PowerSource]:
-    """Return the rail of the whole module if it has one, else the rails that together feed the module, else single
-    rails."""
+    """Return a source for the rail that feeds the whole module if there is one, else for the rails that together feed
+    the module, else for each single rail."""
     connected = rails(root)
     if not connected:
         return []

@@ -1,4 +1,5 @@
-"""Estimate power without a sensor, from the host profile: idle power plus busy cores at their frequency."""
+"""Estimate power without a sensor, from the host profile: idle power plus the power of the busy cores at their
+frequency."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from arenite.profiles.hosts import HostProfile
 
 
 def frequency_ratio(root: Path) -> float:
-    """Return the mean ratio of the cores' frequencies to their highest; 1.0 if cpufreq does not report them."""
+    """Return the mean ratio of the cores' frequencies to their highest frequencies; 1.0 if cpufreq does not report
+    them."""
     ratios = []
     for folder in children(root / "sys/devices/system/cpu", "cpu[0-9]*/cpufreq"):
         now, highest = read_number(folder / "scaling_cur_freq"), read_number(folder / "cpuinfo_max_freq")
@@ -21,8 +23,8 @@ def frequency_ratio(root: Path) -> float:
 
 
 class ProfileEstimate:
-    """A power meter that computes idle_w + busy · core_w(f). It leaves out the power of an accelerator, which is not
-    known."""
+    """A power meter that computes the idle power plus the number of busy cores times the power of a core at the present
+    frequency. It leaves out the power of an accelerator, which is not known."""
 
     def __init__(self, profile: HostProfile, root: Path) -> None:
         self.name = f"estimate of profile {profile.name}"

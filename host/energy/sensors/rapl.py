@@ -1,8 +1,8 @@
 """Read RAPL, the processor's own energy counter: ``/sys/class/powercap/intel-rapl:N`` (also on AMD).
 
 ``energy_uj`` counts µJ and wraps at ``max_energy_range_uj`` (about a minute at full load). Package domains cover the
-processors; ``psys`` covers the platform, on boards that support it. Since 2020 (CVE-2020-8694) only root may read it.
-Tested on simulated files only.
+processors; ``psys`` covers the platform, on boards that support it. Since 2020 (CVE-2020-8694) only root may read the
+counters. The module is tested on simulated files only.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ MIN_INTERVAL_S = 0.02
 
 @dataclass(slots=True)
 class _Domain:
+    """One RAPL counter and its last value in µJ."""
+
     name: str
     folder: Path
     range_uj: float
     last_uj: float
 
     def joules(self) -> float:
-        """Return the joules since the last call. One wrap of the counter is handled; after several the figure is too
-        small."""
+        """Return the joules since the last call. The counter may have wrapped once; if it has wrapped more often, the
+        figure is too small."""
         now = read_number(self.folder / "energy_uj")
         if now is None or now < 0:
             raise sensor_lost(f"RAPL {self.name}", self.folder)
@@ -77,7 +79,7 @@ class Rapl:
 
 
 def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:
-    """Return psys, the sum of the packages, and (as parts) the domains inside the packages."""
+    """Return sources for psys, for the sum of the packages, and (as parts) for the domains inside the packages."""
     packages, platform, sources = [], [], []
     for folder in children(root / "sys/class/powercap", "intel-rapl:*"):
         name = read_text(folder / "name")

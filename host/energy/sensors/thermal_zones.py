@@ -1,9 +1,9 @@
 """Read thermal zones: ``/sys/class/thermal/thermal_zone*/{type,temp,trip_point_*_{temp,type}}``, else hwmon chips.
 
-A zone throttles if it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). Of several zones, the
-one nearest to its bound is used. The bound is its trip point, or the user's limit if that is lower: a skin at 44 of
-45 °C matters more than a chip at 70 of 95 °C. Tested on simulated files in the kernel's formats, never on a device
-that throttles.
+A zone throttles if it has a passive trip point (Documentation/driver-api/thermal/sysfs-api.rst). If there are several
+zones, the zone nearest to its bound is used. The bound is its trip point, or the user's limit if that is lower: a skin
+sensor at 44 °C with a bound of 45 °C matters more than a chip at 70 °C with a bound of 95 °C. The module is tested on
+simulated files in the kernel's formats, never on a device that throttles.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from arenite.host.energy.sysfs import children, numbered, read_number, read_text
 
 #: Zones without a real sensor: Jetson Nano's PMIC-Die always reads 100 °C, and the fan's estimate is not measured.
 IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
-#: Parts of the names of the chip's zones, for computers without passive trip points.
+#: Parts of the names of zones that are sensors in the chip, for computers without passive trip points.
 CHIP_ZONES = ("cpu", "soc", "x86_pkg_temp", "tj", "gpu", "package", "tctl", "tdie")
 #: hwmon chips of processors, for computers without usable thermal zones.
 PROCESSOR_CHIPS = ("coretemp", "k10temp", "zenpower", "cpu_thermal", "scmi_sensors")
@@ -29,8 +29,8 @@ HYSTERESIS_K = 3.0
 
 
 def celsius(raw: float) -> float | None:
-    """Return °C from a raw value, which is in millidegrees as the kernel defines it or in degrees as some vendors
-    write it; None if it is not plausible."""
+    """Return a raw sysfs value in °C; None if it is not plausible. The value is in millidegrees, as the kernel defines
+    it, or in degrees, as some vendors write it."""
     value = raw if abs(raw) < 200 else raw / 1000
     return value if -40 <= value <= 150 and raw != 0 else None
 
@@ -62,8 +62,8 @@ def passive_trip(folder: Path) -> float | None:
 
 
 def zones(root: Path) -> list[Zone]:
-    """Return the zones to watch: the zones that throttle, else the zones of the chip, else processors in hwmon, else
-    all zones."""
+    """Return the zones to watch: the zones that throttle; if there are none, the zones of the chip, then the
+    processors' sensors in hwmon, then all zones."""
     usable_zones = []
     for folder in children(root / "sys/class/thermal", "thermal_zone*"):
         name = read_text(folder / "type") or folder.name
@@ -93,8 +93,8 @@ def _hwmon(root: Path) -> list[Zone]:
 
 
 class ThermalZones:
-    """A thermometer of several zones. ``limit_c`` is the user's limit. ``trip_c`` is the trip point in the host profile
-    and is used for zones without one."""
+    """A thermometer of several zones. ``limit_c`` is the user's limit. ``trip_c`` is the trip point in the host
+    profile, which is used for zones without a trip point."""
 
     def __init__(
         self, watched: list[Zone], limit_c: float | None = None, trip_c: float | None = None

@@ -1,9 +1,8 @@
-"""Find inferences in the current itself, with a threshold with hysteresis. The edges of a window are where the level
-changes most.
+"""Find inferences in a recording from the current alone, by a threshold with hysteresis.
 
-Power is above the threshold in an inference and below it between two inferences. If the duration of one inference is
-known, the threshold whose windows have this length is used. Otherwise it is chosen from the steps of the current
-(``thresholds.py``).
+Power is above the threshold in an inference and below it between two inferences. The time of one inference is called a
+window. Its edges are where the power changes most. If the duration of one inference is known, the threshold whose
+windows have this length is used. Otherwise the threshold is chosen from the steps of the current (``thresholds.py``).
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ MAX_GRID_POINTS = 1_000_000
 THRESHOLDS = 80
 #: A window ends when power is below this share of the threshold.
 RELEASE_SHARE = 0.85
-#: The total time above the highest threshold that is tried, in widths of the smoothing.
+#: The minimum total time above the highest threshold that is tried, as a multiple of the width of the smoothing.
 MIN_ACTIVE_WIDTHS = 20
 #: Windows with less than this share of the typical energy are ignored.
 NEGLIGIBLE_SHARE = 0.1
@@ -33,7 +32,7 @@ NEGLIGIBLE_SHARE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class InferenceWindow:
-    """One inference in the time of the trace."""
+    """The start and end of one inference in seconds of ``Trace.time_s``."""
 
     start_s: float
     end_s: float
@@ -56,8 +55,8 @@ def find_active(
     """
     trace.require(16)
     times, power, width = _smoothed(trace)
-    # The highest threshold is still exceeded if a long recording has only a few short inferences. A glitch of the
-    # meter is shorter than all of them together.
+    # The quantile for the highest threshold must be low enough for a long recording with only a few short inferences. A
+    # glitch of the meter is shorter than all inferences together.
     min_active_share = min(0.001, MIN_ACTIVE_WIDTHS * width / trace.seconds)
     low, high = (float(level) for level in np.quantile(power, [0.02, 1 - min_active_share]))
     # A power of zero or below is noise, so thresholds start above zero.
@@ -95,7 +94,7 @@ def find_active(
 
 
 def _smoothed(trace: Trace) -> tuple[Floats, Floats, float]:
-    """Return the points of an even grid, the mean power over ``width`` seconds around each, and ``width``."""
+    """Return (times on an even grid, mean power in the ``width`` seconds around each time, ``width``)."""
     width = max(1 / trace.rate_hz, SMOOTHING_S)
     count = int(min(max(trace.seconds / width * 4, 16), MAX_GRID_POINTS))
     times = np.linspace(trace.time_s[0] + width / 2, trace.time_s[-1] - width / 2, count)
@@ -106,8 +105,8 @@ def _smoothed(trace: Trace) -> tuple[Floats, Floats, float]:
 def _spans(
     times: Floats, power: Floats, threshold: float, width: float, duration_s: float | None
 ) -> NDArray[np.float64]:
-    """Return start and end of each period above the threshold. Short dips belong to a period; short peaks are
-    ignored."""
+    """Return start and end of each period above the threshold, shape (n, 2). Short dips are a part of a period; short
+    peaks are ignored."""
     known = np.where(power >= threshold, 1, np.where(power < RELEASE_SHARE * threshold, 0, -1)).astype(
         np.int8
     )
@@ -115,7 +114,7 @@ def _spans(
     state = np.maximum(known[last], 0)
     edges = np.flatnonzero(np.diff(state)) + 1
     if len(edges) and state[0]:
-        edges = edges[1:]  # began before the recording
+        edges = edges[1:]  # the first period began before the recording
     edges = edges[: len(edges) // 2 * 2]
     spans = times[edges].reshape(-1, 2)
     if len(spans) == 0:
@@ -130,7 +129,8 @@ def _spans(
 
 
 def _without_negligible(trace: Trace, spans: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the windows without those of little energy, such as a radio or a serial port between two inferences."""
+    """Return ``spans`` without the windows of little energy, such as a radio or a serial port between two
+    inferences."""
     at = trace.joules_at(spans)
     joules = at[:, 1] - at[:, 0]
     return np.asarray(spans[joules >= NEGLIGIBLE_SHARE * _typical(joules)], dtype=np.float64)
@@ -145,7 +145,7 @@ def _typical(amounts: Floats) -> float:
 
 
 def _nearest_length(results: list[ThresholdResult], duration_s: float) -> ThresholdResult:
-    """Return the candidate whose length is nearest to ``duration_s``; the middle threshold if several are equally
+    """Return the result whose windows have a length nearest to ``duration_s``; the middle result if several are equally
     near."""
     errors = np.array([abs(result.length - duration_s) / duration_s for result in results])
     near = np.flatnonzero(errors <= errors.min() + 0.005)
@@ -153,8 +153,8 @@ def _nearest_length(results: list[ThresholdResult], duration_s: float) -> Thresh
 
 
 def _edge(trace: Trace, at: float, width: float) -> float:
-    """Return the time near ``at`` that splits the power best into two constant levels (least squares). It is in the
-    middle between two samples."""
+    """Return the time near ``at`` that best splits the power into two constant levels (least squares). The time is in
+    the middle between two samples."""
     first, last = np.searchsorted(trace.time_s, [at - 2 * width, at + 2 * width])
     power = trace.power_of(slice(first, last))
     count = len(power)

@@ -1,9 +1,9 @@
-"""Align the intervals of one clock (serial timestamps) with the current of another: find offset and drift of the
-clocks.
+"""Align the times of inferences by the host's clock with a recording by the meter's clock: find offset and drift of the
+two clocks.
 
-The intervals are moved over the power as a template. At the right place, the joules within them minus the joules of
-their flanks are largest. A coarse place comes from a correlation at a few drifts. Then offset and drift are searched
-together on finer and finer grids.
+The intervals of the inferences are moved over the power as a template. At the right place, the mean power within the
+intervals minus the mean power of their flanks (the times just before and after them) is largest. A coarse place comes
+from a correlation at a few drifts. Then offset and drift are searched together on finer and finer grids.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from arenite.host.energy.windows.activity import InferenceWindow
 
 #: The maximum number of bins of the coarse correlation.
 BINS = 1 << 17
-#: Two crystals differ by less than 200 ppm; a timer on an RC oscillator by up to a per cent (set
-#: ``max_drift``).
+#: The default largest relative drift. Two crystals differ by less than 200 ppm; for a timer on an RC oscillator, which
+#: differs by up to one percent, set ``max_drift``.
 MAX_DRIFT = 500e-6
 #: The number of refinements of the grid.
 ROUNDS = 8
-Curve = tuple[Floats, Floats]  # of Trace.cumulative
+Curve = tuple[Floats, Floats]  # times and joules, the result of Trace.cumulative
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Alignment:
     contrast: float  # mean power within the intervals divided by the mean power of their flanks
 
     def apply(self, events: Sequence[tuple[float, float]]) -> list[InferenceWindow]:
-        """Return the intervals in the time of the trace."""
+        """Return the intervals ``events`` in the time of the trace."""
         return [
             InferenceWindow(self.offset_s + (1 + self.drift) * a, self.offset_s + (1 + self.drift) * b)
             for a, b in events
@@ -45,10 +45,10 @@ class Alignment:
 
 
 def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float = MAX_DRIFT) -> Alignment:
-    """Align ``events``, the start and end of every inference in seconds of another clock, in order.
+    """Return the alignment of ``events``, the start and end of every inference in seconds of another clock, in order.
 
     Raises:
-        DeviceError: there are no events, or the power within them is nowhere higher than beside them.
+        DeviceError: there are no events, or at no place the power within the events is higher than beside them.
     """
     trace.require(16)
     spans = np.asarray(events, dtype=np.float64).reshape(-1, 2)
@@ -88,8 +88,8 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
 def _coarse(
     trace: Trace, energy: Curve, spans: Floats, length: float, reach: float, max_drift: float
 ) -> tuple[float, float, float]:
-    """Return the place of the middle of the events, the drift, and the largest error of the place. They come from
-    correlations on even bins."""
+    """Return the time of the trace at the middle of the events, the drift, and the largest error of this time in
+    seconds, from correlations on even bins."""
     seconds = max(trace.seconds, 2 * reach)
     width = max(length / 8, 1.5 * seconds / BINS)
     edges = np.arange(trace.time_s[0], trace.time_s[-1] + width, width)
@@ -111,8 +111,8 @@ def _coarse(
 
 
 def _template(spans: Floats, count: int) -> Floats:
-    """Return a template of ``count`` bins: 1 within the spans, a fraction in the bins in which they begin and end, else
-    0. Spans are in units of bins."""
+    """Return a template of ``count`` bins: 1 within the spans, a fraction in the bins in which a span begins or ends,
+    otherwise 0. Spans are in units of bins."""
     grid = np.arange(count + 1, dtype=np.float64)
     covered = np.zeros(count + 1)
     for start, end in spans:
@@ -121,8 +121,8 @@ def _template(spans: Floats, count: int) -> Floats:
 
 
 def _inside_and_beside(energy: Curve, spans: Floats, places: Floats, drift: float) -> tuple[Floats, Floats]:
-    """Return the mean power within all intervals, and within their flanks of a quarter of their length, for each
-    place."""
+    """Return, for each place, the mean power within all intervals, and the mean power within their flanks, which have a
+    quarter of their length; shape (places,) each."""
     start, end = (spans * (1 + drift)).T
     flank = (end - start) / 4
     points: NDArray[np.float64] = np.stack([start - flank, start, end, end + flank])

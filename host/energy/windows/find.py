@@ -1,4 +1,5 @@
-"""Find when the inferences ran: from a GPIO mark, else from serial timestamps, else from the current itself."""
+"""Find the time of each inference in a recording: from a GPIO mark, else from serial timestamps, else from the current
+alone."""
 
 from __future__ import annotations
 
@@ -19,9 +20,10 @@ MIN_OVERLAP = 0.6
 #: At least this share of the windows from timestamps must show a rise of the current at the start and a fall at the
 #: end.
 MIN_EDGE_SHARE = 0.7
-#: The maximum distance between the quartiles of their energies, as a share of the median.
+#: The maximum distance between the quartiles of the windows' energies, as a share of the median.
 MAX_ENERGY_SPREAD = 0.3
-#: The largest delay of a recording's start in seconds, by USB, a server's answer, or the instrument itself.
+#: The largest delay of a recording's start in seconds, which USB, a server's answer, or the instrument itself may
+#: cause.
 MAX_START_DELAY_S = 1.0
 
 
@@ -48,6 +50,7 @@ def find_windows(
     """Return the time window of every inference, from the most exact method that the recording allows.
 
     Args:
+        trace: the recording.
         bit: the meter's digital input with the mark, which is high during an inference; None for the input that
             changes.
         events: (start, end) of each inference in seconds of any other clock.
@@ -84,7 +87,7 @@ def find_windows(
             raise
         if offset_s is None:
             raise mismatch from None
-    # If the current hardly changes, the exact place of the windows does not matter.
+    # If the current hardly changes, the exact times of the windows do not matter.
     inside = _inside(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
     notes.append("the current hardly changes: the windows are placed by the computer's clock, to a few ms")
     return InferenceWindows(tuple(inside), SERIAL, notes=tuple(notes))
@@ -135,8 +138,8 @@ def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) 
 
 
 def _edge_share(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
-    """Return the share of the windows at whose start power rises and at whose end it falls. At the right place it is
-    nearly 1."""
+    """Return the share of the windows with a rise of the power at the start and a fall at the end. It is nearly 1 for
+    correct windows."""
     bounds = np.array([[w.start_s, w.end_s] for w in windows])
     flank = (bounds[:, 1] - bounds[:, 0])[:, None] / 4
     start, end = bounds[:, :1], bounds[:, 1:]
@@ -167,8 +170,8 @@ def _by_current(
 
 
 def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
-    """Return the windows with edges from the current, if the current shows the same windows. Timestamps include the
-    delays of the serial port."""
+    """Return the windows ``predicted`` with edges from the current, if the current shows the same windows. The edges
+    from timestamps include the delays of the serial port."""
     length = float(np.median([window.seconds for window in predicted]))
     try:
         active, _ = find_active(trace, None, length)

@@ -21,7 +21,7 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
     """Return the windows, the input that they are from (None if no input changes), and notes.
 
     ``bit`` is the input to use, which is high during an inference. None means the input that changes; if several
-    change, the one that matches the current best. An input that is high while the board draws less is regarded as
+    change, the input that matches the current best. An input that is high while the board draws less is regarded as
     active low, unless ``bit`` names it.
 
     Raises:
@@ -62,8 +62,8 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
 
 
 def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
-    """Return the windows in which the bit is high, or low with ``low``. Glitches, and pulses that the recording cuts
-    off, are left out."""
+    """Return the windows in which the bit is high (low, if ``low`` is set). Glitches, and pulses that the recording
+    cuts off, are left out."""
     if trace.marks is None:
         return []
     high = (trace.marks >> bit & 1).astype(np.int8)
@@ -100,6 +100,6 @@ def _ratio(trace: Trace, bit: int) -> float:
     assert trace.marks is not None
     high = (trace.marks >> bit & 1).astype(bool)
     power = trace.power_w
-    # A current near zero is noise, so the power is at least this.
+    # A power near zero is noise, so a minimum is used instead.
     min_power = max(float(np.max(np.abs(power))) * 1e-6, 1e-15)
     return max(float(np.mean(power[high])), min_power) / max(float(np.mean(power[~high])), min_power)

@@ -18,10 +18,11 @@ def _profiles() -> tuple[MeterProfile, ...]:
 
 
 def profile_of(trace: Trace) -> MeterProfile | None:
-    """Return the profile of the instrument that made the recording. It is found by the driver, a logger's chip, or a
-    multimeter's identity.
+    """Return the profile of the instrument that made the recording. It is found by the driver's name, a logger's chip,
+    or a multimeter's identity.
 
-    Return None if the instrument is not known, or if the driver supports several and the recording does not name one.
+    Return None if the instrument is not known, or if the driver supports several instruments and the recording does not
+    name one of them.
     """
     meta = {key: str(value).lower() for key, value in trace.meta.items()}
     for name in (meta.get("chip"), meta.get("meter")):
@@ -36,10 +37,11 @@ def profile_of(trace: Trace) -> MeterProfile | None:
 
 
 def calibration_limit_j(trace: Trace, joules: float, seconds: float) -> float | None:
-    """Return the largest error of ``joules`` over ``seconds`` by the meter's calibration; None if it is not stated.
+    """Return the largest error of ``joules`` over ``seconds`` by the meter's calibration, in joules; None if it is not
+    stated.
 
-    A gain error that the driver knows (read from the instrument, or given by the user) is preferred to the profile's.
-    The offset is the profile's, for the range of the mean current.
+    A gain error that the driver knows (read from the instrument, or given by the user) is preferred to that of the
+    profile. The offset is from the profile, for the range of the mean current.
     """
     meter = profile_of(trace)
     volts = float(np.mean(trace.voltage_v))

@@ -21,10 +21,12 @@ MAX_GAP_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class EnergyResult:
-    """The figures per inference in microjoules. ``energy_uj`` is all energy that the supply gave, including the
-    baseline."""
+    """The energy of each inference and the uncertainty of the mean.
 
-    energy_uj: Floats  # one per window that was used
+    The baseline is the power between inferences. ``energy_uj`` includes it, ``above_baseline_uj`` does not.
+    """
+
+    energy_uj: Floats  # energy of each window that was used; the next two arrays have the same order
     above_baseline_uj: Floats
     duration_s: Floats
     baseline_w: float | None  # None: no time between inferences was recorded
@@ -33,10 +35,12 @@ class EnergyResult:
     peak_power_w: float
     sleep_current_a: float | None
     supply_v: float
-    standard_error_uj: float | None  # of the mean over windows; None if there is only one
-    calibration_uj: float | None  # from the meter's stated error; None: unknown
+    standard_error_uj: (
+        float | None
+    )  # standard error of the mean over windows; None if there is only one window
+    calibration_uj: float | None  # standard uncertainty from the meter's stated error; None: unknown
     lost_samples: int
-    left_out: int
+    left_out: int  # number of windows that were not used
     windows: InferenceWindows
     trace: Trace
 
@@ -46,12 +50,12 @@ class EnergyResult:
 
     @property
     def uncertainty_uj(self) -> float | None:
-        """The standard uncertainty: the known parts, added in quadrature."""
+        """Return the standard uncertainty: the known parts, added in quadrature; None if no part is known."""
         parts = [part for part in (self.standard_error_uj, self.calibration_uj) if part is not None]
         return float(np.hypot.reduce(parts)) if parts else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return the result as ``arenite.energy/1``."""
+        """Return the result as a JSON record ``arenite.energy/1``."""
         trace, windows = self.trace, self.windows
         result: dict[str, Any] = {
             "schema": SCHEMA,
@@ -96,9 +100,9 @@ def _spread(values: Floats) -> dict[str, Any]:
 def measure(trace: Trace, windows: InferenceWindows) -> EnergyResult:
     """Return the energy of every window, the level between the windows, and the uncertainty.
 
-    The standard error assumes independent windows.  The meter's error is a limit, so a rectangular distribution is
-    assumed: its standard uncertainty is the limit divided by √3 (JCGM 100:2008, 4.3.7). It is common to all windows
-    and does not average out.
+    The standard error assumes independent windows. The meter's error is a limit, so a rectangular distribution is
+    assumed: its standard uncertainty is the limit divided by √3 (JCGM 100:2008, 4.3.7). The meter's error is the same
+    for all windows and does not average out.
 
     Raises:
         DeviceError: no window has enough samples.
@@ -144,7 +148,7 @@ def _gap_share(trace: Trace, window: InferenceWindow) -> float:
     if last - first < 2:
         return 1.0
     around = np.concatenate([[window.start_s], trace.time_s[first:last], [window.end_s]])
-    # One step is the sampling interval, not a gap.
+    # A difference of one sampling interval (with half an interval of tolerance) is not a gap.
     longest = float(np.max(np.diff(around))) - 1.5 / trace.rate_hz
     return max(0.0, longest) / window.seconds
 
@@ -152,6 +156,7 @@ def _gap_share(trace: Trace, window: InferenceWindow) -> float:
 def _outside(
     trace: Trace, windows: tuple[InferenceWindow, ...] | list[InferenceWindow], guard: float
 ) -> np.ndarray[Any, Any]:
+    """Return a mask of the samples that are more than ``guard`` seconds outside of all windows, shape (n,)."""
     outside = np.ones(len(trace), dtype=bool)
     for window in windows:
         first, last = np.searchsorted(trace.time_s, [window.start_s - guard, window.end_s + guard])

@@ -1,9 +1,10 @@
 """Choose the threshold that shows the inferences if only the current is known.
 
-Neighboring thresholds that all show the same windows are a plateau: a step of the current. A board that sleeps between
-inferences has two plateaus: the time in which it is awake, and the inferences within that time. The upper one is right.
-Still higher plateaus are steps between the layers of one inference. They are wrong, because they leave out energy or
-cut inferences into unequal pieces.
+The times with a power above a threshold are its windows. Neighboring thresholds that all show the same windows are
+called a plateau; it corresponds to a step of the current. A board that sleeps between inferences has two plateaus: the
+windows of the lower plateau are the times in which the board is awake, and those of the upper plateau are the
+inferences. The upper plateau is right. Still higher plateaus correspond to steps between the layers of one inference.
+They are wrong, because they leave out energy or cut inferences into unequal pieces.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MIN_STEP_RATIO = 1.5
 MIN_ENERGY_SHARE = 0.9
 #: The maximum relative deviation of energy and length between inferences. Pieces of one inference differ more.
 MAX_DEVIATION = 0.03
-#: A board that stays awake shows one long window that contains at least MANY_WINDOWS inferences. They may differ by
+#: A board that stays awake shows one long window that contains at least MANY_WINDOWS inferences. These may differ by
 #: MAX_DEVIATION_AWAKE, because layers do not repeat as often.
 MANY_WINDOWS, MAX_DEVIATION_AWAKE = 3, 0.2
 #: Two ends that differ by less than this share of the window are the same edge.
@@ -38,7 +39,7 @@ class ThresholdResult:
 
     @property
     def length(self) -> float:
-        """The median length in seconds."""
+        """Return the median length of the windows in seconds."""
         return float(np.median(self.spans[:, 1] - self.spans[:, 0]))
 
 
@@ -72,8 +73,9 @@ def _best(
 def _awake(
     trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], outer: ThresholdResult
 ) -> ThresholdResult | None:
-    """Return the inferences of a board that stays awake between them, if the windows of ``outer`` are its time awake.
-    Its power between inferences is then their baseline. Return None if ``outer`` contains no such windows."""
+    """Return the windows of the inferences if the windows of ``outer`` are the times in which the board is awake, with
+    several inferences each. In this case the power between these inferences is the baseline. Return None if the windows
+    of ``outer`` do not contain several inferences each."""
     for k, plateau in enumerate(plateaus):
         inner = _middle(plateau)
         clear = plateau[-1].threshold_w >= MIN_STEP_RATIO * plateau[0].threshold_w
@@ -83,7 +85,8 @@ def _awake(
 
 
 def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
-    """Return whether each window of ``outer`` contains several similar windows of ``inner``, and none at its ends."""
+    """Return whether each window of ``outer`` contains several similar windows of ``inner``, of which none begins or
+    ends at an end of the outer window."""
     first = np.searchsorted(inner[:, 0], outer[:, 0])
     last = np.searchsorted(inner[:, 0], outer[:, 1])
     if len(inner) < MANY_WINDOWS or np.any(
@@ -106,7 +109,7 @@ def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float
 
 
 def _plateaus(candidates: Sequence[ThresholdResult]) -> list[list[ThresholdResult]]:
-    """Group neighboring thresholds with the same number of windows of nearly the same length."""
+    """Return groups of neighboring thresholds that have the same number of windows of nearly the same length."""
     runs: list[list[ThresholdResult]] = []
     for candidate in candidates:
         if (
@@ -125,14 +128,14 @@ def _middle(plateau: Sequence[ThresholdResult]) -> ThresholdResult:
 
 
 def _energy_j(trace: Trace, spans: NDArray[np.float64], lowest_w: float) -> float:
-    """Return the joules above the lowest level within the windows."""
+    """Return the joules within the windows above the lowest power, ``lowest_w``."""
     at = trace.joules_at(spans)
     return float(np.sum(at[:, 1] - at[:, 0]) - lowest_w * np.sum(spans[:, 1] - spans[:, 0]))
 
 
 def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
-    """Return whether both ends of ``inner`` are further inside than those of ``outer``. A board is awake before and
-    after an inference, but a missing layer shortens the window at one end only."""
+    """Return whether the windows of ``inner`` are shorter than those of ``outer`` at both ends. That is the case for
+    inferences within a time awake. A missing layer shortens the window at one end only."""
     if len(inner) != len(outer):
         return True
     moved = np.median(np.abs(inner - outer), axis=0) / np.median(outer[:, 1] - outer[:, 0])

@@ -50,7 +50,7 @@ _BASE_RESULT: dict[str, Any] = {
 
 
 def result(**changes: Any) -> dict[str, Any]:
-    """Return a result; ``memory__arena=5000`` changes ``["memory"]["arena"]``."""
+    """Return a bench result with changes: the argument ``memory__arena=5000`` changes ``["memory"]["arena"]``."""
     bench_result = copy.deepcopy(_BASE_RESULT)
     for key_path, value in changes.items():
         *path, leaf_key = key_path.split("__")

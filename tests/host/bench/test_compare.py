@@ -1,4 +1,5 @@
-"""Ratios to a baseline, and the note for results whose cycles do not follow their instructions."""
+"""The comparison of a result with a baseline: ratios, and the note for a result whose cycles per instruction differ
+from the assumed value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The bench end to end: PlatformIO builds, the emulator runs, and LiteRT's outputs are the reference."""
+"""The bench end to end: PlatformIO builds the firmware, the emulator runs it, and its outputs are compared with those
+of LiteRT."""
 
 from __future__ import annotations
 
@@ -48,6 +49,8 @@ pytestmark = [
 def run(
     prepared: Prepared, samples: Samples, *, board: str = BOARD, **options: Any
 ) -> tuple[dict[str, Any], list[str]]:
+    """Run a bench. Return its result as JSON, and each progress message as text. ``options`` are fields of
+    ``BuildOptions`` or ``BenchConfig``."""
     steps: list[str] = []
     build = BuildOptions(**{f.name: options.pop(f.name) for f in fields(BuildOptions) if f.name in options})
     result = bench(
@@ -112,14 +115,14 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
     total = sum(layer["instructions"] for layer in layers)
     assert (
         abs(total - count["p50"]) <= 0.01 * total
-    )  # the medians of the layers against the median of the sum
+    )  # the sum of the layers' medians differs from the median of the sum
     assert result["memory"]["stack_kind"] == "measured"
     assert_sizes_as_predicted(result)
 
 
 @pytest.mark.slow
 def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
-    """LiteRT predicts the labels of three samples of four."""
+    """For three of four samples, the label is the class that LiteRT predicts, so the accuracy is 0.75."""
     prepared, tensors = prepare_model(classifier(), tmp_path)
     inputs = random_samples(tensors, 8).inputs
     reference = Reference(prepared.image)
@@ -134,7 +137,8 @@ def test_the_labels_give_the_accuracy_of_the_device(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("stateful", [False, True])
 def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_path: Path) -> None:
-    """The same input five times: equal outputs with fresh state, a running sum with kept state."""
+    """The input is the same five times. With fresh state all outputs are equal; with kept state they are a running
+    sum."""
     prepared, tensors = prepare_model(counter(), tmp_path)
     sample = random_samples(tensors, 1).inputs[0]
     result, _ = run(prepared, Samples([sample] * 5, None), stateful=stateful)
@@ -166,7 +170,7 @@ def test_float_inputs_and_outputs(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
-    """The monitor's protocol reports no layers, init or stack: they are null, or marked as estimated."""
+    """The monitor's protocol does not report layers, init and stack. Their figures are null, or marked as estimated."""
     prepared, tensors = prepare_model(two_inputs(), tmp_path)
     result, _ = run(prepared, random_samples(tensors, 3), protocol="mlperf")
     assert_exact(result, 3)
@@ -207,7 +211,7 @@ def test_an_output_that_differs_is_counted(tmp_path: Path, monkeypatch: pytest.M
     changed_model = two_inputs()
     tensor = changed_model.main.tensors[2]
     assert tensor.quant is not None
-    object.__setattr__(tensor.quant, "zero_point", (2,))  # was 1: every first output differs by one
+    object.__setattr__(tensor.quant, "zero_point", (2,))  # instead of 1, so every first output differs by one
     (tmp_path / "other.tflite").write_bytes(save(changed_model, tmp_path / "other.tflite").read_bytes())
     image = prepare(tmp_path / "other.tflite").image
     monkeypatch.setattr("arenite.host.bench.run.Reference", lambda _: Reference(image))
@@ -231,7 +235,7 @@ def test_a_pruned_model_is_compared_with_its_source(tmp_path: Path, monkeypatch:
     assert [r["pass"] for r in result["passes"]] == ["constant channels"]
 
     def wrong(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
-        """Every bias of the last layer is off by an output step or more."""
+        """Return the model with a wrong bias in the last layer, which changes each output by a step or more."""
         tensors = list(model.main.tensors)
         op = model.main.ops[-1]
         bias, out = tensors[op.inputs[2]], tensors[op.outputs[0]]
@@ -291,7 +295,7 @@ def test_the_largest_difference(reference: np.ndarray, output: np.ndarray, expec
 
 @pytest.mark.slow
 def test_fifty_words_on_the_emulated_board() -> None:
-    """With a trained keyword network and real recordings, the device has LiteRT's accuracy."""
+    """With a trained keyword network and real recordings, the device has the same accuracy as LiteRT."""
     prepared = prepare(shared_model("kws01_int8"))
     data = SHARED / "data" / "kws01.npz"
     if not data.exists():

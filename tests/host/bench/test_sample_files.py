@@ -31,7 +31,7 @@ TENSOR = Tensor(0, "x", (1, 12, 12, 3), "int8", Quantization((0.02,), (3,)))
 
 
 def pictures(folder: Path, names: list[str]) -> dict[str, np.ndarray]:
-    """Write a picture with each name. Every picture has another size."""
+    """Write a picture for each name, each with another size. Return the pixels by name."""
     rng = np.random.default_rng(0)
     images = {}
     for k, name in enumerate(names):
@@ -89,7 +89,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_bench_of_a_folder(tmp_path: Path) -> None:
-    """A bench of a folder of pictures preprocesses them, and each output of the device equals LiteRT's."""
+    """A bench of a folder of pictures preprocesses them, and each output of the device equals that of LiteRT."""
     pictures(tmp_path / "data", ["cat/a.png", "dog/b.png", "zebra/c.png"])
     path = tmp_path / "model.tflite"
     path.write_bytes(image_bytes(classifier(), None, extra=EXTRA))

@@ -1,4 +1,4 @@
-"""Samples from files, random samples, the accuracy of outputs, and percentiles of measurements."""
+"""Tests of samples from files, random samples, the accuracy of outputs, and percentiles of measurements."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_every_operator_with_a_table_limits_its_indices(
 
 def test_a_single_output_distinguishes_two_classes() -> None:
     tensor = Tensor(0, "y", (1, 1), "int8", Quantization((1 / 256,), (-128,)))
-    outputs = [np.array([[v]], np.int8) for v in (-128, 0, 1, 127)]  # 0, 0.5, just above, nearly 1
+    outputs = [np.array([[v]], np.int8) for v in (-128, 0, 1, 127)]  # real values 0, 0.5, 0.504 and 0.996
     assert accuracy(outputs, np.array([0, 0, 1, 1]), tensor) == 1.0
     assert accuracy(outputs, np.array([0, 1, 1, 0]), tensor) == 0.5
     assert accuracy([np.array([0.7], np.float32)], np.array([1])) == 1.0
@@ -184,9 +184,11 @@ def test_a_single_output_distinguishes_two_classes() -> None:
 
 def test_accuracy_counts_the_largest_output() -> None:
     outputs = [np.array([[1, 9, 3]]), np.array([[7, 2, 2]]), np.array([[0, 0, 5]]), np.array([[4, 4, 1]])]
-    assert accuracy(outputs, np.array([1, 2, 2, 0])) == 0.75  # of equal outputs the first counts
+    assert (
+        accuracy(outputs, np.array([1, 2, 2, 0])) == 0.75
+    )  # the first of equal outputs is the predicted class
     assert accuracy(outputs, None) is None
-    assert accuracy(outputs, np.array([0.5, 1, 2, 3])) is None  # no class numbers
+    assert accuracy(outputs, np.array([0.5, 1, 2, 3])) is None  # labels that are not class numbers
     assert accuracy(outputs, np.eye(3, dtype=np.int64)[[1, 0, 2, 0]]) is None
 
 
@@ -215,7 +217,7 @@ def test_accuracy_of_a_segmentation_counts_positions() -> None:
     ],
 )
 def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple[int, int, int]) -> None:
-    """The p-th is the smallest measured value that at least p percent of all values do not exceed."""
+    """Percentile p is the smallest measured value v such that at least p percent of all values are at most v."""
     mixed = sorted(values, key=lambda v: v * 7919 % 1013)
     results = percentiles(mixed)
     assert (results["p50"], results["p95"], results["p99"]) == expected

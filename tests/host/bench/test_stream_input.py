@@ -1,4 +1,4 @@
-"""A streamed input over a real serial port: rows arrive in frames, and layers run while they arrive."""
+"""Tests of a streamed input over a real serial port: rows arrive in frames, and layers run while the rows arrive."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ BOARDS = ("qemu_mps2_an386", "qemu_mps3_an547", "qemu_riscv32", "qemu_microbit",
 
 @cache
 def model() -> Model:
-    """Return a model with rows of 27 bytes, so that frames and rows never end together, an addition and a mean."""
+    """Return a model with an addition and a mean. Its input has rows of 27 bytes, so that frames and rows do not end at
+    the same byte."""
     b = ChainBuilder(np.random.default_rng(2))
     b.input((1, 24, 9, 3), "int8", b.quant("int8"))
     for kind in (pointwise, depthwise_3x3, add, depthwise_3x3, global_mean):
@@ -46,6 +47,7 @@ def generated(board: str, stream_input: bool) -> Generated:
 
 
 def project(folder: Path, board: str, stream_input: bool) -> Path:
+    """Generate and build the project of ``model``. Return the path of the ELF file."""
     generated_model = generated(board, stream_input)
     write_project(
         folder,
@@ -88,6 +90,7 @@ def test_a_board_computes_the_outputs_of_litert_from_rows(
 
 @pytest.fixture
 def device(tmp_path: Path) -> Iterator[DeviceClient]:
+    """Start an emulated board with a streamed input, and yield a client with an open session."""
     board = load_board("qemu_mps2_an386")
     elf = project(tmp_path / "project", board.name, True)
     with start(board, elf) as machine:
@@ -117,7 +120,7 @@ def test_parts_out_of_order_are_rejected_and_the_input_is_sent_again(device: Dev
     (expected,) = reference.run([sample])
     assert device.read_output(0, expected.nbytes) == expected.tobytes()
     with pytest.raises(InputLostError):
-        device.infer()  # its rows were overwritten
+        device.infer()  # fails, because the rows of its input were overwritten
 
 
 @pytest.mark.qemu
@@ -125,7 +128,7 @@ def test_a_repeated_part_is_stored_once(device: DeviceClient) -> None:
     sample = samples()[1]
     data = sample.tobytes()
     device.write_input(0, data[:240])
-    device._sequence -= 1  # as if the reply had been lost: the same request once more
+    device._sequence -= 1  # send the same request again, as the client does after a lost reply
     device._exchange(WRITE, bytes([OF_INPUTS, 0]) + struct.pack("<I", 0) + data[:240])
     for offset in range(240, len(data), 240):
         device._exchange(

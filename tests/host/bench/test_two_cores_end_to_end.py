@@ -1,4 +1,5 @@
-"""Two harts of an emulated machine: outputs, sizes, stacks, the counted speed-up, and faults on the second one."""
+"""Tests of models on two harts of an emulated machine: outputs, sizes, stacks, the counted speed-up, and faults on the
+second hart."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ def test_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
     two_cores = both_cores["two_cores"]
     critical = two_cores["critical_path"]["instructions"]
     assert two_cores["critical_path"]["kind"] == two_cores["speedup"]["kind"] == "estimated"
-    # Both cores together run at most 2 % more instructions than one core; the longer of both runs about half of them.
+    # Both cores together run at most 2 % more instructions than one core. The core with more instructions runs about
+    # half of them.
     one_core_instructions = one_core["inference"]["instructions"]["p50"]
     assert one_core_instructions <= two_cores["work"]["instructions"] <= 1.02 * one_core_instructions
     assert one_core_instructions / critical >= min_speedup
@@ -62,7 +64,7 @@ def test_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
 
 
 def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
-    """RESTART between inferences: the second hart becomes idle and works again."""
+    """The request RESTART is sent between inferences. The second hart becomes idle, and works again afterwards."""
     prepared = prepare(shared_model("ad01_int8"))
     project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed"))
     samples = random_samples(
@@ -82,7 +84,8 @@ def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("health", [False, True])
 def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: Path) -> None:
-    """The second hart reads an address without memory: the first hart waits for it, restarts and reports the cause."""
+    """The second hart reads an address without memory. The first hart, which waits for it, restarts the board and
+    reports the cause."""
     prepared = prepare(shared_model("ad01_int8"))
     project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed", health=health))
     model = tmp_path / "p" / "src" / "model.c"
@@ -108,7 +111,8 @@ def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: P
 
 @pytest.mark.parametrize(("missing", "damaged"), [(0, False), (128, True)])
 def test_an_overflow_of_the_second_stack_is_detected(missing: int, damaged: bool, tmp_path: Path) -> None:
-    """The predicted stack is enough; with 128 bytes less, the last word of the stack's paint is overwritten."""
+    """The predicted stack is large enough. With 128 bytes less, the last word of the stack's fill pattern is
+    overwritten."""
     prepared = prepare(shared_model("kws01_int8"))
     generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed"))
     features = tmp_path / "p" / "lib" / "agent" / "firmware_features.h"
@@ -130,7 +134,7 @@ def test_a_board_without_a_second_core_raises_an_error(tmp_path: Path) -> None:
 
 
 def test_one_core_builds_do_not_change(tmp_path: Path) -> None:
-    """Code generated for one core has no trace of a second one."""
+    """Code that is generated for one core of a board with two cores equals the code for a board with one core."""
     prepared = prepare(shared_model("ad01_int8"))
     single_core_board = generate_project(
         prepared, load_board("qemu_riscv32"), tmp_path / "a", BuildOptions("speed")

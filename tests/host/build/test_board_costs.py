@@ -1,4 +1,5 @@
-"""A recipe search computes the sizes of ``arenite fit``, and finds an image that fits where plain int8 does not."""
+"""A recipe search computes the same sizes as ``arenite fit``, and finds an image that fits a board on which plain int8
+does not fit."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ def test_the_identity_depends_on_board_and_modes() -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_a_search_finds_an_image_for_a_board_on_which_plain_int8_does_not_fit(tmp_path: Path) -> None:
-    """1.26 million weights fit on a board with 1 MB of flash after the largest layer is int4; accuracy stays."""
+    """With the largest layer in int4, 1.26 million weights fit on a board with 1 MB of flash. The accuracy does not
+    change."""
     pytest.importorskip("optuna", reason="needs optuna")
     model = wide_classifier()
     observations = observe(model, dataset(*samples(40, 3)))

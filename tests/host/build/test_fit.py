@@ -1,4 +1,5 @@
-"""``choose`` returns the fastest build that fits a board, to the byte, and names what is missing if none fits."""
+"""``choose`` returns the fastest build that fits a board, to the byte. If no build fits, it reports the missing
+bytes."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from tests.host.small_graphs import classifier, counter, save
 
 BOARD = load_board("qemu_mps2_an386")
 
-#: RAM and flash of each mode in these tests. Each mode has the least RAM or flash, is the fastest, or is in between.
+#: (RAM, flash) of each mode in these tests, in bytes. "speed" is the fastest mode, "ram" has the least RAM, "flash" the
+#: least flash, and "balanced" is between them.
 SIZES = {"speed": (5000, 9000), "balanced": (5000, 8000), "ram": (3000, 8200), "flash": (5200, 6000)}
 STREAMED = (2000, 8200)
 
@@ -77,11 +79,12 @@ def test_the_first_mode_that_fits_is_chosen(small: Prepared, flash: int, ram: in
 @pytest.mark.parametrize(
     ("flash", "ram", "mode", "reasons"),
     [
-        # One byte too little for every mode: the verdict names the nearest mode and the effect of a streamed input.
+        # The RAM is one byte too small for every mode: the verdict names the nearest mode and the effect of a streamed
+        # input.
         (9000, 2999, "ram", ["needs 1 B more SRAM: try --optimise ram --stream-input (then 2,000 B)"]),
         (5999, 5200, "flash", ["needs 1 B more flash"]),
         (9000, 1999, "ram", ["needs 1,001 B more SRAM"]),
-        # Balanced misses 1 B of RAM and 900 of flash, flash only 201 of RAM.
+        # The mode balanced needs 1 B more RAM and 900 B more flash, the mode flash only 201 B more RAM.
         (7100, 4999, "flash", ["needs 201 B more SRAM"]),
     ],
 )
@@ -99,7 +102,7 @@ def test_a_given_mode_is_kept_or_rejected_with_advice(small: Prepared) -> None:
     refused = chosen(small, 8999, 5000, "speed")
     assert refused.optimise == "speed" and not refused.verdict.fits
     assert refused.verdict.reasons == ("needs 1 B more flash: try --optimise balanced (then 8,000 B)",)
-    # Balanced has little enough of flash too, but not of RAM.
+    # The mode balanced would fit the flash, but not the RAM.
     refused = chosen(small, 8200, 3000, "speed")
     assert refused.verdict.reasons == (
         "needs 2,000 B more SRAM: try --optimise ram (then 3,000 B)",
@@ -116,7 +119,8 @@ def test_stream_input_is_not_advised_for_models_that_cannot_stream(small: Prepar
 
 
 def test_real_sizes_are_limits_to_the_byte(small: Prepared) -> None:
-    """A board with exactly the needs of a mode fits it or a faster mode; with one byte less it does not fit it."""
+    """A build in a mode, or in a faster mode, fits a board that has exactly the memory that the mode needs. With one
+    byte less, this mode does not fit."""
     for index, mode in enumerate(AUTOMATIC_GOALS):
         exact = chosen(small, 1 << 22, 1 << 22, mode).verdict.needs
         choice = chosen(small, exact.flash, exact.ram)

@@ -1,4 +1,4 @@
-"""The verdict on a model and a board names the missing bytes and a build that would fit."""
+"""The fit verdict for a model and a board names the missing bytes and a build that would fit."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ NEEDS = FirmwareRequirements(
 
 
 def board(flash: int = 40_000, ram: int = 10_000, *more: MemoryRegion, power: Power | None = None) -> Board:
+    """Return a board at 1 MHz with this many bytes of flash and of RAM. ``more`` are further RAM regions."""
     nucleo = load_board("nucleo_l4r5zi")
     return replace(
         nucleo,
@@ -70,7 +71,7 @@ def test_the_verdict_names_a_build_that_fits() -> None:
 def test_a_second_memory_counts_only_for_the_part_planned_there() -> None:
     psram = MemoryRegion("PSRAM", 0x6000_0000, 6_032, "psram", 4.0)
     assert fit(NEEDS, board(40_000, 5_000, psram)).reasons == ("needs 5,000 B more SRAM",)
-    # 6,000 B of the arena and 32 B of guard words, which are static data.
+    # The second memory contains 6,000 B of the arena and 32 B of guard words, which are static data.
     split = replace(
         NEEDS, static=NEEDS.static + 32, second=psram, arena_slow=6_000, slow_ram=6_032, slow_cycles=2e6
     )
@@ -112,7 +113,7 @@ def test_a_second_memory_may_be_as_fast_or_faster() -> None:
 
 
 def test_time_and_energy_are_estimates() -> None:
-    """2 million instructions of 1.5 cycles at 1 MHz are 3 s; 10 mA at 3 V over 3 s are 90 mJ."""
+    """2 million instructions with 1.5 cycles each take 3 s at 1 MHz. 10 mA at 3 V for 3 s are 90 mJ."""
     verdict = fit(NEEDS, board(power=Power(10.0, 3.0, "for a test")))
     assert verdict.latency_ms == pytest.approx(3000)
     assert verdict.energy_mj == pytest.approx(90)

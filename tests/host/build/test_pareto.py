@@ -30,7 +30,7 @@ def test_a_build_is_dominated_by_one_that_is_never_worse() -> None:
     marked = mark_dominated(
         [
             build(100, 100, 100, mode="speed"),
-            build(100, 90, 100, mode="balanced"),  # less flash: dominates the first
+            build(100, 90, 100, mode="balanced"),  # it needs less flash, so it dominates the first build
             build(50, 120, 110, mode="ram"),
             build(100, 91, 99, mode="flash"),
         ]
@@ -44,7 +44,7 @@ def test_the_first_of_equal_builds_dominates_the_others() -> None:
 
 
 def test_streamed_input_cannot_dominate_complete_input() -> None:
-    """A build with streamed input cannot dominate one with a complete input; the reverse is possible."""
+    """A build with streamed input cannot dominate a build with complete input; the reverse is possible."""
     small, large = build(10, 10, 10, streamed=True), build(20, 20, 20)
     assert [b.dominated_by for b in mark_dominated([large, small])] == [None, None]
     small, large = build(10, 10, 10), build(20, 20, 20, streamed=True)
@@ -93,7 +93,7 @@ def test_every_build_has_the_figures_of_fit(tmp_path: Path) -> None:
 
 
 def test_impossible_builds_are_left_out(tmp_path: Path) -> None:
-    """No pass changes this model, and it cannot stream its input."""
+    """No graph pass changes this model, and it cannot stream its input, so only the builds of the four modes remain."""
     path = save(counter(), tmp_path / "counter.tflite")
     assert [b.label for b in builds(path, BOARD)] == list(AUTOMATIC_GOALS)
 
@@ -105,7 +105,7 @@ def test_real_boards_are_not_measured(tmp_path: Path) -> None:
 
 
 def test_measured_figures_are_those_of_bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A fake bench, in place of an emulator, gets the right builds, and its figures are reported."""
+    """A fake bench replaces the emulator. It is called with the right builds, and its figures are reported."""
     benched = []
 
     def bench(prepared, board, samples, options, progress):  # type: ignore[no-untyped-def]

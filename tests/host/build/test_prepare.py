@@ -1,4 +1,5 @@
-"""A model and its image lead to the same firmware, and the generated C has comments and lines of limited length."""
+"""A model and the image that was written from it lead to the same firmware. The generated C has comments, and lines of
+limited length."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_generated_c_has_a_comment_per_layer_and_lines_of_readable_length(
 
 
 def dead_channel_file(tmp_path: Path) -> Path:
-    """Write a network with channels that a pass removes; return its path."""
+    """Write a network with channels that a graph pass removes. Return the path of the file."""
     path = tmp_path / "dead_channels.tflite"
     path.write_bytes(to_flatbuffer(dead_channel_model([44, 1])))
     return path
@@ -71,7 +72,7 @@ def test_an_image_of_an_optimized_model_is_the_same_image(tmp_path: Path) -> Non
     (tmp_path / "image.tflite").write_bytes(first.image)
     second = prepare(tmp_path / "image.tflite")
     assert second.image == first.image and not second.passes
-    assert second.source_macs == first.macs  # of its source model, an image records only the hash
+    assert second.source_macs == first.macs  # an image records only the hash of its source model
 
 
 def test_an_image_made_without_passes_is_planned_again_with_them(tmp_path: Path) -> None:

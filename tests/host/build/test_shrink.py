@@ -46,7 +46,8 @@ def prepared(floats: bytes, tmp_path_factory: pytest.TempPathFactory) -> Prepare
 
 
 def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
-    """Return a board with ``ram`` and ``flash`` times what the model needs in the mode speed."""
+    """Return a board with ``ram`` times the RAM and ``flash`` times the flash that the model needs in the mode
+    speed."""
     board = load_board(BOARD)
     needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     first = replace(board.ram[0], size=int(needed.ram * ram))
@@ -83,7 +84,8 @@ def test_a_resolution_is_suggested_where_ram_is_short(prepared: Prepared) -> Non
 
 
 def test_the_prediction_for_an_untrained_network_is_right(prepared: Prepared, floats: bytes) -> None:
-    """Networks with other weights and samples need the same bytes of RAM and weights."""
+    """The prediction for an untrained network with the architecture and size of the model equals the needs of the
+    model, because networks with other weights and samples need the same bytes of RAM and weights."""
     board = load_board(BOARD)
     size = recognize_architecture(prepared.source)
     assert size is not None

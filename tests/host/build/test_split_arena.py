@@ -72,7 +72,7 @@ def test_a_second_memory_is_used_only_if_the_first_is_too_small(small: Prepared)
     verdict_json = choice.verdict.to_json()
     assert verdict_json["ram"]["needed"] <= verdict_json["ram"]["available"] == needed - 1
     assert verdict_json["slow_ram"]["region"] == "PSRAM" and verdict_json["slow_ram"]["needed"] > 32
-    # In a slower mode the arena still fits into the first RAM. Without a given mode, that is preferred.
+    # In a slower mode the arena still fits into the first RAM. If no mode is requested, this mode is preferred.
     assert choose(small, with_ram(needed - 1)).second is None
 
 
@@ -98,7 +98,7 @@ def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> N
 
 @pytest.mark.slow
 def test_plain_c_computes_the_same_over_two_memories(small: Prepared, tmp_path: Path) -> None:
-    """The native build is exact, whatever the arenas contain before."""
+    """A build for this computer is bit-exact, independently of the previous contents of the arenas."""
     split = split_over(small, BOARD, BOARD.ram[1], small.plan.arena_bytes // 2)
     assert split is not None and split.prepared.plan.slow_bytes and small.target == PORTABLE
     (native,) = build_native([split.prepared.generated], tmp_path)
@@ -136,7 +136,7 @@ def test_the_device_is_exact_and_the_bytes_are_as_predicted(
 
 @pytest.mark.qemu
 def test_state_is_kept_in_the_second_memory(stateful: Prepared, tmp_path: Path) -> None:
-    """Only scratch stays in the first memory, so the state of the model is in the second one."""
+    """Only scratch remains in the first memory, so the state of the model is in the second memory."""
     needed = choose(stateful, BOARD, BuildOptions("speed")).verdict.needs
     project = generate_project(
         stateful, with_ram(needed.ram - needed.arena + 16), tmp_path / "p", BuildOptions("speed")
@@ -156,7 +156,7 @@ def test_state_is_kept_in_the_second_memory(stateful: Prepared, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_guards_of_both_parts_are_checked(small: Prepared, tmp_path: Path) -> None:
-    """The board reports a layer that writes after the second part, and one that writes before it."""
+    """The board reports a layer that writes behind the second part of the arena, and a layer that writes before it."""
     project = generate_project(
         small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
     )
@@ -185,7 +185,7 @@ def test_a_real_model_in_a_third_of_its_arena() -> None:
     assert result["memory"]["arena_regions"][0]["bytes"] <= limit
 
 
-#: A linker script as frameworks have it: it does not know the second memory.
+#: A linker script like those of frameworks, which do not contain the second memory.
 _SCRIPT = """
 MEMORY { FLASH (rx) : ORIGIN = 0x08000000, LENGTH = 1024K  RAM (xrw) : ORIGIN = 0x20000000, LENGTH = 128K }
 ENTRY(model_invoke)
@@ -200,7 +200,7 @@ SECTIONS
 
 @pytest.mark.slow
 def test_an_stm32_project_places_the_second_part_as_the_profile_says(small: Prepared, tmp_path: Path) -> None:
-    """Build with the flags of platformio.ini and a linker script that does not know the CCM."""
+    """Build with the flags of platformio.ini and a linker script that does not contain the CCM memory."""
     board = load_board("disco_f407vg")
     core = cores.core_named(board.core)
     if shutil.which(f"{core.prefix}gcc") is None:

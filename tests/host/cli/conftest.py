@@ -17,7 +17,7 @@ from tests.host.small_graphs import classifier, counter, float_network, save
 
 @dataclass(frozen=True)
 class Run:
-    """Exit code and output of one command."""
+    """The exit code, standard output and standard error of one command."""
 
     code: int
     out: str

@@ -1,4 +1,4 @@
-"""``arenite camera`` from the command line: the JSON record, errors, and the end of a run."""
+"""Tests of the command ``arenite camera``: the JSON record, errors, and the end of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Exit codes (1: the answer is no, 2: a mistake, 3: a tool failed, 4: a bug) and errors without tracebacks."""
+"""Commands report errors without tracebacks and with the right exit code (1: the result is negative, 2: the input is
+wrong, 3: a tool or device failed, 4: a bug in Arenite)."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from tests.host.cli.conftest import Arenite
 
 BOARD = "qemu_mps2_an386"
 
-#: Every command that reads a model, with the other arguments that it needs.
+#: Maps every command that reads a model to the other arguments that it needs.
 READERS = {
     "convert": ("-o", "OUT"),
     "inspect": (),

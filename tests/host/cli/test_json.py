@@ -19,7 +19,8 @@ from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 
-#: Keys and types. A tuple of one shape is an array, Ellipsis matches anything, None is null.
+#: Shapes of JSON objects: they map keys to types, values or shapes. A tuple with one shape stands for an array,
+#: Ellipsis for any value, None for null.
 ESTIMATE = {"value": float, "kind": "estimated"}
 COUNTS = dict.fromkeys(("p50", "p95", "p99", "min", "max"), int)
 BENCH: dict[str, Any] = {
@@ -354,7 +355,7 @@ def test_convert_of_a_float_model_has_calibration_score_and_fits(arenite: Arenit
 
 
 def test_progress_and_notes_go_to_standard_error(model: Path, tmp_path: Path) -> None:
-    """A program that runs the installed command reads only JSON on standard output."""
+    """The installed command prints only JSON on standard output, so another program can parse it."""
     process = subprocess.run(
         [sys.executable, "-m", "arenite.host.cli.main", "inspect", str(model), "--json"],
         capture_output=True,
@@ -412,7 +413,7 @@ def test_inspect_writes_a_page_and_a_drawing(arenite: Arenite, model: Path, tmp_
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    """Run the steps of `bench` one by one. The built sizes equal the predicted ones."""
+    """Run the steps of `bench` one by one. The built sizes equal the predicted sizes."""
     project = tmp_path / "p"
     predicted = arenite("firmware", model, "--board", BOARD, "-o", project, "--json").json["predicted"]
     arenite("flash", project).refused(2, "is not built")

@@ -1,4 +1,4 @@
-"""``convert``, the function behind ``arenite convert``: from a float model to a scored image."""
+"""Tests of the function ``convert`` behind ``arenite convert``, from a float model to an image with a score."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_int8_loses_less_than_one_percent_on_test_samples(request_: ConversionRe
 
 
 def test_the_score_agrees_with_the_image(request_: ConversionRequest) -> None:
-    """The test runs the image on every sample and counts the hits."""
+    """The reported score equals the share of correct predictions when the test runs the image on every test sample."""
     conversion = convert(request_)
     assert (
         conversion.calibration is not None
@@ -113,7 +113,8 @@ def test_an_image_with_float_activations_has_no_plan(request_: ConversionRequest
 
 
 def test_clipping_field_data_are_reported(request_: ConversionRequest, tmp_path: Path) -> None:
-    """Field data are twice as large as the calibration data: the input clips, and the report has the share."""
+    """The field data have twice the amplitude of the calibration data. The input clips, and the report contains the
+    share of clipped values."""
     x, y = trained_models.samples(200, 12, gain=np.full(200, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
     conversion = convert(replace(request_, field_data=tmp_path / "field.npz"))
@@ -161,7 +162,7 @@ def test_one_label_per_output_is_recorded(request_: ConversionRequest) -> None:
 
 def test_labels_give_the_class_numbers_of_folders(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(40, 6)
-    names = tuple("hgfedcba")  # not in the order of the alphabet
+    names = tuple("hgfedcba")  # the folder names are not in alphabetical order
     for k, sample in enumerate(x):
         folder = tmp_path / "test" / names[y[k]]
         folder.mkdir(parents=True, exist_ok=True)
@@ -201,7 +202,7 @@ def test_a_search_keeps_the_budget_or_reports_the_excess(request_: ConversionReq
     )
     assert (
         conversion.scores.source.samples == 125
-    )  # half of the samples that calibration left; the search used the others
+    )  # half of the samples that were not used for calibration; the search used the other half
     (verdict,) = fits(conversion)
     assert verdict.fits
     tight = convert(replace(search_request, budget=parse_budget("flash=1k"))).calibrated

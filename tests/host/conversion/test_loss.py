@@ -1,4 +1,5 @@
-"""A large loss is said in a sentence, with the layer where it begins, and ``--max-drop`` decides the exit code."""
+"""A large loss of accuracy is reported in a sentence that names the layer where it begins. ``--max-drop`` decides the
+exit code."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ from tests.converters.quantize import trained_models
 
 @pytest.fixture(scope="module")
 def wide(tmp_path_factory: pytest.TempPathFactory) -> ConversionRequest:
-    """Return a request for a classifier in which a channel that has no weight later sets the scale of layer 0."""
+    """Return a request for a classifier in which a channel of layer 0 has large values, and so sets the scale, but only
+    zero weights in the next layer."""
     folder = tmp_path_factory.mktemp("loss")
     x, y = trained_models.samples(300, 5)
     first, *others = trained_models.train(*trained_models.samples(2000, 1), (32, 24))

@@ -18,7 +18,8 @@ CASES = 110
 
 
 def random_case(seed: int) -> tuple[Events, ServiceTimes, int | None, PowerStates]:
-    """Return a random device: service of 1 ms to 1 s, with or without waking and lingering, any events and queue."""
+    """Return a random case: events of any kind, a mean service time of 1 ms to 1 s, a queue length, and a device with
+    or without time to wake and time to linger."""
     rng = np.random.default_rng(seed)
     mean = 10 ** rng.uniform(-3, 0)
     service = (
@@ -50,7 +51,7 @@ def random_case(seed: int) -> tuple[Events, ServiceTimes, int | None, PowerState
 def simulate_until_accurate(
     case: tuple[Events, ServiceTimes, int | None, PowerStates], seed: int
 ) -> SimulatedQueue:
-    """Simulate until the mean wait is known to 2 %, at most 320,000 events."""
+    """Return a simulation with enough events to know the mean wait to 2 %, but at most 320,000 events."""
     events, service, queue, power = case
     count = 20_000
     while True:
@@ -62,6 +63,7 @@ def simulate_until_accurate(
 
 
 def simulated_w(power: PowerStates, simulated: SimulatedQueue) -> float:
+    """Return the average power in W that follows from the simulated shares of time."""
     return (
         power.sleep_w * simulated.sleeping.mean
         + power.active_w * simulated.utilization.mean
@@ -73,7 +75,8 @@ def simulated_w(power: PowerStates, simulated: SimulatedQueue) -> float:
 def differences(
     prediction: Prediction, simulated: SimulatedQueue, power: PowerStates, service: ServiceTimes
 ) -> dict[str, float]:
-    """Return relative differences. Waits are relative to at least 2 % of a service, drops to at least 1 % of events."""
+    """Return the relative difference of each figure between prediction and simulation. Differences of waits are
+    relative to at least 2 % of a service time, those of drops to at least 1 % of the events."""
     q = prediction.queueing
     min_wait_s = 0.02 * service.mean_s
     pairs = {
@@ -114,7 +117,7 @@ def test_the_cases_cover_every_kind_of_queue() -> None:
         events, service, queue, power = random_case(seed)
         length = "endless" if queue is None else "some" if queue else "none"
         kinds.add((type(events).__name__, service.fixed, length, power.wake_s > 0))
-    assert len(kinds) >= 30  # of 36
+    assert len(kinds) >= 30  # of the 36 possible kinds of cases
 
 
 @pytest.mark.slow

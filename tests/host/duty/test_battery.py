@@ -1,4 +1,4 @@
-"""Battery life compared with closed formulas, its limits, and its warnings."""
+"""The battery life agrees with closed formulas. Further tests check its limits and warnings."""
 
 from __future__ import annotations
 

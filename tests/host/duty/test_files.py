@@ -1,4 +1,4 @@
-"""The inputs of a duty cycle from result files of other commands and from CSV files."""
+"""Tests of reading the inputs of a duty cycle from result files of other commands and from CSV files."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from arenite.profiles.boards import load_board
 
 
 def bench_json(path: Path, board: str, latency: object, instructions: object, cycles: object) -> Path:
+    """Write the parts of a bench result that a duty cycle reads. Return the path."""
     result = {
         "schema": "arenite.bench/1",
         "board": {"name": board},

@@ -1,4 +1,4 @@
-"""Predictions agree with an emulated board that runs inferences, has a queue and counts with its own timer."""
+"""Predictions agree with an emulated board that runs inferences, has a queue, and measures times with its own timer."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def lindley(arrivals: np.ndarray, services: np.ndarray) -> np.ndarray:
 
 
 def recorded(rng: np.random.Generator, gap: float) -> RecordedEvents:
-    """Return events in bursts, like those of a door sensor."""
+    """Return 700 events that come in bursts, like those of a door sensor, with the mean gap ``gap`` in seconds."""
     return RecordedEvents.recorded(np.cumsum(rng.gamma(0.5, gap / 0.5, 700)))
 
 
@@ -80,7 +80,7 @@ def test_the_prediction_agrees_with_the_board(
     arrivals = events.arrivals(EVENTS, rng)
     observed = device.run(arrivals, 1, queue, Sleep(wake * service_s, linger * service_s))
     service = ServiceTimes.of(float(observed.services_s.mean()))
-    # All inferences take the same instructions, except for events that arrive during one.
+    # All inferences take the same number of instructions, except for events that arrive during an inference.
     assert observed.services_s.std() < 0.01 * service.mean_s
     # The overhead of waking up is under a hundredth of an inference.
     assert 0 <= observed.wake_s - wake * service_s < 0.01 * service_s
@@ -96,14 +96,15 @@ def test_the_prediction_agrees_with_the_board(
 
 @pytest.mark.slow
 def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoard, service_s: float) -> None:
-    """M/G/1: an event takes one or three inferences. The prediction is in the 95 % interval of the measured mean."""
+    """An event takes one or three inferences, so the queue is M/G/1. The prediction is in the 95 % interval of the
+    measured mean."""
     rng = np.random.default_rng(5)
     inferences = rng.choice([1, 3], 2500)
     rate = 0.6 / (2 * service_s)
     arrivals = PoissonEvents(rate).arrivals(2500, rng)
     observed = device.run(arrivals, inferences, None, Sleep())
     exact_waits = lindley(np.round(arrivals, 9), observed.services_s)
-    # For each event, the board adds only the latency of noticing it.
+    # For each event, the board adds only the latency of detecting it.
     assert np.abs(observed.waits_s - exact_waits).max() < 0.02 * service_s
     means = [part.mean() for part in np.array_split(observed.waits_s[200:], 20)]
     half_interval = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
@@ -115,7 +116,8 @@ def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoar
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_netduinoplus2", "qemu_riscv32"])
 def test_the_prediction_agrees_with_other_boards(tmp_path: Path, name: str) -> None:
-    """The test runs on other families of boards and timers. A board with little RAM stores fewer events."""
+    """The prediction agrees on boards of other families with other timers. A board with little RAM stores fewer
+    events."""
     prepared = prepare(save(classifier(), tmp_path / "model.tflite"))
     with DutyBoard(prepared, load_board(name)) as device:
         assert device.max_events >= (300 if name == "qemu_microbit" else 4000)
@@ -140,7 +142,8 @@ def test_runs_are_reproducible(device: DutyBoard, service_s: float) -> None:
 
 
 def test_a_burst_of_events(device: DutyBoard, service_s: float) -> None:
-    """Of five simultaneous events, one is served, one waits and three are dropped; a later one is served at once."""
+    """The queue has one place. One of five simultaneous events is served, one waits, and three are dropped. A later
+    event is served at once."""
     arrivals = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 10.0]) * service_s
     observed: ObservedDuty = device.run(arrivals, 1, 1, Sleep())
     assert observed.dropped == pytest.approx(0.5)

@@ -31,7 +31,8 @@ NO_SLEEP = Sleep()
 
 
 def test_md1_distribution_agrees_with_erlang() -> None:
-    """Erlang's alternating sum (1909) is exact, but in floating point it is accurate only for small waits."""
+    """The distribution of the wait equals Erlang's alternating sum (1909). In floating point, this sum is accurate only
+    for small waits."""
     rho = 0.7
     waiting, _ = md1_wait_cdf(rho, 1.0, 200)
     for wait in (0.0, 0.3, 1.0, 2.5, 4.2):
@@ -64,7 +65,8 @@ def test_the_lattice_agrees_with_the_exact_distribution_and_its_own_mean() -> No
 
 
 def test_exponential_service_gives_the_mm1_queue() -> None:
-    """M/M/1: P(W > t) = ρ·e^-(μ-λ)t and M/M/1/K: P(full) = (1-ρ)ρ^K / (1-ρ^(K+1))."""
+    """With exponential service times, the figures equal the formulas of M/M/1, P(W > t) = ρ·e^-(μ-λ)t, and of M/M/1/K,
+    P(full) = (1-ρ)ρ^K / (1-ρ^(K+1)) (wait W, arrival rate λ, service rate μ, ρ = λ/μ)."""
     mu, rate = 10.0, 7.0
     quantiles = (np.arange(20000) + 0.5) / 20000
     service = ServiceTimes(tuple((-np.log1p(-quantiles) / mu).tolist()))
@@ -86,7 +88,7 @@ def test_without_a_queue_erlangs_loss_formula_holds() -> None:
 
 
 def test_md1k_loss_has_its_known_value() -> None:
-    """M/D/1/2 (one place): from its two-state chain, loss = 1 - 1 / (ρ + e^-ρ)."""
+    """For M/D/1/2, which has one waiting place, the two-state chain gives a loss of 1 - 1 / (ρ + e^-ρ)."""
     rho = 0.9
     assert finite_queue(0.9, ServiceTimes.of(1.0), NO_SLEEP, 1).dropped == pytest.approx(
         1 - 1 / (rho + math.exp(-rho)), rel=1e-9
@@ -112,7 +114,7 @@ def test_overload_drops_all_events_above_the_capacity() -> None:
     assert figures.utilization == pytest.approx(1.0) and figures.dropped == pytest.approx(1 - 1e-6)
     assert figures.wait_mean_s == pytest.approx(
         4.0, rel=0.01
-    )  # an accepted event is the last in a full queue
+    )  # an accepted event takes the last place of a full queue
     assert figures.wait_percentiles_s[50] == pytest.approx(4.0, rel=0.01)
 
 
@@ -122,7 +124,7 @@ def test_periodic_events() -> None:
     assert (idle_half.utilization, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
     fully_busy = periodic(
         0.1, ServiceTimes.of(0.1), NO_SLEEP, 0
-    )  # service ends just in time, so no event is dropped
+    )  # each service ends when the next event arrives, so no event is dropped
     assert fully_busy.dropped == 0 and fully_busy.utilization == pytest.approx(1.0)
     overloaded = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
     assert overloaded.dropped == pytest.approx(0.5, abs=1e-3)
@@ -144,6 +146,7 @@ def test_a_burst_in_a_trace_waits_and_drops() -> None:
 
 
 def assert_plausible(q: Queueing) -> None:
+    """Check that all figures are in their ranges and consistent with each other."""
     shares = (q.utilization, q.waking, q.lingering, q.sleeping)
     assert all(-1e-9 <= share <= 1 + 1e-9 for share in shares)
     assert sum(shares) == pytest.approx(1, abs=2e-3)

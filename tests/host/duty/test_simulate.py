@@ -1,4 +1,4 @@
-"""The event simulation is reproducible, exact in simple cases, and its confidence intervals are right."""
+"""The event simulation is reproducible and exact in simple cases, and its confidence intervals are right."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""A layer that runs a known number of instructions."""
+"""Generate a layer that runs a known number of instructions."""
 
 from __future__ import annotations
 
 from arenite.profiles.boards import Board
 
-# The loop has two instructions per turn on every core. It runs the first input byte times UNIT turns.
+# The loop has two instructions per iteration on every core. It runs UNIT iterations per unit of the first input byte.
 UNIT = 400_009
 
 # For Thumb-1, GCC expects the older syntax, in which "sub" sets the flags.

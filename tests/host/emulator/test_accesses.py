@@ -1,4 +1,4 @@
-"""Loads and stores of tensors, counted in the emulator."""
+"""Tests of counting the loads and stores of tensors in the emulator."""
 
 from __future__ import annotations
 

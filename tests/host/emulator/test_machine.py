@@ -1,4 +1,4 @@
-"""Starting emulators, and the errors if that fails."""
+"""Tests of starting emulators, and of the errors if the start fails."""
 
 from __future__ import annotations
 

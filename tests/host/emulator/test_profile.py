@@ -30,12 +30,13 @@ from tests import toy_model
 from tests.host.emulator.counting_layer import counting_layer
 
 EMULATED = [board.name for board in all_boards() if board.emulated]
-UNIT = 400_009  # turns of counting_layer's loop per unit of the first input byte; a turn has two instructions
-#: The maximum of instructions that the firmware runs around each layer, to call it and to read the clock.
+UNIT = 400_009  # iterations of counting_layer's loop (two instructions each) per unit of the first input byte
+#: The maximum number of instructions that the firmware runs around each layer, to call it and to read the clock.
 MAX_CALL_INSTRUCTIONS = 60
 
 
 def toy_elf(board: Board, folder: Path) -> Path:
+    """Build the toy model with the counting layer, and return the ELF file. Skip the test if a tool is missing."""
     assert board.emulator is not None
     core = core_named(board.core)
     tools = (f"{core.prefix}gcc", f"qemu-system-{board.emulator.system}")
@@ -67,14 +68,16 @@ def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) ->
     elf = toy_elf(board, tmp_path)
     short_run, long_run = (profiled(board, elf, turns) for turns in (1, 6))
     assert len(short_run.layers) == toy_model.LAYERS
-    # A turn has two instructions, one arithmetic and one branch. All branches except the last of a loop are taken.
+    # An iteration has two instructions, one arithmetic and one branch. All branches except the last branch of a loop
+    # are taken.
     extra_instructions = long_run.layers[2].instructions - short_run.layers[2].instructions
     assert extra_instructions == 2 * 5 * UNIT
     for name_of_class in ("alu", "branch"):
         counts = [p.layers[2].classes[name_of_class].count for p in (short_run, long_run)]
         assert counts[1] - counts[0] == 5 * UNIT
     assert long_run.layers[2].rules["taken"].count - short_run.layers[2].rules["taken"].count == 5 * UNIT
-    # A turn takes one cycle, one more for the branch unless the core issues both together, and the pipeline refill.
+    # An iteration takes one cycle for the arithmetic, one cycle for the branch unless the core issues both instructions
+    # together, and the pipeline refill.
     timing = load_timing(board.core)
     issued = 1 if "dual_issue" in timing.rules else 2
     cycles_per_turn = (long_run.layers[2].cycles - short_run.layers[2].cycles) / (5 * UNIT)
@@ -168,13 +171,13 @@ def run(entry: int, count: int, split: bool = False) -> PhaseRun:
     return PhaseRun(entry, {Block(0, 2): BlockRuns(count, 0)}, split)
 
 
-#: Layers 0 and 1 form a segment with two entries and rows of the layers 0, 0, 1, 0, 1. Layer 2 is alone.
+#: Layers 0 and 1 form a segment with two entries, whose rows belong to the layers 0, 0, 1, 0, 1. Layer 2 runs alone.
 CODE = LayerCode(((0x10, 0), (0x14, 0), (0x20, 1)), ((0, 0, 1, 0, 1), (2,)), ((0x30, 4),), 0x40, 3)
 
 
 def test_runs_of_a_segment_are_attributed_to_its_layers() -> None:
     runs = [
-        run(0, 1),  # runs before the first row belong to the layer of the first row
+        run(0, 1),  # code before the first row belongs to the layer of the first row
         *(run(0, 10, True), run(0, 20, True), run(0, 300, True), run(0, 4000)),
         *(run(1, 50, True), run(1, 600, True), run(1, 7000)),
         run(2, 9),

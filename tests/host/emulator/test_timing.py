@@ -1,4 +1,5 @@
-"""Classes of real instructions, assembled and disassembled by the toolchains, and their cycles in the tables."""
+"""Tests of the timing classes of real instructions, which the toolchains assemble and disassemble, and of their cycles
+in the tables."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from arenite.host.emulator.timing import (
 TABLES = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
 START = 0x1000
 
-#: Lines of assembly per core, and the class of each line.
+#: Maps a core to lines of assembly, each with its timing class.
 CLASSES = {
     "cortex-m0": """
         adds r0, r1, #1        @ alu
@@ -215,7 +216,7 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r2, #0]"), 3),
         ("cortex-m3", ("ldr r0, [r1, r2]", "str r1, [r3, r2]"), 3),
         ("cortex-m3", ("ldr r0, [r1, r2]", "str r0, [r3, #20]"), 3),
-        # The first load yields the address of the second one, so they are not pipelined.
+        # The first load yields the address of the second load, so the two are not pipelined.
         ("cortex-m3", ("ldr r0, [r1, #0]", "ldr r1, [r0, #0]"), 4),
         # An address that was just computed costs one more cycle.
         ("cortex-m4f", ("adds r1, r1, #4", "ldr r0, [r1, #0]"), 4),
@@ -235,7 +236,7 @@ def cycles(core: str, *lines: str) -> float:
         ("cortex-m7", ("add.w r0, r1, r2", "smlad r3, r4, r5, r6"), 2),
         ("cortex-m7", ("smlad r3, r4, r5, r6", "add.w r0, r1, r2"), 1),
         ("cortex-m7", ("ldr r0, [r1, #0]", "str r2, [r3, #0]"), 2),
-        # Two cycles per vector instruction; neighbors of different groups overlap by one.
+        # A vector instruction takes two cycles. Neighboring instructions of different groups overlap by one cycle.
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vldrb.u8 q1, [r1], #16"), 4),
         ("cortex-m55", ("vldrb.u8 q0, [r0], #16", "vmladava.s8 r2, q0, q1"), 3),
         ("cortex-m55", ("vmul.i16 q0, q1, q2", "vmladava.s8 r2, q0, q1"), 4),
@@ -266,7 +267,7 @@ def test_every_table_is_complete(core: str) -> None:
     assert timing.never_second <= set(timing.classes)
     for cost in (*timing.classes.values(), *timing.rules.values()):
         assert cost.kind in KINDS and cost.source
-        # The source of an unpublished figure says that it is assumed.
+        # The source text of an unpublished figure begins with "assumed" or "recalled".
         assert (cost.kind == "assumed") >= cost.source.startswith(("assumed", "recalled"))
     assert all(cost.cycles >= 0 and cost.per_item >= 0 for cost in timing.classes.values())
 

@@ -1,4 +1,4 @@
-"""Sysfs trees in the kernel's format, and programs with the output of Android's commands, for tests."""
+"""Write sysfs trees in the kernel's format, and programs that print the output of Android's commands, for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def put(root: Path, files: dict[str, object]) -> Path:
-    """Write each file under ``root``; None removes it."""
+    """Write each file under ``root`` with its content, or remove it if the content is None. Return ``root``."""
     for name, content in files.items():
         path = root / name
         if content is None:
@@ -18,7 +18,7 @@ def put(root: Path, files: dict[str, object]) -> Path:
 
 
 def hwmon_ina3221(root: Path, rails: dict[str, tuple[int, int]], number: int = 1) -> Path:
-    """Write the hwmon files of an INA3221. ``rails`` maps labels to (mV, mA)."""
+    """Write the hwmon files of an INA3221 under ``root`` and return ``root``. ``rails`` maps labels to (mV, mA)."""
     base = f"sys/class/hwmon/hwmon{number}"
     files: dict[str, object] = {f"{base}/name": "ina3221", f"{base}/in7_label": "sum of shunt voltages"}
     for channel, (label, (millivolts, milliamperes)) in enumerate(rails.items(), 1):

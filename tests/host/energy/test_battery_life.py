@@ -1,4 +1,4 @@
-"""Battery life from a measured or estimated energy."""
+"""Tests of the battery life from a measured or estimated energy."""
 
 from __future__ import annotations
 

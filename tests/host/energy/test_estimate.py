@@ -1,4 +1,5 @@
-"""Energy without a meter: counted classes of instructions times the energy figures of the board."""
+"""Tests of the energy estimate without a meter: counted classes of instructions times the energy figures of the
+board."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def test_the_mix_of_the_data_sheet_takes_its_current(instructions: int, cpi: flo
 
 
 def test_each_register_of_a_multiple_load_is_counted() -> None:
-    """An ldm of four words takes five cycles on a Cortex-M4: four accesses and one stall."""
+    """An ldm instruction of four words takes five cycles on a Cortex-M4: four accesses and one stall cycle."""
     rows = {
         r.name: r
         for r in shares(
@@ -144,7 +145,8 @@ def test_a_real_board_is_counted_on_its_emulated_twin(prepared: Prepared) -> Non
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_twin_has_the_counts_of_the_emulated_board(prepared: Prepared) -> None:
-    """The counts are equal, and energy does not depend on the clock, so only the joules per cycle differ."""
+    """For a real board and its emulated twin, the counts are equal and energy does not depend on the clock, so only the
+    joules per cycle differ."""
     real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), BuildOptions("speed"))
     emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), BuildOptions("speed"))
     assert real["counted"]["instructions"] == emulated["counted"]["instructions"]

@@ -24,7 +24,7 @@ pytestmark = [
 
 
 def usual_length(lengths: list[float]) -> float:
-    """Return the length such that half of the total time is in periods of this length or more."""
+    """Return the length in seconds such that half of the total time is in periods of this length or more."""
     ranked = np.sort(lengths)
     total = np.cumsum(ranked)
     return float(ranked[np.searchsorted(total, total[-1] / 2)])
@@ -42,7 +42,7 @@ def test_the_energy_of_the_inferences_is_right(tmp_path, capsys, monkeypatch, lo
     with LivePpk2(log, logic=logic) as sim:
         board_options = ["--board", "qemu_mps2_an385", "--meter", "ppk2", "--meter-port", sim.port]
         code = main(["energy", model, *board_options, "--mark", "--inferences", "8", "--json"])
-        lengths = sim.durations()[1:]  # the first was before the recording
+        lengths = sim.durations()[1:]  # the first inference was before the recording
     result = json.loads(capsys.readouterr().out)
     if result["window_method"] == "current waveform":
         # An emulator that had to wait for its processor makes one inference long. Periods of current that are much

@@ -1,4 +1,5 @@
-"""``arenite energy`` with each family of meters. The simulated current is independent of the emulated board."""
+"""Tests of ``arenite energy`` with each family of meters. The simulated current is independent of the emulated
+board."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The choice of a power source, and its replacement when a sensor is lost."""
+"""Tests of the choice of a power source, and of its replacement when a sensor is lost."""
 
 from __future__ import annotations
 
@@ -90,7 +90,8 @@ def test_unusable_sources_are_listed_with_their_reason(tmp_path: Path) -> None:
 
 
 class Script:
-    """A meter that returns the figures of a list; None raises the error of a lost sensor."""
+    """A power meter that returns the next figure of a list at each reading. For None it raises the error of a lost
+    sensor."""
 
     name = "script"
 

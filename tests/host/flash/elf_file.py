@@ -1,4 +1,4 @@
-"""Writes small ELF files without a compiler, for tests of the uploaders."""
+"""Write small ELF files without a compiler, for tests of the uploaders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def make_elf(segments: Iterable[tuple[int, bytes]], entry: int = 0) -> bytes:
 
 
 def write_elf(path: Path, segments: Iterable[tuple[int, bytes]], entry: int = 0) -> Path:
-    """Write such an executable to ``path``. Create its folder."""
+    """Write an executable of ``make_elf`` to ``path``, and create its folder. Return ``path``."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(make_elf(segments, entry))
     return path

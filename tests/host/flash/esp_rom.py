@@ -19,7 +19,7 @@ END, ESC, ESC_END, ESC_ESC = 0xC0, 0xDB, 0xDC, 0xDD
 FLASH_BEGIN, FLASH_DATA, FLASH_END, SYNC, WRITE_REG, READ_REG = 0x02, 0x03, 0x04, 0x08, 0x09, 0x0A
 SPI_SET_PARAMS, SPI_ATTACH, CHANGE_BAUD, FLASH_MD5, SECURITY_INFO = 0x0B, 0x0D, 0x0F, 0x13, 0x14
 MAGIC_REGISTER = 0x40001000
-#: Per chip, the word at MAGIC_REGISTER and the chip id in the security information (None: the ROM has none).
+#: Maps a chip to the word at MAGIC_REGISTER and its id in the security information (None: the ROM does not report it).
 CHIPS = {"esp32": (0x00F01D83, None), "esp32c3": (0x1B31506F, 5), "esp32s3": (0x9, 9)}
 _MORE_STATUS = 2  # zero bytes after the status and error bytes, as real ROMs send them
 

@@ -1,4 +1,4 @@
-"""Generated projects for real boards, and projects with the files of a build."""
+"""Generate projects for real boards, with or without the files of a build."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def project(directory: Path, board: str, **options: object) -> Path:
 
 
 def built(directory: Path, board: str, segments: Iterable[tuple[int, bytes]] | None = None) -> Path:
-    """Generate a project with an ELF file in PlatformIO's folder; by default, 1,000 bytes at the start of flash."""
+    """Generate a project with an ELF file in PlatformIO's build folder, and return the project's folder. By default,
+    the ELF file has 1,000 bytes at the start of flash."""
     folder = project(directory, board)
     if segments is None:
         segments = [(load_board(board).flash[0].origin, bytes(range(250)) * 4)]

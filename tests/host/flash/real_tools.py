@@ -1,4 +1,4 @@
-"""Real uploaders from the PATH, or installed once into their own virtual environment in the cache.
+"""Provide real uploaders for tests: from the PATH, or installed once into a virtual environment in the cache.
 
 esptool is under the GPL. The tests run it as a program and never import it.
 """

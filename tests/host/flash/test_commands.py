@@ -123,7 +123,7 @@ def test_a_serial_number_that_could_be_a_command_is_refused(tmp_path: Path, tool
     upload = _upload(tmp_path, "netduino2plus" if tool == "dfu" else "nucleo_l4r5zi")
     with pytest.raises(UsageError, match="is not a serial number"):
         UPLOADERS[tool].describe(replace(upload, probe=serial))
-    if tool != "dfu":  # its devices have no serial port
+    if tool != "dfu":  # DFU devices have no serial port
         tree = UsbTree(tmp_path / "usb")
         tree.plug("0483:374b", ("ttyACM2",), serial=serial)
         upload = replace(upload, root=tree.root, port=str(tree.root / "dev/ttyACM2"))

@@ -1,4 +1,4 @@
-"""Copying to the drive of a DAPLink probe: accepted and rejected images, and drives of other boards."""
+"""Tests of copying to the drive of a DAPLink probe: accepted and rejected images, and drives of other boards."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ MICROBIT = load_board("bbcmicrobit_v2")
 def probe(
     root: Path, unique_id: str, *, label: str = "MICROBIT", rejects: str = "", deaf: bool = False
 ) -> Iterator[list[bytes]]:
-    """Simulate a DAPLink drive; yield the images that it wrote to its chip. It deletes an image after reading it."""
+    """Simulate a DAPLink drive; yield a list of the images that the probe wrote to its chip. The probe deletes an image
+    after reading it."""
     drive = root / "media" / label
     drive.mkdir(parents=True)
     (root / "proc").mkdir(exist_ok=True)

@@ -110,7 +110,7 @@ def test_the_printed_command_names_chip_port_and_addresses(tmp_path: Path) -> No
     assert Path(words[0]).name in (
         "esptool",
         "esptool.py",
-    )  # with its folder if it is only beside this Python
+    )  # with its folder if the program is only in the folder of this Python
     assert words[1:5] == ["--chip", "esp32s3", "--port", "/dev/ttyACM0"]
     assert words[5] in ("write-flash", "write_flash")
     assert words[6::2] == ["0x0", "0x8000", "0xe000", "0x20000"]
@@ -145,7 +145,7 @@ def test_invalid_images_raise_an_error(tmp_path: Path) -> None:
 
 
 def test_otadata_selects_the_first_slot() -> None:
-    """The data have the checksum of sequence number 1, like every boot_app0.bin."""
+    """The data contain sequence number 1 with its checksum, like every boot_app0.bin."""
     data = first_slot()
     assert (len(data), data[:4], data[28:32]) == (0x2000, b"\1\0\0\0", bytes.fromhex("9a984347"))
     assert set(data[4:28] + data[32:]) == {0xFF}

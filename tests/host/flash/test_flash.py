@@ -1,4 +1,4 @@
-"""Flashing: the choice of a tool, the check of the flashed board, and errors."""
+"""Tests of flashing: the choice of a tool, the check of the flashed board, and errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def tool(folder: Path, name: str, script: str) -> None:
 
 
 def with_st_flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
-    """Return a built project, and put a st-flash on the PATH that runs ``script``."""
+    """Put a program st-flash that runs ``script`` on the PATH. Return the folder of a built project."""
     tool(tmp_path, "st-flash", script)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return built(tmp_path / "p", "nucleo_l4r5zi")
@@ -68,7 +68,8 @@ def test_another_model_raises_an_error_with_both_hashes(tmp_path: Path) -> None:
 def test_a_real_board_is_verified_on_the_port_of_its_usb_id(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An emulated board behind the port reports that it is a Nucleo. Everything else is as with a real board."""
+    """An emulated board at the port reports that it is a Nucleo board. Everything else is the same as with a real
+    board."""
     argument_file = tmp_path / "said"
     directory = with_st_flash(tmp_path, monkeypatch, f'echo "$@" > {argument_file}')
     tree = UsbTree(tmp_path / "root")

@@ -1,4 +1,4 @@
-"""Loading over the GDB remote protocol into emulators, and into a simulated server with faults."""
+"""Tests of loading programs over the GDB remote protocol into emulators, and into a simulated server with faults."""
 
 from __future__ import annotations
 
@@ -70,7 +70,8 @@ def test_missing_memory_raises_an_error(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 def test_loading_over_tcp(tmp_path: Path) -> None:
-    """``--port HOST:PORT`` connects to a server like that of a probe. The test starts the machine itself."""
+    """``--port HOST:PORT`` connects to a GDB server, such as that of a debug probe. The test starts an emulator with
+    such a server."""
     board = load_board("qemu_riscv32")
     directory = project(tmp_path / "p", "qemu_riscv32")
     direct_build(directory)

@@ -1,4 +1,4 @@
-"""UF2: the format, checked with an independent reader, and the drives of bootloaders."""
+"""Tests of the UF2 format with an independent reader, and of the drives of bootloaders."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ RP2040, RP2350, SAMD51 = 0xE48BFF56, 0xE48BFF59, 0x55114460
 SEGMENTS = st.lists(
     st.tuples(st.integers(0, 60), st.binary(min_size=1, max_size=700)), min_size=1, max_size=4
 ).map(
-    # Segments in order with gaps of 0 to 60 bytes.
+    # The segments are in ascending order with gaps of 0 to 60 bytes.
     lambda parts: [
         Segment(0x10000000 + sum(g + len(d) for g, d in parts[:k]) + gap, data)
         for k, (gap, data) in enumerate(parts)
@@ -139,7 +139,8 @@ def test_a_board_in_its_bootloader_is_flashed_with_port_auto(tmp_path: Path) -> 
 
 
 def test_a_running_board_is_switched_to_its_bootloader(tmp_path: Path) -> None:
-    """Its port, a pseudo-terminal, is opened at 1200 baud. Then the board disappears and reappears as a drive."""
+    """The board's port, a pseudo-terminal, is opened at 1200 baud. Then the board disappears and reappears as a
+    drive."""
     near, far = pty.openpty()
     tty.setraw(far)
     directory = built(tmp_path / "p", "pico")
@@ -173,7 +174,7 @@ def test_a_running_board_is_switched_to_its_bootloader(tmp_path: Path) -> None:
 def test_a_board_without_a_serial_port_is_not_verified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A Pico uses pins for its serial port. Without a named port it is not verified, and the note says so."""
+    """A Pico uses pins for its serial port. If no port is given, the board is not verified, and a note reports it."""
     monkeypatch.setattr(flashing, "RECONNECT_S", 0.3)
     directory = built(tmp_path / "p", "pico")
     root = tmp_path / "root"

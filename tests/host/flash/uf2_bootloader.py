@@ -33,7 +33,8 @@ def read_uf2(data: bytes) -> list[tuple[int, bytes, int, int, int]]:
 
 
 class Bootloader:
-    """The bootloader. ``root`` contains the drive and ``proc/mounts``; ``memory`` maps addresses to pages."""
+    """A simulated UF2 bootloader. ``root`` contains the drive and ``proc/mounts``. ``memory`` maps addresses to the
+    pages that were written."""
 
     def __init__(
         self,
@@ -77,7 +78,7 @@ class Bootloader:
             time.sleep(0.01)
 
     def _take(self, path: Path) -> bool:
-        """Store the blocks of this family; return whether all of them have arrived."""
+        """Store those blocks of the file that have the bootloader's family. Return whether all blocks have arrived."""
         with contextlib.suppress(FileNotFoundError):
             data = path.read_bytes()
             try:

@@ -65,7 +65,8 @@ def test_a_start_is_corrected_within_two_seconds_and_keeps_the_budget() -> None:
 
 @pytest.mark.parametrize("joules", [0.05, 0.1, 0.2])
 def test_a_start_from_a_wrong_estimate_keeps_the_budget(joules: float) -> None:
-    """The profile says at most 6 W, but a frame of 30 ms takes up to 6.7 W on top of the idle power."""
+    """The host profile states at most 6 W, but during a frame of 30 ms the device takes up to 6.7 W more than the idle
+    power."""
     toy = ToyDevice(idle=2.0, joules=joules, frame_s=0.030)
     governor = governor_for(toy, Limits(power_w=3.5), idle_w=2.0, max_w=6.0)
     governor.begin()
@@ -203,7 +204,8 @@ def test_an_impossible_limit_is_noted_at_the_cheapest_setting() -> None:
 
 
 def test_a_host_that_saves_power_asleep_rests_between_bursts() -> None:
-    """A host takes 1.8 W awake and 0.3 W asleep. Bursts with rests give more frames than a constant low rate."""
+    """A host takes 1.8 W while it is awake and idle, and 0.3 W asleep. Bursts with rests give more frames than a
+    constant low rate."""
 
     def frames(saves: float) -> tuple[float, float, float]:
         toy, duty = ToyDevice(idle=1.8, joules=0.03, frame_s=0.02), [1.0]

@@ -1,4 +1,4 @@
-"""Levers: the expected effect of their levels, and the files that they write for the kernel."""
+"""Tests of the levers: the expected effect of their levels, and the files that they write for the kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The governor meets its targets on simulated devices at 35 °C ambient, in thirty minutes each."""
+"""The governor keeps its limits on simulated devices at 35 °C ambient temperature, for thirty minutes each."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def test_limits_are_kept_with_more_frames_than_without_a_governor(scenario: Scen
 
 
 def test_the_boxed_nano_and_the_phone_throttle_when_ungoverned() -> None:
-    """Otherwise the comparison with an ungoverned device would show nothing."""
+    """Without the governor, these devices throttle for more than five minutes. Otherwise the comparison with an
+    ungoverned device would show nothing."""
     for scenario in SCENARIOS:
         if scenario.box_k_w or scenario.host == "phone":
             assert ungoverned(scenario.name).throttled_s > 300
@@ -51,7 +52,7 @@ def test_the_frame_rate_lever_alone_keeps_the_limit() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, 3, 4])
 def test_the_first_half_minute_serves_frames_and_keeps_the_budget(seed: int) -> None:
-    """The devices of seeds 3 and 4 differ from their profiles by up to a quarter."""
+    """The simulated devices with seeds 3 and 4 differ from their host profiles by up to a quarter."""
     least = {"Nano in a box, 4.5 W": 370, "Nano, 5 W, 70 °C, 50 ms": 500, "phone, 1.3 W": 450}
     for scenario in SCENARIOS:
         if scenario.limits.power_w is not None:

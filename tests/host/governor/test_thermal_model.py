@@ -12,7 +12,8 @@ from arenite.host.governor.thermal_model import ThermalModel
 
 
 def device(minutes: float, power, ambient: float = 30.0, seed: int = 1, noise: float = 0.2):  # type: ignore[no-untyped-def]
-    """Yield (t, W, °C) each second of a two-node device: 1.5 K/W and 10 s to the case, 5 K/W and 500 s to the air."""
+    """Yield (seconds, watts, °C) of a device with two thermal nodes, once per second. The chip is connected to the case
+    with 1.5 K/W and a time constant of 10 s, the case to the air with 5 K/W and 500 s."""
     dice = random.Random(seed)
     junction = case = ambient
     for second in range(int(minutes * 60)):

@@ -11,7 +11,8 @@ from arenite.host.governor.levers import StepLever, fps_lever
 
 
 class ToyDevice:
-    """Its power is idle + energy per frame x rate. A full-quality frame takes ``frame_s``. It never warms up."""
+    """A device whose power is idle + energy per frame x rate. A full-quality frame takes ``frame_s`` seconds. The
+    temperature is constant."""
 
     def __init__(
         self, idle: float = 2.0, joules: float = 0.1, frame_s: float = 0.03, noise: float = 0.01

@@ -1,4 +1,4 @@
-"""The Python interface ``import arenite``: its functions and results, and a fast import."""
+"""Tests of the Python interface ``import arenite``: its functions and results, and a fast import."""
 
 from __future__ import annotations
 

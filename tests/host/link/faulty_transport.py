@@ -17,7 +17,8 @@ Fault = Callable[[bytes], bytes]
 
 
 class RandomFaults:
-    """With probability ``rate``, a byte is dropped, doubled, has a flipped bit, or has noise before it."""
+    """Damages data: with probability ``rate``, a byte is dropped or doubled, gets a flipped bit, or noise is inserted
+    before it. ``count`` is the number of faults."""
 
     def __init__(self, rate: float, seed: int) -> None:
         self._rate = rate
@@ -47,7 +48,8 @@ def clean(data: bytes) -> bytes:
 
 
 class FaultyLine:
-    """A line between ``device`` and ``port``, a pseudo-terminal that a host opens instead of the device's port."""
+    """A serial line between ``device`` and ``port``, a pseudo-terminal that a host opens instead of the device's port.
+    ``to_device`` and ``to_host`` damage the data in each direction."""
 
     def __init__(self, device: SerialTransport, *, to_device: Fault = clean, to_host: Fault = clean) -> None:
         self._device = device

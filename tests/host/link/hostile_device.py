@@ -14,7 +14,8 @@ from typing import Self
 from arenite.host.link.client import DONE, HEALTH, HELLO, LOG, PROTOCOL_VERSION
 from arenite.host.link.frames import FrameDecoder, encode_frame
 
-#: Returns the status and the data of the reply to a request: sequence, command, kind, index, arguments.
+#: A function that returns the status and the data of the reply to a request. The bytes of the request are sequence
+#: number, command, kind, index and arguments.
 Answer = Callable[[bytes], tuple[int, bytes]]
 
 
@@ -25,7 +26,7 @@ def greeting(model: bytes = b"toy", board: bytes = b"board", inputs: int = 0, ou
 
 
 def healthy(request: bytes) -> tuple[int, bytes]:
-    """Answer HELLO and HEALTH like a real device, and every other request with no data."""
+    """Answer HELLO and HEALTH like a real device, and every other request with an empty reply."""
     if request[1] == HELLO:
         return DONE, greeting()
     return DONE, struct.pack("<14I", *[1] * 14) if request[1] == HEALTH else b""
@@ -40,7 +41,7 @@ def endless_log(request: bytes) -> tuple[int, bytes]:
 
 
 class HostileDevice:
-    """Answers on ``port`` until the block ends."""
+    """A device that answers requests on ``port`` until the ``with`` block ends."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""The device client with firmware in an emulator: faults of the line and of the device."""
+"""Tests of the device client with firmware in an emulator, with faults of the serial line and of the device."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def use_stack(count: int) -> str:
 
 
 def run_carried(device: DeviceClient, count: int, seed: int) -> tuple[list[bytes], list[bytes]]:
-    """Run ``count`` inferences with carried state; return actual and expected outputs.
+    """Run ``count`` inferences that keep their state from one to the next. Return the actual and the expected outputs.
 
     If an inference ran twice, all later outputs would differ.
     """
@@ -72,7 +72,7 @@ def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None
     lost_frames: list[bytes] = []
 
     def lose_every_second_infer_reply(data: bytes) -> bytes:
-        # Only INFER's reply is a frame of 16 bytes and a CRC. It may arrive in several reads.
+        # Only the reply to INFER is a frame of 16 bytes and a CRC. It may arrive in several reads.
         pending.extend(data)
         out = bytearray()
         while 0 in pending:

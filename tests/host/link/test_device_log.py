@@ -1,4 +1,4 @@
-"""``arenite monitor --log`` with firmware in an emulator: new entries, resets, and firmware without a log."""
+"""Tests of ``arenite monitor --log`` with firmware in an emulator: new entries, resets, and firmware without a log."""
 
 from __future__ import annotations
 

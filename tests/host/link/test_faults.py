@@ -1,4 +1,5 @@
-"""One byte in a hundred is damaged, and the board is reset during the run: results are right or missing, never wrong.
+"""One byte in a hundred is damaged, and the board is reset during the run. Each result is right or missing, never
+wrong.
 
 The line is a pseudo-terminal between the client and the emulator, and the emulator resets the board.
 """
@@ -34,7 +35,8 @@ def samples(count: int, seed: int) -> list[bytes]:
 
 
 def framed_answer(client: DeviceClient, sample: bytes) -> bytes | None:
-    """Run one sample like a careful host: after an error, reconnect and repeat it. Return None if it stays missing."""
+    """Run one sample and return its output. After an error, reconnect and repeat the sample. Return None after four
+    errors."""
     for _ in range(4):
         try:
             client.write_input(0, sample)
@@ -67,7 +69,7 @@ def test_framed_results_are_right_despite_faults_and_a_reset(firmware: Firmware,
         if a not in (b, None)
     ]
     assert wrong_indices == []
-    assert actual.count(None) == 0  # frames this short arrive after a few attempts
+    assert actual.count(None) == 0  # such short frames arrive after a few attempts
     assert faults[0].count > 10 and faults[1].count > 10
     assert client.statistics.damaged > 0
 
@@ -155,7 +157,8 @@ def test_a_damaged_answer_is_repeated(firmware: Firmware, times: int) -> None:
 
 
 def test_a_wrong_answer_of_the_device_is_kept(firmware: Firmware) -> None:
-    """If three runs give the same different bytes, the device computed them, and the line is not at fault."""
+    """If three runs return the same unexpected bytes, the device computed these bytes, and the line did not damage
+    them."""
     sample = bytes(range(8))
     with start(load_board(BOARD), firmware(BOARD, "AT(24)[0] ^= 4;", protocol="mlperf")) as machine:
         client = MonitorClient(machine.transport)

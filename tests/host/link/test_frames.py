@@ -1,4 +1,4 @@
-"""COBS and frames: round trips, and damaged frames are always detected."""
+"""Decoding COBS packets and frames returns the encoded data, and damaged frames are always detected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The health report of a device: causes of starts, a log that survives resets, and the watchdog."""
+"""Tests of a device's health report: causes of starts, a log that survives resets, and the watchdog."""
 
 from __future__ import annotations
 
@@ -109,6 +109,7 @@ def symbol(elf: Path, name: str) -> tuple[int, int]:
 
 
 def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
+    """Run an inference that restarts the device, open a new session, and return the error of the inference."""
     device.write_input(0, sample)
     with pytest.raises(DeviceRestartedError) as caught:
         device.infer()
@@ -217,7 +218,7 @@ def test_the_watchdog_resets_a_hung_device(healthy: Firmware, name: str) -> None
             f"hung: reset by the watchdog at {report.pc:#010x}",
             "started because of the watchdog",
         ]
-        # The device works again. Waiting for the host longer than the watchdog's time is no hang.
+        # The device works again. If it waits for the host for longer than the watchdog's time, it is not reset.
         device.write_input(0, OK)
         device.infer()
         while device.health().uptime_ms < 2 * report.watchdog_ms:
@@ -250,7 +251,8 @@ def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
         device = connected(machine)
 
         def put(content: bytes) -> None:
-            """Fill the memory of the log as if it had this content after power-on."""
+            """Fill the memory of the log with ``content``, and reset the device, as if this content was there after
+            power-on."""
             for k, word in enumerate(struct.unpack(f"<{words}I", content)):
                 offset = (address - 0x20000000) // 4 + k
                 device.write_input(0, struct.pack("<BHBI", 5, offset, 0, word))
@@ -265,7 +267,7 @@ def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
         numbers = [e.number for e in device.log()]
         put(log_memory)
         assert [e.number for e in device.log()] == [*numbers, numbers[-1] + 1]  # the test can restore a log
-        # A reset damaged the second newest entry: only that entry is lost.
+        # If the second newest entry was damaged, only this entry is lost.
         damaged = bytearray(log_memory)
         damaged[numbers[-2] % 16 * entry + 8] ^= 4
         put(bytes(damaged))
@@ -276,7 +278,7 @@ def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
 
 
 def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> bytes:
-    """Return ``size`` bytes of the board's memory."""
+    """Return ``size`` bytes of the board's memory from ``address`` on. QEMU writes them to ``file``."""
     save = {"execute": "pmemsave", "arguments": {"val": address, "size": size, "filename": str(file)}}
     assert machine.process.stdin is not None
     machine.process.stdin.write(json.dumps(save).encode() + b"\n")
@@ -366,7 +368,7 @@ def test_health_and_log_over_a_faulty_line(healthy: Firmware) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [BOARD, "qemu_microbit", "qemu_riscv32"])
 def test_no_request_hangs_the_device(healthy: Firmware, name: str) -> None:
-    """The device answers every valid frame with random content, and none of them restarts it."""
+    """The device answers every valid frame with random content, and no such frame restarts it."""
     rng = random.Random(4)
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)

@@ -1,4 +1,5 @@
-"""A device that answers with wrong lengths, with an endless log or with control characters is a device error."""
+"""If a device answers with wrong lengths or an endless log, the client raises a device error. Control characters in its
+answers do not reach the terminal."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ ESCAPES = "\x1b]0;owned\x07\x1b[2J\x9b1A\u202eevil\r"
 
 
 def steers_terminal(text: str) -> bool:
-    """Whether ``text`` has characters that a terminal obeys."""
+    """Return whether ``text`` contains control characters other than line feeds and tabs."""
     return any(not c.isprintable() and c not in "\n\t" for c in text)
 
 
@@ -87,7 +88,7 @@ def test_the_highest_number_ends_the_log() -> None:
 
 @pytest.mark.slow
 def test_monitor_log_ends_after_its_seconds(capsys: pytest.CaptureFixture[str]) -> None:
-    """The device describes 255 inputs, each after 0.3 s: the command does not wait for all of them."""
+    """The device describes 255 inputs, each after 0.3 s. The command does not wait for all descriptions."""
 
     def slow(request: bytes) -> tuple[int, bytes]:
         if request[1] == HELLO:
@@ -144,7 +145,8 @@ def test_the_description_of_a_drive_cannot_control_the_terminal(tmp_path: Path) 
 
 
 def _text_device(answer: Callable[[bytes], bytes]) -> tuple[str, int]:
-    """Start a device that answers each command that ends in %, and return its port and its file number."""
+    """Start a device that answers each command that ends in %. Return the name of its port and the file descriptor of
+    the device's end."""
     near, far = pty.openpty()
     tty.setraw(far)
 

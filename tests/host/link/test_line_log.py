@@ -1,4 +1,4 @@
-"""The monitor on a pseudo-terminal: lines with their time, pulled and reconnected cables, Ctrl-C."""
+"""Tests of ``arenite monitor`` on a pseudo-terminal: lines with their time, pulled and reconnected cables, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from arenite.host.link.transport import PortGoneError
 
 
 class Cable:
-    """A pseudo-terminal with a fixed name: ``path`` links to the current one, like /dev/ttyACM0 does."""
+    """A serial cable: ``path`` is a symbolic link to a pseudo-terminal, with a fixed name like /dev/ttyACM0. Each time
+    the cable is plugged in, it links to a new pseudo-terminal."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

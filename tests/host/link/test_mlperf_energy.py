@@ -1,4 +1,4 @@
-"""The MLPerf monitor on emulated boards: the energy mode, and float inputs and scores of anomaly detection."""
+"""Tests of the MLPerf monitor on emulated boards: the energy mode, and float inputs and scores of anomaly detection."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
         return
     low_times_s = [times[k + 1] - times[k] for k in (1, 3, 5)]  # type: ignore[operator]
     assert low_times_s == pytest.approx([0.002] * 3, rel=0.1)
-    # Between two edges there are four inferences and the low time of the pin.
+    # Between these two edges, the board runs four inferences, and the pin is low for 2 ms.
     assert times[5] - times[3] > 0.002 + 4 * 5000 * 3 / 32e6  # type: ignore[operator]
 
 

@@ -1,4 +1,4 @@
-"""The MLPerf Tiny monitor on emulated boards."""
+"""Tests of the MLPerf Tiny monitor on emulated boards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_inputs_are_loaded_and_results_printed(firmware: Firmware, name: str) ->
         assert (info.device, info.model) == (name, "toy")
         for sample in (bytes(range(8)), b"\xfe\xff\0\1\2\3\4\5"):
             monitor.load(sample)
-            # The toy model keeps its input but carries state, so each run starts with fresh state.
+            # The toy model does not overwrite its input, but it has state, so each run starts with fresh state.
             run = monitor.infer(3, 2)
             expected = toy_model.expected([sample])[0]
             assert monitor.raw_outputs() == expected

@@ -1,4 +1,5 @@
-"""``--port auto`` chooses the only port that can be the board; otherwise the error has a table of all ports."""
+"""``--port auto`` chooses the only port that can belong to the board. Otherwise the error contains a table of all
+ports."""
 
 from __future__ import annotations
 

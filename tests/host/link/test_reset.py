@@ -1,4 +1,4 @@
-"""Resets: order and timing of the control lines, ports without control lines, and the arguments of uhubctl."""
+"""Tests of resets: order and timing of the control lines, ports without control lines, and the arguments of uhubctl."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.host.link.usb_tree import UsbTree
 
 
 class Recorder:
-    """The lines of a port, with the time of each change."""
+    """The control lines of a serial port. It records each change and its time."""
 
     def __init__(self) -> None:
         self.changes: list[tuple[str, object]] = []
@@ -49,7 +49,7 @@ class Recorder:
 def esp_after(changes: list[tuple[str, object]]) -> list[str]:
     """Return the states of an ESP board after each change of the lines. Its auto-reset circuit has two transistors:
     each pulls its pin low only while its own line is asserted and the other is not."""
-    dtr = rts = True  # as an opened port leaves them
+    dtr = rts = True  # opening a port asserts both lines
     state = []
     for name, value in changes:
         dtr, rts = (bool(value), rts) if name == "dtr" else (dtr, bool(value))
@@ -173,7 +173,8 @@ def test_a_missing_uhubctl_raises_an_error(tmp_path: Path, monkeypatch: pytest.M
 def test_a_hung_board_is_recovered_by_the_first_method_that_works(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A pseudo-terminal accepts a break but has no control lines, so an ESP board can only be reset by its power."""
+    """A pseudo-terminal accepts a break but has no control lines. So a Nucleo board is reset by a break, but an ESP
+    board only by switching its power."""
     near, far = pty.openpty()
     tree = UsbTree(tmp_path)
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")

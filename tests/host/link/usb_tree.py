@@ -8,7 +8,7 @@ from pathlib import Path
 
 @dataclass
 class UsbTree:
-    """``root`` contains ``sys`` and ``dev`` with the links of a running kernel."""
+    """A file tree under ``root`` that contains ``sys`` and ``dev`` with the same links as those of a running kernel."""
 
     root: Path
 
@@ -27,7 +27,8 @@ class UsbTree:
         location: str = "1-1",
         device_class: str = "00",
     ) -> Path:
-        """Add a device with one interface per port: ``ttyACM*`` in the interface's folder, ``ttyUSB*`` one deeper."""
+        """Add a USB device with one interface per serial port. ``ttyACM*`` is in the interface's folder, ``ttyUSB*`` in
+        a folder below it. Return the device's folder."""
         device = self.root / "sys/devices/pci0000:00/0000:00:14.0/usb1" / location
         device.mkdir(parents=True)
         vendor, number = id.split(":")

@@ -1,4 +1,4 @@
-"""Kills the emulators that a command started."""
+"""Kill the emulators that a command started."""
 
 from __future__ import annotations
 

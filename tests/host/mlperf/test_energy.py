@@ -1,4 +1,5 @@
-"""``arenite mlperf --mode energy`` end to end: windows from the edges of the pin, and a meter without inputs."""
+"""Tests of ``arenite mlperf --mode energy`` end to end: windows from the edges of the mark pin, and a meter without
+digital inputs."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def test_windows_are_between_falling_edges_of_the_pin(tmp_path, capsys, monkeypa
     assert median == pytest.approx(np.median(expected_uj), rel=0.01)
     folder = tmp_path / "r" / BOARD / "kws" / "energy"
     text = (folder / "results.txt").read_text()
-    # The pattern of the official submission checker.
+    # This is the pattern of the official submission checker.
     match = re.search(r"Median energy cost is ([\d\.]+) uJ/inf", text)
     assert match is not None and float(match[1]) == pytest.approx(median, abs=1e-3)
     assert text.count("Energy data for trial") == 5

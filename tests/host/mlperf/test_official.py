@@ -1,4 +1,4 @@
-"""The official runner's commands to Arenite's firmware, over a pseudo-terminal.
+"""Arenite's firmware answers the commands of the official MLPerf Tiny runner, over a pseudo-terminal.
 
 The commands and patterns below follow the protocol: the runner of github.com/mlcommons/tiny sends and expects them. If
 ``ARENITE_MLPERF_RUNNER`` names a copy of ``benchmark/runner``, which is not part of this project, its own device class
@@ -67,7 +67,7 @@ def expected_results() -> str:
 def test_commands_and_answers_line_by_line(firmware: Firmware) -> None:  # noqa: F811
     with port(firmware(BOARD, protocol="mlperf")) as name:
         runner = Runner(name)
-        runner.command("")  # completes what may be left of an earlier command
+        runner.command("")  # the % ends an incomplete earlier command
         assert runner.command("name") == [f"m-name-dut-[{BOARD}]"]
         profile, model = runner.command("profile")
         assert re.fullmatch(r"m-profile-\[[^]]+\]", profile)

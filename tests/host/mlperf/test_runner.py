@@ -1,4 +1,4 @@
-"""``arenite mlperf`` end to end: build, emulator, monitor, journal and result folder."""
+"""Tests of ``arenite mlperf`` end to end: build, emulator, monitor, journal and result folder."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = [
 
 
 def model_and_samples(folder: Path, count: int, wrong: int) -> tuple[Prepared, Samples]:
-    """Return a small classifier and samples. ``wrong`` of the labels differ from its predictions."""
+    """Return a small classifier and ``count`` samples. The labels of ``wrong`` samples differ from the predictions."""
     prepared = prepare(save(classifier(), folder / "toy.tflite"))
     samples = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], count)
     reference = Reference(prepared.reference)
@@ -85,7 +85,7 @@ def test_a_killed_emulator_loses_no_answer(tmp_path: Path) -> None:
     folder = tmp_path / "r" / BOARD / "kws" / "accuracy"
     assert result["folder"] == str(folder)
     text = (folder / "results.txt").read_text()
-    # The pattern of the official submission checker.
+    # This is the pattern of the official submission checker.
     match = re.match(r".* Top[- ]1%?\s?[:=] ([\d\.]+).*", text)
     assert match is not None and float(match[1]) == 75.0
     entries = json.loads((folder / "results.json").read_text())

@@ -1,4 +1,4 @@
-"""Opens a page of a report in a real browser."""
+"""Load a page of a report in a real browser."""
 
 from __future__ import annotations
 

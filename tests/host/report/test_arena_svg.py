@@ -15,6 +15,8 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def example() -> Case:
+    """Return a graph with a variable, a scratch buffer, a value with two names, and an operator that computes in
+    place."""
     b = GraphBuilder()
     x = b.input(64)
     handle = b.handle("state<1>", 96)
@@ -33,7 +35,7 @@ def draw(case: Case, memory_plan: Plan) -> ET.Element:
 
 
 def blocks(root: ET.Element) -> dict[str, dict[str, float]]:
-    """Map the title of every block to its position and size."""
+    """Return the position and size of every block of the drawing, by the block's title."""
     boxes = {}
     for rect in root.iter(f"{SVG}rect"):
         title = rect.find(f"{SVG}title")
@@ -46,7 +48,7 @@ def test_every_block_is_drawn_to_scale() -> None:
     case = example()
     memory_plan = plan(case.graph, case.needs, persistent=case.persistent)
     boxes = blocks(draw(case, memory_plan))
-    assert len(boxes) == 8  # six values (one of them with two names), one scratch buffer, one variable
+    assert len(boxes) == 8  # six values (one value has two names), one scratch buffer, one variable
     scale = {}
     for title, box in boxes.items():
         match = re.search(r"([\d,]+) B at \[([\d,]+), ([\d,]+)\), steps (\d+) to (\d+) of 8", title)

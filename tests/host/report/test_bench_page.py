@@ -1,4 +1,4 @@
-"""The pages of bench and inspect are complete, self-contained, mark estimates, and work in a real browser."""
+"""The HTML pages of bench and inspect are complete and self-contained, mark estimates, and work in a real browser."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Text(HTMLParser):
 
 
 def assert_self_contained(html: str) -> None:
-    """Check that the page has no script and no address, except for the namespace of the drawing."""
+    """Check that the page contains no script and no URL, except for the namespace of the drawing."""
     without_namespace = html.replace('xmlns="http://www.w3.org/2000/svg"', "")
     for address in ("http:", "https:", "//", "url(", "@import", "src="):
         assert address not in without_namespace, address

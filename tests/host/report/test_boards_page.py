@@ -1,4 +1,4 @@
-"""The pages of several results are well-formed, complete, self-contained, and work in a browser."""
+"""The HTML pages of several bench results are well-formed, complete and self-contained, and work in a browser."""
 
 from __future__ import annotations
 
@@ -47,6 +47,7 @@ class _Balanced(HTMLParser):
 
 
 def read(page: str) -> str:
+    """Return the text of a page, after checking that its elements are closed and that it contains no URL."""
     parser = _Balanced()
     parser.feed(page)
     parser.close()

@@ -1,4 +1,4 @@
-"""The page of a conversion is complete, well-formed and self-contained."""
+"""The HTML page of a conversion is complete, well-formed and self-contained."""
 
 from __future__ import annotations
 
@@ -61,6 +61,7 @@ class Page(HTMLParser):
 
 
 def page_of(conversion: Conversion, command: str = "") -> Page:
+    """Return the parsed page of a conversion, after checking that it loads nothing and has no control characters."""
     html = conversion_page(conversion, fits(conversion), command)
     assert "@import" not in html and not re.search(r"url\(", html)
     assert not re.search(r"[\x00-\x08\x0b-\x1f]", html)
@@ -142,7 +143,7 @@ def test_the_graph_shows_every_operator_and_skip_connections(tmp_path: Path) -> 
         assert f">{index}  {graph.ops[index].name}<" in picture
         shape = " × ".join(map(str, graph.tensors[graph.ops[index].outputs[0]].shape))
         assert f">int8 {shape}<" in picture
-    # There is one arrow per connection. The addition has a second one, which passes two layers.
+    # There is one arrow per connection. The addition has a second input, whose arrow passes two layers.
     operators = len(conversion.prepared.plan.order)
     assert picture.count('class="ar-edge"') == operators + 2 and picture.count("Q") == 2
     assert page_of(conversion).tags >= {"svg", "table"}

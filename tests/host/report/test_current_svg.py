@@ -19,6 +19,7 @@ from tests.host.energy.meters import waveform
 
 
 def _result(**changes):
+    """Return the energy of six simulated inferences with marks. ``changes`` replace fields of the recording."""
     truth = waveform.make(3, inferences=6)
     times = np.arange(0, truth.seconds, 2e-5)
     marks = truth.mark(times).astype(np.uint8)

@@ -30,6 +30,7 @@ def trial(place: int, score: float, flash: int, ram: int, *, meets: bool, front:
 
 
 def search_result(metric: str = "accuracy", **changes: Any) -> dict[str, Any]:
+    """Return the result of a recipe search with four trials and a failed trial. ``changes`` replace its keys."""
     budget = {"ram": None, "flash": 50_000, "instructions": None, "drop": 0.02, "accuracy": None}
     failed = {"trial": 4, "label": "none", "score": 0, "build": None, "meets": False, "misses": ["no kernel"]}
     return {
@@ -55,7 +56,7 @@ def test_the_front_is_numbered_and_the_choice_has_a_ring() -> None:
     dominated = [c for c in circles if "ar-open" in (c.get("class") or "")]
     assert (
         len(rings) == 4 and len(dominated) == 3
-    )  # one ring is in the legend; the fourth trial is in each panel
+    )  # one ring is in the legend, the other rings in the panels; the fourth trial is in each panel
     words = [e.text or "" for e in root.iter(f"{SVG}text")]
     assert sum(w.startswith("recipe <1>") and w.endswith(": chosen") for w in words) == 1
     assert sum(w.startswith("recipe <0>") and w.endswith(": too large") for w in words) == 1

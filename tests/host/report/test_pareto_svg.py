@@ -52,7 +52,7 @@ def test_every_build_is_in_both_panels_and_the_legend() -> None:
 
 
 def test_marks_are_at_the_right_places() -> None:
-    """A build with less RAM is further left, and one with fewer instructions is lower."""
+    """A build with less RAM is further left, and a build with fewer instructions is lower."""
     root = ElementTree.fromstring(pareto_svg([BUILDS[0], BUILDS[2]], LIMITS))
     speed, ram = (
         (float(e.get("cx") or 0), float(e.get("cy") or 0)) for e in list(root.iter(f"{SVG}circle"))[:2]

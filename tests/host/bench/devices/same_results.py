@@ -1,4 +1,4 @@
-"""Compares the results of two runs."""
+"""Compare the bench results of two runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal restores stored answers, drops torn lines and keeps runs apart."""
+"""The journal of a bench run restores the stored answers of the same run, and ignores incomplete lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Runs of many samples over damaged, unplugged and shared lines: every answer is right or missing, and none is lost."""
+"""Bench runs over serial lines that are damaged or unplugged: every answer is right or missing, and stored answers are
+not lost."""
 
 from __future__ import annotations
 
@@ -73,7 +74,7 @@ def counts(result: dict[str, Any]) -> tuple[int, ...]:
 def test_damaged_bytes_cause_no_wrong_answer(
     protocol: str, rate: float, count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """``arenite bench`` over a line that flips, loses, doubles and adds bytes, with a reset in the middle of the run.
+    """``arenite bench`` runs over a line that flips, loses, doubles and adds bytes, with a reset during the run.
 
     The text protocol of the MLPerf monitor has no checksums, so its rate of damaged bytes is lower.
     """
@@ -100,7 +101,7 @@ def test_damaged_bytes_cause_no_wrong_answer(
     assert out, stderr
     samples = json.loads(out)["samples"]
     assert resets and faults[0].count + faults[1].count > 4
-    # No answer is wrong: a sample that is not exact has no answer.
+    # No answer is wrong: each sample is bit-exact or has no answer.
     assert samples["bit_exact"] + samples["missing"] == samples["count"] == count
     assert samples["max_abs_diff"] == 0 and samples["repeated"] > 0
     assert code == (1 if samples["missing"] else 0)
@@ -129,7 +130,7 @@ def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -
     uninterrupted = run(prepared, 12, RunConfig())
     # The resumed result has all figures of an uninterrupted run, including those of the layers.
     assert_same(result, uninterrupted)
-    # The run is complete, so the next one starts from the first sample.
+    # The run is complete, so the next run starts from the first sample.
     assert counts(run(prepared, 12, feeding)) == (12, 12, 0, 0)
     assert list(tmp_path.glob("*.journal")) == []
 
@@ -228,7 +229,7 @@ def test_a_port_with_another_model(prepared: Prepared, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_board_that_does_not_answer_is_reset_once(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
-    """One line carries data only after the board was reset; the other never does."""
+    """The first line carries data only after the board was reset. The second line never carries data."""
     samples, board = samples_of(prepared, 3), load_board(BOARD)
     resets: list[int] = []
     messages: list[str] = []

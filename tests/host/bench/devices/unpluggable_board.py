@@ -1,7 +1,7 @@
 """A board on a cable: an emulator behind a pseudo-terminal that can be pulled and plugged in again.
 
-The port is a symbolic link, as udev makes one: it disappears when the cable is pulled. When the cable is plugged in
-again, the link points to another terminal.
+The port is a symbolic link, like the links that udev creates: it disappears when the cable is pulled. When the cable is
+plugged in again, the link points to another terminal.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from tests.host.link.faulty_transport import Fault, FaultyLine, clean
 
 
 class Cable:
-    """A serial cable. ``port`` is the symbolic link; ``faults`` damages data to the device and to the host."""
+    """A serial cable. ``port`` is the symbolic link. ``faults``: two functions that damage the data to the device and
+    the data to the host."""
 
     def __init__(
         self, machine: RunningEmulator, port: Path, faults: tuple[Fault, Fault] = (clean, clean)
@@ -59,7 +60,7 @@ class Cable:
 
 
 def built(prepared: Prepared, board: str, folder: Path, protocol: str = "arenite") -> Path:
-    """Generate and build the project that a bench would build; return its ELF file."""
+    """Generate and build the same project as a bench. Return the path of its ELF file."""
     generate_project(prepared, load_board(board), folder, BuildOptions(protocol=protocol))
     return direct_build(folder)
 

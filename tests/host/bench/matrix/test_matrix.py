@@ -1,4 +1,5 @@
-"""``arenite bench matrix`` runs its cells in parallel; each has the result of a bench of its own, whatever fails."""
+"""``arenite bench matrix`` runs its cells (a model on a board each) in parallel. Each cell has the same result as a
+separate bench, even if other cells fail."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def run(file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
 
 
 def test_four_boards_at_once(tmp_path: Path) -> None:
-    """Run four boards × two models, four at a time, and compare each cell with a bench of its own."""
+    """Run four boards × two models, four at a time, and compare each cell with a separate bench."""
     models = [save(classifier(), tmp_path / "net.tflite"), save(two_inputs(), tmp_path / "two.tflite")]
     file, page = tmp_path / "bench.toml", tmp_path / "page.html"
     names = ", ".join(f'"{b}"' for b in BOARDS)
@@ -87,7 +88,8 @@ def test_four_boards_at_once(tmp_path: Path) -> None:
 
 
 def test_a_failing_cell_does_not_stop_the_others(tmp_path: Path) -> None:
-    """One model does not fit, one has no matching samples, one is not a model; the other cell has its result."""
+    """One model does not fit, one model has no matching samples, and one file is not a model. The fourth cell has a
+    result."""
     save(classifier(), tmp_path / "net.tflite")
     save(classifier(100, 40), tmp_path / "large.tflite")
     (tmp_path / "broken.tflite").write_bytes(b"no model")
@@ -145,7 +147,7 @@ def test_an_interrupted_matrix_resumes(signal_number: signal.Signals, tmp_path: 
     code, matrix, _ = run(file)
     assert code == 0 and matrix["complete"]
     assert matrix["cells"][0]["earlier"]
-    # A cell that a killed matrix had started may have finished by itself. Then its result is stored as well.
+    # A cell that the killed matrix had started may still have finished. Then its result is stored as well.
     assert signal_number is signal.SIGKILL or not matrix["cells"][1]["earlier"]
     assert all(c["result"]["samples"]["bit_exact"] == 2 for c in matrix["cells"])
     if signal_number is signal.SIGINT:
@@ -154,7 +156,7 @@ def test_an_interrupted_matrix_resumes(signal_number: signal.Signals, tmp_path: 
 
 
 def _children_of(folder: Path) -> list[int]:
-    """Return the ids of the processes that bench a model of ``folder``."""
+    """Return the ids of the processes whose command line contains a model of ``folder``."""
     process_ids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():

@@ -35,17 +35,21 @@ def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dic
         # 0.5 % of 20 000 is 100.
         (result(), result(inference__instructions={"p50": 20100}), set()),
         (result(), result(inference__instructions={"p50": 20101}), {"instructions"}),
-        (result(), result(init__instructions=82), set()),  # within the timer's tick
+        (result(), result(init__instructions=82), set()),  # differs by less than a tick of the timer
         (result(), result(init__instructions=83), {"init_instructions"}),
-        (result(), result(inference__cycles={"p50": 90000}), set()),  # an estimate
+        (result(), result(inference__cycles={"p50": 90000}), set()),  # cycles are an estimate
         (result(), result(samples__accuracy=0.89), {"accuracy"}),
         (result(), result(samples__accuracy=0.91), set()),
         (result(), result(samples__bit_exact=9), {"bit_exact"}),
-        (result(samples__bit_exact=9), result(samples__bit_exact=8), set()),  # was not exact before
-        (result(), result(samples__bit_exact=9, samples__missing=1), set()),  # no answer is no wrong answer
+        (
+            result(samples__bit_exact=9),
+            result(samples__bit_exact=8),
+            set(),
+        ),  # not all samples were exact before
+        (result(), result(samples__bit_exact=9, samples__missing=1), set()),  # a missing answer is not wrong
         (timed(1000, 1010), timed(1049, 1060), set()),
         (timed(1000, 1010), timed(1051, 1060), {"latency_us"}),
-        (timed(1000, 1100), timed(1060, 1070), set()),  # within the spread
+        (timed(1000, 1100), timed(1060, 1070), set()),  # differs by less than p95 - p50
         (timed(1000, 1010), timed(1060, 1200), set()),
         (result(energy=energy(100, 99, 101)), result(energy=energy(106, 105, 107)), {"energy_uj"}),
         (result(energy=energy(100, 80, 120)), result(energy=energy(106, 90, 130)), set()),
@@ -80,7 +84,7 @@ def test_figures_that_depend_on_data_are_compared_on_equal_data(tmp_path: Path) 
     first, second, third = runs(tmp_path, result(), other_data, result(memory__stack=501))
     by_figure = {c.figure: c for c in changes([first], second, RegressionRules())}
     assert {"instructions", "accuracy", "bit_exact"}.isdisjoint(by_figure) and "arena" in by_figure
-    # Each figure has the latest run that it can be compared with.
+    # Each figure is compared with the latest run that is comparable.
     by_figure = {c.figure: c for c in changes([first, second], third, RegressionRules())}
     assert (by_figure["instructions"].against, by_figure["arena"].against) == (first.id, second.id)
     assert by_figure["stack"].rule is not None
@@ -107,7 +111,7 @@ def test_slow_growth_is_a_regression_against_the_best_run(tmp_path: Path) -> Non
     assert series.points[-1].regressions[0].against == 1
     (series,) = series_of(stored_runs, RegressionRules(), last=2)
     assert [p.run.id for p in series.points] == [3, 4]
-    assert series.points[0].changes  # compared with the run before the shown ones
+    assert series.points[0].changes  # compared with the run before the first shown run
 
 
 def test_series_keep_models_boards_and_modes_apart(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
-"""Images in stock TensorFlow Lite Micro: they give the same bytes in the planned arena, except for known operators."""
+"""Arenite's images run in stock TensorFlow Lite Micro with the planned arena. Their outputs have the same bytes as
+LiteRT's, except for known operators."""
 
 from __future__ import annotations
 
@@ -40,6 +41,7 @@ def planned(model: Model) -> Plan:
 
 
 def differing_bytes(model: Model, image: bytes, result: TflmResult, runs: list[list[np.ndarray]]) -> int:
+    """Return the number of output bytes in which TFLM differs from LiteRT."""
     assert result.runs is not None, result.error
     reference = Reference(image)
     different = 0
@@ -53,6 +55,7 @@ def differing_bytes(model: Model, image: bytes, result: TflmResult, runs: list[l
 
 
 def _run(models: Mapping[str, Model]) -> dict[str, tuple[Model, bytes, list[list[np.ndarray]], TflmResult]]:
+    """Run all models in TFLM. Return (model, image, inputs of each run, result) by name."""
     images = {name: image_bytes(model, planned(model)) for name, model in models.items()}
     inputs = {name: random_runs(model, 3) for name, model in models.items()}
     jobs = [TflmJob(images[name], inputs[name], len(model.main.outputs)) for name, model in models.items()]
@@ -103,7 +106,8 @@ def test_real_operators_that_differ_are_the_known_ones() -> None:
 
 @needs_tflm
 def test_documented_differences_exist() -> None:
-    """A model shows each documented difference. When TFLM changes, this test names the outdated documentation."""
+    """For each documented difference, a model shows that it exists. If a change of TFLM removes a difference, this test
+    fails and names it."""
     built = {name: make() for name, make in DIFFERING.items()}
     verdicts = check_all([(model, _runs(name, model)) for name, model in built.items()])
     by_name = {name: vs[0] for name, vs in zip(built, verdicts, strict=True)}
@@ -125,7 +129,8 @@ def test_the_same_operators_agree_outside_the_documented_cases() -> None:
 @pytest.mark.slow
 @needs_tflm
 def test_no_other_operator_differs() -> None:
-    """Two random models of each operator that Arenite runs, where TFLM runs them at all."""
+    """The test runs two random models of each operator that Arenite supports, except for models that TFLM cannot
+    run."""
     models = []
     for name, case in load_all().items():
         for seed in range(2):
@@ -145,7 +150,8 @@ def test_no_other_operator_differs() -> None:
 
 @needs_tflm
 def test_tflm_follows_the_plan() -> None:
-    """TFLM's arena has the planned size; moving the plan up grows the arena by the same number of bytes."""
+    """TFLM's arena has the planned size. If all planned offsets are increased, the arena grows by the same number of
+    bytes."""
     model = small_models.reshapes()
     original = planned(model)
     assert original.offsets

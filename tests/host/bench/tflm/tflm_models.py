@@ -1,4 +1,5 @@
-"""One-operator models in which stock TFLM and LiteRT's reference kernels differ, and similar ones that agree."""
+"""Models with one operator for which stock TFLM and LiteRT's reference kernels differ, and similar models for which
+they agree."""
 
 from __future__ import annotations
 
@@ -21,6 +22,8 @@ def _unary(
     shape: tuple[int, ...] = (1, 500),
     **values: Any,
 ) -> Callable[[], Model]:
+    """Return a function that builds a model of one operator with one input."""
+
     def make() -> Model:
         n = Net(3)
         n.inputs.append(n.tensor(shape, dtype, quant=input_quant))
@@ -37,6 +40,9 @@ def _binary(
     size: int = 500,
     **values: Any,
 ) -> Callable[[], Model]:
+    """Return a function that builds a model of one operator with two inputs. ``quants`` are those of the inputs and of
+    the output."""
+
     def make() -> Model:
         n = Net(3)
         n.inputs += [n.tensor((1, size), dtype, quant=q) for q in quants[:2]]
@@ -46,7 +52,8 @@ def _binary(
 
 
 def _fully_connected(dtype: str) -> Callable[[], Model]:
-    """Small sums and a multiplier near 1/50: about one result in sixty changes when it is rounded twice."""
+    """Return a function that builds a fully connected layer with small sums and a multiplier near 1/50. About one
+    result in sixty changes when it is rounded twice."""
 
     def make() -> Model:
         n = Net(21)

@@ -1,4 +1,4 @@
-"""``arenite bench``: cycles, classes, kernels, and ratios to a baseline."""
+"""Tests of the cycles, instruction classes, kernels and ratios to a baseline that ``arenite bench`` reports."""
 
 from __future__ import annotations
 

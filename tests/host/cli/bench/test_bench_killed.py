@@ -1,4 +1,4 @@
-"""``arenite bench`` that is killed leaves no build, no emulator and no folder."""
+"""After ``arenite bench`` is killed, no build process, no emulator and no temporary folder remains."""
 
 from __future__ import annotations
 

@@ -17,7 +17,8 @@ BOARD = "qemu_mps2_an386"
 
 @pytest.fixture
 def store(tmp_path: Path) -> Path:
-    """Return a store with two series: one became larger and slower, one on a real board is unchanged."""
+    """Return a store with two series of runs. The first series became larger and slower. The second series, on a real
+    board, did not change."""
     path = tmp_path / "s.sqlite"
     with Store(path) as opened:
         opened.add(result(), BuildMode(), "random", None)
@@ -97,7 +98,8 @@ def test_help_lists_the_subcommands(arenite: Arenite) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_a_bench_is_stored(arenite: Arenite, model: Path, tmp_path: Path) -> None:
-    """A bench is stored with its build. A damaged store only prints a message, and --no-store stores nothing."""
+    """A bench is stored with its build options. A damaged store only causes a message, and --no-store stores
+    nothing."""
     store = tmp_path / "s.sqlite"
     command = ("bench", model, "--board", BOARD, "--samples", "2", "--no-cycles", "--json", "--store")
     first_result = arenite(*command, store, "--optimise", "ram").json

@@ -1,4 +1,4 @@
-"""``arenite duty`` from the command line."""
+"""Tests of the command ``arenite duty``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_the_devices_of_the_documentation(arenite: Arenite) -> None:
     assert run.code == 0
     actual = run.json
     assert actual["schema"] == "arenite.duty/1" and actual["kind"] == "estimated"
-    # 0.12 s at 36 mW, 120 uJ for waking up, and 15 uW for the rest of the period.
+    # In a period of 30 s, the device takes 36 mW for 0.12 s, 120 uJ for waking up, and 15 uW while it sleeps.
     assert actual["power_w"] == pytest.approx((0.12 * 36e-3 + 120e-6 + (30 - 0.125) * 15e-6) / 30, rel=1e-6)
     assert actual["wait_s"]["mean"] == pytest.approx(0.005)
     assert actual["battery"]["name"] == "cr2032" and 100 < actual["battery"]["life_days"] < 250

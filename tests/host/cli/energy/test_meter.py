@@ -1,4 +1,5 @@
-"""``arenite meter``: profiles, a recording from a simulated instrument on a real port, the firmware of a logger."""
+"""Tests of ``arenite meter``: meter profiles, a recording from a simulated instrument on a pseudo-terminal, and the
+firmware of a logger."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``arenite library``: names, choice of kernels, and errors that are raised before a file is written."""
+"""Tests of ``arenite library``: names, choice of kernels, and errors that are raised before a file is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``arenite pareto``: its JSON, its files, its exit codes."""
+"""Tests of ``arenite pareto``: its JSON, files and exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_the_json_is_complete(arenite: Arenite, model: Path) -> None:
 
 
 def test_the_options_of_a_build_are_valid_for_fit(arenite: Arenite, model: Path) -> None:
-    """``arenite fit`` reports the same bytes for the same build."""
+    """With the options that ``arenite pareto`` lists for a build, ``arenite fit`` reports the same bytes."""
     for build in arenite("pareto", model, "--board", BOARD, "--json").json["builds"]:
         if not build["stream_input"]:
             (verdict,) = arenite("fit", model, "--board", BOARD, *build["options"], "--json").json["boards"]

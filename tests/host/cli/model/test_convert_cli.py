@@ -1,4 +1,4 @@
-"""``arenite convert`` from the command line: errors of bad input, interruptions, reproducible images."""
+"""Tests of the command ``arenite convert``: errors for invalid input, interruptions, and reproducible images."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the path of 400 labelled samples from two rooms."""
+    """Return the path of a file with 400 labelled samples. The array ``slice_room`` assigns each sample to one of two
+    rooms."""
     x, y = trained_models.samples(400, 5)
     return write(
         tmp_path_factory.mktemp("data") / "data.npz",
@@ -63,7 +64,7 @@ def samples(count: int) -> dict[str, np.ndarray]:
     return {"x": x, "y": y}
 
 
-#: Arrays of an unusable calibration file -> texts of the error.
+#: Maps a name to (function that returns the arrays of an unusable calibration file, texts that the error contains).
 BAD_SAMPLES: dict[str, tuple[Callable[[], dict[str, object]], tuple[str, ...]]] = {
     "NaN": (lambda: {"x": x_with(17, np.nan)}, ("1 NaN values in 1 of 40 samples", "sample 17")),
     "infinity": (lambda: {"x": x_with(3, np.inf)}, ("infinite values", "sample 3")),
@@ -125,7 +126,7 @@ def test_unusable_calibration_samples_raise_an_error(
 
 
 def texts(folder: Path) -> dict[str, Path]:
-    """Write files that an option cannot use; map the names in ``REFUSED`` to their paths."""
+    """Write files that an option cannot use. Return a map from their names in ``REFUSED`` to their paths."""
     x, y = trained_models.samples(60, 6)
     (folder / "empty").mkdir()
     (folder / "pictures" / "cat").mkdir(parents=True)
@@ -156,7 +157,8 @@ def texts(folder: Path) -> dict[str, Path]:
     return {p.stem if p.suffix == ".npz" else p.name: p for p in folder.iterdir()}
 
 
-#: Arguments -> texts of the error. SOURCE, DATA and INT8 are valid files; the others are those of ``texts``.
+#: Maps the arguments of a command to the texts that its error contains. SOURCE, DATA and INT8 are valid files; the
+#: other names are files of ``texts``.
 REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE": ("is a float model", "--calibration"),
     "SOURCE --calibration absent.npz": ("absent.npz does not exist", ".npz"),
@@ -337,7 +339,7 @@ def test_the_command_on_the_page_reproduces_the_image(
 
 
 class RunningConversion:
-    """A conversion in a process of its own. It takes several seconds."""
+    """A conversion that runs in another process and takes several seconds."""
 
     def __init__(self, source: Path, data: Path, image: Path) -> None:
         words = [str(source), "--calibration", str(data), "--sensitivity", "-o", str(image)]

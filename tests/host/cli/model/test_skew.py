@@ -1,4 +1,4 @@
-"""``arenite skew``: agreement, disagreement and errors."""
+"""Tests of ``arenite skew``: pipelines that agree, pipelines that differ, and errors."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def wrong(path):
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder of the test, with two pictures, preprocessing steps and a training pipeline."""
     rng = np.random.default_rng(0)
     for name in ("cat/a.png", "dog/b.png"):
         path = tmp_path / "data" / name

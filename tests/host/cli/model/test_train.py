@@ -1,4 +1,4 @@
-"""``arenite train``: its lists, and errors, which are raised before data is fetched or a model is trained."""
+"""Tests of ``arenite train``: its lists, and errors, which are raised before data is fetched or a model is trained."""
 
 from __future__ import annotations
 

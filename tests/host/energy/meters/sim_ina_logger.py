@@ -11,6 +11,8 @@ from tests.host.energy.meters.waveform import Waveform
 
 
 class SimInaLogger(PtyInstrument):
+    """A simulated logger that measures ``waveform``. Its clock is ``ppm`` too fast."""
+
     def __init__(self, waveform: Waveform, seed: int = 0, ppm: float = 100.0, rate: int = 1000) -> None:
         super().__init__()
         self.waveform, self.ppm, self.rate = waveform, ppm, rate

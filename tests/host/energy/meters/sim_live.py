@@ -38,7 +38,8 @@ def logging_emulator(folder: Path) -> Path:
 
 
 class LivePpk2(SimPpk2):
-    """The instrument. ``logic``: whether the wire of the mark is connected. ``edges``: (time, level) from the log.
+    """The simulated PPK2. ``logic``: whether the mark pin is connected to the PPK2. ``edges``: (time, level) from
+    QEMU's log.
 
     ``between``: the board draws its active current between two falling edges, not while the pin is high.
     """
@@ -64,7 +65,8 @@ class LivePpk2(SimPpk2):
             self._stopped_s = float("inf")
             self.stream(self.live())
         elif data == b"\x07" and not self._buffer:
-            # As the real instrument: samples taken before the command still arrive, however busy the computer is.
+            # Like with the real instrument, samples that were taken before the command still arrive, even on a busy
+            # computer.
             self._stopped_s = time.time()
         else:
             super().received(data)
@@ -97,7 +99,7 @@ class LivePpk2(SimPpk2):
         began, sent, last = time.time(), 0, 0
         while began + sent / RATE < self._stopped_s:
             time.sleep(0.01)
-            # The time before the log is read: on a busy computer, reading may take longer than BEHIND_S.
+            # Take the time before the log is read, because on a busy computer reading may take longer than BEHIND_S.
             now = time.time()
             self.read_log()
             until = int((now - DELAY_S - began) * RATE * (1 + self.ppm * 1e-6))
@@ -128,7 +130,8 @@ class LivePpk2(SimPpk2):
             yield words[keep].astype("<u4").tobytes()
 
     def encode(self, amperes: np.ndarray, ranges: np.ndarray) -> np.ndarray:
-        """Return the ADC code and range of each sample: the inverse of UG·(x·(GS·x + GI) + S·V + I)."""
+        """Return the ADC code (bits 0-13) and range (bits 14-16) of each sample. This is the inverse of the formula in
+        ``Calibration.amperes``."""
         gs, gi = self.gs[ranges], self.gi[ranges]
         c = amperes / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
         x = 2 * c / (gi + np.sqrt(np.maximum(gi * gi + 4 * gs * c, 0)))

@@ -66,7 +66,7 @@ class SimLpm01a(PtyInstrument):
         self.settings[name] = value
         self.controlled = name != "hrc" and (self.controlled or name == "htc")
         self.send(f"PowerShield > ack {text}\r\n".encode())
-        # With another trigger, the instrument waits for a pin.
+        # With another trigger than "sw", the instrument waits for an edge at a pin.
         if name == "start" and self.settings["trigsrc"] == "sw":
             self.stream(self.chunks())
 
@@ -105,6 +105,7 @@ def _mark(milliseconds: int, binary: bool) -> bytes:
 
 
 def _ascii(amperes: float) -> bytes:
+    """Return a sample as a line of the format ``ascii_dec``."""
     exponent = int(np.floor(np.log10(amperes))) - 3
     mantissa = round(amperes / 10.0**exponent)
     if mantissa == 10_000:

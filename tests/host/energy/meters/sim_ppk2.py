@@ -11,10 +11,13 @@ from tests.host.energy.meters.waveform import Waveform
 
 RATE = 100_000
 MULT = 1.8 / 163840
-FULL = (50e-6, 500e-6, 5e-3, 60e-3, 1.0)  # the full scale of each range, A
+FULL = (50e-6, 500e-6, 5e-3, 60e-3, 1.0)  # the full scale of each range in amperes
 
 
 class SimPpk2(PtyInstrument):
+    """A simulated PPK2 that measures ``waveform``. Its clock is ``ppm`` too fast, and it loses the share ``lost`` of
+    its samples."""
+
     def __init__(
         self,
         waveform: Waveform,
@@ -69,7 +72,8 @@ class SimPpk2(PtyInstrument):
                 self.halt()
 
     def words(self) -> np.ndarray:
-        """Return every sample that is not lost. The clock is ``ppm`` too fast, so samples are taken slightly early."""
+        """Return the words of all samples that are not lost. The clock is ``ppm`` too fast, so samples are taken
+        slightly early."""
         count = int(self.waveform.seconds * RATE)
         times = np.arange(count) / (RATE * (1 + self.ppm * 1e-6))
         current_a = self.waveform.at(times)
@@ -87,7 +91,7 @@ class SimPpk2(PtyInstrument):
                 range_index, samples_since_switch = range_index + 1, 0
             elif range_index and amperes < 0.8 * FULL[range_index - 1]:
                 range_index, samples_since_switch = range_index - 1, 0
-        # The inverse of UG·(x·(GS·x + GI) + S·V + I).
+        # This is the inverse of the formula in ``Calibration.amperes``.
         gs, gi = self.gs[ranges], self.gi[ranges]
         c = measured_a / self.ug[ranges] - self.s[ranges] * self.waveform.volts - self.i[ranges]
         x = 2 * c / (gi + np.sqrt(np.maximum(gi * gi + 4 * gs * c, 0)))

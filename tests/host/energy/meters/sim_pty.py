@@ -1,4 +1,4 @@
-"""The base of simulated instruments on a pseudo-terminal. They take commands and send samples at the same time."""
+"""The base of simulated instruments on a pseudo-terminal. They receive commands and send samples at the same time."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Self
 
 
 class PtyInstrument:
-    """Subclasses implement ``received(bytes)``. ``stream`` sends from another thread until the end or ``halt``."""
+    """A simulated instrument. Subclasses implement ``received(bytes)``, which is called with the bytes from the host.
+    ``stream`` sends chunks from another thread until there are no more chunks or ``halt`` is called."""
 
     def __init__(self) -> None:
         self._near, self._far = pty.openpty()

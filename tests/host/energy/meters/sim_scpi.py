@@ -13,6 +13,9 @@ RANGES = (100e-6, 1e-3, 10e-3, 100e-3, 1.0)
 
 
 class SimDmm(TcpInstrument):
+    """A simulated multimeter that measures ``waveform``. Its clock is ``ppm`` too fast, and the share ``lost`` of its
+    readings is invalid. ``timer``: it has a sample timer."""
+
     def __init__(
         self, waveform: Waveform, seed: int = 0, ppm: float = 100.0, lost: float = 0.02, timer: bool = True
     ) -> None:

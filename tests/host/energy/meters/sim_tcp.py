@@ -10,7 +10,8 @@ from typing import Self
 
 
 class TcpInstrument:
-    """Subclasses implement ``greeting`` and ``answer(line)``, which returns the reply or None."""
+    """A simulated instrument. Subclasses implement ``greeting`` and ``answer(line)``, which returns the reply to a
+    line, or None for no reply."""
 
     end = b"\n"
 

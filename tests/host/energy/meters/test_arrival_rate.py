@@ -1,4 +1,4 @@
-"""The sample rate of an instrument, although a busy computer receives the samples late."""
+"""``steady_rate`` returns the rate of an instrument even if a busy computer receives the samples late."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_stalls_do_not_change_the_rate(seed):
     sent = np.cumsum(rng.uniform(0.005, 0.02, 800))
     totals = sent * 80_000.0
     late = sent + rng.exponential(0.002, len(sent))
-    # One stall at a random time, and a delay at the end that is not caught up.
+    # No data is received for 0.6 s at a random time, and data at the end is late.
     stall = rng.uniform(1, 7)
     late = np.where((late > stall) & (late < stall + 0.6), stall + 0.6, late)
     late[-60:] = late[-60:] + np.linspace(0, 0.8, 60)

@@ -1,4 +1,4 @@
-"""CSV recordings in the column layouts of several programs."""
+"""Tests of reading CSV recordings in the column layouts of several programs."""
 
 from __future__ import annotations
 

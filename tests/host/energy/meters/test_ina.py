@@ -1,4 +1,4 @@
-"""Registers of the INA chips, the serial logger on a pseudo-terminal, and opening meters by name."""
+"""Tests of the registers of the INA chips, of the serial logger on a pseudo-terminal, and of opening meters by name."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ from tests.host.energy.meters.sim_ina_logger import SimInaLogger
         # INA226: full scale is 81.92 mV minus one step; 11.98 V is 0x2570; -80 mV is 0x8300.
         (INA226, "7fff", "2570", (0.0819175, 11.98)),
         (INA226, "8300", "0000", (-0.08, 0.0)),
-        # INA228: the value is in the upper 20 bits; 1 step; -1 step; 3.3 V is 16896 (0x4200) steps.
+        # INA228: the value is in the upper 20 bits. The shunt values are 1 step and -1 step; 3.3 V is 16896 (0x4200)
+        # steps.
         (INA228, "000010", "042000", (312.5e-9, 3.3)),
         (INA228, "fffff0", "000010", (-312.5e-9, 195.3125e-6)),
     ],

@@ -1,4 +1,5 @@
-"""The logger's firmware, compiled as a process with simulated chips, read by the real driver; and for its target."""
+"""The real driver reads the logger's firmware, which is compiled as a program for this computer with simulated chips.
+The firmware also compiles for microcontrollers."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ JOULES = VOLTS * ACTIVE * LENGTH
 
 @pytest.fixture(scope="module")
 def loggers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Compile one program per chip; "other" is the firmware of an INA226 with the wrong address."""
+    """Compile one logger program per chip. Return the paths of the programs by chip. "other" is an INA226 logger with a
+    wrong address."""
     if shutil.which("g++") is None:
         pytest.skip("g++ is not installed")
     programs = {}
@@ -92,7 +94,7 @@ def test_a_slow_line_counts_lost_samples(loggers: dict[str, Path], chip: str) ->
         trace = meter.record(0.5)
     rounds = complete_periods(trace.seconds)
     assert trace.lost_samples > 0.3 * len(trace)
-    # Received and lost samples together are the chip's conversions.
+    # The number of received and lost samples together is the number of the chip's conversions.
     assert len(trace) + trace.lost_samples == pytest.approx(trace.seconds * trace.rate_hz, rel=0.005)
     start = trace.time_s[0] + 0.01
     truth = rounds * VOLTS * (IDLE * (PERIOD - LENGTH) + ACTIVE * LENGTH)
@@ -108,7 +110,7 @@ def test_a_reversed_current_is_negative(loggers: dict[str, Path], chip: str) -> 
 
 
 def test_a_current_above_the_range_reads_as_the_limit(loggers: dict[str, Path]) -> None:
-    """The limit of an INA226 is 81.92 mV over 0.1 ohm."""
+    """The limit of an INA226 is 81.92 mV across the shunt of 0.1 ohm, which is 0.8192 A."""
     with running(loggers["ina226"], "ina226", idle=2.0, active=2.0) as port, InaLogger(port) as meter:
         trace = meter.record(0.1)
     assert np.median(trace.current_a) == pytest.approx(0.81918, rel=1e-3)
@@ -154,7 +156,7 @@ def test_another_chip_at_the_address_raises_an_error(loggers: dict[str, Path]) -
 @pytest.mark.parametrize("chip", SENSORS)
 @pytest.mark.parametrize("cpu", ["cortex-m0", "cortex-m4"])
 def test_the_firmware_compiles_for_its_target(tmp_path: Path, chip: str, cpu: str) -> None:
-    """The test compiles against declarations, without an Arduino core."""
+    """The test compiles with declarations of Arduino's functions, without an Arduino core."""
     if shutil.which("arm-none-eabi-g++") is None:
         pytest.skip("arm-none-eabi-g++ is not installed")
     write_logger(tmp_path, chip, load_board("pico"), LoggerWiring(mark_pins=("2",)))

@@ -1,4 +1,5 @@
-"""The Joulescope driver without a device: blocks of samples, gaps, and errors of missing parts."""
+"""Tests of the Joulescope driver without a device: blocks of samples, gaps, and errors if the package or the device is
+missing."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from arenite.host.energy.meters.trace import join
 
 
 class _Ring:
-    """A ring of samples with the two calls of the package's stream buffer."""
+    """A ring buffer of samples with the two functions of the package's stream buffer that the driver calls."""
 
     def __init__(self, size: int) -> None:
         self.values = np.empty(0)
@@ -37,7 +38,7 @@ def test_blocks_are_joined_to_one_recording_with_gaps():
             ring.values[35] = np.nan
         assert collector.stream_notify(ring) is False
     trace = join(collector.parts)
-    # Of 140 samples, one was missing, and the ring kept only 50 of the last 90.
+    # There were 140 samples. One sample was missing, and the ring buffer kept only 50 of the last 90 samples.
     assert (len(trace), trace.lost_samples) == (99, 41)
     assert trace.time_s[-1] == pytest.approx(1.39)
     assert trace.energy_j() == pytest.approx(1.39 * 2e-3)

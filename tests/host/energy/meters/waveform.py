@@ -1,4 +1,4 @@
-"""Currents with known energy, which the simulated instruments measure."""
+"""Generate currents with known energy, which the simulated instruments measure."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Waveform:
         return np.interp(time_s, self.time_s, self.current_a)
 
     def joules(self, start: float, end: float) -> float:
-        """Return the exact energy: the trapezoids use every knot."""
+        """Return the exact energy between two times in joules. The trapezoidal rule is exact, because it uses every
+        point at which the slope of the current changes."""
         inside = self.time_s[(self.time_s > start) & (self.time_s < end)]
         nodes = np.concatenate([[start], inside, [end]])
         return float(np.trapezoid(self.at(nodes), nodes)) * self.volts

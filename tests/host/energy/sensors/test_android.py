@@ -1,4 +1,5 @@
-"""Sensors that read Android's commands. The tests put programs on the PATH that print the output of real phones."""
+"""Tests of sensors that read Android's commands. The tests put programs on the PATH that print the output of real
+phones."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ mColdThrottlingThresholds=[NaN, NaN, NaN, NaN, NaN, NaN, NaN]}
 
 
 def dumpsys(folder: Path, battery: str = BATTERY, thermal: str = THERMAL) -> str:
-    """Write a ``dumpsys`` program that knows two services; return the PATH."""
+    """Write a ``dumpsys`` program that answers for the services battery and thermalservice. Return a PATH with it."""
     path = command(folder, "dumpsys", "Can't find service\n")
     (folder / "dumpsys.battery").write_text(battery)
     (folder / "dumpsys.thermalservice").write_text(thermal)

@@ -14,6 +14,8 @@ from tests.host.energy.sysfs_trees import put
 
 
 def zone(number: int, name: str, temp: object, **trips: object) -> dict[str, object]:
+    """Return the files of a thermal zone by path. ``trips`` maps the types of trip points to temperatures in
+    millidegrees."""
     base = f"sys/class/thermal/thermal_zone{number}"
     files: dict[str, object] = {f"{base}/type": name, f"{base}/temp": temp}
     for index, (trip_type, value) in enumerate(trips.items()):

@@ -1,4 +1,4 @@
-"""Energy per inference for each streaming meter and each method of finding the windows."""
+"""The energy per inference is right for each streaming meter and each method of finding the windows."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ def test_ppk2(seed, ppm):
 @SLOW
 @given(seed=st.integers(0, 100_000), rate=st.sampled_from([10_000, 50_000]))
 def test_lpm01a(seed, rate):
-    # The meter does not report where samples were lost. That scatters each window by √(lost)/samples, 1 % at 10 kHz.
+    # The meter does not report where samples were lost. So the energy of each window varies by √(lost)/samples, which
+    # is 1 % at 10 kHz.
     truth = waveform.make(seed, inferences=24, volts=1.8)
     with SimLpm01a(truth, seed) as sim, Lpm01a(sim.port, supply_v=1.8, rate_hz=rate) as meter:
         meter.start()

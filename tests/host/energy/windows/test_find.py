@@ -1,4 +1,4 @@
-"""Windows of inferences and energy per inference in traces of known energy."""
+"""The windows of inferences and the energy per inference are right in traces of known energy."""
 
 from __future__ import annotations
 
@@ -232,8 +232,8 @@ def test_thousands_of_short_inferences_are_found():
 
 
 def _awake_between(seed: int, bouts: int) -> tuple[Trace, float, int]:
-    """Return a trace with ``bouts`` times sleep and then inferences with idle current before, between and after them;
-    the energy per inference in uJ, and the number of inferences."""
+    """Return a trace, the energy per inference in uJ, and the number of inferences. In the trace, the board sleeps and
+    wakes up ``bouts`` times. Each time it runs inferences, with idle current before, between and after them."""
     rng, rate = np.random.default_rng(seed), 50_000.0
     share, layers = rng.dirichlet(np.full(4, 3.0)), rng.uniform(8e-3, 50e-3, 4)
     idle, per_bout, steps = float(rng.uniform(1e-3, 4e-3)), int(rng.integers(4, 9)), [(0.4, 3e-6)]

@@ -1,4 +1,4 @@
-"""The limit of error of a recording, from the maker's specification of the meter."""
+"""Tests of the limit of error of a recording, which follows from the manufacturer's specification of the meter."""
 
 from __future__ import annotations
 
@@ -45,7 +45,8 @@ def test_the_profile_follows_from_the_metadata_of_the_driver(
 
 
 def test_the_limit_includes_reading_and_range() -> None:
-    """10 mA at 3 V for 2 s on a Keysight: the limit is 0.05 % of 60 mJ plus 2 uA of its 10 mA range."""
+    """A Keysight multimeter measures 10 mA at 3 V for 2 s. The limit is 0.05 % of 60 mJ plus the energy of 2 uA, the
+    offset of its 10 mA range."""
     trace = recording("scpi", instrument="Keysight,34465A")
     limit = calibration_limit_j(trace, 0.060, 2.0)
     assert limit == pytest.approx(0.0005 * 0.060 + 2e-6 * 3.0 * 2.0)
