@@ -1,1 +1,4 @@
-"""The camera loop: frames from a source through a model to answers, measured and kept within a budget."""
+"""The camera loop: read frames from a source, run a model on each frame, and pass the answers on.
+
+The loop measures time, power and temperature, and can keep them within a budget.
+"""

@@ -1,4 +1,4 @@
-"""Compare a run with its budget. Only a measurement decides whether a limit was kept; an estimate is only shown."""
+"""Compare a run of the camera loop with its budget. Only a measured value decides whether a limit was kept."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arenite.host.governor.interface import Limits
 
 @dataclass(frozen=True)
 class BudgetCheck:
-    """One limit and the value of the run. ``kind`` says where ``value`` comes from: measured, estimated or unknown.
-    ``kept`` is None if the value was not measured."""
+    """One limit, and the value that the run had. ``kind`` says how ``value`` is known: measured, estimated or unknown.
+    ``kept`` says whether the limit ``bound`` was kept; it is None if the value was not measured."""
 
     limit: str
     bound: float
@@ -34,12 +34,12 @@ class BudgetCheck:
 def check_budget(
     limits: Limits, *, power_w: float | None, power_kind: str, max_c: float | None, age_ms: float | None
 ) -> tuple[BudgetCheck, ...]:
-    """Return one check per limit that was given.
+    """Return one check for each limit that is not None.
 
     Args:
-        power_w: mean power of the run in watts; ``power_kind`` says where it comes from.
-        max_c: the highest temperature in degrees Celsius.
-        age_ms: the 95th percentile of the time from a capture to its answer.
+        power_w: mean power of the run in watts; ``power_kind`` is measured, estimated or unknown.
+        max_c: the highest measured temperature in degrees Celsius.
+        age_ms: the 95th percentile of the time from the capture of a frame to its answer, in milliseconds.
     """
     rows = (
         ("power", limits.power_w, power_w, "W", power_kind),

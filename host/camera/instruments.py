@@ -1,4 +1,7 @@
-"""Open the power meter, the thermometer and the governor of a loop, with the levers that the loop itself has."""
+"""Open the power meter, the thermometer and the governor of a camera loop.
+
+The governor keeps the limits of the budget by moving levers: settings that save power in steps, such as the frame rate.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from arenite.profiles.hosts import HostProfile, detect_host, load_host
 
 #: The lowest frame rate that the governor sets, in frames per second.
 MIN_FPS = 1.0
-#: Seconds of a burst together with the rest that follows it.
+#: The duration in seconds of one cycle: a burst of frames and the rest that follows it.
 CYCLE_S = 10.0
 
 
@@ -30,8 +33,12 @@ def open_instruments(
     levers: Sequence[Callable[[], Lever]],
     notes: list[str],
 ) -> Instruments:
-    """Open the sensors and the governor. Add a sentence to ``notes`` for each instrument that is not available. Raises
-    ``AreniteError`` if the instrument was requested by name."""
+    """Return the sensors and, if ``options`` has a limit, the governor.
+
+    ``levers`` are functions that create further levers for the governor. A sentence is added to ``notes`` for each
+    instrument that is not available. Raises ``AreniteError`` if an instrument that was requested by name is not
+    available.
+    """
     energy = options.energy
     profile = load_host(energy.host) if energy.host is not None else detect_host(energy.root)
     meter = open_power(energy.root, profile, energy.power_source)
@@ -53,7 +60,8 @@ def open_instruments(
 def _levers(
     options: CameraOptions, loop: Loop, format: Format, more: Sequence[Callable[[], Lever]]
 ) -> list[Lever]:
-    """Return the governor's levers, in the order in which it moves them."""
+    """Return the governor's levers, in the order in which it moves them. ``more`` are functions that create the last
+    levers."""
     source = loop.source
     full = options.source.fps or format.fps or 30.0
     levers: list[Lever] = []
@@ -81,8 +89,10 @@ def _frequency_lever(
 
 
 class _RateControl:
-    """Sets the mean frame rate, and the share of each cycle in which frames are served. With a smaller share, the rate
-    within that share is higher, so that the mean does not change."""
+    """Sets the mean frame rate, and the share of each cycle (``CYCLE_S``) in which frames are served.
+
+    If the share becomes smaller, the frame rate within it becomes higher, so that the mean does not change.
+    """
 
     def __init__(self, source: Source, full: float) -> None:
         self._source, self._full = source, full

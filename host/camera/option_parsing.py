@@ -1,4 +1,4 @@
-"""Parse the short forms of options: budgets, processors, addresses and windows."""
+"""Parse options that are given as text: budgets, processors, addresses, windows and runtime options."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow
 from arenite.host.governor.interface import Limits
 
-#: Maps the name of a limit to its field, and to its units with their factors. A number without a unit has the first
-#: unit.
+#: Maps the name of a limit to its field in ``Limits``, and to its units. Each unit has the factor that converts it to
+#: the unit of the field. A number without a unit has the first unit.
 _LIMIT_UNITS: dict[str, tuple[str, dict[str, float]]] = {
     "power": ("power_w", {"w": 1.0, "mw": 1e-3}),
     "temperature": ("temperature_c", {"c": 1.0, "°c": 1.0}),
@@ -19,7 +19,7 @@ BUDGET_EXAMPLE = 'for example --budget "power=5W,temperature=70C,latency=50ms"'
 
 
 def parse_budget(text: str) -> Limits:
-    """Parse a budget such as ``power=5W,temperature=70C``. Raises a ``UsageError`` that names the wrong part."""
+    """Parse a budget such as ``power=5W,temperature=70C``. Raises ``UsageError``, which names the wrong part."""
     values: dict[str, float] = {}
     for part in filter(None, (piece.strip() for piece in text.split(","))):
         name, _, value = (side.strip().lower() for side in part.partition("="))
@@ -49,7 +49,7 @@ def parse_budget(text: str) -> Limits:
 
 
 def parse_processors(text: str) -> tuple[int, ...]:
-    """Parse numbers of processors: ``2``, ``0,2`` or ``1-3``. Raises ``UsageError``."""
+    """Parse a list of processor numbers, such as ``2``, ``0,2`` or ``1-3``. Raises ``UsageError``."""
     values: list[int] = []
     for part in text.split(","):
         number = re.fullmatch(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?", part)
@@ -63,10 +63,10 @@ def parse_processors(text: str) -> tuple[int, ...]:
 
 
 def parse_address(text: str) -> tuple[str, int]:
-    """Parse an address to bind: ``HOST:PORT``, ``[v6]:PORT``, ``HOST`` or ``:PORT``. The host defaults to 127.0.0.1,
-    and the port to 0, which takes a free port.
+    """Return the host and the port of an address to bind: ``HOST:PORT``, ``[IPv6 address]:PORT``, ``HOST`` or
+    ``:PORT``.
 
-    Raises ``UsageError``.
+    The host defaults to 127.0.0.1, and the port to 0, for which the system chooses a free port. Raises ``UsageError``.
     """
     matched = re.fullmatch(
         r"(?:\[(?P<v6>[0-9a-fA-F:]+)\]|(?P<host>[^:\[\]]*))(?::(?P<port>\d{1,5}))?", text.strip()
@@ -80,7 +80,7 @@ def parse_address(text: str) -> tuple[str, int]:
 
 
 def parse_window(text: str) -> CropWindow:
-    """Parse ``LEFT,TOP,WIDTH,HEIGHT`` in pixels. Raises ``UsageError``."""
+    """Parse a rectangle of the frame, ``LEFT,TOP,WIDTH,HEIGHT`` in pixels. Raises ``UsageError``."""
     try:
         left, top, width, height = (int(part) for part in text.split(","))
     except ValueError:
@@ -91,7 +91,7 @@ def parse_window(text: str) -> CropWindow:
 
 
 def parse_runtime_options(texts: tuple[str, ...]) -> dict[str, str]:
-    """Parse runtime options, ``NAME=VALUE`` each. Raises ``UsageError``."""
+    """Return runtime options as values by name. Each text is ``NAME=VALUE``. Raises ``UsageError``."""
     runtime_options = {}
     for text in texts:
         name, equals, value = text.partition("=")

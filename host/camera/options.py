@@ -1,5 +1,7 @@
-"""The options of one run of the camera loop. Their defaults, types and ranges are defined only here; the command line
-reads them."""
+"""The options of one run of the camera loop.
+
+Their defaults, types and ranges are defined only here. The command line takes them from these classes.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from arenite.host.governor.interface import Limits
 
 @dataclass(frozen=True)
 class Range:
-    """The values that a number may have; None means no limit. With ``above``, ``min`` itself is not allowed."""
+    """The values that a number may have; None means no limit. If ``above`` is True, ``min`` itself is not allowed."""
 
     min: float | None = None
     max: float | None = None
@@ -26,20 +28,21 @@ _POSITIVE = Range(0, above=True)
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """The source of the frames. None means the source's own default."""
+    """The source of the frames. None means that the source uses its own default."""
 
-    #: /dev/videoN, a video, pictures, rtsp://, gst:, csi:, photos, synthetic, or auto. Several make a set of cameras.
+    #: Each source is /dev/videoN, a video, pictures, rtsp://, gst:, csi:, photos, synthetic, or auto. Several sources
+    #: are read together: one frame of each camera makes a set.
     sources: tuple[str, ...] = ("auto",)
     width: Annotated[int | None, Range(16, 16384)] = None
     height: Annotated[int | None, Range(16, 16384)] = None
     fps: Annotated[float | None, Range(0, 1000, above=True)] = None
     pixels: str | None = None  # the pixel format: yuyv, nv12, rgb, ...
     pace: Literal["auto", "live", "file"] = "auto"
-    loop: bool = False  # a recording starts again at its end
-    #: The maximum time between the captures of the frames of a set. Cameras that are not synchronized are up to half a
-    #: period apart, which is 16.7 ms at 30 frames per second.
+    loop: bool = False  # whether a recording starts again at its end
+    #: The maximum time between the captures of the frames of a set. The captures of cameras that are not synchronized
+    #: are up to half a frame interval apart, which is 16.7 ms at 30 frames per second.
     jitter_ms: Annotated[float, Range(0)] = 17.0
-    timeout_ms: Annotated[float, _POSITIVE] = 33.0  # the maximum time that a set waits for a camera
+    timeout_ms: Annotated[float, _POSITIVE] = 33.0  # the maximum time that a set waits for a late camera
 
 
 @dataclass(frozen=True)
@@ -47,37 +50,43 @@ class ModelOptions:
     """The model, its runtime, and other models that also run."""
 
     name: str = "blazeface"  # a model of the zoo, or a .tflite or .onnx file
-    preprocessing: Path | None = None  # None: the steps that the model records
-    postprocessing: Path | None = None
-    labels: Path | None = None
+    preprocessing: Path | None = None  # a file of steps; None: the steps that the model records
+    postprocessing: Path | None = None  # as ``preprocessing``
+    labels: Path | None = None  # a file with one label per line; None: the labels that the model records
     window: CropWindow | None = None  # the part of the frame that the model gets; None: the whole frame
     runtime: str = "auto"
-    runtime_options: tuple[str, ...] = ()  # NAME=VALUE each
-    measure_runtimes: bool = False
+    runtime_options: tuple[str, ...] = ()  # each is NAME=VALUE
+    measure_runtimes: bool = False  # choose the runtime by measuring all runtimes of this computer
     threads: Annotated[int, Range(1, 256)] = 1
     warm_up: Annotated[int, Range(1, 1000)] = 1  # inferences before the loop begins
     variants: tuple[str, ...] = ()  # cheaper variants that the governor may switch to
-    cascade: str | None = None  # MODEL:LABEL>=SCORE -> MODEL
-    rerun_below: str | None = None  # SCORE:MODEL
-    also: tuple[str, ...] = ()  # models that run on every frame too
-    memory_mb: Annotated[float | None, _POSITIVE] = None  # for all models together
+    #: MODEL:LABEL>=SCORE -> MODEL: the second model runs if the first one finds LABEL with at least SCORE.
+    cascade: str | None = None
+    #: SCORE:MODEL: this model runs if the score of the first one is below SCORE.
+    rerun_below: str | None = None
+    also: tuple[str, ...] = ()  # further models that run on every frame
+    memory_mb: Annotated[float | None, _POSITIVE] = None  # the memory that all models together may use
 
 
 @dataclass(frozen=True)
 class LoopOptions:
     """How long the loop runs, what it measures, and how it uses this computer."""
 
-    frames: Annotated[int | None, Range(1)] = None
+    frames: Annotated[int | None, Range(1)] = None  # the number of answers after which the loop ends
     duration_s: Annotated[float | None, _POSITIVE] = None
-    overlap: bool | None = None  # None: if it makes the loop faster
-    motion: bool = False
-    cache: bool = False
-    pin: str | None = None  # processors, such as 2 or 1-3
-    lock_memory: bool = False
+    #: Whether the next frame is prepared while the model runs. None: only if this makes the loop faster.
+    overlap: bool | None = None
+    motion: bool = False  # run the model only on frames in which something moved
+    cache: bool = False  # if an input equals an earlier input, repeat the stored answer
+    pin: str | None = None  # the processors to run on, such as 2 or 1-3
+    lock_memory: bool = False  # keep all memory of the process in RAM
     realtime: Annotated[int | None, Range(1, 99)] = None  # the priority of SCHED_FIFO
+    #: The scenario of MLPerf Inference to measure.
     scenario: Literal["single-stream", "multi-stream", "offline", "server"] | None = None
-    quick: bool = False
+    quick: bool = False  # measure the scenario for 10 seconds, without a valid result
+    #: The rate of queries per second for the scenario "server"; None searches for the highest rate.
     qps: Annotated[float | None, Range(0, 1e6, above=True)] = None
+    #: Run for this number of minutes, and compare the steady state with the first minute.
     soak_minutes: Annotated[float | None, Range(0, above=True)] = None
 
 
@@ -87,17 +96,18 @@ class EnergyOptions:
 
     limits: Limits = field(default_factory=Limits)
     host: str | None = None  # a host profile; None: the profile that fits this computer
-    power_source: str | None = None  # a part of a power source's name
-    set_frequency: bool = False
+    power_source: str | None = None  # a part of the name of the power source to read
+    set_frequency: bool = False  # whether the governor may change the frequency of the processor
+    #: The power in watts that the device saves while it rests.
     rest_saves_w: Annotated[float | None, _POSITIVE] = None
     root: Path = Path("/")  # the folder that contains sys and proc; tests give a simulated tree
 
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """The receivers of answers and measurements, besides the result."""
+    """The receivers of answers and measurements, apart from the result of the run. None means no such receiver."""
 
-    dashboard: str | None = None  # HOST:PORT
+    dashboard: str | None = None  # the address of the web page, HOST:PORT
     token: str | None = None
     output: str | None = None  # a file of JSON lines, or - for standard output
     callback: str | None = None  # module:function or FILE.py:function
@@ -117,10 +127,10 @@ class CameraOptions:
 
     @classmethod
     def of(cls, **values: Any) -> CameraOptions:
-        """Return options from a flat list of fields: ``of(sources=("synthetic",), model="blazeface", frames=3)``.
+        """Return options from keyword arguments: ``of(sources=("synthetic",), model="blazeface", frames=3)``.
 
-        ``model`` is ``ModelOptions.name``. Every other field has the same name as in its group; no two groups share a
-        name. Raises ``TypeError`` for a name that is not an option.
+        ``model`` sets ``ModelOptions.name``. Every other argument has the name of a field of one of the groups; no two
+        groups have a field of the same name. Raises ``TypeError`` for a name that is not an option.
         """
         if "model" in values:
             values["name"] = values.pop("model")
@@ -135,6 +145,6 @@ class CameraOptions:
 
 
 def _groups() -> Iterator[tuple[str, Any]]:
-    """Yield the name and the class of each group."""
+    """Yield the name and the class of each group of ``CameraOptions``."""
     for group in fields(CameraOptions):
         yield group.name, group.default_factory

@@ -14,7 +14,8 @@ from arenite.host.camera.supervisor import StateListener
 
 @dataclass
 class SessionOutputs:
-    """``sinks`` take every served frame, ``listeners`` every state of the supervisor."""
+    """The open outputs. ``sinks`` receive every served frame, and ``listeners`` every state that the supervisor
+    publishes."""
 
     sinks: list[Sink] = field(default_factory=list)
     listeners: list[StateListener] = field(default_factory=list)
@@ -23,9 +24,10 @@ class SessionOutputs:
 def open_outputs(
     options: OutputOptions, source: Source, model_name: str, stack: ExitStack, report: Callable[[str], None]
 ) -> SessionOutputs:
-    """Open every output that ``options`` names; ``stack`` closes them.
+    """Open and return every output that ``options`` names; ``stack`` closes them.
 
-    ``report`` is called with lines of text for people. Raises ``AreniteError`` for an output that cannot be opened.
+    ``model_name`` and ``source`` are for titles. ``report`` is called with lines of text for people. Raises
+    ``AreniteError`` for an output that cannot be opened.
     """
     outputs = SessionOutputs()
 

@@ -27,14 +27,16 @@ if TYPE_CHECKING:
 class ModelServers:
     """The server for the loop, with its models and runtimes.
 
+    ``slots`` is the number of frames that the server should be able to process at the same time.
+
     Attributes:
         server: serves the frames.
         models: all models; the model of ``--model`` comes first.
         warm: the servers to warm up, one by one.
-        levers: functions that create the governor's levers.
-        parts: functions that create further parts of the result's JSON, by key.
+        levers: functions that create levers for the governor.
+        parts: functions that create further parts of the result's JSON. The key is that of the part.
         crops: whether a model gets parts of frames, so that frames must keep their full resolution.
-        notes: sentences for display.
+        notes: sentences for display, about the models and runtimes.
 
     ``close`` closes all models and runtimes.
     """
@@ -108,7 +110,8 @@ class ModelServers:
     # One model
 
     def _model(self, name: str) -> CameraModel:
-        """Open a model. The options of preprocessing, postprocessing and labels apply to the first model."""
+        """Open and return a model. The options of preprocessing, postprocessing and labels apply to the first model
+        only."""
         if self.models:
             model = open_model(name)
         else:
@@ -163,7 +166,7 @@ class ModelServers:
                 f"The runtime refused {model.path.name}; a repaired copy is used: {' '.join(repairs)}"
             )
         if runtime.copies_slots and not self._overlap:
-            # A second slot would cost copies, and overlapping was not requested.
+            # With several slots this runtime copies tensors, and overlapping was not requested, so use one slot.
             runtime.close()
             self.slots = 1
             runtime = open_path()
@@ -254,7 +257,8 @@ class ModelServers:
                 return ModelServer(model, self._runtime(model, runtime, options=extra), label)
 
             server = open_variant()
-            # If the outputs of this size do not fit the postprocessing, this must fail before the loop begins.
+            # Creating a reader raises an error if the outputs of this variant do not fit the postprocessing. That must
+            # happen before the loop begins.
             AnswerReader(model.postprocessing, server.runtime.slots[0], model.labels)
             variants.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
             server.close()
@@ -269,7 +273,8 @@ class ModelServers:
         return server_of_variants
 
     def _threads(self, count: int) -> FrameServer:
-        """Return a server whose variants are the same model on fewer and fewer threads."""
+        """Return a server whose variants are the same model with ``count`` threads, ``count`` - 1 threads, and so
+        on."""
         from arenite.host.camera.several.variant_server import ModelVariant, VariantServer
         from arenite.host.governor.levers import threads_lever
 
@@ -291,7 +296,7 @@ class ModelServers:
 
 
 def _seconds(runtime: Runtime) -> float:
-    """Return the seconds of a warm inference, the fastest of five."""
+    """Return the time of the fastest of five inferences, in seconds."""
     fastest = float("inf")
     for _ in range(5):
         begin = time.monotonic()

@@ -1,4 +1,4 @@
-"""One run of the camera loop: open everything that the options name, serve frames, close, and sum up.
+"""One run of the camera loop: open everything that the options name, serve frames, close everything, return a result.
 
 There are two ways to run a session. ``run`` serves in the calling thread and returns the result:
 
@@ -13,11 +13,11 @@ There are two ways to run a session. ``run`` serves in the calling thread and re
                 break                               # stops the loop
     session.result                                  # the CameraResult, once the stream has ended
 
-The stream ends at a limit of the options, at the end of the source, or after ``stop``, which any thread may call. An
-error of the loop is raised by the iterator after the answers that came before it. Leaving the ``for`` early, or the
-``with`` block, stops the loop and waits for the frame in progress. A consumer that is slower than a live camera misses
-the oldest answers (``session.missed`` counts them); with a recording the loop waits, so that every answer arrives. A
-session serves once.
+The stream ends at a limit of the options, at the end of the source, or after ``stop``, which any thread may call. If
+the loop fails, the iterator first yields the remaining answers and then raises the error. Leaving the ``for`` loop
+early, or leaving the ``with`` block, stops the loop and waits for the frame in progress. A consumer that is slower than
+a live camera misses the oldest answers (``session.missed`` counts them); with a recording the loop waits, so that every
+answer arrives. A session can serve only once.
 """
 
 from __future__ import annotations
@@ -46,26 +46,28 @@ if TYPE_CHECKING:
     from arenite.host.camera.observe.soak import Soak
     from arenite.host.camera.serving.realtime import RequestOutcome
 
-#: Frames overlap when computing takes at least this share of the time between two frames, or this time where frames
-#: come from a recording: handing a frame from thread to thread costs about 50 µs.
+#: Frames overlap if the model takes more than this share of the time between two frames of a camera, or more than this
+#: number of seconds if frames come from a recording. Handing a frame from thread to thread costs about 50 µs.
 OVERLAP_SHARE, MIN_OVERLAP_S = 0.6, 0.002
 
-#: How many notes of a run are kept: the first ones and the last ones.
+#: The number of first notes and the number of last notes that are kept during a run.
 KEPT_FIRST_NOTES, KEPT_LAST_NOTES = 20, 40
 
 
 class CameraSession:
-    """A context manager that opens everything on entry and closes it on exit; ``run`` or ``stream`` serves, once.
+    """A context manager that opens the source, the model and the outputs on entry and closes them on exit.
 
-    ``report`` is called with lines of text for people. Entering raises ``AreniteError`` for what cannot be opened.
+    Call either ``run`` or ``stream`` to serve frames, and only once. ``report`` is called with lines of text for
+    people. Entering the context raises ``AreniteError`` if something cannot be opened.
     """
 
     def __init__(self, options: CameraOptions, report: Callable[[str], None] = lambda text: None) -> None:
         self.options, self.report = options, report
         self.notes: list[str] = []
         self.cold_start_ms = 0.0
-        self.result: CameraResult | None = None  # once the run has ended
-        self.missed = 0  # served frames that the consumer of ``stream`` was too slow for
+        self.result: CameraResult | None = None  # set when the run has ended
+        # Number of served frames that the consumer of ``stream`` missed because it was too slow.
+        self.missed = 0
         self.format: Format
         self._running = False
         self._stack = ExitStack()
@@ -109,8 +111,8 @@ class CameraSession:
         self.supervisor = self._supervisor()
 
     def _on_source_message(self, text: str) -> None:
-        """Note a message of a source. A camera that comes and goes for days must not fill the memory, so that only the
-        first and the last notes are kept."""
+        """Add a message of a source to the notes. Only the first and the last notes are kept, because a camera that
+        disappears and comes back for days must not fill the memory."""
         self.notes.append(text)
         if len(self.notes) > KEPT_FIRST_NOTES + KEPT_LAST_NOTES:
             del self.notes[KEPT_FIRST_NOTES]
@@ -118,7 +120,7 @@ class CameraSession:
             self.report(text)
 
     def _warm_up(self) -> float:
-        """Take a black frame through every model; returns the seconds of a warm inference of the first one."""
+        """Run every model on a black frame. Return the time of the fastest inference of the first model, in seconds."""
         fastest = 0.0
         for server in self.servers.warm:
             times = []
@@ -131,6 +133,7 @@ class CameraSession:
         return fastest
 
     def _overlap(self, invoke_s: float) -> bool:
+        """Return whether frames overlap, if an inference takes ``invoke_s`` seconds."""
         overlap = self.options.loop.overlap
         if overlap is not None or self.servers.server.slots < 2:
             return bool(overlap)
@@ -157,7 +160,8 @@ class CameraSession:
             self._note_refusal(raise_priority(options.realtime))
 
     def _on_thread_start(self) -> None:
-        """Every thread has its own priority. A refusal was noted when the first one asked."""
+        """Request real-time priority for the calling thread, because every thread has its own priority. If the system
+        refuses, ``_request_scheduling`` has already added a note."""
         if self.options.loop.realtime is not None:
             from arenite.host.camera.serving.realtime import raise_priority
 
@@ -229,7 +233,7 @@ class CameraSession:
         )
 
     def _instruments(self) -> Instruments:
-        """Open the sensors and the governor; called in the supervisor's thread."""
+        """Open the sensors and the governor. This is called in the supervisor's thread."""
         from arenite.host.camera.instruments import open_instruments
 
         return open_instruments(self.options, self.loop, self.format, self.servers.levers, self.notes)
@@ -245,10 +249,10 @@ class CameraSession:
         self.loop.stop()
 
     def stream(self) -> Iterator[ServedFrame]:
-        """Serve in a thread and yield every served frame; see the text of this module.
+        """Serve in a thread and yield every served frame. The docstring of this module describes how a stream ends.
 
-        Raises what ``run`` raises, after the frames that were served before. ``result`` is set when the stream has
-        ended.
+        Raises the errors that ``run`` raises, after the frames that were served before the error. ``result`` is set
+        when the stream has ended.
         """
         queue = StreamQueue(lossless=not self.source.live)
         errors: list[BaseException] = []
@@ -270,7 +274,8 @@ class CameraSession:
             queue.close()
             thread.join()
 
-        # The ``with`` block may be left while the iterator is still alive: the loop ends before its source is closed.
+        # The ``with`` block may be left while the iterator is still alive. The loop must end before its source is
+        # closed.
         self._stack.callback(end)
         thread.start()
         try:
@@ -283,7 +288,8 @@ class CameraSession:
             raise errors[0]
 
     def run(self) -> CameraResult:
-        """Serve until a limit, the end of the source, or ``stop``. Raises ``AreniteError``."""
+        """Serve until a limit of the options, the end of the source, or ``stop``. Return the result. Raises
+        ``AreniteError``."""
         soak = self._soak()
         scenario: dict[str, Any] | None = None
         self.supervisor.start()
@@ -325,6 +331,7 @@ class CameraSession:
         return soak
 
     def _unused_by_scenario(self) -> list[str]:
+        """Return the options that were given but that a scenario ignores."""
         loop, outputs = self.options.loop, self.options.outputs
         values = {
             "output": outputs.output,
@@ -338,7 +345,8 @@ class CameraSession:
         return [f"--{name}" for name, value in values.items() if value]
 
     def _scenario(self, name: str) -> dict[str, Any]:
-        """Query the server as the scenario defines it, instead of running the loop."""
+        """Query the server as the scenario of MLPerf Inference defines it, instead of running the loop. Return the
+        result's JSON."""
         from arenite.host.camera.scenarios.sample_library import collect_frames
         from arenite.host.camera.scenarios.scenario_runs import run_scenario
 
@@ -368,7 +376,8 @@ class CameraSession:
             window=self.options.model.window,
         )
         loop.end(result.samples)
-        # The figures per frame are those of the run that counts, without warm-up and trials.
+        # The time, bytes and busy time of the loop are set to those of the final run, without its warm-up and trial
+        # runs.
         loop.began_ns = loop.ended_ns - round(result.duration_s * 1e9)
         loop.bytes_written = result.samples * server.bytes_written
         mean_ns = loop.statistics.window("all").mean_ms("total") * 1e6

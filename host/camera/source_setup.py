@@ -1,4 +1,4 @@
-"""Make the source of a camera session from its options."""
+"""Create the source of a camera session from its options."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from arenite.host.camera.sources.factory import open_source
 def make_source(
     camera_options: CameraOptions, servers: ModelServers, on_message: Callable[[str], None]
 ) -> Source:
-    """Return the source of a session, not open yet: one camera or recording, or a group of cameras.
+    """Return the source of a session, which is not open yet: one camera or recording, or a group of cameras.
 
     ``on_message`` is called with lines of text about a camera that disappears or comes back. Raises ``UsageError`` for
-    a source that does not exist, and for options that several sources cannot follow.
+    a source that does not exist, and for options that do not work with several sources.
     """
     options = camera_options.source
     single = len(options.sources) == 1
@@ -29,7 +29,7 @@ def make_source(
             "Leave out --pace file.",
         )
     sees_part = camera_options.model.window is not None or servers.crops
-    # Recordings that are read as fast as possible would drift apart.
+    # Several recordings that are read as fast as possible would drift apart.
     pace = options.pace if single else "live"
     cameras = [
         open_source(
@@ -42,7 +42,7 @@ def make_source(
             loop=options.loop,
             index=index,
             least=None if sees_part else sufficient_size(servers.models),
-            # A set keeps frames that may be used again; the dashboard keeps the frame that it shows.
+            # A set of cameras keeps older frames that may be used again; the dashboard keeps the frame that it shows.
             buffers=(4 if single else 6) + (camera_options.outputs.dashboard is not None),
             on_message=on_message,
         )
@@ -58,9 +58,9 @@ def make_source(
 
 
 def sufficient_size(models: Sequence[CameraModel]) -> tuple[int, int] | None:
-    """Return the width and height that suffice for the input of every model, or None if a model crops the frame.
+    """Return the width and height in pixels that suffice for the inputs of all models; None if a model crops the frame.
 
-    JPEG need not be decoded any larger.
+    The decoder of JPEG pictures may scale them down to this size.
     """
     from arenite.host.camera.model.tensor_heuristics import sides
 

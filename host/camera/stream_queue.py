@@ -8,15 +8,15 @@ from collections import deque
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 
-#: Served frames that may wait for the consumer.
+#: The maximum number of served frames that wait for the consumer.
 MAX_WAITING = 8
 
 
 class StreamQueue:
-    """A sink that hands served frames from the loop's thread to another one.
+    """A sink that hands served frames from the loop's thread to another thread.
 
-    ``lossless``: a full queue makes the loop wait. Otherwise a full queue drops its oldest frame and counts it in
-    ``missed``.
+    If ``lossless`` is True, the loop waits while the queue is full. Otherwise a full queue drops its oldest frame and
+    counts it in ``missed``.
     """
 
     def __init__(self, lossless: bool) -> None:
@@ -43,7 +43,7 @@ class StreamQueue:
             self._changed.notify_all()
 
     def next(self) -> ServedFrame | None:
-        """Wait for a frame and return the oldest one; None at the end."""
+        """Wait until the queue has a frame, and return its oldest frame; None if the queue has ended and is empty."""
         with self._changed:
             self._changed.wait_for(lambda: self._ended or bool(self._waiting))
             served = self._waiting.popleft() if self._waiting else None

@@ -22,7 +22,7 @@ _EMPTY = {"p50": 0.0, "p95": 0.0, "p99": 0.0}
 
 
 def since_start_ms() -> float:
-    """Return the milliseconds since the parent started this process. The kernel counts in steps of 10 ms."""
+    """Return the milliseconds since this process was started. The kernel records the start in steps of 10 ms."""
     try:
         import os
 
@@ -47,8 +47,8 @@ class ServedModel:
 
 @dataclass(frozen=True)
 class FrameCounts:
-    """Numbers of frames. ``late`` frames were answered after the latency limit. ``by`` maps the origin of the answer to
-    its count."""
+    """Numbers of frames. ``late`` frames were answered after the latency limit. ``by`` maps the origin of an answer
+    (``ServedFrame.by``: model, cache, ...) to the number of answers."""
 
     captured: int
     served: int
@@ -72,8 +72,8 @@ class FrameCounts:
 
 @dataclass(frozen=True)
 class TemperatureRange:
-    """The temperature at the start and the end of the run, and its maximum, in degrees Celsius; None without a
-    sensor."""
+    """The temperature at the start and the end of the run, and its maximum, in degrees Celsius; None if there is
+    no sensor."""
 
     start: float | None = None
     end: float | None = None
@@ -87,10 +87,11 @@ class TemperatureRange:
 class CameraResult:
     """The measurements of one run of the camera loop.
 
-    ``stage_ms`` maps each stage to its percentiles. ``power_w`` is the mean of the run and ``energy_kind`` says whether
-    it and ``energy_mj_per_frame`` are ``measured``, ``estimated`` or ``unknown``. ``last_answer`` has the newest answer
-    of each camera. ``parts`` are records of features that were in use: ``overlapped``, ``scenario``, ``soak``,
-    ``cascade``, ``ladder``, ``memory``, ``cameras``.
+    ``stage_ms`` maps each stage to percentiles of its time in milliseconds. ``duty_cycle`` is the share of the time in
+    which a stage worked. ``power_w`` is the mean power of the run. ``energy_kind`` says whether ``power_w`` and
+    ``energy_mj_per_frame`` are ``measured``, ``estimated`` or ``unknown``. ``last_answer`` has the newest answer of
+    each camera, by the index of the camera. ``parts`` are records of features that were in use: ``overlapped``,
+    ``scenario``, ``soak``, ``cascade``, ``ladder``, ``memory``, ``cameras``.
     """
 
     model: ServedModel
@@ -153,7 +154,7 @@ def camera_result(
     limits: Limits,
     parts: Mapping[str, Any],
 ) -> CameraResult:
-    """Return the result of a run that has ended. ``parts`` is described at ``CameraResult``."""
+    """Return the result of a run that has ended. ``CameraResult`` describes ``parts``."""
     counters = loop.source.counters
     summary = loop.statistics.summary()
     stages = summary["stage_ms"]
@@ -164,7 +165,7 @@ def camera_result(
     first, hottest, last = supervisor.temperatures or (None, None, None)
     fps, by = summary["fps"], summary["by"]
     if "scenario" in parts:
-        # The statistics have only some of a scenario's samples, and also samples of its trials.
+        # The statistics contain only some samples of the final run of a scenario, and also samples of its trial runs.
         fps, by = round(loop.served / loop.seconds, 3), {"model": loop.served}
     stage_ms = {
         name: stages.get(name, _EMPTY) for name in ("capture", "preprocess", "invoke", "postprocess", "total")

@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from arenite.host.energy.base import Power, PowerMeter, Temperature, Thermometer
     from arenite.host.energy.integrate import EnergyMeter
 
-#: Seconds between two samples, and samples between two steps of the governor.
+#: The time in seconds between two samples of the sensors, and the number of samples per step of the governor.
 SENSE_INTERVAL_S, SAMPLES_PER_STEP = 0.5, 2
 #: The maximum time that sensors and the dashboard wait for the first answer, so that they do not delay it.
 FIRST_ANSWER_WAIT_S = 1.0
 
 
 class StateListener(Protocol):
-    """Receives the state of the loop: the dashboard, the metrics, the timeline."""
+    """Receives the state of the loop, such as the dashboard, the metrics and the timeline."""
 
     def update(self, state: Mapping[str, Any]) -> None: ...
 
@@ -45,15 +45,15 @@ class GovernorProtocol(Protocol):
 
 
 class CpuLoad:
-    """The mean number of busy cores since the last call: of the whole machine if /proc has it, else of this
-    process."""
+    """Measures the mean number of busy cores between two calls of ``read``: the cores of the whole machine if
+    /proc/stat can be read, else only the work of this process."""
 
     def __init__(self, root: Path) -> None:
         self._stat = root / "proc/stat"
         self._before = self._now()
 
     def _now(self) -> tuple[float, float]:
-        """Return the time in seconds, and the core seconds of work so far."""
+        """Return the time in seconds, and the time that all cores together have worked so far, in seconds."""
         try:
             fields = self._stat.read_text().split("\n", 1)[0].split()
             ticks = [int(field) for field in fields[1:9]]
@@ -71,7 +71,7 @@ class CpuLoad:
 
 @dataclass(frozen=True)
 class Instruments:
-    """The sensors and the governor; None if one does not exist or is not needed."""
+    """The sensors and the governor. A field is None if the instrument does not exist or is not needed."""
 
     meter: PowerMeter | None = None
     thermometer: Thermometer | None = None
@@ -80,11 +80,11 @@ class Instruments:
 
 
 class Supervisor:
-    """Supervises a loop. Call ``start`` before the loop and ``stop`` after it; then this object has the energy and the
-    temperatures of the run.
+    """Supervises a loop. Call ``start`` before the loop runs and ``stop`` after it has ended. After ``stop``, this
+    object has the energy and the temperatures of the run.
 
-    Sensors are opened in its own thread, so that the first answer does not wait for them. A sensor that fails later is
-    noted once in ``notes``, and the loop continues without it.
+    Sensors are opened in the supervisor's own thread, so that the first answer does not wait for them. If a sensor
+    fails later, one sentence is added to ``notes``, and the loop continues without the sensor.
     """
 
     def __init__(
@@ -98,7 +98,8 @@ class Supervisor:
         root: Path = Path("/"),
     ) -> None:
         """``describe`` is the constant part of the state: model, runtime, source, budget. ``instruments`` opens the
-        sensors; an error in it ends the loop and is raised by ``stop``."""
+        sensors; if it raises an error, the loop ends and ``stop`` raises the error. ``watchers`` receive the state.
+        ``root`` is the folder that contains ``proc``."""
         self.loop = loop
         self.watchers = list(watchers)
         self.notes = notes if notes is not None else []
@@ -108,7 +109,9 @@ class Supervisor:
         self.governor: GovernorProtocol | None = None
         self.power: Power | None = None
         self.temperature: Temperature | None = None
-        self.temperatures: list[float] = []  # first, hottest, last
+        self.temperatures: list[
+            float
+        ] = []  # the first, the highest and the last temperature in degrees Celsius
         self.ready = False
         self._instruments = instruments
         self._describe = dict(describe)
@@ -127,7 +130,8 @@ class Supervisor:
         self._thread.start()
 
     def stop(self) -> None:
-        """Sample and publish once more, and end. Raises the error of opening the instruments, if there was one."""
+        """Take the last sample, publish the state, and end the thread. Raises the error of the thread, if there was
+        one."""
         self._end.set()
         self._go.set()
         self._thread.join(timeout=30)
@@ -135,7 +139,7 @@ class Supervisor:
             raise self._error
 
     def on_first_answer(self) -> None:
-        """Let the sensors be opened, because the first answer is complete."""
+        """Allow the thread to open the sensors now, because the first answer is complete."""
         self.ready = True
         self._go.set()
 
@@ -167,7 +171,7 @@ class Supervisor:
             from arenite.host.energy.integrate import EnergyMeter
 
             self.energy = EnergyMeter(opened.meter)
-            # The first reading covers the time before the loop.
+            # The first reading covers the time before this moment, so it is not used.
             with suppress(AreniteError, OSError):
                 opened.meter.read(0.0)
         self.thermometer, self.governor = opened.thermometer, opened.governor
@@ -213,7 +217,7 @@ class Supervisor:
 
     def _step(self, governor: GovernorProtocol) -> None:
         window = self.loop.statistics.restart("governor")
-        # Sensors on a slow bus lengthen a step, so measure its actual time.
+        # Slow sensors make the time between two steps longer, so it is measured.
         now = time.monotonic_ns()
         seconds, self._stepped_ns = (now - (self._stepped_ns or self.loop.began_ns)) / 1e9, now
         watts, self._step_watts = self._step_watts, []
@@ -228,7 +232,7 @@ class Supervisor:
         self.actions += governor.step(observation)
 
     def state(self) -> dict[str, Any]:
-        """Return the state of the loop, as ``observe/loop_state.py`` describes it."""
+        """Return the state of the loop. ``observe/loop_state.py`` describes its fields."""
         loop = self.loop
         recent = loop.statistics.window("last_minute")
         counters = loop.source.counters

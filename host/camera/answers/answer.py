@@ -11,6 +11,8 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Class:
+    """One class with its score. ``label`` is empty if the model has no label for it."""
+
     index: int
     label: str
     score: float
@@ -21,7 +23,8 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """One detected object. ``points`` are its landmarks as (x, y)."""
+    """One detected object. ``index`` and ``label`` name its class, and ``points`` has its landmarks as (x, y).
+    All coordinates are fractions of the frame."""
 
     left: float
     top: float
@@ -46,10 +49,10 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to one frame. ``mask`` has class indices, uint8, shape (height, width), for the rectangle ``mask_box``
-    (left, top, right, bottom) of the frame."""
+    """The answer to one frame. ``mask`` has the class index of each pixel, uint8, shape (height, width). It covers the
+    rectangle ``mask_box`` (left, top, right, bottom) of the frame."""
 
-    kind: str  # classes, boxes, points, mask, score, values
+    kind: str  # the field that has the answer: classes, boxes, points, mask, score, values
     classes: tuple[Class, ...] = ()
     boxes: tuple[Box, ...] = ()
     points: tuple[tuple[float, float, float], ...] = ()  # x, y, score
@@ -60,7 +63,7 @@ class Answer:
 
     @property
     def confidence(self) -> float:
-        """The score of the best class or box, 0 to 1; 0 if there is none."""
+        """The score of the best class or box, else ``score``; 0 if there is none."""
         if self.classes:
             return self.classes[0].score
         if self.boxes:

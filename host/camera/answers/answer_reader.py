@@ -1,7 +1,7 @@
 """Read an answer from a model's outputs in the runtime's own memory.
 
 Everything that does not change from frame to frame is prepared once: the C call with its arguments, the layout of its
-result, the labels. A frame costs one call and the few objects of its answer.
+result, the labels. Each frame then costs one call, and the creation of the few objects of its answer.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 
 class AnswerReader:
-    """Reads the answer of each inference in ``slot``. Assign ``geometry`` if the model gets another part of the frame.
+    """Reads the answer of each inference from the outputs of ``slot``. If the model gets another part of the frame,
+    assign a new ``geometry``.
 
     Args:
-        spec: the postprocessing steps. None takes the best classes of an output [1, n], else the first output's values.
-        slot: the outputs to read; for ``mse`` also the inputs.
-        labels: one per class; classes beyond the last label have none.
+        spec: the postprocessing. None means the best classes if the model has one output of shape [1, n], else the
+            values of the first output.
+        slot: the outputs to read. The postprocessing ``mse`` also reads the inputs.
+        labels: one label per class. Classes after the last label have no label.
         geometry: the part of the frame that the input shows; None for the whole frame.
 
     Raises:
@@ -53,6 +55,7 @@ class AnswerReader:
 def _build_reader(
     spec: Postprocessing | None, slot: TensorSlot, labels: tuple[str, ...]
 ) -> Callable[[FrameMapping], Answer]:
+    """Return a function that reads the present answer. Its argument maps coordinates of the input to the frame."""
     inputs, outputs = ([_tensor(memory) for memory in tensors] for tensors in (slot.inputs, slot.outputs))
     if spec is None:
         spec = default_postprocessing(outputs)
@@ -80,6 +83,7 @@ def _build_reader(
 
 
 def _tensor(memory: TensorMemory) -> Tensor:
-    """Return a tensor with the type of ``memory``. Integers without a scale keep their values."""
+    """Return a tensor with the type of ``memory``. If an integer tensor has no scale, its real values are the
+    integers."""
     quant = None if memory.dtype == "float32" else Quantization((memory.scale or 1.0,), (memory.zero_point,))
     return Tensor(0, memory.name, memory.shape, memory.dtype, quant)

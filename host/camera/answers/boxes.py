@@ -1,4 +1,4 @@
-"""Read the boxes of a detector, with their landmarks."""
+"""Read the boxes of a detector, with their landmarks, from the results of the C code."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from arenite.host.camera.answers.frame_mapping import FrameMapping
 from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import key_to_real
 
+#: Coordinates in the results are integers in units of 1/65536 of the input.
 _ONE = 1.0 / 65536
 _NONE = Answer("boxes")
+#: One box in the results: top, left, bottom, right, sort key, class, anchor.
 _BOX = struct.Struct("<iiiiiHH")
 
 
 def boxes_reader(
     plan: BoxesPlan, labels: tuple[str, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
+    """Return a function that reads the boxes. Its argument maps coordinates of the input to the frame."""
     real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
     function, arguments, results, points = call.function, call.arguments, call.results, call.points

@@ -1,4 +1,4 @@
-"""Read the best classes of an output."""
+"""Read the best classes of an output from the results of the C code."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from arenite.host.camera.runtimes.base import TensorMemory
 def classes_reader(
     plan: TopKPlan, memory: TensorMemory, labels: tuple[str, ...], call: PreparedCall
 ) -> Callable[[Any], Answer]:
+    """Return a function that reads the best classes. It ignores its argument, because classes have no coordinates."""
     if plan.values is not None:
         real = key_to_real("int32", 1.0 / 65536, 0, False)
     else:
         real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)
     names = (*labels, *[""] * (plan.count - len(labels)))
     function, arguments, results = call.function, call.arguments, call.results
-    # One call unpacks all k entries of the buffer; only the first ``count`` of them are valid.
+    # One call unpacks all k entries of the buffer. Only the first ``count`` entries are valid.
     unpack = struct.Struct("<" + "iI" * plan.step.k).unpack_from
 
     def read(_: Any) -> Answer:

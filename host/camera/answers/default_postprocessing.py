@@ -1,4 +1,4 @@
-"""Choose the postprocessing of a model that records none."""
+"""Choose the postprocessing of a model that does not record its postprocessing."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from arenite.converters.graph.tensor import Tensor
 from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.post.steps import TopK
 
+#: The number of classes in an answer.
 TOP_CLASSES = 5
 
 
 def default_postprocessing(outputs: Sequence[Tensor]) -> Postprocessing | None:
-    """Return the step that takes the best classes of a single output [1, n]. It applies a softmax if the integers of
-    the output represent values outside 0 to 1. Return None for other outputs."""
+    """Return the step that takes the best classes, if the model has one output of shape [1, n]; None for other outputs.
+
+    The step applies a softmax if the output is quantized and can represent values outside 0 to 1.
+    """
     tensor = outputs[0]
     classes = tensor.shape[-1] if tensor.shape else 1
     if len(outputs) > 1 or classes < 2 or tensor.elements != classes or classes > 65535:

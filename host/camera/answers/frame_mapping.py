@@ -6,8 +6,8 @@ from typing import Protocol
 
 
 class FrameMapping(Protocol):
-    """The part of ``geometry.Geometry`` that readers use. An x of the input is left + width * x in the frame; a y is
-    top + height * y."""
+    """The part of ``geometry.Geometry`` that readers use. The point (x, y) of the input is at (left + width * x,
+    top + height * y) of the frame; all coordinates are fractions."""
 
     @property
     def left(self) -> float: ...

@@ -1,4 +1,4 @@
-"""Read landmarks and masks."""
+"""Read landmarks and masks from the results of the C code."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import sigmoid
 from arenite.host.camera.runtimes.base import TensorMemory
 
+#: Coordinates and scores in the results are integers in units of 1/65536.
 _ONE = 1.0 / 65536
 _CTYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
@@ -28,8 +29,11 @@ _CTYPES: dict[str, Any] = {
 def points_reader(
     plan: PointsPlan, outputs: tuple[TensorMemory, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
-    """Return a reader of landmarks. The answer's score is the probability that the object is present, if the model has
-    it as an output, else the mean score of the points."""
+    """Return a function that reads landmarks. Its argument maps coordinates of the input to the frame.
+
+    The answer's score is the probability that the object is present, if the model has an output for it; else it is the
+    mean score of the points.
+    """
     function, arguments, results = call.function, call.arguments, call.results
     present = _presence(plan, outputs)
     triple = struct.Struct("ddd")
@@ -53,8 +57,8 @@ def points_reader(
 
 
 def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[], float] | None:
-    """Return a reader of the probability that the object is present; -1 below the threshold. Return None if the model
-    has no such output."""
+    """Return a function that reads the probability that the object is present, and returns -1 if it is below the
+    threshold. Return None if the model has no such output."""
     if plan.presence is None:
         return None
     memory = outputs[plan.presence[0]]
@@ -71,6 +75,7 @@ def _presence(plan: PointsPlan, outputs: tuple[TensorMemory, ...]) -> Callable[[
 
 
 def mask_reader(plan: MaskPlan, call: PreparedCall) -> Callable[[FrameMapping], Answer]:
+    """Return a function that reads the mask. Its argument maps coordinates of the input to the frame."""
     function, arguments, results = call.function, call.arguments, call.results
     view = np.frombuffer(results, np.uint8).reshape(plan.shape)
 

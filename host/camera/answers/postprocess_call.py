@@ -1,4 +1,4 @@
-"""Prepare the call that postprocesses a frame: to the compiled library, or to NumPy if the library is not available."""
+"""Prepare the call that postprocesses a frame. It calls the compiled library, or NumPy if there is no such library."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ __all__ = ["PreparedCall", "call_for"]
 
 
 def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """Return a call that reads the tensors in the runtime's memory. Each call overwrites the buffers of the previous
-    call."""
+    """Return a call that reads the tensors in the runtime's memory, and writes to result buffers of its own. Each call
+    overwrites the results of the previous call."""
     library = native.library()
     if library is None:
         return _reference_call(plan, slot)
@@ -24,7 +24,7 @@ def call_for(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
 
 
 def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
-    """Return a call to the NumPy reference, which fills the same buffers as the library."""
+    """Return a call of the NumPy reference, which fills the result buffers in the same way as the library."""
     from arenite.converters.processing.native import post_structs as structs
     from arenite.converters.processing.post.detector_plan import BoxesPlan
     from arenite.converters.processing.post.landmark_mask_plan import MaskPlan

@@ -10,14 +10,18 @@ from typing import Any
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: The maximum number of values that the answer contains from an output without postprocessing.
+#: The maximum number of values in an answer without postprocessing.
 MAX_VALUES = 4096
 _INT, _FLOAT = struct.Struct("<i"), struct.Struct("<f")
 
 
 def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[int], float]:
-    """Return a function that converts the C code's sort keys to real values. With ``logits`` it applies a sigmoid. A
-    NaN becomes 0."""
+    """Return a function that converts the sort keys in the C code's results to scores. A sort key is an integer in the
+    order of the scores.
+
+    For an integer ``dtype``, the key is the quantized score, with ``scale`` and ``zero``. For float32, it is made of
+    the bits of the number; a NaN becomes 0. If ``logits`` is True, the function applies a sigmoid.
+    """
     if dtype != "float32":
         if logits:
             return lambda key: sigmoid(scale * (key - zero))
@@ -39,7 +43,8 @@ def sigmoid(value: float) -> float:
 
 
 def values_reader(memory: TensorMemory) -> Callable[[Any], Answer]:
-    """Return a reader of the first values of an output. A single value is the answer's score."""
+    """Return a function that reads the first values of an output. If the output has one value, that is the answer's
+    score. The function ignores its argument, because values have no coordinates."""
     count = min(math.prod(memory.shape), MAX_VALUES)
     scale, zero = memory.scale, memory.zero_point
 
@@ -52,4 +57,5 @@ def values_reader(memory: TensorMemory) -> Callable[[Any], Answer]:
 
 
 def score_reader(run: Callable[[], Any]) -> Callable[[Any], Answer]:
+    """Return a function that reads the score that ``run`` returns. It ignores its argument."""
     return lambda _: Answer("score", score=float(run()))

@@ -1,1 +1,1 @@
-"""The dashboard: an HTTP server with a page, live data and metrics."""
+"""The dashboard: an HTTP server with a web page, live data of the loop and metrics."""

@@ -1,9 +1,9 @@
-"""Access control of the dashboard: it needs a token if other computers can reach it, and accepts only names of this
-computer.
+"""Control the access to the dashboard.
 
-Another site's page can make a browser send requests here (DNS rebinding: its own name, resolved to this address).
-The Host header must therefore be an address or a name of this computer, and requests from other sites' pages are
-refused. No other origin may read answers (no CORS).
+A token is required if other computers can reach the dashboard. A page of another web site can also make a browser send
+requests to the dashboard, even under its own name, if that name is resolved to the dashboard's address (DNS rebinding).
+The Host header must therefore be an address or a name of this computer, and requests from pages of other sites are
+refused. No other origin may read the dashboard's answers (there are no CORS headers).
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ MIN_TOKEN_LENGTH = 8
 
 @dataclass(frozen=True, slots=True)
 class AccessDecision:
-    """The decision about a request. If ``cookie`` is not empty, set it and redirect to the same address without the
-    token."""
+    """The decision about a request: the HTTP status, and a text ``why`` if the request is refused. If ``cookie`` is not
+    empty, the handler must set this cookie and redirect to the same address without the token."""
 
     status: HTTPStatus
     why: str = ""
@@ -35,10 +35,10 @@ class AccessDecision:
 
 
 class Access:
-    """The rules for one address. The token ``auto`` generates a token. A token is required unless ``host`` is
-    loopback.
+    """The access rules of a dashboard that listens on ``host``. ``names`` are further names of this computer.
 
-    Raises ``UsageError`` for a missing or short token.
+    If ``token`` is "auto", a token is generated. A token is required unless ``host`` is a loopback address. Raises
+    ``UsageError`` if the token is missing or too short.
     """
 
     def __init__(self, host: str, token: str | None, names: tuple[str, ...] = ()) -> None:
@@ -62,8 +62,8 @@ class Access:
             self._names |= {own, f"{own}.local"}
 
     def cookie_name(self, port: int) -> str:
-        """Return the name of the cookie. It contains the port, because browsers keep cookies per host and not per
-        port."""
+        """Return the name of the cookie. It contains the port, because a browser sends a cookie to all ports of a
+        host."""
         return f"arenite_{port}"
 
     def check(
@@ -90,15 +90,15 @@ class Access:
         )
 
     def _session(self) -> str:
-        """Return the value of the cookie. It is derived from the token, so that it stays valid after a restart, but it
-        is not the token."""
+        """Return the value of the cookie. It is computed from the token, so that it stays valid after a restart, but it
+        does not reveal the token."""
         assert self.token is not None
         return hmac.new(self.token.encode(), b"arenite dashboard cookie", hashlib.sha256).hexdigest()
 
     def _is_own_name(self, host: str) -> bool:
         name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.split(":", 1)[0]
         name = name.lower().rstrip(".")
-        # A name can be rebound to another address, but an address cannot.
+        # A foreign name can be resolved to this computer's address (DNS rebinding), but an address stays an address.
         return name in self._names or (not self.loopback and _is_address(name))
 
 

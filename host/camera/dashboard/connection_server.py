@@ -1,5 +1,7 @@
-"""A TCP server with one thread per connection. It limits the number of connections and the time in which a request must
-arrive."""
+"""A TCP server with one thread per connection.
+
+It limits the number of connections, and the time in which a request must arrive.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +13,18 @@ import threading
 import time
 from typing import Any
 
-#: A complete request must arrive within this time. The same holds for the next request of a connection.
+#: Every request must arrive completely within this number of seconds, also the next request of an open connection.
 REQUEST_TIMEOUT_S = 20.0
-#: The most connections of one address that have not shown yet that they may use the server. A browser opens six.
+#: The maximum number of strangers (see ``BoundedTcpServer``) from one address. A browser opens six connections.
 MAX_STRANGERS_PER_ADDRESS = 8
 
 
 class BoundedTcpServer(socketserver.ThreadingTCPServer):
     """Serves at most ``max_clients`` connections at a time; further connections are answered with status 503.
 
-    A connection is a stranger until the handler calls ``admit``. Strangers cannot keep admitted clients out: when the
-    server is full, or when one address has too many strangers, the oldest of them is closed for the new connection.
+    A connection is a stranger until its client has shown that it may use the server, and the handler calls ``admit``.
+    Strangers cannot keep admitted clients out: if the server is full when a new connection arrives, or if one
+    address has too many strangers, the oldest of these strangers is closed.
     """
 
     allow_reuse_address = True
@@ -33,10 +36,11 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         self, host: str, port: int, handler: type[socketserver.BaseRequestHandler], max_clients: int
     ) -> None:
         self._max_clients = max_clients
-        #: Connections that were admitted, and strangers with their network, oldest first.
+        #: The connections that were admitted, and the strangers with their networks (see ``_network``), the oldest
+        #: first.
         self._admitted: set[socket.socket] = set()
         self._strangers: dict[socket.socket, str] = {}
-        #: Connections whose request has not arrived yet, and the time by which it must arrive.
+        #: The connections whose request has not arrived yet, with the time by which it must arrive.
         self._deadlines: dict[socket.socket, float] = {}
         self._lock = threading.Lock()
         if ":" in host:
@@ -50,7 +54,7 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
             evicted = self._stranger_to_evict(network)
             if evicted is not None:
                 self._forget(evicted)
-                # The thread of the connection wakes up and closes it.
+                # The thread of the evicted connection then wakes up and closes it.
                 with contextlib.suppress(OSError):
                     evicted.shutdown(socket.SHUT_RDWR)
             full = len(self._admitted) + len(self._strangers) >= self._max_clients
@@ -67,7 +71,8 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
             super().process_request(request, client_address)
 
     def _stranger_to_evict(self, network: str) -> socket.socket | None:
-        """Return the stranger that must leave before a connection from ``network`` is accepted, or None."""
+        """Return the stranger that must be closed before a connection from ``network`` is accepted; None if there is
+        none."""
         neighbours = [connection for connection, other in self._strangers.items() if other == network]
         if len(neighbours) >= MAX_STRANGERS_PER_ADDRESS:
             return neighbours[0]
@@ -81,7 +86,7 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
         self._deadlines.pop(connection, None)
 
     def admit(self, connection: socket.socket) -> None:
-        """Keep ``connection``, whose client showed that it may use the server, until it ends."""
+        """Keep ``connection`` until it ends, because its client has shown that it may use the server."""
         with self._lock:
             if self._strangers.pop(connection, None) is not None:
                 self._admitted.add(connection)
@@ -107,8 +112,8 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
             self._deadlines.pop(connection, None)
 
     def service_actions(self) -> None:
-        """Close connections whose request is overdue: a client could otherwise hold all connections by sending byte by
-        byte. The serving loop calls this several times a second."""
+        """Close connections whose request is overdue. Otherwise a client could occupy all connections by sending its
+        requests byte by byte. ``serve_forever`` calls this several times a second."""
         now = time.monotonic()
         with self._lock:
             overdue = [connection for connection, end in self._deadlines.items() if end < now]
@@ -117,7 +122,7 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that closed the connection or were too slow."""
+        """Do nothing: clients may close the connection or be too slow."""
 
     def close_all(self) -> None:
         self.server_close()
@@ -129,7 +134,8 @@ class BoundedTcpServer(socketserver.ThreadingTCPServer):
 
 
 def _network(address: str) -> str:
-    """Return ``address``, or for IPv6 its network of 64 bits, because one computer may have all of its addresses."""
+    """Return ``address``, or for IPv6 its network with a 64-bit prefix, because one computer may have all addresses of
+    such a network."""
     try:
         parsed = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:

@@ -1,4 +1,4 @@
-"""The HTTP interface of the dashboard: its paths, their content and the check of access."""
+"""The HTTP interface of the dashboard: the content of each path, and the check whether the client may read it."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ _SECURITY = {
     "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
     "Cache-Control": "no-store",
 }
-#: An event stream without news sends a ping after this time.
+#: If there is no news, an event stream sends a ping after this number of seconds.
 _PING_S = 15.0
-#: A request for a newer picture waits for at most this time.
+#: A request for a newer picture waits for at most this number of seconds.
 _FRAME_WAIT_S = 5.0
-#: The answer to a wrong token is delayed by this time, to slow down guessing.
+#: The answer to a wrong token is delayed by this number of seconds, to slow down guessing.
 _WRONG_TOKEN_DELAY_S = 0.3
 
 
 class DashboardContent(Protocol):
-    """The content that the handler shows. ``Dashboard`` implements it. All members may be used from any thread."""
+    """The content that the handler sends. ``Dashboard`` implements it. Any thread may use all members."""
 
     access: Access
     metrics: Metrics
@@ -65,7 +65,7 @@ class DashboardContent(Protocol):
 
 
 class DashboardServer(BoundedTcpServer):
-    """Serves ``content`` at ``host`` and ``port``. Port 0 takes a free port. Raises ``OSError``."""
+    """Serves ``content`` at ``host`` and ``port``. With port 0, the system chooses a free port. Raises ``OSError``."""
 
     def __init__(self, host: str, port: int, content: DashboardContent, max_clients: int) -> None:
         self.content = content
@@ -73,12 +73,13 @@ class DashboardServer(BoundedTcpServer):
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Handles one request. Only GET and HEAD are answered. Every path except ``/healthz`` checks the access first."""
+    """Handles the requests of one connection. Only GET and HEAD are answered. Access is checked for every path except
+    ``/healthz`` and ``/favicon.ico``."""
 
     protocol_version = "HTTP/1.1"
     server_version = "arenite"
     sys_version = ""
-    timeout = 20  # of each read and write
+    timeout = 20  # the limit of each read and write in seconds
     # Every handler has the server that created it; socketserver declares only the base class.
     server: DashboardServer  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -93,8 +94,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
             self._send(f"{problem}\n", _TEXT, HTTPStatus.BAD_REQUEST)
             return False
-        # No handler reads a body, so its bytes would be parsed as the next request. Behind a proxy that may be the
-        # request of another client.
+        # No handler reads the body of a request, so its bytes would be parsed as the next request. Behind a proxy, the
+        # next request may belong to another client. The connection is therefore closed after a request with a body.
         if is_valid and (
             self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"
         ):
@@ -138,8 +139,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send("There is no such page.\n", _TEXT, HTTPStatus.NOT_FOUND)
 
     def _frame(self, query: dict[str, list[str]]) -> None:
-        """Send the newest picture (``preview.pack``) of ``camera``. With ``after``, wait for a picture with a higher
-        number, and send status 204 if none came."""
+        """Send the newest picture (``preview.pack``) of the camera that the query names. If the query has ``after``,
+        wait for a picture with another number, and send status 204 if there is none."""
         after, camera = _number(query, "after", -1), _number(query, "camera", 0)
         if not 0 <= camera < self.server.content.cameras:
             self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
@@ -151,8 +152,8 @@ class Handler(BaseHTTPRequestHandler):
             self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
 
     def _events(self) -> None:
-        """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow for all news gets
-        ``hello`` again."""
+        """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow to receive all
+        news gets ``hello`` again."""
         self.close_connection = True
         self.send_response(HTTPStatus.OK)
         self._headers("text/event-stream")
@@ -180,6 +181,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(f"event: {name}\ndata: {_dumps(value)}\n\n".encode())
 
     def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
+        """Return whether the client may read ``path``. Otherwise send the answer: an error, or a redirection that sets
+        the cookie."""
         access, port = self.server.content.access, self.server.server_port
         try:
             token_cookie = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
@@ -196,7 +199,7 @@ class Handler(BaseHTTPRequestHandler):
         if verdict.cookie:
             # The token is moved from the address to a cookie, to keep it out of bookmarks and screenshots.
             cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
-            # Browsers read a backslash as a slash, and two slashes as the start of another site's name.
+            # Browsers treat a backslash as a slash, and treat two slashes as the start of another site's name.
             more = {"Location": "/" + path.lstrip("/\\"), "Set-Cookie": cookie}
             self._send(b"", _TEXT, HTTPStatus.SEE_OTHER, more)
             return False
@@ -242,7 +245,7 @@ class Handler(BaseHTTPRequestHandler):
         self._send(f"{status.phrase}.\n", _TEXT, status)
 
     def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing: one line per request would fill the terminal."""
+        """Print nothing, because one line per request would fill the terminal."""
 
 
 def _number(query: dict[str, list[str]], name: str, default: int) -> int:
@@ -253,7 +256,7 @@ def _number(query: dict[str, list[str]], name: str, default: int) -> int:
 
 
 def _dumps(value: Any) -> str:
-    # JSON has no NaN or infinity: they become null.
+    # JSON has no NaN and no infinity, so these values become null.
     try:
         return json.dumps(value, separators=(",", ":"), default=str, allow_nan=False)
     except ValueError:

@@ -1,8 +1,8 @@
-"""Send the newest picture to browsers that show it, with its answer.
+"""Prepare the newest picture of each camera, with its answer, for the browsers that show it.
 
-The loop's thread only hands a frame over, at most ten times a second and only while a browser shows the camera. A
-thread of the dashboard scales the frame with the compiled one-pass preprocessing, directly from the camera's buffer.
-The next call of ``take`` or ``update`` returns that buffer, so that the dashboard's thread never calls a source.
+The loop's thread only passes a frame on, at most ten times a second and only while a browser shows the camera. A thread
+of the dashboard scales the frame with the compiled preprocessing, directly from the camera's buffer. The dashboard's
+next ``take`` or ``update`` returns that buffer to the camera, so that this thread never calls a source.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 
 #: The maximum width of a picture in pixels.
 WIDTH = 480
-#: The minimum time between two pictures.
+#: The minimum time between two pictures of a camera.
 _MIN_INTERVAL_NS = 100_000_000
-#: A page that was just opened does not get a picture that is older than this.
+#: A page that was just opened does not get a picture that is older than this time.
 _STALE_NS = 1_000_000_000
-#: The maximum side of a mask that is sent, in pixels.
+#: The maximum width and height of a mask that is sent, in pixels.
 _MAX_MASK_SIDE = 256
 MAGIC = b"ARF1"
 
@@ -37,7 +37,7 @@ class Preview:
     ``wait``."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        #: The cameras that a browser shows. While this is empty the loop does nothing.
+        #: The cameras that a browser shows. While this is empty, the loop does no work for the preview.
         self.watched: set[int] = set()
         self._report = report
         self._at_ns: dict[int, int] = {}
@@ -56,7 +56,7 @@ class Preview:
         self._thread.start()
 
     def offer(self, served: ServedFrame, frame: Frame) -> None:
-        """Hand a frame over if a picture is due. This takes a few microseconds."""
+        """Pass a frame to the preview's thread if a new picture is due. This takes a few microseconds."""
         camera = served.source
         if camera not in self.watched:
             return
@@ -67,7 +67,7 @@ class Preview:
             self._work.put((served, frame.retain()))
 
     def give_back(self) -> None:
-        """Release the frames that have been scaled."""
+        """Release the frames that the preview's thread has scaled."""
         while self._used:
             try:
                 self._used.popleft().release()
@@ -75,11 +75,11 @@ class Preview:
                 return
 
     def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
-        """Return the count and the message of the newest picture of ``camera``. Wait at most ``seconds`` for a picture
-        whose count is not ``after``, and return an empty message if none came."""
+        """Return the number and the message (see ``pack``) of the newest picture of ``camera``. Wait at most
+        ``seconds`` for a picture whose number is not ``after``; if there is none, the message is empty."""
         with self._changed:
             self.watched.add(camera)
-            # The newest picture may be old, from a time when another page showed this camera.
+            # The newest picture may be old, if no page has shown this camera for some time.
             stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
             last = self._newest[camera][0] if stale and camera in self._newest else after
             self._changed.wait_for(
@@ -89,7 +89,7 @@ class Preview:
             return (last, b"") if count == last else (count, message)
 
     def end(self) -> None:
-        """Wake all handlers and release all frames; called from the loop's thread."""
+        """Wake all handlers that wait, and release all frames. This is called in the loop's thread."""
         with self._changed:
             self._ended = True
             self.watched.clear()
@@ -145,7 +145,7 @@ class PreviewScaler:
         height = max(round(format.height * width / format.width), 1)
         self._picture = np.empty((1, height, width, 3), np.uint8)
         address, size = self._picture.ctypes.data, self._picture.nbytes
-        # Bilinear interpolation with two taps per axis skips pixels, which is good enough for a preview.
+        # Bilinear interpolation reads two pixels per axis and skips others, which is good enough for a preview.
         spec = Preprocessing(
             ImageSource("rgb"), (Resize(width, height, method="bilinear", convention="opencv"),)
         )
@@ -153,14 +153,14 @@ class PreviewScaler:
         self._preprocessor = FramePreprocessor(spec, format, memory)
 
     def run(self, frame: Frame) -> np.ndarray:
-        """Return the scaled picture, uint8, shape (height, width, 3), valid until the next run."""
+        """Return the scaled picture, uint8, shape (height, width, 3). It is valid until the next call."""
         self._preprocessor.run(frame)
         return cast(np.ndarray, self._picture[0])
 
 
 def pack(served: ServedFrame, picture: np.ndarray) -> bytes:
-    """Encode a picture: ``ARF1``, the header's length (4 bytes, little endian), the header as JSON, the RGB pixels, and
-    the mask if there is one."""
+    """Encode a picture as a message: ``ARF1``, the number of bytes of the header (4 bytes, little endian), the header
+    as JSON, the RGB pixels, and the mask if the answer has a mask."""
     header: dict[str, Any] = {"width": picture.shape[1], "height": picture.shape[0], **served.to_json()}
     header["age_ms"] = round(served.age_ns / 1e6, 2)
     mask = b""

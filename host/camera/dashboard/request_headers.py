@@ -1,7 +1,7 @@
-"""Find request headers that a proxy and this server may read differently.
+"""Find request headers that a proxy and this server may interpret differently.
 
-Where two servers disagree on the end of a request, a client can hide a second request in the first one, and its answer
-goes to somebody else (request smuggling, RFC 9112, section 11.2). Such requests are refused instead of interpreted.
+If two servers disagree about the end of a request, a client can hide a second request in the first one, and the answer
+to the second request goes to another client (request smuggling, RFC 9112, section 11.2). Such requests are refused.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from email.message import Message
 
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-#: Headers that may be present only once, because a server may use the first or the last of them.
+#: Headers that may be present only once, because one server may use the first of several, and another server the last.
 _SINGLE = ("Content-Length", "Transfer-Encoding", "Host", "Authorization")
 
 
@@ -29,5 +29,5 @@ def ambiguity(headers: Message) -> str:
             return "The name of a header is malformed."
         if any(character in str(value) for character in "\r\n\0"):
             return "A header continues on a second line, or has a zero byte."
-    # Lines after a malformed one become the payload of Python's parser.
+    # Python's parser treats all lines after a malformed line as the payload.
     return "A header line is malformed." if headers.defects or headers.get_payload() else ""

@@ -1,7 +1,8 @@
-"""The dashboard: a small HTTP server, in threads of its own, with a page, its live data and the metrics.
+"""The dashboard: a small HTTP server with a web page, the live data for the page, and the metrics.
 
-It costs the loop's thread a few microseconds per frame. Pictures are scaled only while a browser shows them, and the
-loop never waits for a client. ``start`` imports the modules of the server.
+The server has its own threads; the dashboard costs the loop's thread a few microseconds per frame. Pictures are scaled
+only while a browser shows them, and the loop never waits for a client. The modules of the server are imported only by
+``start``.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from arenite.host.camera.sinks.writer import to_stderr
 if TYPE_CHECKING:
     from arenite.host.camera.dashboard.handler import DashboardServer
 
-#: If the loop has sent no state for this time, ``/healthz`` reports that it has stalled.
+#: If the loop has sent no state for this number of seconds, ``/healthz`` reports that the loop has stalled.
 STALLED_S = 10.0
 #: The number of updates that are stored for slow pages.
 _MAX_NEWS = 64
 
 
 class Dashboard:
-    """The dashboard, as a sink of the loop. It also has ``start``, and ``update`` for the loop's state
-    (``observe/loop_state.py``) about twice a second.
+    """The dashboard. It is a sink of the loop's served frames, and a listener of the loop's state
+    (``observe/loop_state.py``), which arrives about twice a second.
 
-    The loop calls ``take``, ``update`` and ``close``; it calls ``close`` before it closes the source.
+    ``close`` must be called before the source of the frames is closed.
     """
 
     def __init__(
@@ -50,12 +51,14 @@ class Dashboard:
         report: Callable[[str], None] = to_stderr,
     ) -> None:
         """Args:
-            host: the address to bind; any address but loopback requires a ``token``.
-            port: 0 takes a free port.
-            token: the token that clients must send once; ``auto`` generates one.
-            metrics: shown at ``/metrics`` and updated by this dashboard; None creates new metrics.
-            names: further names of this computer that browsers may use for it.
-            max_clients: the maximum number of connections at a time; a page uses two.
+            host: the address to bind. Any address except a loopback address requires a ``token``.
+            port: the port to bind. With 0, the system chooses a free port.
+            token: the token that clients must send once; with ``auto``, a token is generated.
+            title: the title of the page.
+            metrics: the metrics that are shown at ``/metrics`` and updated by this dashboard; None creates new metrics.
+            names: further names of this computer that browsers may use for the dashboard.
+            max_clients: the maximum number of connections at a time; a page uses two connections.
+            report: called with lines of text for people.
 
         Raises:
             UsageError: a token is required and was not given.
@@ -93,8 +96,8 @@ class Dashboard:
         return f"http://{name}:{self._server.server_port}/{query}"
 
     def start(self) -> str:
-        """Listen, and return ``url``. Raises ``UsageError`` if the address is in use or is not an address of this
-        computer."""
+        """Begin to listen, and return ``url``. Raises ``UsageError`` if the address is in use or is not an address of
+        this computer."""
         from arenite.host.camera.dashboard.handler import DashboardServer
 
         try:
@@ -150,7 +153,7 @@ class Dashboard:
         if self._thread is not None:
             self._thread.join()
 
-    # For the HTTP handlers, called from their threads.
+    # The HTTP handlers call the following methods in their threads.
 
     def hello(self) -> tuple[int, dict[str, Any]]:
         """Return the number of the latest update, and all data that a page needs at its start."""
@@ -166,8 +169,8 @@ class Dashboard:
             }
 
     def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
-        """Return the updates after number ``after``. Wait at most ``seconds`` for one. Return None if some of them are
-        no longer stored, or if the dashboard has ended."""
+        """Return the updates after number ``after``, with their numbers. Wait at most ``seconds`` for an update. Return
+        None if some of these updates are no longer stored, or if the dashboard has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
             updates = [(number, news) for number, news in self._news if number > after]
@@ -187,8 +190,8 @@ class Dashboard:
 
 
 def _reachable(host: str) -> str:
-    """Return an address that a browser can open. If ``host`` means all addresses, return the address of the network
-    interface that leads outward."""
+    """Return an address that a browser can open. If ``host`` means all addresses of this computer, return the address
+    that it uses to reach other networks."""
     if host not in ("0.0.0.0", "::", ""):
         return host
     import socket
@@ -196,7 +199,8 @@ def _reachable(host: str) -> str:
     family = socket.AF_INET6 if host == "::" else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            # No packet is sent. This only finds the own address that leads outward (TEST-NET-3, RFC 5737).
+            # No packet is sent. This only finds the local address that the system would use to reach an address of
+            # another network (reserved for documentation by RFC 5737 and RFC 3849).
             probe.connect(("2001:db8::1" if host == "::" else "203.0.113.1", 9))
             return cast(str, probe.getsockname()[0])
     except OSError:

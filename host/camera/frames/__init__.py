@@ -1,1 +1,1 @@
-"""Frames: formats, preprocessing, regions, geometry."""
+"""Frames of cameras: their format, their preprocessing for a model, regions of frames, and coordinates."""

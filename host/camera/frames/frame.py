@@ -1,4 +1,4 @@
-"""A picture in the camera's own memory: addresses, strides, and a way to return the buffer."""
+"""A frame: a picture that stays in the camera's own memory until its buffer is returned to the camera."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 @dataclass(frozen=True, slots=True)
 class Format:
     """The format of a source's frames. ``pixels`` is an uncompressed format (yuyv, uyvy, nv12, grey, rgb, bgr, rgba,
-    bgra, rgb565, ...); ``strides`` are the bytes from one row to the next, one per plane."""
+    bgra, rgb565, ...). ``strides`` has, for each plane, the number of bytes from one row to the next."""
 
     pixels: str
     width: int
@@ -33,9 +33,9 @@ class CropWindow:
 class Frame:
     """One picture in the source's own memory.
 
-    ``planes`` are addresses, which are valid until ``release``; ``owner`` keeps their memory alive. The reader of a
-    frame releases it once; ``retain`` adds another holder. The source gets its buffer back when the last holder has
-    released it.
+    ``planes`` has the memory address of each plane of pixels, which is valid until ``release``; ``owner`` keeps the
+    memory alive. Whoever reads a frame from a source is its first holder; ``retain`` adds a holder. Each holder calls
+    ``release`` once. When the last holder has done so, the source gets its buffer back.
     """
 
     __slots__ = (
@@ -67,25 +67,25 @@ class Frame:
         self.format = format
         self.planes = planes
         self.owner = owner
-        self.sequence = sequence  # counted by the source from 0; gaps are frames that were not read
+        self.sequence = sequence  # the source counts from 0; a gap means that frames were not read
         self.time_ns = time_ns  # time of the capture by time.monotonic_ns
-        self.dmabuf = dmabuf  # file descriptor of the same memory, if the driver exports one
+        self.dmabuf = dmabuf  # file descriptor of the same memory; None if the driver exports none
         self.source = source  # index of the camera
-        self.missed = (
-            missed  # frames between the previous frame and this one that were dropped because they were old
-        )
-        self.stand_in = stand_in  # whether this is an older frame, used again because its camera is late
-        # One token per holder; the last one popped returns the buffer. pop() is atomic, so two threads never get the
-        # same token.
+        # Number of older frames that were dropped between the previous frame and this frame.
+        self.missed = missed
+        # Whether this is an older frame that is used again because its camera is late.
+        self.stand_in = stand_in
+        # The list has one token per holder. The first token returns the buffer and is popped last. pop() is atomic, so
+        # two threads never get the same token.
         self._tokens: list[Callable[[], None] | None] = [release]
 
     def retain(self) -> Frame:
-        """Add a holder. Only a present holder may call this."""
+        """Add a holder and return the frame. Only a present holder may call this."""
         self._tokens.append(None)
         return self
 
     def release(self) -> None:
-        """Drop one holder; the last one returns the buffer. Further calls do nothing."""
+        """Remove one holder. When the last holder is removed, the buffer is returned. Further calls do nothing."""
         try:
             token = self._tokens.pop()
         except IndexError:
@@ -94,8 +94,8 @@ class Frame:
             token()
 
     def rows(self, plane: int = 0) -> np.ndarray:
-        """Return a view of a plane, uint8, shape (rows, stride), without a copy. The second plane of NV12 has half the
-        rows."""
+        """Return a view of a plane, uint8, shape (rows, stride), without a copy. Every plane after the first one has
+        half the number of rows, as in NV12."""
         import ctypes
 
         rows = self.format.height if plane == 0 else self.format.height // 2

@@ -1,8 +1,8 @@
 """Compute the part of a frame that a model's input shows, to convert coordinates of the input to the frame.
 
-Crops, resizes and letterboxes scale and shift each axis, so that two numbers per axis describe all of them. Resize
+Each crop, resize or letterbox scales and shifts each axis, so two numbers per axis describe all steps together. Resize
 conventions differ: most align the corner of the first pixel with the corner of the picture. The two conventions of
-TensorFlow 1, and nearest neighbor with rounding down, sample at shifted positions. That shift is included.
+TensorFlow 1, and nearest neighbor with rounding down, sample at shifted positions. The numbers include that shift.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from arenite.converters.processing.specification.preprocessing import Preprocess
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """The rectangle that the input shows, in fractions of the frame. With margins it extends beyond the frame, so
-    below 0 and above 1."""
+    """The rectangle of the frame that the input shows, in fractions of the frame's width and height. If the input has
+    margins, the rectangle extends beyond the frame, so that it begins below 0 and ends above 1."""
 
     left: float = 0.0
     top: float = 0.0
@@ -28,13 +28,14 @@ class Geometry:
     height: float = 1.0
 
     def to_frame(self, x: Any, y: Any) -> tuple[Any, Any]:
-        """Convert a point of the model's input, or arrays of points, to fractions of the frame. The result may be
-        outside the frame."""
+        """Convert points of the model's input to the frame, and return (x, y). ``x`` and ``y`` are numbers or arrays,
+        as fractions of the input; the result has fractions of the frame and may be outside the frame."""
         return self.left + x * self.width, self.top + y * self.height
 
     def box(self, left: Any, top: Any, right: Any, bottom: Any) -> tuple[Any, Any, Any, Any]:
-        """Convert a rectangle of the input, or arrays of the sides of rectangles, to fractions of the frame. The result
-        is cut at the frame's edges."""
+        """Convert rectangles of the input to the frame, and return (left, top, right, bottom). The arguments are
+        numbers or arrays, as fractions of the input; the result has fractions of the frame and is cut at the frame's
+        edges."""
         sides = (*self.to_frame(left, top), *self.to_frame(right, bottom))
         if isinstance(left, np.ndarray):
             return tuple(np.clip(side, 0.0, 1.0) for side in sides)
@@ -42,7 +43,8 @@ class Geometry:
 
 
 class _Axis:
-    """One axis. Its pixel coordinates in the frame are ``offset`` + ``step`` * coordinate after the steps so far."""
+    """One axis. A coordinate c in the picture after the steps so far is at pixel ``offset`` + ``step`` * c of the
+    frame."""
 
     def __init__(self) -> None:
         self.offset, self.step = 0.0, 1.0
@@ -53,7 +55,7 @@ class _Axis:
     def resize(self, size: int, outputs: int, method: str, convention: str) -> None:
         step, shift = size / outputs, 0.0
         if convention == "tf-corners" and outputs > 1:
-            # Output o samples source pixel o * step, centre to centre.
+            # Output pixel o has the value of source pixel o * step; both positions are centres of pixels.
             step = (size - 1) / (outputs - 1)
             shift = 0.5 - step / 2
         elif convention.startswith("tf-") and method == "bilinear":

@@ -1,4 +1,4 @@
-"""Compute a frame's brightness on a coarse grid, sampled in the camera's own memory: a few thousand bytes are read."""
+"""Compute a frame's brightness on a coarse grid. Only a few thousand bytes of the camera's own memory are read."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from arenite.host.camera.frames.frame import Frame
 
 #: The size of the grid in cells.
 COLUMNS, ROWS = 64, 36
-#: The number of neighboring pixels that are averaged per cell. Four have half the noise of one.
+#: The number of neighboring pixels that are averaged per cell. The mean of four pixels has half the noise of one pixel.
 PIXELS = 4
 
-#: Byte offset of the first brightness value, and the distance to the next one. RGB formats use green for brightness.
+#: For each pixel format, the byte offset of the first brightness value, and the distance in bytes from one value to the
+#: next. RGB formats use green for brightness.
 _LAYOUTS = {
     "grey": (0, 1),
     "nv12": (0, 1),
@@ -32,8 +33,8 @@ _LAYOUTS = {
 
 
 def luma_grid(frame: Frame, columns: int = COLUMNS, rows: int = ROWS) -> np.ndarray:
-    """Return the brightness 0 to 255, float32, shape (rows, columns): the mean of four neighboring pixels in the middle
-    of every cell. Small pictures get fewer cells.
+    """Return the brightness of every cell, 0 to 255, float32, shape (rows, columns). It is the mean of four neighboring
+    pixels in the middle of the cell. Small pictures get fewer cells.
 
     Raises ``KeyError`` for an unknown pixel format.
     """

@@ -1,8 +1,8 @@
-"""Preprocess a camera's buffer directly into a model's input: crop, resize, color, normalize, quantize in one call.
+"""Preprocess a camera's buffer directly into a model's input: one call crops, resizes, converts colors and quantizes.
 
-The model's image records the steps. Only their source differs, because a camera has a format of its own. Everything
-that does not change from frame to frame is prepared once. A frame then costs a few assignments in Python and one call
-into C, which releases the interpreter lock while it runs.
+The model's image records the steps. Only the source of the pixels differs, because a camera has its own pixel format.
+Everything that does not change from frame to frame is prepared once. Each frame then costs a few assignments in Python
+and one call into C, which releases the interpreter lock while it runs.
 """
 
 from __future__ import annotations
@@ -32,17 +32,19 @@ class FramePreprocessor:
     Attributes:
         geometry: the part of the frame that the tensor shows.
         bytes_written: bytes that ``run`` writes into the tensor.
-        scratch_bytes: bytes of scratch memory that a run writes and reads again, a few rows.
-        code: the implementation: ``avx2``, ``neon``, ``c``, or ``numpy``. The copies of ``numpy`` are not counted.
+        scratch_bytes: bytes of scratch memory (a few rows) that ``run`` writes and reads again. 0 for ``numpy``, whose
+            copies are not counted.
+        code: the implementation: ``avx2``, ``neon``, ``c``, or ``numpy``.
 
     Args:
-        spec: the steps; the pixel format of their source is the format in training, and its size is ignored.
+        spec: the steps. The pixel format of ``spec.source`` is the format that was used in training; the size of
+            ``spec.source`` is ignored.
         format: the format of the frames.
         memory: the model's input; the result is quantized with its scale and zero point.
         window: the part of each frame to which the steps are applied; None for the whole frame.
 
     Raises:
-        UsageError: steps, format and tensor do not fit together.
+        UsageError: the steps, the format and the tensor do not fit together.
     """
 
     def __init__(
@@ -56,7 +58,7 @@ class FramePreprocessor:
         planar = is_planar(plan, memory)
         self.geometry: Geometry = geometry_of(self.spec, format.width, format.height)
         self.bytes_written = memory.bytes
-        # The offset of each plane if all planes are in one buffer.
+        # The offset in bytes of each plane, if all planes are in one buffer.
         self._plane_offsets = [0, 0, 0]
         for k, ((_, rows), stride) in enumerate(zip(self._planes_of, self._strides, strict=True)):
             self._plane_offsets[k + 1 :] = [self._plane_offsets[k] + rows * stride] * (2 - k)
@@ -100,7 +102,8 @@ class FramePreprocessor:
         self._call(*self._arguments)
 
     def _reference(self, planar: bool) -> None:
-        """Preprocess the frame in NumPy. Copy the picture without gaps first, and copy the result into the tensor."""
+        """Preprocess the frame in NumPy: copy the pixels without the gaps between rows, run the steps, and copy the
+        result into the tensor. ``planar`` says that the tensor has channels first."""
         import ctypes
 
         parts = []

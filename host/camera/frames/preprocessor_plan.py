@@ -18,8 +18,9 @@ INTEGER_TYPES = ("int8", "uint8", "int16")
 def steps_for_frame(
     spec: Preprocessing, format: Format, memory: TensorMemory, window: CropWindow | None
 ) -> Preprocessing:
-    """Return the steps from a frame of ``format`` to ``memory``: crop to ``window``, convert to the colors of
-    training, run the steps of ``spec``, and quantize as the tensor needs it. Raises ``UsageError``."""
+    """Return the steps that convert a frame of ``format`` to the tensor ``memory``: crop to ``window``, convert to the
+    order of colors that was used in training, run the steps of ``spec``, and quantize for the tensor. Raises
+    ``UsageError``."""
     source = spec.source
     if not isinstance(source, ImageSource):
         raise UsageError(
@@ -61,8 +62,8 @@ def _check_window(window: CropWindow, format: Format) -> None:
 
 
 def _quantize_step(spec: Preprocessing, memory: TensorMemory) -> Quantize | None:
-    """Return the step that quantizes for ``memory``; None for float32. A tensor of integers without a scale takes the
-    scale of ``spec``."""
+    """Return the step that quantizes for ``memory``; None for float32. For an integer tensor
+    without a scale, return the quantize step of ``spec``. Raises ``UsageError``."""
     if memory.dtype == "float32":
         return None
     if memory.dtype in INTEGER_TYPES:
@@ -108,8 +109,8 @@ def is_planar(plan: ImagePlan, memory: TensorMemory) -> bool:
 
 
 def strides_of(format: Format) -> tuple[int, ...]:
-    """Return the bytes from one row to the next for each plane. For planes in one buffer, the stride of chroma is
-    computed from the stride of luma.
+    """Return the number of bytes from one row to the next, for each plane. If ``format`` has only the stride of luma,
+    the strides of the chroma planes are computed from it.
 
     Raises ``UsageError`` if rows overlap, or if the number of strides is not 1 or the number of planes.
     """

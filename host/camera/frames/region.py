@@ -1,7 +1,7 @@
-"""Use a region of a frame as a frame of its own, without a copy, and map answers about it back to the whole frame.
+"""Use a region of a frame as a separate frame, without a copy, and convert answers about it to the whole frame.
 
-A preprocessor depends on the size of a region and not on its position. Regions have few different sizes, so that a
-region that follows an object rarely needs a new preprocessor.
+A preprocessor depends on the size of a region and not on its position. There are only a few different sizes of regions,
+so that a region that follows an object rarely needs a new preprocessor.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ MIN_SIDE = 32
 
 
 def square_around(box: Box, format: Format, margin: float) -> CropWindow:
-    """Return a square around the centre of ``box``, moved inside the frame. Its side is ``margin`` times the longer
-    side of ``box``, but at most the frame's shorter side. Sides and corners are even, because pairs of pixels share
-    their chroma."""
+    """Return a square around the centre of ``box``, moved inside the frame.
+
+    Its side is ``margin`` times the longer side of ``box``, rounded up to one of the few sizes, but at most the frame's
+    shorter side. The side and the coordinates of the corner are even, because pairs of pixels share their chroma.
+    """
     width, height = format.width, format.height
     short = min(width, height)
     target = max((box.right - box.left) * width, (box.bottom - box.top) * height) * margin
@@ -39,8 +41,8 @@ def square_around(box: Box, format: Format, margin: float) -> CropWindow:
 
 
 def crop_frame(frame: Frame, window: CropWindow) -> Frame:
-    """Return the part ``window`` of ``frame``, without a copy. It is valid until the caller releases ``frame``. The
-    corners and sides of ``window`` must be even."""
+    """Return the part ``window`` of ``frame`` as a frame, without a copy. It is valid until the caller releases
+    ``frame``. The coordinates and sides of ``window`` must be even."""
     format = frame.format
     strides, planes = format.strides, frame.planes
     left, top = window.left, window.top
@@ -71,7 +73,8 @@ def crop_frame(frame: Frame, window: CropWindow) -> Frame:
 
 
 def to_frame_coordinates(answer: Answer, window: CropWindow, width: int, height: int) -> Answer:
-    """Convert an answer about ``window`` to fractions of the whole frame, which has ``width`` x ``height`` pixels."""
+    """Return ``answer``, whose coordinates are fractions of ``window``, with fractions of the whole frame. The frame
+    has ``width`` x ``height`` pixels."""
     x0, y0 = window.left / width, window.top / height
     across, down = window.width / width, window.height / height
 

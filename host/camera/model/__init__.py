@@ -1,1 +1,1 @@
-"""Open models for the camera loop: read headers and metadata, and take recorded steps or guess them."""
+"""Open models for the camera loop: read header and metadata, and find or guess preprocessing and postprocessing."""

@@ -1,8 +1,8 @@
-"""Open a model for the camera loop: its file, its tensors, and the steps before and after it.
+"""Open a model for the camera loop: its file, its tensors, its preprocessing and its postprocessing.
 
-Several places may describe a model. The first place that does is used: the options, the record of Arenite in the image,
-the author's TFLite Metadata in the file, the zoo's entry for this file. If none does, the steps are guessed from the
-tensors, and a note says so.
+Several places may describe these steps. The first place that has a description is used: the options, the record of
+Arenite in the image, the author's TFLite Metadata in the file, the zoo's entry for this file. If there is no
+description, the steps are guessed from the tensors, and a note says so.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from arenite.host.camera.model import tensor_heuristics, tflite_metadata
 from arenite.host.camera.model.tflite_header import ModelHeader, read_header
 from arenite.models import picture_models as pictures
 
-#: The metadata entry of an image that ``converters.image`` writes. That module is not imported, because it would slow
-#: down the start.
+#: The name of the metadata entry that ``converters.image`` writes into an image. That module is not imported, because
+#: it would slow down the start.
 _IMAGE = "arenite"
 _SUFFIXES = (".tflite", ".onnx")
-#: Tasks of zoo models that do not take pictures.
+#: The first words of the tasks of zoo models that do not take pictures.
 _NO_PICTURES = ("keyword", "wake word", "anomaly", "gesture")
 
 
@@ -51,9 +51,8 @@ class CameraModel:
     postprocessing: Postprocessing | None  # None for the default of ``AnswerReader``
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-    free: bool = (
-        False  # whether it takes pictures of any size; then set the size of ``inputs`` in the runtime
-    )
+    #: Whether the model takes pictures of any size. The runtime must then be set to the size of ``inputs``.
+    free: bool = False
 
 
 def open_model(
@@ -63,7 +62,7 @@ def open_model(
     postprocessing: Path | None = None,
     labels: Path | None = None,
 ) -> CameraModel:
-    """Open a model file, or a model of the zoo by its name or alias; the zoo's file is downloaded once.
+    """Open and return the model of a file, or a model of the zoo by its name or alias. A zoo model is downloaded once.
 
     Only the few fields that the loop needs are read; the runtime loads the rest.
 
@@ -74,7 +73,8 @@ def open_model(
         labels: a text file with one label per line.
 
     Raises:
-        UsageError: there is no such file or name, the model does not take pictures, or a file does not fit the model.
+        UsageError: there is no such file or name, the model does not take pictures, or the steps or labels do not fit
+            it.
         ModelError: the file is not a model.
         ToolError: the download failed.
     """
@@ -122,6 +122,8 @@ def open_model(
 
 @dataclass(frozen=True)
 class _File:
+    """A model file that is mapped into memory. ``name`` is the model's name for display."""
+
     path: Path
     name: str
     data: memoryview
@@ -129,7 +131,7 @@ class _File:
 
 
 def _file(path: Path, name: str) -> _File:
-    """Map the file into memory. A runtime that also maps it shares the pages."""
+    """Map the file into memory, and return it with its SHA-256. A runtime that also maps the file shares the pages."""
     try:
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -164,7 +166,7 @@ def _find_file(name_or_path: str) -> _File:
 
 
 class _ModelFacts:
-    """The facts that the file and the zoo record about a model."""
+    """The steps and labels that the file and the zoo record for a model."""
 
     def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
@@ -224,7 +226,7 @@ def _read_labels(path: Path) -> tuple[str, ...]:
 
 
 def _extra(header: ModelHeader) -> dict[str, Any]:
-    """Return the extra entries of an Arenite image; {} for another file."""
+    """Return the entries of ``extra`` in the record of an Arenite image; {} for other files."""
     try:
         record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """Read single fields of a flatbuffer in place.
 
-A table is a position in the file. Only the requested fields are parsed, so that the time does not depend on the size of
-the model. The format is described at https://flatbuffers.dev/internals. A damaged file raises ``ValueError``; no byte
-outside the buffer is read.
+Only the requested fields are parsed, so that the time does not depend on the size of the model. The format is described
+at https://flatbuffers.dev/internals. For a damaged file, every method raises ``ValueError`` and reads no byte outside
+the buffer.
 """
 
 from __future__ import annotations
@@ -15,7 +15,11 @@ _U16, _U32, _I32 = struct.Struct("<H"), struct.Struct("<I"), struct.Struct("<i")
 
 
 class TableView:
-    """The table at byte ``at`` of ``data``. A field is given by its number in the schema; a union takes two numbers."""
+    """The table at byte ``at`` of ``data``.
+
+    ``field`` is the number of a field in the schema, from 0; a union counts as two fields. An absent field has the
+    default, None or no elements.
+    """
 
     __slots__ = ("_data", "_fields", "at")
 
@@ -34,7 +38,7 @@ class TableView:
         return TableView(data, _U32.unpack_from(data, 0)[0])
 
     def scalar(self, field: int, format: str, default: float = 0) -> float:
-        """Return the number in ``field``, which has the ``struct`` format ``format``."""
+        """Return the number in ``field``. ``format`` is its format character in the module ``struct``."""
         at = self._position(field)
         return self._read(struct.Struct("<" + format), at) if at else default
 
@@ -51,7 +55,7 @@ class TableView:
         return [TableView(self._data, at + self._read(_U32, at)) for at in positions]
 
     def table_of(self, field: int, index: int) -> TableView:
-        """Return one table of a vector."""
+        """Return the table ``index`` of a vector of tables."""
         start, count = self._vector(field, 4)
         if not 0 <= index < count:
             raise ValueError(f"there is no entry {index} of {count}")
@@ -73,7 +77,8 @@ class TableView:
         return self.bytes(field).decode("utf-8", "replace")
 
     def _vector(self, field: int, size: int) -> tuple[int, int]:
-        """Return the position of the first element, and the number of elements."""
+        """Return the position of a vector's first element, and the number of elements. An element has ``size``
+        bytes."""
         at = self._position(field)
         if not at:
             return 0, 0
@@ -83,7 +88,7 @@ class TableView:
         return start + 4, count
 
     def _position(self, field: int) -> int:
-        """Return the position of a field; 0 for a field that is absent."""
+        """Return the position of a field in the file; 0 for a field that is absent."""
         offset = self._fields[field] if field < len(self._fields) else 0
         return self.at + offset if offset else 0
 
@@ -92,6 +97,7 @@ class TableView:
 
 
 def _checked(data: Buffer, at: int, size: int) -> Buffer:
+    """Return ``data``, after checking that it contains ``size`` bytes at ``at``."""
     if at < 0 or size < 0 or at + size > len(data):
         raise ValueError("it is cut off or damaged")
     return data

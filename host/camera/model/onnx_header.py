@@ -1,7 +1,7 @@
 """Read the tensors and the metadata of a ``.onnx`` file before a runtime loads it.
 
-The file is one protocol buffer (onnx.proto of onnx/onnx). Weights are skipped and not parsed, so that each costs no
-more time than its tag.
+The file is one protocol buffer message (onnx.proto of onnx/onnx). Weights are skipped and not parsed, so that the time
+does not depend on their size.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from arenite.converters.graph.tensor import Quantization, Tensor
 from arenite.errors import ModelError
 from arenite.host.camera.model.tflite_header import ModelHeader
 
-#: Field numbers.
+#: The numbers of fields in onnx.proto.
 _MODEL_GRAPH, _MODEL_METADATA = 7, 14
 _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 5, 11, 12
 _VALUE_NAME, _VALUE_TYPE, _TYPE_TENSOR, _TENSOR_TYPE, _TENSOR_SHAPE = 1, 2, 1, 1, 2
 _TENSOR_PROTO_NAME = 8
-#: TensorProto.DataType.
+#: The values of TensorProto.DataType, with the names of the types in Arenite.
 _TYPES = {
     1: "float32",
     2: "uint8",
@@ -29,12 +29,12 @@ _TYPES = {
     10: "float16",
     11: "float64",
 }
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5  # the wire types of protocol buffers
 
 
 def read_onnx(data: memoryview, name: str) -> ModelHeader:
-    """Return the header of the ONNX file with the content ``data``. Dynamic dimensions become 1. Raises
-    ``ModelError``."""
+    """Return the header of the ONNX file with the content ``data``. Dynamic dimensions become 1. ``name`` is for error
+    messages. Raises ``ModelError``."""
     try:
         graph: memoryview | None = None
         metadata: dict[str, bytes] = {}
@@ -53,7 +53,7 @@ def read_onnx(data: memoryview, name: str) -> ModelHeader:
             elif field == _GRAPH_OUTPUT and isinstance(value, memoryview):
                 output_messages.append(value)
             elif field == _GRAPH_INITIALIZER and isinstance(value, memoryview):
-                # Old files list weights among the inputs, too.
+                # Old files also list the weights among the inputs.
                 constant.add(next((_text(v) for f, v in _fields(value) if f == _TENSOR_PROTO_NAME), ""))
         inputs = [tensor for tensor in map(_tensor, input_messages) if tensor.name not in constant]
         return ModelHeader(tuple(inputs), tuple(map(_tensor, output_messages)), metadata)
@@ -71,7 +71,7 @@ def _tensor(value: memoryview) -> Tensor:
             for _, side in _fields(_message(entry)):
                 size = dict(_fields(_message(side))).get(1, 0)
                 shape.append(size if isinstance(size, int) and 0 < size < 2**31 else 1)
-    # Integers without a scale are used as they are.
+    # An integer tensor has no scale here, so its real values are the integers.
     quant = Quantization((1.0,), (0,)) if dtype in ("uint8", "int8", "int16") else None
     return Tensor(0, _text(parts.get(_VALUE_NAME)), tuple(shape), dtype, quant)
 
@@ -85,7 +85,7 @@ def _text(value: int | memoryview | None) -> str:
 
 
 def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
-    """Yield the number and the value of each field; a floating-point number as its bits."""
+    """Yield the number and the value of each field of a message. A floating-point value is an integer with its bits."""
     at, end = 0, len(data)
     while at < end:
         tag, at = _varint(data, at)
@@ -108,6 +108,7 @@ def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
 
 def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """Return the variable-length integer at byte ``at``, and the position after it."""
     value = shift = 0
     while True:
         if at >= len(data) or shift > 63:

@@ -1,4 +1,4 @@
-"""Guess preprocessing and postprocessing from a model's tensors, if the model records neither."""
+"""Guess preprocessing and postprocessing from a model's tensors, for models that do not record them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from arenite.converters.processing.specification.preprocessing import Normalize,
 from arenite.errors import UsageError
 from arenite.host.camera.answers.default_postprocessing import default_postprocessing
 
-#: Usual ranges of pixel values, and the step that produces each.
+#: The usual ranges of a model's input, the step that converts pixels to each range, and the name of the range.
 _RANGES = (
     ((0.0, 1.0), Normalize(255.0), "0 to 1"),
     ((-1.0, 1.0), Normalize(127.5, (1.0,)), "-1 to 1"),
@@ -30,8 +30,8 @@ _RANGES = (
 
 
 def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
-    """Return ``tensor``. If it has bytes without a quantization, give it one that maps each byte to the same pixel
-    value."""
+    """Return ``tensor``. If it is uint8 without a quantization, add the quantization with scale 1 and zero point 0, and
+    a sentence to ``notes``."""
     if tensor.dtype != "uint8" or tensor.quant is not None:
         return tensor
     notes.append(f"The input '{tensor.name}' has no quantization: its bytes are taken as pixel values.")
@@ -39,8 +39,8 @@ def usable_input(tensor: Tensor, notes: list[str]) -> Tensor:
 
 
 def sides(tensor: Tensor) -> tuple[int, int, int]:
-    """Return height, width and channels of an input that takes a picture, with channels last or first. Height and width
-    are 1 x 1 for an input of any size. Raises ``UsageError``."""
+    """Return (height, width, channels) of an input that takes a picture. The tensor may have channels last or first.
+    Height and width are 1 for an input of any size. Raises ``UsageError`` if the shape is not that of a picture."""
     shape = tensor.shape[1:] if len(tensor.shape) == 4 and tensor.shape[0] == 1 else tensor.shape
     if len(shape) == 2 and min(shape) > 1:
         shape = (*shape, 1)
@@ -59,8 +59,8 @@ def sides(tensor: Tensor) -> tuple[int, int, int]:
 
 
 def guess_normalization(tensor: Tensor, notes: list[str]) -> Normalize:
-    """Return the step whose range is nearest to the range of the input; 0 to 1 for float. Add the choice to
-    ``notes``."""
+    """Return the normalization whose range is nearest to the range of values that the input can represent; for float32,
+    the normalization to the range 0 to 1. Add a sentence about the choice to ``notes``."""
     if tensor.quant is None or tensor.quant.per_axis or tensor.dtype not in INTEGER_RANGE:
         notes.append("The model does not record how pixels become its input: 0 to 1 is assumed.")
         return _RANGES[0][1]
@@ -79,8 +79,9 @@ def guess_normalization(tensor: Tensor, notes: list[str]) -> Normalize:
 
 
 def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None = None) -> Preprocessing:
-    """Return steps that resize the whole picture to the size of the input, or the steps of ``known``, followed by
-    ``step``. Raises ``UsageError``."""
+    """Return preprocessing that ends with ``step``. The steps before it are the steps of ``known`` without its
+    normalization. If ``known`` is None, they resize the whole picture to the size of the input. Raises
+    ``UsageError``."""
     if known is not None:
         others = [other for other in known.real.steps if not isinstance(other, Normalize)]
         return Preprocessing(known.source, (*others, step))
@@ -98,8 +99,11 @@ def preprocessing(tensor: Tensor, step: Normalize, known: Preprocessing | None =
 def postprocessing(
     outputs: Sequence[Tensor], detections: tuple[int, ...], labels: int, notes: list[str]
 ) -> Postprocessing | None:
-    """Guess the postprocessing. ``detections`` comes from ``ModelHeader``, ``labels`` is the number of labels. Return
-    None if the outputs fit no step."""
+    """Guess the postprocessing from the outputs, and add a sentence about the guess to ``notes``.
+
+    ``detections`` is ``ModelHeader.detections``, and ``labels`` is the number of labels. Return None if the outputs fit
+    no step.
+    """
     if detections:
         from arenite.converters.processing.post.detector_steps import Detections
 
@@ -125,10 +129,10 @@ def postprocessing(
 
 
 def check_size(spec: Preprocessing, tensor: Tensor) -> None:
-    """Raise ``UsageError`` if the preprocessing produces another size than that of the input."""
+    """Raise ``UsageError`` if the preprocessing ``spec`` produces pictures of another size than the input takes."""
     height, width, _ = sides(tensor)
     if (height, width) == (1, 1):
-        return  # any size
+        return  # the input takes any size
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)):
             if step.width and (step.width, step.height) != (width, height):
@@ -141,8 +145,8 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
 
 
 def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
-    """Return ``tensor``, an input of any size, with the size that ``spec`` produces; unchanged if no step has a
-    size."""
+    """Return ``tensor``, an input that takes any size, with the size that the preprocessing ``spec`` produces. Return
+    it unchanged if no step has a size."""
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
             channels = sides(tensor)[2]

@@ -8,7 +8,8 @@ from arenite.converters.graph.tensor import Quantization, Tensor
 from arenite.errors import ModelError
 from arenite.host.camera.model.flatbuffer_reader import Buffer, TableView
 
-#: Numbers of the schema (lite/schema/schema.fbs): fields of its tables, and TensorType.
+#: Numbers of the TFLite schema (lite/schema/schema.fbs): the numbers of fields of its tables, and in ``_TYPES`` the
+#: values of TensorType.
 _MODEL_CODES, _MODEL_SUBGRAPHS, _MODEL_BUFFERS, _MODEL_METADATA = 1, 2, 4, 6
 _GRAPH_TENSORS, _GRAPH_INPUTS, _GRAPH_OUTPUTS, _GRAPH_OPS = 0, 1, 2, 3
 _OP_CODE, _OP_OUTPUTS = 0, 2
@@ -35,9 +36,9 @@ _MAX_METADATA_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class ModelHeader:
-    """The tensors of the main subgraph. ``metadata`` has the requested entries. If the model contains TensorFlow's
-    detection operator, ``detections`` are the indices of the outputs for boxes, classes, scores and their number; else
-    it is empty."""
+    """The inputs and outputs of the main subgraph. ``metadata`` has the requested entries by name. If the model
+    contains TensorFlow's detection operator, ``detections`` has the indices in ``outputs`` of the boxes, the classes,
+    the scores and the number of boxes; else it is empty."""
 
     inputs: tuple[Tensor, ...]
     outputs: tuple[Tensor, ...]
@@ -46,8 +47,8 @@ class ModelHeader:
 
 
 def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader:
-    """Return the header of the TFLite file with the content ``data``, and the metadata entries named in ``wanted``.
-    Raises ``ModelError``."""
+    """Return the header of the TFLite file with the content ``data``, with the metadata entries named in
+    ``wanted``. ``name`` is for error messages. Raises ``ModelError``."""
     if bytes(data[4:8]) != b"TFL3":
         raise ModelError(
             f"{name} is not a TFLite model.", "Give a .tflite or .onnx file, or a name of the zoo."
@@ -71,7 +72,8 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
 
 
 def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
-    """Return the indices of the detection operator's outputs among the graph's outputs; () if it has none."""
+    """Return the index in the graph's outputs of each output of the detection operator; () if there is no such
+    operator."""
     codes = [code.text(_CODE_CUSTOM) for code in root.tables(_MODEL_CODES)]
     if _DETECTION_OPERATOR not in codes:
         return ()

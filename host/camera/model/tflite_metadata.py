@@ -1,6 +1,6 @@
 """Read TFLite Metadata: the normalization and the labels that a model's author wrote into the file.
 
-The metadata are a separate flatbuffer (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support). Label files are in
+The metadata is a separate flatbuffer (``TFLITE_METADATA``, metadata_schema.fbs of TFLite Support). Label files are in
 a ZIP archive at the end of the model. See https://ai.google.dev/edge/litert/conversion/tensorflow/metadata.
 """
 
@@ -15,7 +15,7 @@ NAME = "TFLITE_METADATA"
 _MODEL_SUBGRAPHS = 3
 _GRAPH_INPUTS, _GRAPH_OUTPUTS = 2, 3
 _TENSOR_UNITS, _TENSOR_FILES = 4, 6
-#: Members of unions and enums.
+#: Values of the schema's enums: a process unit, and types of associated files.
 _NORMALIZATION = 1
 _AXIS_LABELS, _VALUE_LABELS = 2, 3
 _MAX_TEXT_BYTES = 4 << 20
@@ -23,9 +23,12 @@ _MAX_TEXT_BYTES = 4 << 20
 
 @dataclass(frozen=True)
 class ModelMetadata:
-    """The metadata of a model. The real value of a pixel p is (p - mean) / std; ``mean`` and ``std`` have one value or
-    one per channel, and are empty if the file has none. ``files`` are the names of label files, in the order of the
-    outputs."""
+    """The metadata of a model.
+
+    The value of a pixel p (0 to 255) in the input is (p - mean) / std. ``mean`` and ``std`` have one value, or one
+    value per channel; they are empty if the file does not record them. ``files`` has the names of label files, in the
+    order of the outputs.
+    """
 
     mean: tuple[float, ...]
     std: tuple[float, ...]
@@ -33,7 +36,7 @@ class ModelMetadata:
 
 
 def read_metadata(blob: bytes) -> ModelMetadata | None:
-    """Parse the metadata. Return None if they cannot be read, because the model works without them."""
+    """Parse the metadata. Return None if it cannot be read, because the model works without it."""
     try:
         graph = TableView.root(blob).table_of(_MODEL_SUBGRAPHS, 0)
         mean: tuple[float, ...] = ()
@@ -56,16 +59,17 @@ def read_metadata(blob: bytes) -> ModelMetadata | None:
 
 
 def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the lines of the first file of ``names`` in the archive at the end of the model; () if there is none.
-    ``data`` is the content of the file at ``path``."""
+    """Return the labels: the lines of the first file in ``names``, from the archive at the end of the model. Return ()
+    if the archive or the file is missing. ``data`` is the content of the model file at ``path``."""
     lines = archived_text(path, data, names[:1]).splitlines()
     return tuple(line.strip() for line in lines if line.strip())
 
 
 def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
-    """Return the text of the first file of ``names`` that is in the archive at the end of the model; empty if there is
-    none."""
-    # Look for the archive's end first, because most models have no archive and the import of zipfile takes 5 ms.
+    """Return the text of the first file in ``names`` that the archive at the end of the model contains; "" if there is
+    none. ``data`` is the content of the model file at ``path``."""
+    # Search for the mark at an archive's end first, because most models have no archive and importing zipfile takes 5
+    # ms.
     if not names or b"PK\5\6" not in bytes(data[-65_557:]):
         return ""
     import zipfile

@@ -1,4 +1,4 @@
-"""Repair models with errors of old converters, for runtimes that refuse such a file."""
+"""Repair model files that contain errors of old converters, for runtimes that refuse such files."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from arenite.errors import ModelError
 
 
 def repaired_copy(path: Path) -> tuple[Path, tuple[str, ...]] | None:
-    """Return a repaired copy in the cache with the same weights and operators, and a sentence about each repair.
+    """Return the path of a repaired copy with the same weights and operators, and a sentence about each repair.
 
-    Return None if the file needs no repair, or if it cannot be read at all.
+    The copy is in the cache folder. Return None if the file needs no repair, or if it cannot be read at all.
     """
     from arenite.converters.tflite.reader import parse
     from arenite.converters.tflite.writer import to_flatbuffer

@@ -1,8 +1,8 @@
 """Read the metadata that Ultralytics' exporter writes about a YOLO model: its task, class names and picture size.
 
-ONNX files have them in ``metadata_props``, TFLite files in a text file of a ZIP archive at the end of the model. Field
-names and layouts are those of its documentation (https://docs.ultralytics.com/modes/export). The tests use files
-that were written in the same way, not files of the exporter itself.
+ONNX files contain the metadata in ``metadata_props``, TFLite files in a text file of a ZIP archive at the end of the
+model. Field names and layouts follow the exporter's documentation (https://docs.ultralytics.com/modes/export). The
+tests use files that were written in the same way, not files of the exporter itself.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text
 
-#: The names of the text file in an archive, in newer and in older versions.
+#: The names of the text file in the archive: that of newer and that of older versions of the exporter.
 _ARCHIVED_NAMES = ("metadata.json", "temp_meta.txt")
 #: The gray value of the margins of a letterbox.
 _MARGIN = (114,)
@@ -31,7 +31,12 @@ _MARGIN = (114,)
 
 @dataclass(frozen=True)
 class UltralyticsMetadata:
-    """The metadata of a YOLO model. ``unit`` is the unit of coordinates in the output: pixels or fractions."""
+    """The metadata of a YOLO model.
+
+    ``names`` has the names of the classes. ``points`` is the number of keypoints per box, and ``point_values`` the
+    number of values per keypoint (2 or 3). ``unit`` is the unit of coordinates in the output: pixels, or fractions of
+    the input.
+    """
 
     task: str
     names: tuple[str, ...]
@@ -41,7 +46,8 @@ class UltralyticsMetadata:
     size: tuple[int, int]  # height and width for which the model was exported; 0 if not recorded
 
     def preprocessing(self, height: int, width: int) -> Preprocessing:
-        """Return the steps from RGB pictures to an input of ``height`` x ``width``; 1 x 1 for an input of any size."""
+        """Return the preprocessing of RGB pictures for an input of ``height`` x ``width`` pixels. 1 x 1 means an input
+        of any size; the size for which the model was exported is then used."""
         if (height, width) == (1, 1) and all(self.size):
             height, width = self.size
         steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
@@ -50,8 +56,8 @@ class UltralyticsMetadata:
         return Preprocessing(ImageSource(), (*steps, Normalize(255.0)))
 
     def postprocessing(self, outputs: Sequence[Tensor]) -> Postprocessing | None:
-        """Return the postprocessing steps; None for tasks and outputs that no step supports. Instance masks are
-        ignored, so the answers of a segmentation model are boxes."""
+        """Return the postprocessing; None for tasks and outputs that no step supports. Instance masks are ignored, so
+        the answers of a segmentation model are boxes."""
         from arenite.converters.processing.post.detector_steps import Detections, Yolo
 
         shape = outputs[0].shape
@@ -78,7 +84,8 @@ class UltralyticsMetadata:
 def read_ultralytics_metadata(
     path: Path, data: Buffer, metadata: Mapping[str, bytes]
 ) -> UltralyticsMetadata | None:
-    """Return the metadata of the exporter; None for other files. ``metadata`` are the entries of an ONNX file."""
+    """Return the metadata that the exporter wrote; None for other files. ``metadata`` has the ``metadata_props`` of an
+    ONNX file; ``data`` is the content of the file at ``path``."""
     entries: Mapping[str, Any] = {key: value.decode("utf-8", "replace") for key, value in metadata.items()}
     unit = "pixels"
     if path.suffix.lower() != ".onnx":
@@ -100,6 +107,7 @@ def read_ultralytics_metadata(
 
 
 def _table(value: Any) -> Mapping[Any, Any]:
+    """Return a mapping, a list as a mapping from its indices, or a text of either as a mapping; {} for other values."""
     parsed = _value(value)
     if isinstance(parsed, list):
         return dict(enumerate(parsed))
@@ -107,7 +115,8 @@ def _table(value: Any) -> Mapping[Any, Any]:
 
 
 def _value(value: Any) -> Any:
-    """Parse a text that is JSON or a Python literal; return None if it is neither, and other values as they are."""
+    """Return the value of a text that is JSON or a Python literal, and None for other texts. A value that is not a text
+    is returned as it is."""
     if not isinstance(value, str):
         return value
     try:

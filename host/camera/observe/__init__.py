@@ -1,1 +1,1 @@
-"""Observe the loop: statistics, metrics, history, traces and soak runs."""
+"""Observe the loop: statistics, metrics, history for charts, traces, and soak runs (long runs to a steady state)."""

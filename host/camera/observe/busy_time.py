@@ -6,17 +6,18 @@ from bisect import bisect_left, bisect_right
 
 
 class BusyTime:
-    """The length of the union of spans of time, in memory that does not grow with the number of spans.
+    """The length of the union of spans of time. The memory does not grow with the number of spans.
 
-    Spans arrive nearly in order: a frame is reported when it is finished, and the next frames may have begun before.
-    Spans that ended more than ``keep`` gaps ago are counted and dropped. A later span that begins before them is cut.
+    Spans arrive nearly in order: a frame is reported when it is finished, and the next frames may have begun before
+    that. Spans that touch or overlap are joined. The last ``keep`` joined spans or more are stored; older spans are
+    only counted. If a later span begins before the end of the counted spans, the part before that end is ignored.
     """
 
     def __init__(self, keep: int = 64) -> None:
         self._keep = keep
-        self._begins: list[int] = []  # the beginnings of disjoint spans, ascending
+        self._begins: list[int] = []  # the beginnings of the joined spans, ascending
         self._ends: list[int] = []
-        self._counted_ns = 0  # the length of the dropped spans
+        self._counted_ns = 0  # the length of the spans that are only counted
         self._forgotten_until = 0
 
     @property
@@ -24,7 +25,7 @@ class BusyTime:
         return self._counted_ns + sum(self._ends) - sum(self._begins)
 
     def add(self, begin_ns: int, end_ns: int) -> None:
-        """Add a span of work from ``begin_ns`` to ``end_ns``, both of one clock that starts at 0."""
+        """Add a span of work from ``begin_ns`` to ``end_ns``, both by the same clock, in nanoseconds from 0."""
         if begin_ns < self._forgotten_until:
             begin_ns = self._forgotten_until
         if end_ns <= begin_ns:

@@ -1,4 +1,4 @@
-"""Store the last minutes as points for charts, so that a page that is opened later shows them too."""
+"""Store the last minutes of a run as points for charts, so that a page that is opened later also shows them."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from arenite.host.camera.frames.served_frame import STAGES
 
 #: The number of points: five minutes with two points a second.
 POINTS = 600
+#: The times of a frame, and the fields of a point: time, rates, power, temperature and percentiles of each time.
 ROWS = (*STAGES, "total", "age")
 FIELDS = ("t", "fps", "dropped", "watts", "celsius", *(f"{row}.{p}" for row in ROWS for p in ("p50", "p95")))
 #: The maximum number of the governor's actions that are stored.
 _MAX_LOG = 500
-#: The time over which the frame rate is computed.
+#: The time in seconds over which the frame rate is computed.
 _RATE_S = 5.0
 
 
 class History:
-    """The last minutes. A point has its values in the order of ``FIELDS``; None if a value is unknown. ``dropped`` is
-    per second. ``fps`` is the rate of the last five seconds if the state counts frames."""
+    """The points of the last minutes, and the governor's last actions (``log``).
+
+    A point is a list of values in the order of ``FIELDS``; unknown values are None. ``dropped`` is the number of
+    dropped frames per second. ``fps`` is the frame rate of the last five seconds if the state counts frames, else the
+    loop's own rate.
+    """
 
     def __init__(self) -> None:
         self.points: deque[list[float | None]] = deque(maxlen=POINTS)
@@ -30,6 +35,7 @@ class History:
         self._served: deque[tuple[float, int]] = deque()
 
     def add(self, state: Mapping[str, Any], t_s: float) -> list[float | None]:
+        """Add the loop's state at the time ``t_s``, and return the new point."""
         frames = state.get("frames") or {}
         dropped = frames.get("dropped")
         rate = None
@@ -46,8 +52,8 @@ class History:
         return rounded
 
     def _rate(self, t_s: float, served: int | None, otherwise: float | None) -> float | None:
-        """Return the frame rate of the last seconds. The loop's own rate, ``otherwise``, is a mean over a longer
-        time."""
+        """Return the frame rate of the last seconds, from the number ``served`` of frames. If it is not known, return
+        ``otherwise``, the loop's own rate, which is a mean over a longer time."""
         if served is None:
             return otherwise
         past = self._served
@@ -67,12 +73,14 @@ class History:
 
 
 class NewGovernorActions:
-    """Returns each action of the governor once, from states that contain the last actions and their total count."""
+    """Finds the new actions in a series of states that each contain the governor's last actions and their total
+    count."""
 
     def __init__(self) -> None:
         self._known_count = 0
 
     def new(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """Return the governor's actions in ``state`` that were not in an earlier state."""
         governor = state.get("governor") or {}
         tail = governor.get("log") or []
         count = governor.get("actions", len(tail))

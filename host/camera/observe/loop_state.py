@@ -1,7 +1,7 @@
-"""The state of the loop: a JSON-compatible mapping that page, metrics and timeline get about twice a second.
+"""The state of the loop: a JSON-compatible mapping that dashboard, metrics and timeline receive about twice a second.
 
-Every part may be missing, or None if it is not known: the page then leaves it out, and the metric is absent.
-Receivers may store the mapping, so create a new mapping each time and do not change it afterwards.
+Every part may be missing, or None if it is not known: the dashboard then does not show it, and the metrics do not
+contain it. Receivers may store the mapping, so a new mapping is created each time and not changed afterwards.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 
 
 class Percentiles(TypedDict):
-    """Percentiles over the last seconds, in milliseconds."""
+    """Percentiles of the time of a stage in the last minute, in milliseconds."""
 
     p50: float
     p95: float
@@ -18,7 +18,7 @@ class Percentiles(TypedDict):
 
 
 class FrameCounts(TypedDict, total=False):
-    """Numbers of frames since the loop began."""
+    """Numbers of frames since the loop began. ``cached`` frames have an answer that no model computed."""
 
     captured: int
     served: int
@@ -35,7 +35,7 @@ class PowerState(TypedDict, total=False):
     value: float
     kind: str  # measured, estimated
     source: str
-    rails: dict[str, float]
+    rails: dict[str, float]  # the power of each supply rail in watts, by name
 
 
 class TemperatureState(TypedDict, total=False):
@@ -43,8 +43,8 @@ class TemperatureState(TypedDict, total=False):
 
     value: float
     source: str
-    trip: float | None
-    zones: dict[str, float]
+    trip: float | None  # the temperature at which the device itself throttles
+    zones: dict[str, float]  # the temperature of each thermal zone, by name
 
 
 class Budget(TypedDict, total=False):
@@ -55,24 +55,24 @@ class Budget(TypedDict, total=False):
 
 class LeverState(TypedDict):
     lever: str
-    level: int  # 0: full quality
-    levels: int
+    level: int  # 0 is full quality
+    levels: int  # number of levels
     label: float | int | str  # the meaning of the level
 
 
 class GovernorState(TypedDict, total=False):
-    """The part of ``Governor.state`` that is shown."""
+    """The fields of ``Governor.state`` that the dashboard and the metrics show."""
 
     levels: list[LeverState]
-    log: list[dict[str, Any]]  # the last actions, oldest first: Action.to_json
+    log: list[dict[str, Any]]  # the last actions as ``Action.to_json`` returns them, oldest first
     actions: int  # number of actions since the loop began
-    moves: dict[str, int]  # lever to the number of its moves since the loop began
-    forecast: str  # for display
-    #: Minutes until the temperature limit is reached at the present power; None if it is not reached, or if unknown.
+    moves: dict[str, int]  # maps a lever to the number of its moves since the loop began
+    forecast: str  # a sentence for display
+    #: Minutes until the temperature limit is reached at the present power; None if it is not reached or not known.
     minutes: float | None
     settles_c: float | None  # the final temperature at the present power
-    target_w: float | None  # the power that the limits allow
-    note: str  # why a limit cannot be kept
+    target_w: float | None  # the power that the limits allow, in watts
+    note: str  # a sentence that says why a limit cannot be kept
 
 
 class ModelState(TypedDict, total=False):
@@ -94,18 +94,22 @@ class SourceState(TypedDict, total=False):
 
 
 class LoopState(TypedDict, total=False):
-    ready: bool  # the warm-up is over
-    t_s: float  # seconds since the loop began, as Action.t_s
+    ready: bool  # whether the first answer is complete
+    t_s: float  # seconds since the loop began, as in ``Action.t_s``
     fps: float
-    stage_ms: dict[str, Percentiles]  # stages of served.STAGES, "total" and "age"
+    stage_ms: dict[
+        str, Percentiles
+    ]  # the keys are the names in ``STAGES`` and of other stages, "total" and "age"
     frames: FrameCounts
     power: PowerState | None
-    energy_j: float | None  # since the loop began
+    energy_j: float | None  # energy in joules since the loop began
     temperature: TemperatureState | None
     budget: Budget
     governor: GovernorState
     model: ModelState
     runtime: RuntimeState
     source: SourceState
-    bytes_written: int  # bytes that the loop itself wrote since it began, without those of the runtime
+    bytes_written: (
+        int  # bytes that the loop itself wrote since it began; writes of the runtime are not counted
+    )
     notes: list[str]  # sentences for display

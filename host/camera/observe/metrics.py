@@ -1,7 +1,8 @@
 """Count the loop's frames and times, and write counters, histograms and gauges in Prometheus' text format.
 
 ``take`` costs the loop about 1 µs per frame, because it only adds integers. The text is written when it is requested.
-Units are base units (seconds, joules, watts, bytes); the names of counters end in ``_total``.
+As Prometheus recommends, units are base units (seconds, joules, watts, bytes), and the names of counters end in
+``_total``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
 from arenite.host.camera.observe.prometheus_text import MetricFamily, build_families, render, state_families
 
-#: Upper bounds in seconds, a factor of 1.5 to 2.5 apart. The range is from a stage of a micro model to a model that is
-#: too large.
+#: The upper bounds of the histograms' buckets in seconds. Two neighboring bounds differ by a factor of 1.5 to 2.5. The
+#: range is from a stage of a tiny model to a model that is too large for a camera.
 BUCKETS = (
     0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1.0,
 )  # fmt: skip
@@ -25,10 +26,12 @@ BY = ("model", "cache", "motion", "stand-in")
 
 
 class Metrics:
-    """One instance per loop; ``text`` may be called from any thread."""
+    """The metrics of one loop: a sink of served frames, and a listener of the loop's state. Any thread may call
+    ``text``."""
 
     def __init__(self) -> None:
-        # Each histogram has one count per bucket, not cumulative, and the sum in ns at the end.
+        # A histogram is a list: the number of values in each bucket (not cumulative), and at the end the sum of all
+        # values in ns.
         self._stages: dict[str, list[int]] = {name: [0] * (_SLOTS + 1) for name in STAGES}
         self._total = [0] * (_SLOTS + 1)
         self._age = [0] * (_SLOTS + 1)
@@ -51,11 +54,11 @@ class Metrics:
             if end > last:
                 last = end
         if last:
-            # There is no loop over the two histograms, because this is half of the cost of ``take``.
+            # The code is repeated for the two histograms instead of a loop, because it is half of the cost of ``take``.
             elapsed, counts = last - first, self._total
             counts[bisect_left(_EDGES, elapsed)] += 1
             counts[-1] += elapsed
-            if served.by != "stand-in":  # the age of a repeated picture does not show how fast answers are
+            if served.by != "stand-in":  # the age of a repeated frame does not show how fast answers are
                 elapsed, counts = last - served.time_ns, self._age
                 counts[bisect_left(_EDGES, elapsed)] += 1
                 counts[-1] += elapsed

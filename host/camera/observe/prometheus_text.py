@@ -1,4 +1,4 @@
-"""Write Prometheus' text format 0.0.4, with the metric families that are computed from the loop's state."""
+"""Write metrics in Prometheus' text format 0.0.4, and compute the metrics that come from the loop's state."""
 
 from __future__ import annotations
 
@@ -15,8 +15,11 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class MetricFamily:
-    """A metric and its samples, which are pairs of labels and value. The value of a histogram is a list of counts per
-    bucket, not cumulative, with the sum in nanoseconds at the end."""
+    """A metric and its samples, which are pairs (labels, value). ``kind`` is counter, gauge or histogram.
+
+    The value of a histogram is a list: the number of values in each bucket (not cumulative), and at the end the sum of
+    all values in nanoseconds. ``buckets`` has the upper bounds of the buckets in seconds.
+    """
 
     name: str
     kind: str
@@ -26,6 +29,7 @@ class MetricFamily:
 
 
 def render(families: Iterable[MetricFamily]) -> str:
+    """Return the text of the metrics. A metric without samples is left out."""
     lines = []
     for family in families:
         if not family.samples:
@@ -41,7 +45,7 @@ def render(families: Iterable[MetricFamily]) -> str:
 
 
 def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
-    """Yield the metrics of the loop's state. A missing part of the state has no sample instead of a zero."""
+    """Yield the metrics that come from the loop's state. The metric of a missing part of the state has no sample."""
     p = "arenite_camera_"
     yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
     frames = state.get("frames") or {}

@@ -1,6 +1,7 @@
-"""Compare the first minute of a long run with its steady state.
+"""Compare the first minute of a long run (a soak run) with its steady state.
 
-A device is fast while it is cool. Its sustained speed shows only when temperature, clock and frame rate have settled.
+A device is fast while it is cool. Its sustained speed can be measured only when temperature, clock and frame rate have
+settled.
 """
 
 from __future__ import annotations
@@ -16,18 +17,19 @@ from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.observe.steady_state import SteadyState, find_steady_state
 
 MIN_MINUTES = 2.0
-#: The maximum number of parts of a run. Each part takes a multiple of five seconds.
+#: The approximate maximum number of parts of a run. The duration of a part is a multiple of five seconds.
 _MAX_PARTS = 120
-#: A run is steady if rate, latency, power and clock change by at most these shares, and temperature by these kelvins.
+#: A run is steady if rate, latency, power and clock change by at most these shares, and the temperature by at most this
+#: number of kelvins.
 _MAX_STEADY_CHANGES = {"fps": 0.02, "p50_ms": 0.05, "power_w": 0.03, "clock_mhz": 0.02}
 _MAX_STEADY_KELVINS = 1.5
 
 
 class Soak:
-    """Collects the state of the run twice a second (``update``, called by the supervisor) and evaluates it in
-    ``result``.
+    """Collects the states of a run, for which the supervisor calls ``update`` twice a second. ``result`` evaluates
+    them.
 
-    Raises ``UsageError`` for less than two minutes, because the first minute is not steady.
+    Raises ``UsageError`` if ``minutes`` is below 2, because the first minute is never part of the steady state.
     """
 
     def __init__(self, statistics: Statistics, minutes: float, root: Path = Path("/")) -> None:
@@ -49,12 +51,12 @@ class Soak:
 
     @property
     def seconds(self) -> float:
-        """The duration of the run."""
+        """The duration of the run in seconds."""
         return self.minutes * MINUTE
 
     def update(self, state: Mapping[str, Any]) -> None:
-        """Add a state of the loop. It has ``t_s``, and if they are known ``power``, ``temperature`` (each with
-        ``value``) and ``energy_j``."""
+        """Add a state of the loop (``loop_state.py``). It must have ``t_s``; ``power``, ``temperature`` and
+        ``energy_j`` are used if they are known."""
         t = float(state["t_s"])
         power, temperature = state.get("power"), state.get("temperature")
         clock = clock_mhz(self._root)
@@ -90,10 +92,10 @@ class Soak:
         self._now = SoakPart(t, t)
 
     def result(self) -> SoakResult:
-        """Return the result so far. A last part that is shorter than the others is left out."""
+        """Return the result so far. The part that is not complete yet is left out."""
         first = self._minute_1
         first.window = self._statistics.window("minute_1")
-        # The first parts contain the loop's warm-up; they are evaluated like all others.
+        # The first parts contain the warm-up of the loop; they are evaluated like all other parts.
         steady, enough = self._steady()
         begin = steady.begin if steady.begin is not None else len(self._parts) * 2 // 3
         last = SoakPart(self._parts[begin].begin_s if self._parts else 0.0)
@@ -104,6 +106,7 @@ class Soak:
         return SoakResult(end / MINUTE, first, last, settled, steady.unsettled, enough)
 
     def _steady(self) -> tuple[SteadyState, bool]:
+        """Return the steady state, and whether there are enough parts to decide whether the run became steady."""
         series: dict[str, list[float]] = {"fps": [part.fps for part in self._parts]}
         series["p50_ms"] = [part.window.percentile_ms("total", 50) or 0.0 for part in self._parts]
         for name, values in (
@@ -119,7 +122,7 @@ class Soak:
             if series.get(name):
                 slack[name] = share * sorted(series[name])[len(self._parts) // 2]
         steady = find_steady_state(series, slack)
-        # The steady state is compared with the first minute, so it must not contain it.
+        # The steady state is compared with the first minute, so it must not contain any part of that minute.
         if steady.begin is not None:
             after = next((k for k, part in enumerate(self._parts) if part.begin_s >= MINUTE), None)
             steady = SteadyState(None, ()) if after is None else SteadyState(max(steady.begin, after))

@@ -27,8 +27,11 @@ class RunningMean:
 
 @dataclass(slots=True)
 class SoakPart:
-    """A part of the run, from ``begin_s`` to ``end_s``. Values are None without a sensor. ``power_kind`` is
-    ``estimated`` if any reading was estimated."""
+    """The measurements of a part of the run, from ``begin_s`` to ``end_s``.
+
+    ``power`` (watts), ``temperature`` (degrees Celsius), ``clock`` (MHz) and ``joules`` have no value if there is no
+    sensor. ``power_kind`` is ``estimated`` if any reading of the power was estimated.
+    """
 
     begin_s: float
     end_s: float = 0.0
@@ -41,12 +44,12 @@ class SoakPart:
 
     @property
     def fps(self) -> float:
-        """Frames per second by the clock of the run, including pauses."""
+        """The served frames divided by the duration of the part, including pauses."""
         seconds = self.end_s - self.begin_s
         return self.window.served / seconds if seconds > 0 else 0.0
 
     def merge(self, other: SoakPart) -> None:
-        """Add ``other``, which follows this part."""
+        """Extend this part by ``other``, which follows it."""
         self.end_s = other.end_s
         self.window.merge(other.window)
         for own_mean, other_mean in (
@@ -82,8 +85,9 @@ class SoakPart:
 
 @dataclass(frozen=True)
 class SoakResult:
-    """The result of a soak run. ``settled_s`` is None if the run never became steady; ``last`` is then its last
-    third."""
+    """The result of a soak run: its first minute and its steady state ``last``, which begins at ``settled_s``. If the
+    run never became steady, ``settled_s`` is None, ``last`` is the last third of the run, and ``unsettled`` names the
+    values that still changed."""
 
     minutes: float
     minute_1: SoakPart
@@ -107,7 +111,7 @@ class SoakResult:
         }
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Return rows of a table: figure, minute 1, steady state, change. The first row is the header."""
+        """Return rows of a table: name of the value, minute 1, steady state, change. The first row is the header."""
         first, last = self.minute_1.to_json(), self.last.to_json()
         rows = [("", "minute 1", "steady state" if self.steady else "last third", "change")]
 

@@ -1,8 +1,8 @@
-"""Compute percentiles, rates and jitter of the times of all frames, in bounded memory and over several windows of the
-run.
+"""Compute percentiles, rates and jitter from the times of all frames, in bounded memory.
 
-A frame costs a few additions to a list. Blocks of frames are then added to every open window. A window stores exact
-values up to a count, and more values as a histogram with logarithmic buckets (``distribution``).
+The statistics are computed for several windows: the whole run, and parts of it. A frame costs a few additions to a
+list. Blocks of frames are then added to every open window. A window stores the exact values until there are too many,
+and then a histogram with logarithmic buckets (``distribution``).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Statistics:
     """The statistics of one loop. Only the loop's thread may call ``add``; all other methods may be called from any
     thread.
 
-    The windows are ``all``, ``minute_1``, ``last_minute``, which slides in steps of five seconds (55 to 60 s), and the
-    windows of ``restart``, such as the time since the governor's last step. Percentiles are exact up to ``exact``
-    values per stage and window, and within 1 % for more values.
+    The windows are ``all``, ``minute_1``, ``last_minute``, and those that ``restart`` creates, such as the time since
+    the governor's last step. ``last_minute`` moves in steps (slices) of five seconds, so that it covers 55 to 60 s.
+    Percentiles are exact for up to ``exact`` values per stage and window, and within 1 % for more values.
     """
 
     def __init__(self, exact: int = 8192, minute_s: float = 60.0, slices: int = 12) -> None:
@@ -44,7 +44,7 @@ class Statistics:
         self._named: dict[str, StatisticsWindow] = {}
 
     def add(self, served: ServedFrame) -> None:
-        """Add a frame that has its answer."""
+        """Add a frame that was answered."""
         spans = served.spans
         kind = (served.by, served.model, *spans)
         with self._lock:
@@ -56,7 +56,7 @@ class Statistics:
             for span in spans.values():
                 rows += span
             rows.append(served.time_ns)
-            # The end of the last stage is about the time of the answer, which is exact enough for slices of seconds.
+            # Use the end of the last stage as the time of the answer. This is exact enough for slices of seconds.
             if spans and span[1] >= self._fold_at:
                 block = self._start_slice(kind, span[1])
             block.served += 1
@@ -68,7 +68,8 @@ class Statistics:
                 self._fold()
 
     def _start_slice(self, kind: tuple[str, ...], answered_ns: int) -> FrameBlock:
-        """Begin a new slice with the frame whose row was just added; the row moves to the new block."""
+        """Begin a new slice and a new block with the frame whose times were just added, and return the block. The times
+        of the frame move to the new block."""
         rows = self._block.rows[kind]
         width = 2 * len(kind) - 3
         row = rows[-width:]
@@ -79,7 +80,7 @@ class Statistics:
         else:
             self._recent.append(self._slice)
             self._slice = StatisticsWindow(self._exact)
-            # Slices without an answer count as time too.
+            # Slices without an answer also count as a part of the last minute.
             for _ in range(min(self._recent.maxlen or 0, (answered_ns - self._fold_at) // self._slice_ns)):
                 self._recent.append(StatisticsWindow(self._exact))
         if answered_ns - self._begun_ns >= self._minute_ns:
@@ -90,6 +91,7 @@ class Statistics:
         return self._block
 
     def _fold(self) -> None:
+        """Add the present block to every open window, and start a new block."""
         if not self._block.served:
             return
         folded = BlockTimes(self._block, self._previous_ns)
@@ -102,7 +104,8 @@ class Statistics:
             window.take(folded)
 
     def restart(self, name: str) -> StatisticsWindow | None:
-        """End the window ``name`` and start it again with the next frame. Return the finished window, or None."""
+        """End the window ``name``, and begin a new window of this name with the next frame. Return the window that
+        ended; None for a new name."""
         with self._lock:
             self._fold()
             finished = self._named.get(name)
@@ -110,7 +113,8 @@ class Statistics:
             return finished
 
     def window(self, name: str) -> StatisticsWindow:
-        """Return a copy of ``all``, ``minute_1``, ``last_minute``, or a window of ``restart``. Raises ``KeyError``."""
+        """Return a copy of the window ``name``: ``all``, ``minute_1``, ``last_minute``, or a name that was given to
+        ``restart``. Raises ``KeyError``."""
         with self._lock:
             self._fold()
             if name == "last_minute":
@@ -122,7 +126,8 @@ class Statistics:
             return (fixed.get(name) or self._named[name]).copy()
 
     def summary(self) -> dict[str, Any]:
-        """Return the figures of the complete run, with those of the first and the last minute under ``windows``."""
+        """Return the statistics of the complete run as JSON. The entry ``windows`` has the statistics of the first and
+        the last minute."""
         result = self.window("all").to_json()
         result["windows"] = {name: self.window(name).to_json() for name in ("minute_1", "last_minute")}
         return result

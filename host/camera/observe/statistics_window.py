@@ -1,4 +1,4 @@
-"""Compute the statistics of the frames between two points in time of a run: times of stages, and origins of answers."""
+"""Compute the statistics of a window: the frames between two points in time of a run."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ from arenite.host.camera.observe.distribution import Distribution
 
 SECOND = 1_000_000_000
 
-#: Names of other times: from the first stage to the answer, from the capture to the answer, from answer to answer.
+#: The names of times that are no stage: from the start of the first stage to the answer, from the capture to the
+#: answer, and from one answer to the next.
 TOTAL, AGE, INTERVAL = "total", "age", "interval"
 
 
 class FrameBlock:
-    """Frames that were not added to a window yet. ``rows`` maps a kind of frames (origin of the answer, model, stages)
-    to a flat list of times: start and end of each stage, then the time of the capture."""
+    """Frames that were not added to a window yet. ``rows`` maps a kind of frames, the tuple (origin of the answer,
+    model, stages), to a list with the times of all its frames: for each frame, start and end of each stage, then the
+    time of the capture.
+    """
 
     __slots__ = ("late", "missed", "rows", "served")
 
@@ -29,7 +32,7 @@ class FrameBlock:
 
 
 class BlockTimes:
-    """A block as arrays of durations in ns, one per stage."""
+    """The frames of a block as arrays of durations in ns: ``values`` has an array for each stage and other time."""
 
     def __init__(self, block: FrameBlock, previous_ns: int) -> None:
         """``previous_ns`` is the time of the last answer before the block; 0 if there was none."""
@@ -52,7 +55,7 @@ class BlockTimes:
                 parts.setdefault(name, []).append(stops[:, column] - starts[:, column])
             end = stops.max(axis=1)
             parts.setdefault(TOTAL, []).append(end - starts.min(axis=1))
-            if by != "stand-in":  # the age of a repeated picture does not show how fast answers are
+            if by != "stand-in":  # the age of a repeated frame does not show how fast answers are
                 parts.setdefault(AGE, []).append(end - times[:, -1])
             ends.append(end)
         answers = np.sort(np.concatenate(ends)) if ends else np.zeros(0, np.int64)
@@ -65,8 +68,8 @@ class BlockTimes:
 
 
 class StatisticsWindow:
-    """The statistics between two points in time of the run. ``exact`` is the number of values per stage up to which all
-    values are stored."""
+    """The statistics of the frames between two points in time of the run. Up to ``exact`` values per stage are stored,
+    so that their percentiles are exact."""
 
     def __init__(self, exact: int) -> None:
         self.exact = exact
@@ -88,7 +91,7 @@ class StatisticsWindow:
         self._count(folded)
 
     def merge(self, other: StatisticsWindow) -> None:
-        """Add ``other``, which follows this window."""
+        """Extend this window by ``other``, which follows it."""
         for name, other_distribution in other.stages.items():
             distribution = self.stages.get(name)
             if distribution is None:
@@ -114,7 +117,7 @@ class StatisticsWindow:
 
     @property
     def seconds(self) -> float:
-        """Seconds from the first answer to the last."""
+        """The time from the first answer to the last answer, in seconds."""
         return (self.last_ns - self.first_ns) / SECOND
 
     @property
@@ -125,12 +128,13 @@ class StatisticsWindow:
 
     @property
     def jitter_ms(self) -> float:
-        """The standard deviation of the time from one answer to the next."""
+        """The standard deviation of the time from one answer to the next, in milliseconds."""
         gaps = self.stages.get(INTERVAL)
         return gaps.deviation / 1e6 if gaps is not None else 0.0
 
     def percentile_ms(self, name: str, percent: float) -> float | None:
-        """Return a percentile of a stage, ``total``, ``age`` or ``interval``; None if no frame had it."""
+        """Return a percentile of the time ``name`` in milliseconds; None if no frame had this time. ``name`` is a
+        stage, ``total``, ``age`` or ``interval``."""
         distribution = self.stages.get(name)
         return (
             distribution.percentile(percent) / 1e6
@@ -139,12 +143,14 @@ class StatisticsWindow:
         )
 
     def mean_ms(self, name: str) -> float:
-        """Return the mean of a stage, ``total``, ``age`` or ``interval``; 0 if no frame had it."""
+        """Return the mean of the time ``name`` in milliseconds; 0 if no frame had this time. ``name`` is a stage,
+        ``total``, ``age`` or ``interval``."""
         distribution = self.stages.get(name)
         return distribution.mean / 1e6 if distribution is not None else 0.0
 
     def stage_ms(self) -> dict[str, dict[str, float]]:
-        """Return percentiles per stage: the usual stages in their order, then others, ``total`` and ``age`` last."""
+        """Return percentiles, mean and maximum of each stage in milliseconds. The usual stages come first, in their
+        order, then other stages, then ``total`` and ``age``."""
         names = [name for name in STAGES if name in self.stages]
         names += [name for name in self.stages if name not in (*STAGES, TOTAL, AGE, INTERVAL)]
         names += [name for name in (TOTAL, AGE) if name in self.stages]

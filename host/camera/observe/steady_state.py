@@ -1,10 +1,10 @@
 """Find the time from which a run is steady, by MSER, the marginal standard error rule.
 
-The rule removes values from the beginning so that the mean of the remaining values is most exact: it minimizes the sum
-of squared deviations divided by the squared number of remaining values. A cut in the second half means that the run
-never became steady, because a run that still drifts is cut late. Values are means of batches, as in MSER-5, so that one
-outlier at the end does not decide. (K. P. White Jr., "An effective truncation heuristic for bias reduction in
-simulation output", Simulation 69(6), 1997.)
+The rule removes (cuts) values from the beginning of a series so that the mean of the remaining values is as exact as
+possible: it minimizes the sum of squared deviations from the mean, divided by the squared number of remaining values. A
+series that still drifts is cut late, so a cut in the second half means that the run never became steady. As in MSER-5,
+the rule works on means of batches of values, so that one outlier at the end does not decide. (K. P. White Jr., "An
+effective truncation heuristic for bias reduction in simulation output", Simulation 69(6), 1997.)
 """
 
 from __future__ import annotations
@@ -14,31 +14,32 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: At least this number of values must remain after the cut.
+#: At least this number of batches must remain after the cut.
 MIN_VALUES = 6
-#: A long series is averaged into this number of batches.
+#: A long series is averaged into about this number of batches.
 BATCHES = 24
-#: The cut is in the second half only if that lowers the error to this share.
+#: A cut in the second half is chosen only if its error is below this share of the error of the best cut in the first
+#: half.
 _MAX_LATE_ERROR_SHARE = 0.6
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyState:
-    """The result of the search. ``begin`` is the index of the first steady value, None if there is none; ``unsettled``
-    names the series that still change."""
+    """The result of the search. ``begin`` is the index of the first steady value; None if there is no steady
+    state. ``unsettled`` names the series that still change."""
 
     begin: int | None
     unsettled: tuple[str, ...] = ()
 
 
 def mser(values: Sequence[float]) -> int:
-    """Return the number of values to remove from the beginning. It is more than half of the values if the series has
+    """Return the number of values to remove from the beginning. More than half of the values means that the series has
     not settled."""
     batch = max(1, len(values) // BATCHES)
     count = len(values) // batch
     if count <= MIN_VALUES:
         return 0
-    # The first values are left out if they do not fill a batch.
+    # The first values are left out so that the remaining values fill the batches.
     skipped = len(values) - count * batch
     x = np.asarray(values, np.float64)[skipped:].reshape(count, batch).mean(axis=1)
     x = x - np.median(x)  # prevents cancellation in the sums of squares
@@ -55,8 +56,8 @@ def mser(values: Sequence[float]) -> int:
 def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str, float]) -> SteadyState:
     """Find the first index from which every series is steady. All series have the same length.
 
-    ``slack`` is the change of each series that counts as steady. A series that stays within it to the end is steady
-    from the point at which it enters this range.
+    ``slack`` has for each series the width of a range around the mean of its last third. If the series enters this
+    range and stays inside it until the end, it is steady from that point, even if the rule cuts later.
     """
     begin, unsettled = 0, []
     for name, values in series.items():
@@ -73,10 +74,11 @@ def find_steady_state(series: Mapping[str, Sequence[float]], slack: Mapping[str,
 
 
 def _cut(values: Sequence[float], slack: float) -> int:
-    """Return the cut of MSER, or an earlier cut from which the series stays within ``slack``."""
+    """Return the index of the first steady value: the cut of MSER, or an earlier index from which the series stays
+    inside the range of width ``slack``."""
     late = mser(values)
     x = np.asarray(values, np.float64)
-    # The first value after which all others stay within the slack around the mean of the last third.
+    # ``early`` is the first index from which all values are inside the range around the mean of the last third.
     outside = np.flatnonzero(np.abs(x - x[-max(1, len(x) // 3) :].mean()) > slack / 2)
     early = int(outside[-1]) + 1 if len(outside) else 0
     return min(late, early)

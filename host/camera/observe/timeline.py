@@ -1,10 +1,10 @@
 """Write a run as a trace that opens in Perfetto (ui.perfetto.dev) and chrome://tracing.
 
-The format is the JSON array form of the Trace Event Format. Its closing bracket may be missing, so that the file of a
-killed run opens too. Every stage has a track, so that overlapping frames are visible; a flow connects the stages of one
-frame; counters show rate, power, temperature, energy and the governor's levers; instants mark dropped and late
-frames and the governor's actions. Times are by the monotonic clock, so that the trace can be compared with other traces
-of the same computer.
+The file has the JSON array form of the Trace Event Format. Its closing bracket may be missing, so that the file of a
+killed run can also be opened. The following words are those of the format. Every stage has a track, so that overlapping
+frames are visible. A flow connects the stages of one frame. Counters show rate, power, temperature, energy and the
+governor's levers. Instants mark dropped and late frames and the governor's actions. Times are those of the monotonic
+clock, so that the trace can be compared with other traces of the same computer.
 """
 
 from __future__ import annotations
@@ -21,19 +21,20 @@ from arenite.host.camera.observe.history import NewGovernorActions
 from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _PROCESS = 1
-#: Perfetto takes track 0 as the idle thread, and the track with the number of the process as its main thread.
+#: Perfetto treats track 0 as the idle thread, and the track with the number of the process as its main thread, so
+#: neither is used.
 _GOVERNOR_TRACK, _FIRST_TRACK = 2, 10
-#: Tracks of one camera: one per stage, one for other stages, one for events.
+#: The tracks of one camera, as offsets from its first track: one per usual stage, one for other stages, one for events.
 _OTHER_TRACK, _EVENTS_TRACK, _PER_SOURCE = len(STAGES), len(STAGES) + 1, 10
-#: A frame takes about 1 KB, so the file grows to about 20 MB.
+#: The default of ``limit_frames``. A frame takes about 1 KB, so the file grows to about 20 MB.
 LIMIT_FRAMES = 20_000
 
 
 class Timeline:
-    """A sink that writes the trace. ``update`` takes the loop's state (``loop_state.py``).
+    """A sink that writes the trace, and a listener of the loop's state (``loop_state.py``).
 
-    After ``limit_frames`` frames, only frames that were late or that follow dropped frames are written, at most
-    ``limit_frames`` more. Counters and the governor's actions are written until the end.
+    After ``limit_frames`` frames, only late frames and frames that follow dropped frames are written, at most
+    ``limit_frames`` further frames. Counters and the governor's actions are written until the end.
     """
 
     def __init__(
@@ -44,14 +45,14 @@ class Timeline:
         title: str = "arenite camera",
         report: Callable[[str], None] = to_stderr,
     ) -> None:
-        """Raises ``UsageError`` when ``path`` cannot be written."""
+        """Create the file ``path``. Raises ``UsageError`` if it cannot be written."""
         self._writer = LineWriter(path, report=report)
         self._limit = limit_frames
         self._frames_written = 0
         self._tracks: set[int] = set()
         self._actions = NewGovernorActions()
         self._closed = False
-        # The bracket and the first event share a line, so that a file without further events is valid too.
+        # The bracket and the first event are one line, so that a file without further events is valid too.
         self._writer.write("[" + _line(_meta("process_name", 0, name=title)))
         self._add(_meta("thread_name", _GOVERNOR_TRACK, name="governor"))
         self._add(_meta("thread_sort_index", _GOVERNOR_TRACK, sort_index=_GOVERNOR_TRACK))
@@ -68,7 +69,7 @@ class Timeline:
         base = _FIRST_TRACK + served.source * _PER_SOURCE
         if base not in self._tracks:
             self._open_tracks(base, served.source)
-        # Format the text here, because json.dumps would take three times as long, in the loop's thread.
+        # Format the text without json.dumps, which would take three times as long in the loop's thread.
         head = f'"pid":{_PROCESS},"tid":'
         parts = []
         flow = "s"
@@ -83,7 +84,7 @@ class Timeline:
                 f'"args":{args}}},\n'
             )
             if last > 0:
-                # A flow binds to the slice that is open at its time, so it gets the time of the slice's start.
+                # A flow belongs to the slice (here: stage) that is open at its time, so it gets the slice's start time.
                 flow = "s" if k == 0 else "f" if k == last else "t"
                 bind = ',"bp":"e"' if flow == "f" else ""
                 parts.append(

@@ -11,7 +11,8 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class TensorMemory:
-    """A tensor of the model, in the runtime's own memory. ``address`` is valid until the runtime is closed."""
+    """A tensor of the model, in the runtime's own memory: ``bytes`` bytes at ``address``, which is valid until the
+    runtime is closed."""
 
     name: str
     shape: tuple[int, ...]
@@ -29,8 +30,8 @@ class TensorMemory:
 
 @dataclass(frozen=True, slots=True)
 class TensorSlot:
-    """One set of inputs and outputs. With two sets, the next frame is prepared while the model runs on the previous
-    frame."""
+    """One set of the model's inputs and outputs. If there are two slots, the next frame can be prepared in one slot
+    while the model runs on the other slot."""
 
     inputs: tuple[TensorMemory, ...]
     outputs: tuple[TensorMemory, ...]
@@ -41,13 +42,16 @@ class Runtime(Protocol):
 
     name: str  # litert-cpu, litert-gpu, litert-npu, litert-edgetpu, onnx-cpu, onnx-cuda, ...
     slots: tuple[TensorSlot, ...]
-    resident_bytes: int  # weights that are not mapped, arena and buffers; measured where possible
+    resident_bytes: (
+        int  # memory of weights (unless mapped from the file), arena and buffers; measured where possible
+    )
     notes: tuple[str, ...]  # sentences for display: copies, fallbacks, operators that run on the CPU
     threads: int  # the number of threads that the model runs on
-    copies_slots: bool  # whether more than one slot costs a copy of every input and output
+    copies_slots: bool  # whether the runtime has several slots and must copy every input and output for them
 
     def invoke(self, slot: int = 0) -> None:
-        """Run the model on the inputs of the slot, without holding the interpreter lock. Raises ``AreniteError``."""
+        """Run the model on the inputs of the slot, without holding Python's interpreter lock. Raises
+        ``AreniteError``."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""List the names of the runtimes, and the runtimes that this computer has."""
+"""List the names of all runtimes, and say which runtimes this computer has."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ _GPU_LIBRARY = "libLiteRtWebGpuAccelerator"
 
 
 def model_kind(path: Path) -> str:
-    """Return ``tflite`` or ``onnx``. Raises ``UsageError`` if there is no such file, or if it is neither."""
+    """Return the kind of the model file, ``tflite`` or ``onnx``. Raises ``UsageError`` if there is no such file, or if
+    it is of neither kind."""
     if not path.is_file():
         raise UsageError(
             f"There is no model file {path}.", "Check the path; `arenite zoo list` names models."
@@ -33,7 +34,8 @@ def model_kind(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Availability:
-    """Whether a runtime can be used here. ``reason`` is a text for display: why not, or what implements the runtime."""
+    """Says whether a runtime can be used on this computer. ``reason`` is a text for display: why it cannot be used, or
+    the library that implements it."""
 
     name: str
     available: bool
@@ -41,9 +43,10 @@ class Availability:
 
 
 def available_runtimes() -> list[Availability]:
-    """Return every runtime, and whether its packages and libraries are installed.
+    """Return an entry for every runtime, which says whether its packages and libraries are installed.
 
-    ``choose_runtime`` measures whether a runtime works for a model. This function loads no accelerator's library.
+    This function does not load the libraries of accelerators; ``choose_runtime`` tests whether a runtime works for a
+    model.
     """
     return [*_litert(), _interpreter(), *_onnx()]
 

@@ -25,20 +25,21 @@ def open_runtime(
     measure: bool = False,
     trial: bool = False,
 ) -> Runtime:
-    """Open the model at ``path`` on runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``, or
-    ``auto``.
+    """Open the model at ``path`` on the runtime ``name``: one of ``NAMES``, ``delegate:LIBRARY.so,option=value,...``,
+    or ``auto``.
 
-    ``auto`` uses the runtime that ``choose_runtime`` chose earlier for this file on this device. With ``measure`` it
-    chooses now. Without a choice it uses LiteRT's or ONNX Runtime's CPU with ``threads``. A delegate with ``measure``
-    is compared with all other runtimes, and used if it is faster. If the chosen runtime can no longer be opened, such
-    as an accelerator that was unplugged, the CPU is used and ``notes`` says so. The class of each runtime lists its
-    ``options``; every runtime has ``input=1x192x192x3``.
+    ``auto`` uses the runtime that ``choose_runtime`` chose earlier for this file on this device. If ``measure`` is
+    True, ``choose_runtime`` chooses now. If there is no choice, the CPU runtime of LiteRT or ONNX Runtime is used with
+    ``threads`` threads. If ``name`` is a delegate and ``measure`` is True, the delegate is compared with all other
+    runtimes, and used if it is faster. If the chosen runtime can no longer be opened (an accelerator may have been
+    unplugged), the CPU is used and ``notes`` says so. The class of each runtime lists its ``options``; every runtime
+    has the option ``input``, a shape such as 1x192x192x3.
 
-    With ``trial``, a file that has not run on this device before runs in a separate process first, so that a model that
-    crashes the runtime is an error (``require_trial_run``).
+    If ``trial`` is True, a file that has not run on this device before first runs in a separate process, so that a
+    model that crashes the runtime only raises an error here (``require_trial_run``).
 
-    Raises ``UsageError`` for a name or file that cannot work, ``ModelError`` for a damaged or unsupported model,
-    ``ToolError`` if a vendor's library does not load.
+    Raises ``UsageError`` for a name or file that cannot work, ``ModelError`` for a damaged or unsupported model, and
+    ``ToolError`` if a vendor's library cannot be loaded.
     """
     path = Path(path)
     if threads < 1 or slots < 1:
@@ -130,6 +131,7 @@ def _check_name(name: str, kind: str, path: Path) -> None:
 def _automatic(
     path: Path, cpu: str, threads: int, options: Mapping[str, str], measure: bool, delegates: tuple[str, ...]
 ) -> tuple[str, int]:
+    """Return the name and the number of threads of the runtime that ``auto`` uses."""
     choice: RuntimeChoice | None
     if measure:
         from arenite.host.camera.runtimes.runtime_selection import choose_runtime

@@ -1,8 +1,8 @@
-"""LiteRT's CompiledModel through ctypes: the accelerators CPU (XNNPACK), GPU and NPU.
+"""Run models on LiteRT's CompiledModel, which is called through ctypes. Accelerators: CPU (XNNPACK), GPU and NPU.
 
-The model file is mapped, not read. Each slot has tensor buffers of its own, and an invocation reads and writes them in
-place: on the CPU, a byte that is written to ``TensorMemory.address`` is an input of the model. GPU and NPU buffers that
-are not host memory are filled and read by one copy each; ``notes`` then says so.
+The model file is mapped into memory, not read. Each slot has its own tensor buffers, and the model reads and writes
+them in place: on the CPU, a byte that is written to ``TensorMemory.address`` is in the model's input. A GPU or NPU
+buffer that the processor cannot address is copied once per invocation; ``notes`` then says so.
 
 The GPU accelerator needs a Vulkan driver (WebGPU), and the NPU accelerator needs a dispatch library of the vendor. The
 NPU code has never run on such hardware.
@@ -29,12 +29,16 @@ _NOTHING_TO_FREE = lite.OpaqueDeleter(lambda _: None)
 
 
 class CompiledModel:
-    """The ``Runtime`` for LiteRT. Its options are ``input`` (and ``input1``, …), another shape such as 1x192x192x3;
-    ``weight_cache``, a file for XNNPACK's packed weights, which later runs map; ``precision`` of the GPU, fp16 or
-    fp32; ``dispatch`` and ``plugins``, folders of the NPU vendor's libraries.
+    """The ``Runtime`` for LiteRT. Its options are:
 
-    Only one thread at a time may call ``invoke``, also for different slots. Other threads may write and read other
-    slots.
+    * ``input`` (and ``input1``, …): another shape of an input, such as 1x192x192x3;
+    * ``weight_cache``: a file for XNNPACK's packed weights, which later runs map into memory;
+    * ``precision``: the precision of the GPU, fp16 or fp32;
+    * ``dispatch`` and ``plugins``: folders of the NPU vendor's libraries;
+    * ``signature``: the key of the model's signature to run.
+
+    Only one thread at a time may call ``invoke``, even for different slots. Meanwhile, other threads may write and read
+    other slots.
 
     Raises ``ModelError`` with LiteRT's message, ``UsageError``, and ``OSError`` if the library is not usable.
     """
@@ -96,7 +100,8 @@ class CompiledModel:
             self.notes += (f"{self.name} has its own memory: inputs and outputs are copied once each.",)
         if not mapped_bytes(self.path) and os.path.exists("/proc/self/maps"):
             self.notes += ("The model file is not mapped.",)
-        # The arguments of LiteRtRunCompiledModel are converted once: a ctypes call without conversion costs 0.5 µs.
+        # The arguments of LiteRtRunCompiledModel are converted only once, so that a call through ctypes costs only 0.5
+        # µs.
         self._run = lib.c["LiteRtRunCompiledModel"]
         self._calls = [slot.arguments(self._compiled, self._index) for slot in buffers]
 
@@ -115,8 +120,8 @@ class CompiledModel:
             lib.c.LiteRtDestroyOptions(compile_options)
 
     def _check_accelerated(self) -> None:
-        """Add a note if operators run on the CPU. LiteRT silently runs operators there that the accelerator does not
-        support."""
+        """Add a note if operators run on the CPU. LiteRT gives no message when it runs operators on the CPU because the
+        accelerator does not support them."""
         full = ctypes.c_bool()
         function = "LiteRtCompiledModelIsNonCpuFullyAccelerated"
         if hasattr(self._lib.c, function):
@@ -125,6 +130,7 @@ class CompiledModel:
                 self.notes += ("Some operators, or all, run on the CPU.",)
 
     def _choose_signature(self, options: Mapping[str, str]) -> tuple[int, Handle]:
+        """Return the index and the handle of the signature that the options name, or of the first signature."""
         lib, keys = self._lib, []
         for i in range(lib.size("LiteRtGetNumModelSignatures", self._model)):
             signature = lib.make("LiteRtGetModelSignature", self._model, Size(i))
@@ -155,8 +161,8 @@ class CompiledModel:
                 raise
 
     def _output_layouts(self) -> list[lite.Layout]:
-        """Return the layouts of the outputs in the signature's order, after allocating for the present shapes of the
-        inputs."""
+        """Return the layouts of the outputs in the signature's order. LiteRT first allocates the tensors for the
+        present shapes of the inputs."""
         count = self._lib.size("LiteRtGetNumSignatureOutputs", self._signature)
         layouts = (lite.Layout * count)()
         self._lib.call(
@@ -182,8 +188,8 @@ class CompiledModel:
         return tensors
 
     def _file_order(self, kind: str, count: int) -> list[int]:
-        """Return the index in the signature of each tensor, in the order of the file's subgraph. The stock interpreter,
-        labels and recorded preprocessing use the file's order."""
+        """Return the index in the signature of each input or output (``kind``), in the order of the file's subgraph.
+        The stock interpreter, labels and recorded preprocessing use the order of the subgraph."""
         lib = self._lib
         function = f"LiteRtGetSignature{kind}TensorByIndex"
         index_of = {lib.make(function, self._signature, Size(i)).value: i for i in range(count)}
@@ -191,19 +197,21 @@ class CompiledModel:
         total = lib.size(f"LiteRtGetNumSubgraph{kind}s", subgraph)
         handles = [lib.make(f"LiteRtGetSubgraph{kind}", subgraph, Size(i)).value for i in range(total)]
         order = [index_of[handle] for handle in handles if handle in index_of]
-        # A signature may name a tensor twice, or leave one out. Then use its own order.
+        # A signature may name a tensor twice, or leave a tensor out. Then use the order of the signature.
         return order if len(order) == count else list(range(count))
 
     # Running
 
     def _invoke_first(self, slot: int = 0) -> None:
-        """Run the model for the first time. XNNPACK packs its weights and the arena is mapped, so count that memory."""
+        """Run the model for the first time. XNNPACK packs the weights and the arena is mapped in this run, so add that
+        memory to ``resident_bytes``."""
         before = allocated_bytes()
         self._invoke_checked(slot)
         self.resident_bytes += max(0, allocated_bytes() - before)
         self.invoke = self._invoke_checked if self._staged else self._fast_invoke()
 
     def _fast_invoke(self) -> Callable[..., None]:
+        """Return a function for ``invoke`` that only calls LiteRT and checks the status."""
         run, calls, fail = self._run, self._calls, self._fail
 
         def invoke(slot: int = 0) -> None:
@@ -221,7 +229,8 @@ class CompiledModel:
             self._buffers[slot].download()
 
     def _fail(self, slot: int) -> None:
-        """Run again to capture LiteRT's messages. Raises ``ModelError``."""
+        """Run the model again to capture LiteRT's messages about the failure. Raises ``ModelError`` if it fails
+        again."""
         try:
             lite.with_captured_log(lambda: self._again(slot))
         except LiteRtError as error:

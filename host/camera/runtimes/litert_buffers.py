@@ -17,7 +17,7 @@ from arenite.host.camera.runtimes.process_memory import aligned_bytes
 
 @dataclass(frozen=True)
 class SignatureTensor:
-    """An input or output of the signature. ``requirements`` are LiteRT's requirements for its buffer."""
+    """An input or output of the signature. ``requirements`` is the handle of LiteRT's requirements for its buffer."""
 
     name: str
     shape: tuple[int, ...]
@@ -32,6 +32,7 @@ class SignatureTensor:
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
     def at(self, address: int) -> TensorMemory:
+        """Return the tensor in the memory at ``address``."""
         return TensorMemory(
             self.name, self.shape, self.dtype, address, self.bytes, self.scale, self.zero_point
         )
@@ -40,7 +41,8 @@ class SignatureTensor:
 def signature_tensor(
     lib: Library, handle: Handle, layout: lite.Layout, requirements: Handle, path: Any
 ) -> SignatureTensor:
-    """Return the properties of the tensor ``handle``, which has ``layout`` now. Raises ``UnsupportedModelError``."""
+    """Return the properties of the tensor ``handle``, whose present shape is that of ``layout``. ``path`` is for error
+    messages. Raises ``UnsupportedModelError``."""
     name = ctypes.c_char_p()
     lib.call("LiteRtGetTensorName", handle, ctypes.byref(name))
     text = (name.value or b"").decode("utf-8", "replace")
@@ -63,7 +65,8 @@ def signature_tensor(
 
 
 class SlotBuffers:
-    """The buffers of one slot. ``staged`` means that the processor cannot address some buffers, so they are copied."""
+    """The buffers of one slot. If ``staged`` is True, the processor cannot address some buffers. ``inputs`` and
+    ``outputs`` are then copies of them, and ``upload`` and ``download`` copy the data."""
 
     def __init__(
         self, lib: Library, environment: Handle, inputs: list[SignatureTensor], outputs: list[SignatureTensor]
@@ -100,10 +103,12 @@ class SlotBuffers:
         return compiled, Size(signature), Size(len(self._ins)), self._ins, Size(len(self._outs)), self._outs
 
     def upload(self) -> None:
+        """Copy the inputs into LiteRT's buffers."""
         for handle, memory in zip(self._ins, self.inputs, strict=True):
             self._copy(Handle(handle), memory, lite.LOCK_WRITE)
 
     def download(self) -> None:
+        """Copy LiteRT's buffers into the outputs."""
         for handle, memory in zip(self._outs, self.outputs, strict=True):
             self._copy(Handle(handle), memory, lite.LOCK_READ)
 

@@ -1,8 +1,10 @@
-"""Load LiteRT's C library through ctypes. This takes 1 ms and 8 MB; the Python package takes 100 ms and 18 MB.
+"""Load LiteRT's C library through ctypes.
+
+This takes 1 ms and 8 MB of memory; importing LiteRT's Python package would take 100 ms and 18 MB.
 
 The declarations follow the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to
-v2.2.0 and later. Before v2.1.6 some functions of the same name took other arguments. ``LiteRtCreateModelFromFd`` was
-added with that change, so a library without it is refused and the stock interpreter is used instead.
+v2.2.0 and later. Before v2.1.6, some functions of the same names had other arguments. ``LiteRtCreateModelFromFd`` was
+added in v2.1.6, so a library without this function is refused and the stock interpreter is used instead.
 """
 
 from __future__ import annotations
@@ -23,9 +25,9 @@ HOST_MEMORY = 1  # kLiteRtTensorBufferTypeHostMemory
 LOCK_READ, LOCK_WRITE = 0, 1
 ALIGNMENT = 64  # LITERT_HOST_MEMORY_BUFFER_ALIGNMENT
 
-#: LiteRtEnvOptionTag.
+#: Values of LiteRtEnvOptionTag.
 COMPILER_PLUGINS, DISPATCH_LIBRARIES, RUNTIME_LIBRARIES, ACCELERATORS, SEVERITY = 0, 1, 22, 24, 25
-_INT, _STRING = 2, 8  # LiteRtAnyType
+_INT, _STRING = 2, 8  # values of LiteRtAnyType
 _SEVERITY_ERROR = 3
 
 STATUS = {
@@ -35,7 +37,7 @@ STATUS = {
     504: "compilation failed", 1000: "index out of bounds", 1001: "invalid type", 1002: "invalid graph",
 }  # fmt: skip
 
-#: LiteRtElementType to NumPy's name, for the types that the loop supports.
+#: Maps values of LiteRtElementType to NumPy's names, for the types that the loop supports.
 DTYPES = {
     1: "float32", 2: "int32", 3: "uint8", 4: "int64", 6: "bool", 7: "int16", 9: "int8", 10: "float16", 11: "float64",
     13: "uint64", 16: "uint32", 17: "uint16",
@@ -49,7 +51,7 @@ _REQUIRED_FUNCTIONS = (
     "LiteRtCompiledModelGetErrorMessages",
 )  # fmt: skip
 
-#: Lines of LiteRT's and of abseil's loggers, and lines of these loggers that are only informative.
+#: Patterns for all lines that the loggers of LiteRT and abseil write, and for their lines that are only informative.
 _LOG_LINE = re.compile(r"(INFO|VERBOSE|WARNING|ERROR): |[IWEF]\d{4} ")
 _INFO_LINE = re.compile(r"(INFO|VERBOSE): |I\d{4} ")
 
@@ -68,13 +70,13 @@ class _Any(ctypes.Structure):
 
 
 class EnvironmentOption(ctypes.Structure):
-    """LiteRtEnvOption, 24 bytes."""
+    """The C structure LiteRtEnvOption, 24 bytes."""
 
     _fields_ = (("tag", ctypes.c_int), ("any", _Any))
 
 
 class Layout(ctypes.Structure):
-    """LiteRtLayout, 68 bytes. The rank is in the low seven bits of ``bits``."""
+    """The C structure LiteRtLayout, 68 bytes. The low seven bits of ``bits`` are the number of dimensions."""
 
     _fields_ = (
         ("bits", ctypes.c_uint32),
@@ -88,13 +90,13 @@ class Layout(ctypes.Structure):
 
 
 class TensorType(ctypes.Structure):
-    """LiteRtRankedTensorType, 72 bytes."""
+    """The C structure LiteRtRankedTensorType, 72 bytes."""
 
     _fields_ = (("element", ctypes.c_int), ("layout", Layout))
 
 
 class PerTensorQuantization(ctypes.Structure):
-    """LiteRtQuantizationPerTensor, 16 bytes."""
+    """The C structure LiteRtQuantizationPerTensor, 16 bytes."""
 
     _fields_ = (("scale", ctypes.c_float), ("zero_point", ctypes.c_int64))
 
@@ -103,7 +105,7 @@ OpaqueDeleter = ctypes.CFUNCTYPE(None, ctypes.c_void_p)
 
 
 class LiteRtError(Exception):
-    """A call that failed with a status. ``message`` is LiteRT's report about it."""
+    """A call of LiteRT failed. ``status`` is the status that it returned, and ``message`` is LiteRT's text about it."""
 
     def __init__(self, function: str, status: int, message: str = "") -> None:
         super().__init__(function, status)
@@ -112,7 +114,7 @@ class LiteRtError(Exception):
 
 
 class Library:
-    """The loaded library. ``call`` checks the status that every function returns."""
+    """The loaded library. ``call``, ``make`` and ``size`` call a function and raise ``LiteRtError`` if it fails."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -134,13 +136,14 @@ class Library:
         return handle
 
     def size(self, function: str, *arguments: Any) -> int:
+        """Return the size that ``function`` writes to its last argument."""
         size = Size()
         self.call(function, *arguments, ctypes.byref(size))
         return size.value
 
     def environment(self, accelerators: int, folders: dict[int, str]) -> Handle:
-        """Create an environment with only the given ``accelerators``. By default LiteRT also loads the 19 MB of the
-        GPU."""
+        """Create an environment with only the given ``accelerators``, because LiteRT also loads the 19 MB of the GPU by
+        default. ``folders`` maps option tags to the folders of libraries."""
         rows = [
             EnvironmentOption(ACCELERATORS, _Any(_INT, _Value(integer=accelerators))),
             EnvironmentOption(SEVERITY, _Any(_INT, _Value(integer=_SEVERITY_ERROR))),
@@ -156,7 +159,8 @@ class Library:
 
 @lru_cache(1)
 def package_folder() -> Path:
-    """Return the folder of ai-edge-litert, without importing the package. Raises ``OSError``."""
+    """Return the folder of the package ai-edge-litert, without importing it. Raises ``OSError`` if it is not
+    installed."""
     spec = importlib.util.find_spec("ai_edge_litert")
     if spec is None or not spec.submodule_search_locations:
         raise OSError("ai-edge-litert is not installed")
@@ -171,6 +175,7 @@ def library() -> Library:
 
 
 def _scratch_file() -> Any:
+    """Return a temporary file, in memory if the system supports that."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("stderr"), "w+b", buffering=0)
     import tempfile

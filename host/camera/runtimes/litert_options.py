@@ -1,4 +1,4 @@
-"""Write LiteRT's options for compiling a model: the folders of libraries, and option texts."""
+"""Convert a runtime's options to LiteRT's options for compiling a model: folders of libraries, and texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arenite.host.camera.runtimes.litert_library import Handle
 
 
 def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
-    """Map identifiers to TOML text, the form in which LiteRT serializes its options. Raises ``UsageError``."""
+    """Return LiteRT's options as TOML texts by identifier, the form in which LiteRT serializes them. Raises
+    ``UsageError``."""
     cpu = f"num_threads = {threads}\n"
     if "weight_cache" in options:
         cpu += f"weight_cache_file_path = {_quoted(options['weight_cache'])}\n"
@@ -25,8 +26,8 @@ def option_texts(threads: int, options: Mapping[str, str]) -> dict[str, str]:
 
 @lru_cache(8)
 def shared_environment(accelerators: int, dispatch: str, plugins: str) -> Handle:
-    """Return the process's environment for these accelerators. It is never freed, because LiteRT does not unload
-    accelerators."""
+    """Return the environment for these accelerators, which all models of the process share. It is never freed, because
+    LiteRT does not unload accelerators. ``dispatch`` and ``plugins`` are folders; "" means LiteRT's own folders."""
     folders = {lite.RUNTIME_LIBRARIES: str(lite.package_folder())}
     if accelerators & lite.NPU:
         vendors = lite.package_folder() / "vendors"

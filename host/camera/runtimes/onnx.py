@@ -1,7 +1,8 @@
-"""Run models on ONNX Runtime, with every input and output in memory of the loop, so that the CPU copies no tensors.
+"""Run models on ONNX Runtime.
 
-With CUDA and TensorRT, ONNX Runtime itself copies inputs and outputs between the two memories. Only the CPU provider
-has been tested; the others use the same calls and have never run on their hardware.
+Every input and output is in the loop's own memory, so the CPU provider copies no tensors. With CUDA and TensorRT, ONNX
+Runtime copies inputs and outputs between the loop's memory and the GPU's memory. Only the CPU provider has been tested;
+the other providers use the same calls and have never run on their hardware.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 from arenite.host.camera.runtimes.process_memory import aligned_bytes, allocated_bytes, parse_shape
 
-#: The providers of each runtime, in the order in which operators are offered to them.
+#: The execution providers of each runtime. An operator runs on the first provider that supports it.
 PROVIDERS = {
     "onnx-cpu": ("CPUExecutionProvider",),
     "onnx-cuda": ("CUDAExecutionProvider", "CPUExecutionProvider"),
@@ -25,7 +26,7 @@ PROVIDERS = {
     "onnx-nnapi": ("NnapiExecutionProvider", "CPUExecutionProvider"),
     "onnx-coreml": ("CoreMLExecutionProvider", "CPUExecutionProvider"),
 }
-#: The package or build that has each provider.
+#: The package or build that contains the provider of each runtime.
 _BUILDS = {
     "onnx-cuda": "onnxruntime-gpu, or NVIDIA's wheel for Jetson",
     "onnx-tensorrt": "onnxruntime-gpu with TensorRT, or NVIDIA's wheel for Jetson",
@@ -41,8 +42,8 @@ _DTYPES = {
 
 
 class OnnxSession:
-    """The ``Runtime`` for ONNX Runtime. Its options are ``input``, ``input1``, …, the shape of an input with dynamic
-    dimensions, and ``provider.NAME``, an option of the provider, such as ``provider.trt_fp16_enable=1``.
+    """The ``Runtime`` for ONNX Runtime. Its options are ``input`` (and ``input1``, …), the shape of an input with
+    dynamic dimensions, and ``provider.NAME``, the option NAME of the provider, such as ``provider.trt_fp16_enable=1``.
 
     Raises ``ModelError``, and ``UsageError`` if ONNX Runtime or the provider is missing.
     """
@@ -96,11 +97,12 @@ class OnnxSession:
         self.invoke: Callable[..., None] = self._invoke
 
     def _shapes(self, options: Mapping[str, str]) -> tuple[list[TensorMemory], list[TensorMemory]]:
+        """Return the inputs and the outputs with their shapes, but without memory (address 0)."""
         inputs = []
         for position, tensor in enumerate(self._session.get_inputs()):
             text = options.get(f"input{position}", options.get("input", "") if position == 0 else "")
             shape = parse_shape(text) if text else tuple(tensor.shape)
-            # A dynamic batch size becomes 1: the loop serves one frame at a time.
+            # A dynamic batch size becomes 1, because the loop serves one frame at a time.
             if shape and not isinstance(shape[0], int):
                 shape = (1, *shape[1:])
             inputs.append(self._to_memory(tensor, shape))
@@ -159,7 +161,7 @@ class OnnxSession:
 
 
 def onnxruntime() -> Any:
-    """Import ONNX Runtime and return the module. Raises a ``UsageError`` that names the extra to install."""
+    """Import ONNX Runtime and return the module. Raises ``UsageError`` if it is not installed."""
     try:
         import onnxruntime as module
     except ImportError as error:

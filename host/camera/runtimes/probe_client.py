@@ -18,13 +18,14 @@ from arenite.host.camera.runtimes.runtime_choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
 from arenite.processes import Child
 
-#: A function that returns the joules that the device has used since a fixed time. Only differences are used.
+#: A function that returns the energy in joules that the device has used since some fixed time. Only differences between
+#: two calls are used.
 JoulesReader = Callable[[], float]
 
 
 def joules_reader(power: PowerMeter, clock: Callable[[], float] = time.monotonic) -> JoulesReader | None:
-    """Return a reader that integrates ``power``, or None if its figures are estimates. Estimates are computed from the
-    load, so they would only show which runtime takes longer."""
+    """Return a reader that integrates the readings of ``power``, or None if ``power`` only estimates. An estimate is
+    computed from the load, so it would only show which runtime takes longer."""
     if power.read(0.0).kind != MEASURED:
         return None
     total, last = 0.0, clock()
@@ -48,7 +49,11 @@ def probe_runtime(
     seconds: float,
     timeout_s: float,
 ) -> CandidateResult:
-    """Measure one candidate. If it fails, ``problem`` of the result says how: refused, crashed or hung."""
+    """Measure the runtime ``name`` with ``threads`` threads on the model at ``path``.
+
+    The model's outputs are stored in the file ``outputs``. If the runtime refuses the model, crashes or hangs, the
+    result's ``problem`` says so.
+    """
     request = {
         "path": str(path.resolve()), "name": name, "threads": threads, "options": options, "seconds": seconds,
         "outputs": str(outputs),
@@ -61,7 +66,8 @@ def probe_runtime(
             stderr=log,
             text=True,
         )
-        # A delegate that hangs must not block this process. The timer kills the child, so that reading from it ends.
+        # A delegate that hangs must not block this process. The timer then kills the child, so that reading from it
+        # ends.
         timer = _Timer(child, timeout_s)
         try:
             first = _exchange(child, json.dumps(request))
@@ -86,7 +92,7 @@ def probe_runtime(
 
 
 class _Timer:
-    """Kills ``child`` after ``timeout_s``. ``fired`` says whether it did."""
+    """Kills ``child`` after ``timeout_s`` seconds. ``fired`` says whether that has happened."""
 
     def __init__(self, child: subprocess.Popen[str], timeout_s: float) -> None:
         self.fired = False

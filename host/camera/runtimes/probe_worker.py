@@ -1,9 +1,9 @@
-"""Measure one runtime on one model in a separate process, so that a delegate or a model that crashes ends only
-this process.
+"""Measure one runtime on one model. This is a separate process, so that a crash of a delegate or a model ends only it.
 
-``python -m arenite.host.camera.runtimes.probe_worker`` reads one JSON object from standard input. It writes one JSON
-line after the warm-up and one at its end. Between the two it waits for a line, so that the parent can read a meter.
-With "trial", it runs the model on a few pictures, writes one line and ends.
+``python -m arenite.host.camera.runtimes.probe_worker`` reads one JSON object (see ``probe_client``) from standard
+input. It writes a JSON line after the warm-up, then waits for a line from the parent, so that the parent can read a
+meter, and writes another JSON line with the result at its end. If the object has "trial", the process only runs the
+model on a few pictures, writes one line and ends.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ COMPARED_FRAMES = 3
 
 
 def fill_with_picture(memory: TensorMemory, seed: int) -> None:
-    """Fill an input with the same picture for every runtime: smooth colors and noise over the range of its type."""
+    """Fill an input with smooth colors and noise over the range of its type. The picture depends only on ``seed``, so
+    it is the same for every runtime."""
     rng = np.random.default_rng(seed)
     count = int(np.prod(memory.shape, dtype=np.int64))
     waves = 0.5 + 0.35 * np.sin(np.linspace(seed, seed + 40.0, count))
@@ -43,7 +44,7 @@ def fill_with_picture(memory: TensorMemory, seed: int) -> None:
 
 
 def output_samples(runtime: Runtime) -> list[np.ndarray]:
-    """Return copies of the outputs for ``COMPARED_FRAMES`` pictures."""
+    """Run the model on ``COMPARED_FRAMES`` pictures, and return copies of all outputs, one run after another."""
     arrays = []
     for seed in range(COMPARED_FRAMES):
         for place, memory in enumerate(runtime.slots[0].inputs):
@@ -54,7 +55,7 @@ def output_samples(runtime: Runtime) -> list[np.ndarray]:
 
 
 def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
-    """Return the time of each invocation in ns, for at least ``seconds`` and 20 invocations."""
+    """Run the model for at least ``seconds`` and at least 20 times, and return the time of each invocation in ns."""
     times_ns: list[int] = []
     end = time.perf_counter_ns() + int(seconds * 1e9)
     while len(times_ns) < 20 or time.perf_counter_ns() < end:
@@ -65,7 +66,7 @@ def invocation_times(runtime: Runtime, seconds: float) -> list[int]:
 
 
 def main() -> None:
-    # Output of libraries must not mix with the lines that the parent reads.
+    # Text that libraries print must not mix with the lines that the parent reads, so send it to standard error.
     lines = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     request = json.loads(sys.stdin.readline())
@@ -104,6 +105,6 @@ def _write_line(lines: Any, record: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     main()
-    # End without unloading libraries. The answer was sent, and a vendor's library may fail while it is unloaded.
+    # End without unloading libraries. The result was sent, and a vendor's library may fail while it is unloaded.
     sys.stdout.flush()
     os._exit(0)

@@ -13,20 +13,21 @@ import numpy as np
 from arenite.errors import ModelError
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: The alignment of a cache line and of AVX-512. LiteRT and ONNX Runtime copy memory with a smaller alignment.
+#: The alignment in bytes of a cache line and of AVX-512. If memory has a smaller alignment, LiteRT and ONNX Runtime
+#: copy it.
 ALIGNMENT = 64
 
 
 def aligned_bytes(size: int) -> np.ndarray:
-    """Return zeroed memory as uint8, shape (size,), that starts at a multiple of 64. It lives as long as a view of
-    it."""
+    """Return zeroed memory as uint8, shape (size,), that starts at a multiple of 64. The memory is freed when
+    the array and all views of it are gone."""
     raw = np.zeros(max(size, 1) + ALIGNMENT, np.uint8)
     start = -raw.ctypes.data % ALIGNMENT
     return raw[start : start + size]
 
 
 def resident_bytes() -> int:
-    """Return the private memory of this process that is in RAM; 0 if /proc is missing."""
+    """Return the bytes of private (anonymous) memory of this process that are in RAM; 0 if /proc is missing."""
     try:
         with open("/proc/self/status", "rb") as file:
             for line in file:
@@ -38,7 +39,7 @@ def resident_bytes() -> int:
 
 
 class _Mallinfo2(ctypes.Structure):
-    """glibc's struct mallinfo2."""
+    """The structure mallinfo2 of glibc."""
 
     _fields_ = [
         (name, ctypes.c_size_t)
@@ -57,10 +58,11 @@ def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
 
 
 def allocated_bytes() -> int:
-    """Return the bytes that were allocated and not freed. The growth while a model is opened is the size of the model.
+    """Return the number of bytes that were allocated and not freed. Its growth while a model is opened is the size of
+    the model.
 
-    Resident pages are less exact: a model adds few pages if it reuses the memory of another model, and a page for each
-    small allocation that fills a gap of a fragmented heap. They are used if the allocator has no statistics.
+    If the allocator has no statistics, return ``resident_bytes`` instead. This is less exact: a model that reuses the
+    memory of another model adds few pages, and on a fragmented heap each small allocation can add a page.
     """
     mallinfo2 = _mallinfo2()
     if mallinfo2 is None:
@@ -70,7 +72,7 @@ def allocated_bytes() -> int:
 
 
 def mapped_bytes(path: Path) -> int:
-    """Return the bytes of ``path`` that are mapped into this process."""
+    """Return the number of bytes of the file ``path`` that are mapped into this process."""
     target = os.path.realpath(path)
     total = 0
     try:
@@ -86,7 +88,7 @@ def mapped_bytes(path: Path) -> int:
 
 
 def copy_tensor(source: TensorMemory, target: int) -> None:
-    """Copy a tensor to address ``target``."""
+    """Copy a tensor to the address ``target``."""
     ctypes.memmove(target, source.address, source.bytes)
 
 

@@ -8,20 +8,25 @@ from typing import Any
 
 import numpy as np
 
-#: A runtime is preferred to a simpler one only if it is better by this share, because it needs threads, power or a
-#: driver.
+#: A runtime is preferred to a simpler runtime only if it is better by this share, because it needs more threads, power
+#: or a driver.
 MIN_GAIN = 0.10
-#: The largest difference of outputs from the CPU's, as a share of their range. It is below 1 % for float16
-#: accelerators.
+#: The largest allowed difference between a runtime's outputs and the CPU's outputs, as a share of the range of the
+#: CPU's outputs. Accelerators that compute in float16 differ by less than 1 %.
 MAX_DIFFERENCE = 0.05
-#: The smallest range of an integer output, in quantization steps, so that a difference of 3 steps is always allowed.
+#: The range of an 8-bit output counts as at least this number of quantization steps, so that a difference of 3 steps is
+#: always allowed.
 _MIN_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateResult:
-    """The measurement of one candidate. ``difference`` is the difference of its outputs from the CPU's, as a share of
-    their range. ``problem`` says why it cannot be used; it is empty if it can. Times are of one warm invocation."""
+    """The measurement of one candidate: a runtime with a number of threads.
+
+    The times are for one invocation after the warm-up, and ``energy_mj`` is the energy of one invocation.
+    ``difference`` is the difference between its outputs and the CPU's outputs, as a share of their range. ``problem``
+    says why the candidate cannot be used; it is empty if it can be used.
+    """
 
     name: str
     threads: int
@@ -40,7 +45,7 @@ class CandidateResult:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeChoice:
-    """The chosen runtime. ``measured`` has all candidates, simplest first. ``remembered`` is true if the choice was
+    """The chosen runtime. ``measured`` has all candidates, the simplest first. ``remembered`` is True if the choice was
     made in an earlier run on this device."""
 
     name: str
@@ -58,7 +63,7 @@ class RuntimeChoice:
         return cls(record["name"], record["threads"], rows, record["reason"], record["remembered"])
 
     def rows(self) -> list[tuple[str, str, str, str]]:
-        """Return rows of a table: runtime, ms, mJ, and why it was or was not chosen."""
+        """Return rows of a table: runtime, time in ms, energy in mJ, and why the runtime was or was not chosen."""
         rows = []
         for result in self.measured:
             chosen = (result.name, result.threads) == (self.name, self.threads)
@@ -70,8 +75,9 @@ class RuntimeChoice:
 
 
 def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -> float:
-    """Return the largest |outputs - reference| of all outputs, each as a share of the range of its reference; inf if
-    the shapes differ or a value is NaN."""
+    """Return the largest absolute difference between ``outputs`` and ``reference``, as a share of the range of the
+    reference output. Return inf if the shapes differ, or if a value is NaN or infinite where the reference is
+    finite."""
     if [output.shape for output in outputs] != [output.shape for output in reference]:
         return float("inf")
     worst = 0.0
@@ -92,9 +98,11 @@ def difference(outputs: Sequence[np.ndarray], reference: Sequence[np.ndarray]) -
 def choose_candidate(
     measured: Sequence[CandidateResult], by: str = "latency"
 ) -> tuple[CandidateResult, str] | None:
-    """Return the candidate to use and the reason; None if none can be used. ``by`` is ``latency`` or ``energy``.
+    """Return the candidate to use and the reason; None if no candidate can be used. ``by`` is ``latency`` or
+    ``energy``.
 
-    Candidates are ordered simplest first, and a later one must be 10 % better than the best so far.
+    The candidates are ordered, the simplest first. A later candidate must be 10 % better than the best candidate before
+    it.
     """
     usable = [result for result in measured if not result.problem and result.median_ms is not None]
     if not usable:

@@ -1,9 +1,9 @@
 """Choose a runtime by measuring every runtime of this device on the model itself.
 
-Every candidate runs in a separate process, on the same pictures. A candidate that crashes, hangs, is refused or gives
-other answers than the CPU is excluded. The fastest of the others is chosen, but a simpler one is preferred unless the
-gain is at least 10 %. A delegate that is slow because it splits the graph is therefore not chosen. The decision is
-stored in the cache for this file, these library versions and this device.
+Every candidate runs in a separate process, on the same pictures. A candidate that crashes, hangs, refuses the model or
+gives other answers than the CPU is excluded. The fastest remaining candidate is chosen, but a simpler candidate is
+preferred if the fastest one is less than 10 % better. A delegate that is slow because it splits the graph is therefore
+not chosen. The decision is stored in the cache for this file, these library versions and this device.
 """
 
 from __future__ import annotations
@@ -38,14 +38,19 @@ def choose_runtime(
     """Measure all candidates and choose a runtime.
 
     Args:
-        names: candidates, simplest first; by default all that ``available_runtimes`` lists for this kind of model.
-        threads: numbers of threads to try; by default 1, 2, 4, … up to the processors that this process may use.
-        delegates: further candidates, as ``delegate:LIBRARY.so,option=value``.
-        by: ``latency``, or ``energy`` if there is a ``meter``.
-        seconds: measuring time per candidate, after a fifth of it to warm up.
-        keep: store the decision for ``load_choice``.
+        path: the model file.
+        options: the options of the runtimes.
+        names: the names of the candidates, the simplest first. Default: all available runtimes for this kind of model.
+        threads: the numbers of threads to try. Default: 1, 2, 4, … up to the number of processors that this process may
+            use.
+        delegates: further candidates, each as ``delegate:LIBRARY.so,option=value``.
+        meter: reads the energy of the device; None if it is not measured.
+        by: choose by ``latency``, or by ``energy`` if there is a ``meter``.
+        seconds: the measuring time per candidate. A fifth of this time is used to warm up before.
+        timeout_s: the time in seconds after which a candidate counts as hung.
+        keep: whether the decision is stored for ``load_choice``.
 
-    Raises ``ModelError`` if no candidate runs the model; its text has the reason for each candidate.
+    Raises ``ModelError`` if no candidate can run the model; its text has the reason for each candidate.
     """
     from arenite.host.camera.runtimes.runtime_choice import choose_candidate
 
@@ -70,7 +75,7 @@ def choose_runtime(
     if keep:
         from arenite.files import replace_file
 
-        # Without a writable cache the next run measures again.
+        # If the cache cannot be written, the next run measures again.
         with contextlib.suppress(OSError):
             replace_file(cache_path(path, runtime_options), json.dumps(choice.to_json(), indent=1).encode())
     return choice

@@ -1,4 +1,4 @@
-"""Read the decisions of ``choose_runtime`` from the cache, by file, library versions and device.
+"""Read decisions of ``choose_runtime`` from the cache. A decision belongs to a file, library versions and a device.
 
 The module imports little, because every start of the loop reads the cache.
 """
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 
 def load_choice(path: Path, *, options: Mapping[str, str] | None = None) -> RuntimeChoice | None:
-    """Return the stored decision; None if there is none for this file, these versions and this device."""
+    """Return the stored decision for this file, these options, library versions and this device; None if there is
+    none."""
     if not _folder().is_dir():  # the cache is empty, so the model need not be read
         return None
     import json
@@ -40,7 +41,7 @@ def _folder() -> Path:
 
 
 def cache_path(path: Path, options: dict[str, str]) -> Path:
-    """Return the file of the decision. Raises ``OSError`` if the model cannot be read."""
+    """Return the path of the file with the decision. Raises ``OSError`` if the model cannot be read."""
     import hashlib
     import json
 
@@ -67,8 +68,8 @@ def _versions() -> list[str]:
 
 
 def _device() -> list[str]:
-    """Return the facts on which measurements depend: the machine, its processor and the cores that this process may
-    use."""
+    """Return texts that identify what measurements depend on: the machine, its processor and the number of cores that
+    this process may use."""
     facts = [platform.machine(), sys.platform, str(candidate_thread_counts()[-1])]
     for file in ("/proc/device-tree/model", "/proc/cpuinfo", "/proc/driver/nvidia/version"):
         with contextlib.suppress(OSError):

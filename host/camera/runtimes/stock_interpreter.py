@@ -1,11 +1,11 @@
-"""The stock interpreter of LiteRT or of tflite-runtime, with or without an external delegate.
+"""Run models on the stock interpreter of LiteRT or of tflite-runtime, with or without an external delegate.
 
 It is for boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
-(``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other that exports
+(``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other library that exports
 ``tflite_plugin_create_delegate``. The two named delegates have never been tested on their hardware.
 
-One slot uses the interpreter's own memory. The interpreter has one set of tensors, so with more slots inputs and
-outputs are copied; ``notes`` then says so.
+The interpreter has one set of tensors. A single slot uses the memory of these tensors. If there are more slots, inputs
+and outputs are copied; ``notes`` then says so.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
 class StockInterpreter:
-    """The ``Runtime`` for the stock interpreter. ``delegate`` has a library and its options, such as
-    ``libedgetpu.so.1,device=usb``. The options are ``input``, ``input1``, …, as for ``litert-cpu``.
+    """The ``Runtime`` for the stock interpreter. ``delegate`` names a library and its options, such as
+    ``libedgetpu.so.1,device=usb``; "" means no delegate. The options are ``input`` (and ``input1``, …), the shape of an
+    input.
 
-    Raises ``ModelError``, ``ToolError`` if the delegate does not load, ``UsageError`` if there is no interpreter.
+    Raises ``ModelError``, ``ToolError`` if the delegate cannot be loaded, and ``UsageError`` if no interpreter is
+    installed.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class StockInterpreter:
                 f"{name} cannot run {path}: the interpreter reported: {' '.join(str(error).split())}.",
                 "Convert the model again, or try another runtime.",
             ) from error
-        self._delegates = delegates  # must outlive the interpreter, which calls them when it is freed
+        self._delegates = delegates  # kept longer than the interpreter, which calls them when it is freed
         self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
         self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
         own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
@@ -105,6 +107,8 @@ class StockInterpreter:
         )
 
     def _copy_of(self, slot: TensorSlot) -> TensorSlot:
+        """Return a slot with the same tensors in separate memory."""
+
         def copied(tensors: tuple[TensorMemory, ...]) -> tuple[TensorMemory, ...]:
             copies = []
             for memory in tensors:
@@ -148,7 +152,8 @@ class StockInterpreter:
 
 
 def import_interpreter() -> Any:
-    """Return the module with ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` if none is installed."""
+    """Return the module that contains ``Interpreter`` and ``load_delegate``. Raises ``UsageError`` if it is not
+    installed."""
     for package in _PACKAGES:
         try:
             return import_module(package)
@@ -195,8 +200,8 @@ def _delegate(module: Any, text: str) -> Any:
 
 
 def _delegation_notes(interpreter: Any) -> tuple[str, ...]:
-    """Return a note if the delegate runs no part or several parts of the graph. The list of operators is not a public
-    API, so it may be missing."""
+    """Return a note if the delegate runs no part or several parts of the graph, else (). The interpreter's list of
+    operators is not a public API; if it is missing, return ()."""
     try:
         names = [operator["op_name"] for operator in interpreter._get_ops_details()]
     except (AttributeError, KeyError):

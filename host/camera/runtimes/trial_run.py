@@ -1,8 +1,9 @@
 """Run a model once in a separate process before its first use on this device.
 
-A file can be well-formed and still crash a runtime: with an option that does not match a shape, for example. The trial
-ends such a crash in a process of its own. Its success is stored per file, runtime, library versions and device, so that
-later starts only hash the file. Models of the zoo have a known hash and need no trial.
+A file can be well-formed and still crash a runtime, for example if an option of an operator does not match a shape. In
+a trial run, such a crash ends only the separate process. The success of a trial is stored for the file, the runtime,
+the library versions and the device, so that later starts only hash the file. Models of the zoo have a known hash and
+need no trial.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from arenite.errors import ModelError
 from arenite.files import cache_directory, replace_file
 from arenite.host.camera.runtimes.selection_cache import cache_path
 
-#: A trial that takes longer has failed. Loading and one inference take less than a second on a phone.
+#: A trial that takes longer than this number of seconds has failed. Loading a model and one inference take less than a
+#: second on a phone.
 TIMEOUT_S = 60.0
 
 
 def require_trial_run(path: Path, name: str, threads: int, options: Mapping[str, str]) -> None:
-    """Run the model at ``path`` once on runtime ``name`` in a separate process, unless that has succeeded before.
+    """Run the model at ``path`` on the runtime ``name`` in a separate process, unless that has succeeded before.
 
     An error that the runtime reports is not raised here: the caller gets it when it opens the model itself.
 

@@ -1,1 +1,1 @@
-"""The four scenarios of MLPerf Inference: sending queries, and the rules for a valid measurement."""
+"""Measure the four scenarios of MLPerf Inference: send queries to a server, and check the rules for a valid result."""

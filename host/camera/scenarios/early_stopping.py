@@ -1,9 +1,9 @@
 """Compute the number of late queries that a run of a given length may have, by MLPerf Inference's early stopping.
 
 Assume that a system answers exactly the required share ``p`` of queries in time. The probability that at most ``t`` of
-``n`` queries are late is then F(t; n, 1 - p), with the binomial distribution F. A run is valid if this probability is
-at most 1 - c: the system is then better with confidence c (inference_rules.adoc, appendix Early Stopping Criterion;
-tolerance 0, c = 0.99).
+``n`` queries are late is then F(t; n, 1 - p), where F is the cumulative binomial distribution. A run with ``t`` late
+queries is valid if this probability is at most 1 - c: the share of the system is then above ``p`` with confidence c.
+(See inference_rules.adoc, appendix Early Stopping Criterion; tolerance 0, c = 0.99.)
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from arenite.host.camera.scenarios.rules import CONFIDENCE
 
 
 def binomial_cdf(max_t: int, trials: int, probability: float) -> np.ndarray:
-    """Return F(t; trials, probability) for t = 0 ... ``max_t``: float64, shape (max_t + 1,)."""
+    """Return the cumulative binomial distribution F(t; trials, probability) for all t from 0 to ``max_t``: float64,
+    shape (max_t + 1,)."""
     t = np.arange(1, max_t + 1, dtype=np.float64)
     odds = math.log(probability) - math.log1p(-probability)
     logs = np.concatenate(([0.0], np.cumsum(np.log(trials - t + 1) - np.log(t) + odds)))
@@ -26,10 +27,10 @@ def binomial_cdf(max_t: int, trials: int, probability: float) -> np.ndarray:
 
 
 def max_late_queries(queries: int, percentile: float, confidence: float = CONFIDENCE) -> int:
-    """Return the largest number of late queries with which a run of ``queries`` is valid; -1 if it is not valid even
-    without late queries."""
+    """Return the largest number of late queries with which a run of ``queries`` queries is valid; -1 if the run is not
+    valid even without late queries. ``percentile`` is the required share of queries in time, in percent."""
     late_share = 1.0 - percentile / 100.0
-    # For more than the expected number of late queries the probability is above 0.5.
+    # It is enough to compute t up to the expected number of late queries: beyond it, the probability is above 0.5.
     sums = binomial_cdf(min(queries, math.ceil(queries * late_share) + 1), queries, late_share)
     return int(np.searchsorted(sums, 1.0 - confidence, side="right")) - 1
 
@@ -51,7 +52,7 @@ def min_queries(late: int, percentile: float, confidence: float = CONFIDENCE) ->
 @dataclass(frozen=True, slots=True)
 class PercentileEstimate:
     """An upper estimate of a percentile. ``value`` is None if there were fewer than ``needed`` queries. The
-    ``discarded`` slowest queries are above it."""
+    ``discarded`` slowest queries are above ``value``."""
 
     value: int | None
     discarded: int
@@ -61,7 +62,8 @@ class PercentileEstimate:
 def estimate_percentile(
     ordered: np.ndarray, percentile: float, confidence: float = CONFIDENCE
 ) -> PercentileEstimate:
-    """Estimate a percentile of sorted latencies: the largest latency after discarding the queries that may be late."""
+    """Estimate a percentile of the sorted latencies ``ordered``: the largest latency that remains after the queries
+    that may be late are discarded."""
     late = max_late_queries(len(ordered), percentile, confidence) if len(ordered) else -1
     if late < 1:
         return PercentileEstimate(None, 0, min_queries(1, percentile, confidence))

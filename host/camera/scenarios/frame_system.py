@@ -1,4 +1,4 @@
-"""The system under test: a server, and the pictures of its queries in memory."""
+"""The system under test of a scenario: a server, and the frames in memory that are the samples of its queries."""
 
 from __future__ import annotations
 
@@ -12,22 +12,24 @@ from arenite.host.camera.frames.frame import CropWindow, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.serving.frame_server import FrameServer
 
-#: The samples of one query that are recorded: the first eight, and then every 64th.
+#: The samples of one query whose times are recorded: the first eight samples, and every 64th sample.
 _FIRST, _EVERY = 8, 64
 
 
 class System(Protocol):
-    """Answers the queries of a scenario. A sample is one picture: preprocessing, inference and answer."""
+    """Answers the queries of a scenario. A query consists of samples. A sample is one frame, which the system
+    preprocesses, runs the model on and answers."""
 
     @property
     def samples(self) -> int: ...
 
     def serve(self, samples: Sequence[int]) -> None:
-        """Answer one query, which is all of ``samples`` in any order. Return when the last answer is complete."""
+        """Answer one query. ``samples`` has the indices of its samples, which may be served in any order. Return when
+        the last answer is complete."""
         ...
 
     def rest(self) -> None:
-        """Do work between queries, outside the timed parts."""
+        """Do work between two queries. Its time is not measured."""
         ...
 
 
@@ -39,7 +41,8 @@ class Clock(Protocol):
 
 
 class WallClock:
-    """The system's clock. It sleeps, and spins at the end, because a sleep ends up to 0.1 ms late."""
+    """The computer's monotonic clock. ``sleep_until`` spins for the last ``spin_ns``, because a sleep ends up to 0.1 ms
+    late."""
 
     spin_ns = 150_000
 
@@ -55,12 +58,14 @@ class WallClock:
 
 
 class FrameSystem:
-    """Runs ``server`` on ``frames``, which the caller still owns and must not release. No cache and no motion gate is
-    used, because the rules do not allow answers to be reused.
+    """The ``System`` that runs ``server`` on ``frames``. The caller keeps the frames and must not release them
+    while this object is in use. No cache and no motion gate is used, because the rules do not allow answers to be
+    reused.
 
-    With two slots or more, the next sample of a query is prepared while the model runs. ``window`` is the part of each
-    frame that the model gets. ``record`` gets the stages of the samples between queries (``rest``); in a query of many
-    samples only those of every 64th sample. Use it as a context manager.
+    If the server has two slots or more, the next sample of a query is prepared while the model runs. ``window`` is the
+    part of each frame that the model gets. ``record`` is called between queries (by ``rest``) with the recorded samples
+    and their times: all samples of short queries, but only the first eight and every 64th sample of long queries. Use
+    this class as a context manager.
     """
 
     def __init__(
@@ -104,10 +109,10 @@ class FrameSystem:
                 served.append(answered)
 
     def rest(self) -> None:
-        """Give the recorded samples to ``record``, between queries and outside the timed parts."""
+        """Call ``record`` with the recorded samples. This time is between queries and not measured."""
         if self._record is not None:
             for served in self._served:
-                # The picture was captured long ago, so its age is counted from its query.
+                # The frame was captured long ago, so its age is counted from the start of its first stage.
                 served.time_ns = min(begin for begin, _ in served.spans.values())
                 self._record(served)
         self._served.clear()
@@ -173,6 +178,8 @@ class FrameSystem:
 
 
 class _Work:
+    """A sample in progress. ``recorded`` says whether its times are recorded."""
+
     __slots__ = ("error", "frame", "recorded", "slot", "spans")
 
     def __init__(self, slot: int, frame: Frame, recorded: bool) -> None:
@@ -181,5 +188,5 @@ class _Work:
         self.error: Exception | None = None
 
 
-#: A function that is called with sentences about the progress.
+#: A function that is called with sentences about the progress of a scenario.
 ProgressReport = Callable[[str], None]

@@ -1,8 +1,8 @@
-"""Compute Poisson arrivals that equal LoadGen's to the nanosecond for the same seed.
+"""Compute the times of Poisson arrivals. For the same seed, they equal LoadGen's times to the nanosecond.
 
-LoadGen draws from ``std::mt19937`` and ``std::exponential_distribution``. The C++ standard does not define how the
-latter computes its numbers. LoadGen's wheels are built with libstdc++: two words of 32 bits, low word first, are
-combined to a number u below 1, and -log(1 - u) / rate is the time to the next query.
+LoadGen (MLPerf's load generator) uses ``std::mt19937`` and ``std::exponential_distribution``. The C++ standard does not
+define how the distribution computes its numbers. LoadGen's wheels are built with libstdc++: two words of 32 bits, low
+word first, are combined to a number u below 1, and -log(1 - u) / rate is the time to the next query.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _DRAWS = 4096
 
 
 def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
-    """Yield endless times in ns; the first is 0."""
+    """Yield an endless series of times in ns, the first of which is 0. ``per_second`` is the mean rate."""
     generator = np.random.MT19937()
-    # std::mt19937 is seeded in this way, with the low 32 bits of the seed.
+    # This seeds the generator as std::mt19937 does, with the low 32 bits of the seed.
     generator._legacy_seeding(seed & 0xFFFFFFFF)
     at = 0
     while True:
@@ -31,8 +31,8 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
 
 
 def sample_indices(count: int, seed: int) -> Iterator[int]:
-    """Yield endless uniform indices below ``count``, with replacement. The order differs from LoadGen's, which uses its
-    own shuffles. No figure depends on the order."""
+    """Yield an endless series of uniformly random indices below ``count``. An index may come again. The order differs
+    from LoadGen's order, which comes from LoadGen's own shuffles. No result depends on the order."""
     generator = np.random.Generator(np.random.MT19937(seed & 0xFFFFFFFF))
     while True:
         yield from generator.integers(0, count, _DRAWS).tolist()

@@ -1,4 +1,4 @@
-"""Send queries to a system in the order and at the times of a scenario, and time its answers."""
+"""Send queries to a system in the order and at the times of a scenario, and measure the latencies."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from arenite.host.camera.scenarios.result import (
 )
 from arenite.host.camera.scenarios.rules import SAMPLE_SEED, Rules
 
-#: As in LoadGen, the offline query has this many times the samples that the expected rate needs.
+#: As in LoadGen, the offline query has this many times the number of samples that the expected rate needs.
 _OFFLINE_SLACK = 1.1
-#: A server run may continue after its duration while a few more queries could make it valid, up to this many times its
-#: duration.
+#: A run of the scenario "server" may continue after its duration if further queries can make it valid, but at most for
+#: its duration times this factor.
 _MAX_EXTENSION = 1.5
 
 
 def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> ScenarioResult:
-    """Send one query after the other, each with ``rules.samples_per_query`` neighboring samples. The run ends after
-    ``seconds`` and at least as many queries as the rules require; on a slow system this takes longer."""
+    """Run single-stream or multi-stream: send one query after the other, each with ``rules.samples_per_query``
+    neighboring samples. The run ends after ``seconds``, but not before it has the number of queries that the rules
+    require."""
     per, count = rules.samples_per_query, system.samples
-    # Neighboring samples continue at the beginning of the library when they reach its end.
+    # Samples that follow the last sample of the system are its first samples.
     chosen = sample_indices(count, SAMPLE_SEED)
     latencies = array("q")
     begin = now = clock.now()
@@ -48,7 +49,7 @@ def stream_run(rules: Rules, system: System, clock: Clock, seconds: float) -> Sc
 def offline_run(
     rules: Rules, system: System, clock: Clock, seconds: float, report: ProgressReport = lambda text: None
 ) -> ScenarioResult:
-    """Send one query with as many samples as the duration and the rules require."""
+    """Run the scenario "offline": send one query with as many samples as the duration and the rules require."""
     rate = trial_rate(system, clock)
     count = max(rules.min_samples if seconds >= rules.min_s else 1, int(_OFFLINE_SLACK * seconds * rate))
     report(f"Offline: one query of {count:,} samples, at about {rate:,.0f} per second.")
@@ -63,10 +64,10 @@ def offline_run(
 def server_run(
     rules: Rules, system: System, clock: Clock, seconds: float, qps: float, limit_ms: float
 ) -> ScenarioResult:
-    """Send queries at Poisson times with the mean rate ``qps``. A latency is measured from the time at which the query
-    was due.
+    """Run the scenario "server": send queries at Poisson times with the mean rate ``qps`` per second.
 
-    The run is aborted when so many queries are late that it can no longer become valid.
+    A latency is measured from the time at which the query was due. A query is late if its latency is above
+    ``limit_ms``. The run is aborted when so many queries are late that it can no longer become valid.
     """
     assert rules.percentile is not None
     limit, end = round(limit_ms * 1e6), round(seconds * 1e9)
@@ -88,7 +89,7 @@ def server_run(
         if late > max_late:
             aborted = True
             break
-        # As in LoadGen, the last query is the first one that is due at the end or later.
+        # As in LoadGen, the last query is the first query that is due at the end or later.
         if due < end or (len(latencies) < needed and due < end * _MAX_EXTENSION):
             continue
         if late != needed_for:
@@ -99,7 +100,7 @@ def server_run(
 
 
 def trial_rate(system: System, clock: Clock, seconds: float = 1.0) -> float:
-    """Return the samples per second, measured in a trial."""
+    """Return the number of samples that the system serves per second, measured in a trial of ``seconds``."""
     served, begin = 0, clock.now()
     while (elapsed := clock.now() - begin) < seconds * 1e9 or served == 0:
         system.serve([number % system.samples for number in range(served, served + 16)])

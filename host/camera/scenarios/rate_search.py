@@ -1,6 +1,6 @@
-"""Search for the highest rate of Poisson arrivals at which the 99th percentile keeps its bound.
+"""Search for the highest rate of Poisson arrivals at which the 99th percentile of the latencies is below its bound.
 
-As the rules describe it, a binary search in short runs finds a candidate. Then follow runs of the full length, at rates
+As the rules describe, a binary search with short trial runs finds a rate. Then runs of the full length follow, at rates
 that fall by a small step until a run is valid. Only the last run is the result.
 """
 
@@ -13,11 +13,12 @@ from arenite.host.camera.scenarios.query_runs import server_run, trial_rate
 from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import Rules
 
-#: All trials have the same number of queries, so that their arrivals differ only in scale and latencies grow with the
-#: rate. It is the number that the system can answer in 30 s, or in a fifth of the full run. Trials are evaluated by the
-#: plain percentile, without the margin that early stopping requires for few queries.
+#: All trials have the same number of queries, so that their arrival times differ only by a factor and latencies grow
+#: with the rate. It is the number of queries that the system can answer in 30 s or in a fifth of the full run,
+#: whichever is less, but at least 1000. Trials are evaluated by the plain percentile, without the margin that early
+#: stopping requires for few queries.
 _TRIAL_S, _TRIAL_SHARE, _TRIAL_QUERIES = 30.0, 1 / 5, 1000
-#: The relative precision of the search, and the step down after a full run that failed.
+#: The relative precision of the search, and the factor for the rate after a full run that failed.
 _PRECISION, _STEP = 0.02, 0.97
 #: The maximum number of full runs.
 _MAX_FULL_RUNS = 5
@@ -31,7 +32,8 @@ def find_max_rate(
     limit_ms: float,
     report: ProgressReport = lambda text: None,
 ) -> ScenarioResult:
-    """Return the result of the valid full run, or of the last full run if none was valid. ``trials`` lists all runs."""
+    """Return the result of the valid full run, or of the last full run if no full run was valid. ``trials`` of the
+    result lists all runs."""
     trials: list[dict[str, Any]] = []
     capacity = trial_rate(system, clock)
 
@@ -60,7 +62,7 @@ def find_max_rate(
             low = middle
         else:
             high = middle
-    # If no trial was good, run the lowest rate in full; its result has the reasons.
+    # If no trial was good, make the full run at the lowest rate; its result has the reasons.
     rate = low or high
     full_runs = 0
     while True:

@@ -1,4 +1,4 @@
-"""The result of a scenario, and the reasons if it is not valid."""
+"""The result of a scenario of MLPerf Inference, with the reasons if the result is not valid."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ NOTE = "measured as MLPerf Inference defines the scenario; not a result reviewed
 
 @dataclass(frozen=True)
 class ScenarioResult:
-    """The result of a scenario. ``value`` is the figure of its metric: the estimated percentile in ms, samples per
-    second, or queries per second; None if there were too few queries. ``reasons`` say why the result is not valid; they
-    are empty if it is.
+    """The result of a scenario.
 
-    ``latencies`` are the latencies of the queries in ns, sorted, int64; empty for offline.
+    ``value`` is the value of the scenario's metric: the estimated percentile of the latencies in ms, samples per
+    second, or queries per second; None if there were too few queries. ``reasons`` says why the result is not valid; it
+    is empty if the result is valid. ``latencies`` has the latencies of the queries in ns, sorted, int64; it is empty
+    for the scenario "offline".
     """
 
     rules: Rules
@@ -38,11 +39,11 @@ class ScenarioResult:
     reasons: tuple[str, ...]
     latencies: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
     stopping: PercentileEstimate | None = None
-    late: int | None = None  # server: queries beyond the bound
+    late: int | None = None  # scenario "server": number of queries with a latency above the bound
     latency_limit_ms: float | None = None
     target_qps: float | None = None
     completed_qps: float | None = None
-    trials: tuple[dict[str, Any], ...] = ()  # server: rates that were tried
+    trials: tuple[dict[str, Any], ...] = ()  # scenario "server": the rates that were tried
 
     @property
     def valid(self) -> bool:
@@ -55,8 +56,8 @@ class ScenarioResult:
         return replace(self, reasons=(reason, *self.reasons))
 
     def latency_ms(self) -> dict[str, float]:
-        """Return the statistics as LoadGen computes them: percentile p is element ``int(n * p)`` of the sorted
-        latencies."""
+        """Return minimum, mean, maximum and percentiles of the latencies in ms, as LoadGen computes them: percentile p
+        is element ``int(n * p / 100)`` of the n sorted latencies."""
         ordered = self.latencies
         if not len(ordered):
             return {}
@@ -66,7 +67,7 @@ class ScenarioResult:
         return {name: round(float(value) / 1e6, 6) for name, value in record.items()}
 
     def sentence(self) -> str:
-        """Return a sentence with the figure and whether it is valid."""
+        """Return a sentence with the value, which says whether the result is valid."""
         units = {
             "latency_ms": "ms",
             "samples_per_s": "samples per second",
@@ -122,8 +123,8 @@ class ScenarioResult:
 def evaluate_stream(
     rules: Rules, latencies: np.ndarray, duration_s: float, seconds_issued: float
 ) -> ScenarioResult:
-    """Evaluate single-stream and multi-stream by the estimated percentile. The last query was sent after
-    ``seconds_issued``."""
+    """Return the result of single-stream or multi-stream. The last query was sent ``seconds_issued`` after the first,
+    and the run took ``duration_s``."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     reasons = _too_short(rules, seconds_issued) + _too_few(rules, len(ordered))
@@ -158,8 +159,8 @@ def evaluate_server(
     limit_ms: float,
     aborted: bool = False,
 ) -> ScenarioResult:
-    """Evaluate a server run. The last query was due after ``seconds_scheduled``. ``aborted`` is true if the run was
-    ended early because too many queries were late."""
+    """Return the result of the scenario "server". The last query was due after ``seconds_scheduled``. ``aborted`` is
+    True if the run was ended early because too many queries were late."""
     assert rules.percentile is not None
     ordered = np.sort(latencies)
     limit_ns = round(limit_ms * 1e6)

@@ -15,20 +15,21 @@ REVISION = "MLPerf Inference rules of 2026-07, LoadGen 6.0"
 SAMPLE_SEED = 2747215439041700203
 SCHEDULE_SEED = 16159082839903944936
 
-#: The confidence with which a system must keep the bound on a percentile.
+#: The confidence with which a percentile of the latencies must be below its bound.
 CONFIDENCE = 0.99
 
 #: The smallest number of samples in an offline query.
 OFFLINE_SAMPLES = 24_576
 
-#: The bound on the latency for models that are not benchmarks of MLPerf: *.Server.target_latency of mlperf.conf.
+#: The bound on the latency in ms for models that are not benchmarks of MLPerf: *.Server.target_latency in mlperf.conf.
 SERVER_LATENCY_MS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules of one scenario. ``percentile`` is the percentile of the latencies that early stopping evaluates; None
-    if the scenario has none. ``min_queries`` is from mlperf.conf; early stopping requires the same number."""
+    """The rules of one scenario. ``metric`` names the value of the result. ``percentile`` is the percentile of the
+    latencies that early stopping evaluates; None if the scenario does not use one. ``min_s`` is the shortest valid run
+    in seconds. ``min_queries`` is the number in mlperf.conf; early stopping requires the same number."""
 
     scenario: str
     metric: str
@@ -53,7 +54,7 @@ class Rules:
 RULES = {
     rules.scenario: rules
     for rules in (
-        # 64 is the smallest number of queries with which early stopping may discard one at the 90th percentile.
+        # With fewer than 64 queries, early stopping may not discard any query at the 90th percentile.
         Rules("single-stream", "latency_ms", 90.0, min_queries=64),
         Rules("multi-stream", "latency_ms", 99.0, min_queries=662, min_samples=8 * 662, samples_per_query=8),
         Rules("offline", "samples_per_s", None, min_samples=OFFLINE_SAMPLES),

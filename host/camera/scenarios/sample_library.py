@@ -1,4 +1,4 @@
-"""Copy frames into separate memory, for the queries of a scenario, which use them repeatedly."""
+"""Copy frames into separate memory, because the queries of a scenario use the same frames repeatedly."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from arenite.errors import DeviceError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import EndOfSource, Source
 
-#: The limits of the library: more frames than a processor's caches hold, but a limited amount of memory.
+#: The maximum number of frames and of bytes. They are more than a processor's caches hold, but limit the memory.
 MAX_FRAMES, MAX_BYTES = 32, 128 << 20
-#: The time to wait for a camera that delivers no frame.
+#: The time in seconds to wait for a camera that delivers no frame.
 FRAME_WAIT_S = 10.0
 
 
 def collect_frames(source: Source) -> list[Frame]:
-    """Return copies of the next frames of ``source``. Raises ``DeviceError`` if it delivers none."""
+    """Return copies of the next frames of ``source``. Raises ``DeviceError`` if the source delivers no frame."""
     copies: list[Frame] = []
     copied_bytes = 0
     until = time.monotonic() + FRAME_WAIT_S
@@ -42,14 +42,15 @@ def collect_frames(source: Source) -> list[Frame]:
 
 
 def copy_frame(frame: Frame) -> Frame:
-    """Copy a picture into separate memory, with no gaps between rows. No byte beyond its pixels is read."""
+    """Copy a frame into separate memory, without gaps between rows. Only the bytes from its first to its last pixel are
+    read."""
     format = frame.format
     shapes = planes_of(format.pixels, format.width, format.height)
     strides, addresses = format.strides, list(frame.planes)
     if len(strides) == 1 < len(shapes):
         strides += (strides[0] // (len(shapes) - 1),) * (len(shapes) - 1)
     for (_, rows), stride in list(zip(shapes, strides, strict=True))[len(addresses) - 1 : -1]:
-        addresses.append(addresses[-1] + rows * stride)  # planes one after the other in one buffer
+        addresses.append(addresses[-1] + rows * stride)  # the planes are one after the other in one buffer
     planes = []
     for (row, rows), stride, address in zip(shapes, strides, addresses, strict=True):
         memory = (ctypes.c_uint8 * ((rows - 1) * stride + row)).from_address(address)

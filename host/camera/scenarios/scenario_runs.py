@@ -1,4 +1,4 @@
-"""Run an MLPerf Inference scenario on a server and a set of frames."""
+"""Run a scenario of MLPerf Inference with a server and a set of frames."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from arenite.host.camera.scenarios.result import ScenarioResult
 from arenite.host.camera.scenarios.rules import RULES, SERVER_LATENCY_MS, Rules
 from arenite.host.camera.serving.frame_server import FrameServer
 
-#: The duration of a ``quick`` run. It is long enough for a first figure; its result is marked as not valid.
+#: The duration of a ``quick`` run in seconds. It is long enough for a first impression; the result is marked as not
+#: valid.
 QUICK_DURATION_S = 10.0
 
 
@@ -36,14 +37,17 @@ def run_scenario(
 
     Args:
         name: single-stream, multi-stream, offline or server.
-        server: any server of frames, warmed up.
-        frames: the caller must not release them during the run. Give several, because a single picture would stay in
-            the processor's caches.
-        duration_s: replaces the 600 s of the rules; a shorter run is not valid.
+        server: any server of frames, already warmed up.
+        frames: the samples. The caller must not release them during the run. Give several frames, because a single
+            frame would stay in the processor's caches.
+        duration_s: the duration in seconds instead of the 600 s of the rules; a shorter run is not valid.
         quick: run for 10 s; the result is never valid.
-        latency_ms: for the scenario server, the bound on the 99th percentile; 10 by default.
-        qps: for the scenario server, the rate to test; None searches for the highest valid rate.
-        served: called between queries with the stages of samples; in a query of many samples with every 64th sample.
+        latency_ms: for the scenario "server", the bound on the 99th percentile of the latencies; 10 by default.
+        qps: for the scenario "server", the rate to test; None searches for the highest valid rate.
+        clock: the clock; None for the computer's own clock.
+        report: called with sentences about the progress.
+        served: called between queries with samples and their times; for a query of many samples, with every 64th
+            sample.
         window: the part of each frame that the model gets.
 
     Raises:

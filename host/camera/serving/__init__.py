@@ -1,1 +1,1 @@
-"""Serve frames: the loop, one model on one runtime, motion gate, cache, real-time settings."""
+"""Serve frames: the loop, the server of one model, the motion gate, the cache of answers, and real-time settings."""

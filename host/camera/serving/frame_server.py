@@ -1,4 +1,4 @@
-"""The interface of everything that computes answers from frames: one model, variants of a model, several models."""
+"""The interface of servers. A server computes answers from frames with one model, its variants, or several models."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 
 
 class FrameServer(Protocol):
-    """Computes the answer for a frame in one call, ``serve``."""
+    """Computes the answer to a frame in one call, ``serve``. ``slot`` is the index of the memory that a frame uses."""
 
     @property
     def name(self) -> str:
@@ -45,14 +45,15 @@ class FrameServer(Protocol):
         ...
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Compute the answer for ``frame``, or for only ``window`` of it. The caller still owns the frame."""
+        """Return the answer to ``frame``, or to the part ``window`` of it. The caller still has to release the
+        frame."""
         ...
 
     def close(self) -> None: ...
 
 
 class StagedServer(FrameServer, Protocol):
-    """Can also run the stages of a frame one by one: ``prepare``, ``invoke``, ``answer``.
+    """A server that can also run the stages of a frame one by one: ``prepare``, ``invoke``, ``answer``.
 
     Stages of different slots may overlap; two threads must not use the same slot at once.
     """

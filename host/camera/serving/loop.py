@@ -1,9 +1,9 @@
-"""The loop: take a source's newest frame, serve it, and pass the answer to the sinks, in sequence or overlapped.
+"""The loop: take a source's newest frame, serve it, and pass the answer to the sinks.
 
-In sequence, one thread runs all stages, which gives the shortest time from a frame to its answer. Overlapped, the first
-thread reads and prepares frames, a second thread runs the model, and a third thread reads answers and calls the sinks.
-The slots of the server limit the frames in progress. Further frames wait in the camera, where the newest frame replaces
-older frames.
+Frames are served in sequence or overlapped. In sequence, one thread runs all stages, which gives the shortest time from
+a frame to its answer. If frames overlap, the first thread reads and prepares frames, a second thread runs the model,
+and a third thread reads answers and calls the sinks. The slots of the server limit the frames in progress. Further
+frames wait in the camera, where the newest frame replaces older frames.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ READ_S = 0.25
 
 
 class _FrameJob:
-    """A frame in progress."""
+    """A frame in progress. ``spans``, ``answer`` and ``by`` are those of its ``ServedFrame``; ``slot`` is the slot of
+    the server."""
 
     __slots__ = ("again", "answer", "by", "frame", "slot", "spans")
 
@@ -53,14 +54,18 @@ class Loop:
 
     Args:
         source: an open source.
-        motion: creates the motion gate of a source.
-        overlap: overlap frames; this needs a staged server with several slots.
+        sinks: receive every served frame.
+        motion: creates a motion gate; each camera has its own. None: the model runs on every frame.
+        cache: stores answers to identical inputs; None for no cache.
+        overlap: whether frames overlap. This needs a staged server with several slots.
         frames: the number of answers after which the loop ends.
-        duration_s: the time after which the loop ends.
-        late_ns: an answer is late if it comes this long after the capture; None for one interval of the source.
-        window: the part of the frame that the model gets.
+        duration_s: the time in seconds after which the loop ends.
+        late_ns: an answer is late if its age in nanoseconds is above this limit. None means the time between two frames
+            of a live source.
+        window: the part of the frame that the model gets; None for the whole frame.
         on_first_answer: called once, after the first answer.
-        rest_before_frame: called before each frame; returns the seconds to rest first (a lever of the governor).
+        rest_before_frame: called before each frame; returns how many seconds the loop must rest first. It belongs to a
+            lever of the governor.
         on_thread_start: called at the start of each additional thread that serves frames.
     """
 
@@ -85,20 +90,20 @@ class Loop:
         self.sinks = list(sinks)
         self.cache, self.window = cache, window
         self._make_gate = motion
-        self._gates: dict[int, MotionGate] = {}  # of each source
+        self._gates: dict[int, MotionGate] = {}  # the gate of each camera
         self.staged = server.staged
         self.overlap = overlap and self.staged is not None and server.slots > 1
         self.frames, self.duration_s, self.late_ns = frames, duration_s, late_ns
         self.statistics = Statistics()
         self.served = 0
         self.late = 0
-        self.busy = BusyTime()  # time in which a stage worked, without waits
-        self.fresh = 0  # answers that the model computed
-        self.bytes_written = 0  # total, by the loop's own code
+        self.busy = BusyTime()  # time in which at least one stage worked, without waits
+        self.fresh = 0  # number of answers that the model computed
+        self.bytes_written = 0  # bytes that the loop's own code wrote since it began
         self.began_ns = 0
         self.ended_ns = 0
-        self.last: dict[int, Answer] = {}  # of each source
-        self._last_model: dict[int, str] = {}  # the model that computed the last answer, by source
+        self.last: dict[int, Answer] = {}  # the last answer of each camera
+        self._last_model: dict[int, str] = {}  # the model that computed the last answer of each camera
         self._on_first_answer, self.rest_before_frame = on_first_answer, rest_before_frame
         self._on_thread_start = on_thread_start
         self._frame_ns = 0  # time between two frames of the camera
@@ -112,7 +117,8 @@ class Loop:
         self._stop.set()
 
     def run(self) -> None:
-        """Serve frames. The source stays open. An exception of the source, the server or a sink is raised again."""
+        """Serve frames until the loop ends. The source stays open. An exception of the source, the server or a sink
+        ends the loop and is raised again."""
         self.begin()
         freeze_garbage_collector()
         try:
@@ -130,7 +136,7 @@ class Loop:
         self.began_ns = time.monotonic_ns()
 
     def end(self, served: int = 0) -> None:
-        """End the measurement. ``served`` is the number of frames that were served without ``run``."""
+        """End the measurement. ``served`` is the number of frames that were served outside of ``run``."""
         self.served += served
         self.fresh += served
         self.ended_ns = time.monotonic_ns()
@@ -181,7 +187,8 @@ class Loop:
             while (work := computed.get()) is not None:
                 if self._error is None:
                     self._guard(self._finish, work)
-                self._guard(_FrameJob.release_frame, work)  # first, because a camera has few buffers
+                # Release the frame before the slot, because a camera has few buffers.
+                self._guard(_FrameJob.release_frame, work)
                 free.put(work.slot)
 
         threads = [threading.Thread(target=f, name=f.__name__, daemon=True) for f in (compute, answer)]
@@ -210,7 +217,7 @@ class Loop:
                 thread.join()
 
     def _guard(self, step: Callable[..., None], *work: _FrameJob) -> None:
-        """Run a step in a thread. An error ends the loop, and ``run`` raises it."""
+        """Call ``step`` in a thread. If it raises an error, the loop ends and ``run`` raises the error."""
         try:
             step(*work)
         except BaseException as error:
@@ -227,7 +234,7 @@ class Loop:
         )
 
     def _next(self) -> tuple[Frame | None, int]:
-        """Return the newest frame, and the time at which it was requested."""
+        """Return the newest frame, or None if there is none yet, and the time at which it was requested."""
         if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
             self._stop.wait(rest)
         begin = time.monotonic_ns()
@@ -238,8 +245,8 @@ class Loop:
             return None, begin
 
     def _wait_for_invoke(self) -> None:
-        """If the camera is faster than the model, wait, so that the next frame is ready just when the model is. A frame
-        that is prepared earlier would only become older."""
+        """If the camera is faster than the model, wait, so that the preparation of the next frame ends just when the
+        model can run again. A frame that is prepared earlier would only become older."""
         since, frame_ns = self._computing_since, self._frame_ns
         if since and frame_ns and self.source.live:
             ahead = since + self._invoke_ns - self._prepare_ns - frame_ns - time.monotonic_ns()
@@ -247,7 +254,8 @@ class Loop:
                 self._stop.wait(ahead / 1e9)
 
     def _captured(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
-        """Begin a job. Waiting for the camera is not work, so the stage ``capture`` begins when the frame arrives."""
+        """Return a new job. Its stage ``capture`` begins at the capture or at the request ``begin``, whichever is
+        later, because waiting for the camera is not work."""
         now = time.monotonic_ns()
         fps = frame.format.fps
         self._frame_ns = int(1e9 / fps) if fps else 0
@@ -256,12 +264,13 @@ class Loop:
         return work
 
     def _prepare(self, work: _FrameJob) -> None:
-        """Decide whether a model has to run, and preprocess the frame. A server without stages preprocesses itself."""
+        """Decide whether a model has to run, and preprocess the frame. A server without stages does the preprocessing
+        in ``serve``."""
         begin = time.monotonic_ns()
         if work.frame.stand_in and work.frame.source in self.last:
             work.again, work.by = True, "stand-in"
         elif self._make_gate is not None and not self._moved(work.frame):
-            # The previous frame may still be in progress, so its answer is looked up at the end.
+            # The previous frame may still be in progress, so its answer is read later, in ``_answered``.
             work.again, work.by = True, "motion"
         elif self.staged is not None:
             self.staged.prepare(work.frame, work.slot, self.window)
@@ -301,7 +310,7 @@ class Loop:
         self._invoke_ns = now - begin
         work.spans["invoke"] = (begin, now)
         if self.cache is not None:
-            # The cache belongs to this thread, so the answer is read and stored here.
+            # Only this thread may use the cache, so the answer is read and stored here.
             self._read(work)
             assert work.answer is not None
             self.cache.keep(work.answer, slot)
@@ -322,7 +331,7 @@ class Loop:
         late_ns = self.late_ns
         if late_ns is None and self.source.live:
             late_ns = self._frame_ns or None
-        # A repeated picture is old because its camera is late, not because its answer is.
+        # A repeated frame is old because its camera is late, and not because the loop is slow.
         served.late = late_ns is not None and not work.frame.stand_in and served.age_ns > late_ns
         self.served += 1
         self.late += served.late
@@ -342,7 +351,7 @@ class Loop:
     def _served_whole(self, work: _FrameJob) -> ServedFrame:
         served = self.server.serve(work.frame, 0, self.window)
         self.bytes_written += self.server.bytes_written
-        if "preprocess" in work.spans:  # the time of the motion gate
+        if "preprocess" in work.spans:  # here this is the time of the motion gate
             work.spans["gate"] = work.spans.pop("preprocess")
         served.spans = work.spans | served.spans
         return served

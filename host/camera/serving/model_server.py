@@ -1,4 +1,4 @@
-"""Serve frames with one model on one runtime, without copies between the stages.
+"""Serve frames with one model on one runtime. No data is copied between the stages.
 
 The preprocessing reads the camera's buffer once and writes into the runtime's own input memory. The answer is read from
 the runtime's own output memory.
@@ -19,7 +19,8 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.model.camera_model import CameraModel
 from arenite.host.camera.runtimes.base import Runtime
 
-#: The maximum number of stored preprocessors. A camera has one format, but regions of interest have several sizes.
+#: The maximum number of preprocessors that are kept. A camera has one format, but regions of its frames have several
+#: sizes.
 MAX_PREPROCESSORS = 16
 
 
@@ -38,7 +39,7 @@ class ModelServer:
             OrderedDict[tuple[Format, CropWindow | None], tuple[FramePreprocessor, AnswerReader]]
         ] = [OrderedDict() for _ in runtime.slots]
         self._readers: list[AnswerReader | None] = [None] * self.slots
-        self.bytes_written = 0  # of the last frame: preprocessing and answer
+        self.bytes_written = 0  # bytes that the preprocessing of the last frame wrote
         self.preprocessing_code = ""  # FramePreprocessor.code
         self._number = 0
 
@@ -51,11 +52,12 @@ class ModelServer:
         return self
 
     def model_of(self, slot: int = 0) -> str:
-        """Return the name of the model, which is the same for every slot."""
+        """Return the name of the model. It is the same for every slot."""
         return self.name
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
-        """Write the pixels of ``frame``, or only those of ``window``, into the model's input of ``slot``."""
+        """Write the pixels of ``frame``, or only the pixels of its part ``window``, into the model's input of
+        ``slot``."""
         known = self._preprocessors[slot]
         bound = known.get((frame.format, window))
         if bound is None:
@@ -98,7 +100,8 @@ class ModelServer:
         return self.runtime.slots[slot].inputs[0].array().reshape(-1).view(np.uint8)
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Run all stages in sequence and time them. The caller still owns the frame."""
+        """Run all stages in sequence, and return the answer and the times. The caller still has to release the
+        frame."""
         clock = time.monotonic_ns
         t0 = clock()
         self.prepare(frame, slot, window)

@@ -1,15 +1,16 @@
-"""Decide whether anything moved since the model last ran; if not, its last answer is still valid.
+"""Decide whether anything moved since the model last ran. If nothing moved, the last answer is still valid.
 
-The picture's brightness on a coarse grid (``luma``) is compared with that of the frame that the model answered last.
-Slow changes therefore add up until they count as motion. The threshold follows the present noise of the camera:
+The brightness of the frame on a coarse grid of cells (``luma``) is compared with the brightness of the last frame on
+which the model ran. Slow changes therefore add up until they count as motion. The threshold follows the present noise
+of the camera:
 
-* The noise of one frame is 1.4826 times the median of the cells' absolute change since the previous frame. Motion is in
-  a part of the picture, noise is everywhere. If motion fills most of the picture (the camera turns), the median is too
-  large. The noise level is therefore the lowest of the last seconds ("minimum statistics", as used for noise in speech:
-  R. Martin, IEEE Trans. Speech and Audio Processing 9(5), 2001). It falls at once and rises late, so that in doubt the
-  model runs.
-* A change of light is a gain and an offset over the whole picture. Both are fitted and removed. A large change of light
-  counts as motion, because the model may now recognize more than before.
+* The noise of one frame is 1.4826 times the median, over all cells, of the absolute change since the previous frame.
+  That estimates a standard deviation. Motion is usually in a part of the picture, but noise is everywhere. If motion
+  fills most of the picture (the camera turns), the median is too large. The noise level is therefore the lowest noise
+  of the last seconds ("minimum statistics", as used for noise in speech: R. Martin, IEEE Trans. Speech and Audio
+  Processing 9(5), 2001). The level falls at once and rises late, so that the model runs if there is doubt.
+* A change of light is a gain and an offset over the whole picture. Both are estimated and removed before the
+  comparison. A large change of light counts as motion, because the model may now recognize more than before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.luma import luma_grid
 
 _SECOND = 1_000_000_000
-#: A cell that is nearly black or white does not follow the light.
+#: Limits of brightness (0 to 255). A cell that is darker or brighter is nearly black or white and does not follow
+#: changes of light.
 _DARK, _BRIGHT = 4.0, 251.0
 
 
@@ -33,13 +35,13 @@ class MotionSettings:
     Attributes:
         refresh_s: the model runs again after this time even if nothing moved.
         hold_s: the model continues to run for this time after something moved.
-        deviations: a cell has changed if its change is above this number of standard deviations of the noise, and above
-            ``min_level``.
+        deviations: a cell has changed if its brightness changed by more than this number of standard deviations of the
+            noise, and by more than ``min_level``.
         min_level: the smallest change of brightness that counts, on a scale of 0 to 255.
-        cells: at least this number of changed cells is motion.
-        light_gain: a larger change of the gain of the light counts as motion.
-        light_offset: a larger change of its offset counts as motion.
-        memory_s: the noise level is the lowest level within this time.
+        cells: the smallest number of changed cells that counts as motion.
+        light_gain: if the gain of the light differs from 1 by more than this, the change of light counts as motion.
+        light_offset: if the offset of the light is above this (on a scale of 0 to 255), the change counts as motion.
+        memory_s: the noise level is the lowest noise of a frame within this number of seconds.
     """
 
     refresh_s: float = 2.0
@@ -53,24 +55,27 @@ class MotionSettings:
 
 
 class MotionGate:
-    """The gate of one camera. ``reason`` says why the model had to run on the last frame: first, moved, light, hold or
-    refresh. It is still if the model did not have to run."""
+    """Decides for each frame of one camera whether the model must run.
+
+    ``reason`` says why the model had to run on the last frame: "first", "moved", "light", "hold" or "refresh"; it is
+    "still" if the model did not have to run. ``looked`` counts all frames, and ``still`` the frames without a run.
+    """
 
     def __init__(self, settings: MotionSettings | None = None) -> None:
         self.settings = settings or MotionSettings()
         self.reason = "first"
-        self.changed = 0  # cells of the last frame
+        self.changed = 0  # number of cells of the last frame that changed
         self.noise = NoiseLevel(self.settings.memory_s)
         self.looked = 0
         self.still = 0
         self._format: Format | None = None
-        self._before: np.ndarray | None = None  # the last frame
-        self._answered: np.ndarray | None = None  # the last frame that the model answered
+        self._before: np.ndarray | None = None  # the grid of the last frame
+        self._answered: np.ndarray | None = None  # the grid of the last frame on which the model ran
         self._answered_ns = 0
         self._moved_ns = 0
 
     def moved(self, frame: Frame) -> bool:
-        """Return whether the model must run on this frame. If so, the frame counts as answered."""
+        """Return whether the model must run on this frame. If it must, the next frames are compared with this frame."""
         self.looked += 1
         now, grid = frame.time_ns, luma_grid(frame)
         self.reason = self._classify(frame, grid)
@@ -88,7 +93,7 @@ class MotionGate:
         return True
 
     def reset(self) -> None:
-        """Forget the last answer, because the model or its thresholds changed."""
+        """Let the model run on the next frame. Call this when the model or its thresholds changed."""
         self._answered = None
 
     def _classify(self, frame: Frame, grid: np.ndarray) -> str:
@@ -110,17 +115,18 @@ class MotionGate:
 
 
 class NoiseLevel:
-    """The noise level: the lowest standard deviation of a cell's change between frames in the last ``memory_s``."""
+    """The noise level: the lowest noise of a frame in the last ``memory_s`` seconds. The noise is the standard
+    deviation of a cell's brightness change between two frames."""
 
     def __init__(self, memory_s: float) -> None:
         self._half_ns = memory_s * _SECOND / 2
-        self._now = self._last = float(
-            "inf"
-        )  # the levels of this half of ``memory_s`` and of the previous half
+        # The lowest noise of a frame in the present half of ``memory_s``, and in the previous half.
+        self._now = self._last = float("inf")
         self._since_ns = 0
 
     def follow(self, grid: np.ndarray, before: np.ndarray, time_ns: int) -> float:
-        """Add a frame, and return the noise level."""
+        """Add the frame with the brightness ``grid``, and return the noise level. ``before`` is the previous frame's
+        grid."""
         change = np.abs(grid - before).ravel()
         middle = len(change) // 2
         frame_noise = 1.4826 * float(np.partition(change, middle)[middle])
@@ -135,11 +141,11 @@ class NoiseLevel:
 
 
 def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
-    """Return the gain and the offset that convert ``before`` to ``after``; (1, 0) if too little of the picture is
-    usable.
+    """Return the gain and the offset of the light, which convert the grid ``before`` to the grid ``after``. Return (1,
+    0) if too few cells are usable.
 
-    The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950). It is refined by least squares
-    over the cells that fit it, so that moving objects do not count as light.
+    The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950). It is then refined by least
+    squares over the cells that agree with it, so that moving objects do not count as light.
     """
     usable = (before > _DARK) & (before < _BRIGHT) & (after > _DARK) & (after < _BRIGHT)
     x, y = before[usable], after[usable]
@@ -149,7 +155,7 @@ def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     order = np.argsort(x)
     low, high = order[:half], order[-half:]
     run = x[high] - x[low]
-    # Pairs of cells with nearly the same brightness are left out, because they do not separate gain and offset.
+    # Leave out pairs of cells with nearly the same brightness, because gain and offset cannot be told apart with them.
     distinct = run > 4.0
     gain = (
         float(np.median((y[high] - y[low])[distinct] / run[distinct])) if 2 * distinct.sum() > half else 1.0

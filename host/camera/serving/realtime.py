@@ -1,7 +1,7 @@
 """Reduce the jitter of the loop: pin threads to processors, lock memory, raise the priority, and warm up the model.
 
-Each request reports whether the system granted it. A refused request does not stop the loop. Only Linux supports these
-requests.
+Each function requests a setting from the system and returns whether the system granted it. A refused request does not
+stop the loop. Only Linux supports these requests.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from dataclasses import dataclass
 
 from arenite.host.camera.runtimes.base import Runtime
 
-_CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # mlockall
-#: The priority of a real-time thread. It must be below that of the kernel's own threads (50).
+_CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # the flags of mlockall
+#: The priority of a real-time thread. It must be below the priority of the kernel's own threads (50).
 PRIORITY = 20
 _NICE = -10
 
 
 @dataclass(frozen=True, slots=True)
 class RequestOutcome:
-    """The outcome of a request. ``detail`` is a sentence for display: what was done, or why not and what to try."""
+    """The outcome of a request. ``what`` names the setting. ``detail`` is a text for display: what was done, or why the
+    request was refused and what to try."""
 
     what: str
     granted: bool
@@ -31,8 +32,8 @@ class RequestOutcome:
 
 
 def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
-    """Let a thread run on ``cpus`` only. ``thread`` is its native id, 0 for the calling thread. Threads that it starts
-    later, such as the threads of a runtime, inherit this setting."""
+    """Let a thread run only on the processors with the numbers ``cpus``. ``thread`` is its native id, 0 for the calling
+    thread. Threads that it starts later, such as the threads of a runtime, inherit this setting."""
     requested = sorted(set(cpus))
     if not hasattr(os, "sched_setaffinity"):
         return RequestOutcome("pin", False, "This system cannot pin threads.")
@@ -54,8 +55,8 @@ def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
 
 
 def lock_memory() -> RequestOutcome:
-    """Keep every page that is or will be used in RAM. Call it after warming up. Pages that are never used, such as
-    parts of libraries, are not loaded."""
+    """Keep every page of memory in RAM once the process has used it. Call this after warming up. Pages that are never
+    used, such as parts of libraries, are not loaded."""
     library = ctypes.CDLL(None, use_errno=True)
     if not hasattr(library, "mlockall"):
         return RequestOutcome("lock_memory", False, "This system cannot lock memory.")
@@ -76,8 +77,8 @@ def unlock_memory() -> None:
 
 
 def raise_priority(priority: int = PRIORITY, thread: int = 0) -> RequestOutcome:
-    """Give a thread the scheduling class SCHED_FIFO, or a better nice value if that is not allowed. Children do not
-    inherit it.
+    """Give a thread the scheduling class SCHED_FIFO, or a better nice value if SCHED_FIFO is not allowed. Processes and
+    threads that the thread starts do not inherit SCHED_FIFO. ``thread`` is its native id, 0 for the calling thread.
 
     A thread with real-time priority that never waits blocks all other threads on its processor.
     """
@@ -106,7 +107,7 @@ def normal_priority(thread: int = 0) -> None:
 
 def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
     """Run every slot ``count`` times on its present inputs, and return the milliseconds of each run. The first run
-    packs weights and maps memory. Use it only for models without state between calls. Raises the errors of
+    packs weights and maps memory. Call this only for models without state between calls. Raises the errors of
     ``invoke``."""
     times_ms = []
     for _ in range(count):
@@ -118,8 +119,8 @@ def warm_up(runtime: Runtime, count: int = 3) -> list[float]:
 
 
 def freeze_garbage_collector() -> None:
-    """Exclude all present objects from later garbage collections, so that these only handle the loop's objects. A full
-    collection takes 20 ms and would free little after the start."""
+    """Exclude all objects that exist now from later garbage collections, so that a collection handles only objects that
+    the loop creates. A full collection takes 20 ms, and it frees little after the start."""
     gc.freeze()
     gc.enable()
 

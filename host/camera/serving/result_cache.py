@@ -1,8 +1,8 @@
-"""Answer inputs that are identical to an earlier input, byte for byte, from a cache.
+"""Keep answers in a cache, and reuse an answer if the model's input is identical, byte for byte, to an earlier input.
 
-A frame costs a fingerprint of 64 words of the input, which takes 1 to 2 µs. All bytes are compared with a copy
-(``memcmp``) only if the fingerprint is known, and an input is copied only if its fingerprint occurs a second time. With
-a camera whose frames all differ by sensor noise, there are therefore no copies.
+For each frame, a fingerprint of 64 words of the input is computed, which takes 1 to 2 µs. All bytes are compared with a
+stored copy (``memcmp``) only if the fingerprint is known, and an input is copied only if its fingerprint occurs a
+second time. If all frames of a camera differ by sensor noise, no input is therefore copied.
 """
 
 from __future__ import annotations
@@ -27,31 +27,34 @@ _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 @dataclass(slots=True)
 class _Entry:
+    """A stored input, its memory address, its ``key`` (see ``ResultCache.find``) and the answer to it."""
+
     key: Hashable
     bytes: np.ndarray
     address: int
-    answer: Answer | None  # None until ``keep``
+    answer: Answer | None  # None until ``keep`` is called
 
 
 class ResultCache:
     """A cache of answers that drops the least recently used answer. Do not use it with models that have state.
 
-    ``entries`` and ``max_bytes`` limit its size. ``find`` and ``keep`` must be called by one thread.
+    ``entries`` is the maximum number of answers, and ``max_bytes`` the maximum size of their inputs. Only one thread
+    may call ``find`` and ``keep``. ``looked`` counts the calls of ``find``, and ``hits`` the answers that were found.
     """
 
     def __init__(self, entries: int = 16, max_bytes: int = 16 << 20) -> None:
         self._max_entries, self._max_bytes = entries, max_bytes
         self._entries: OrderedDict[int, _Entry] = OrderedDict()
         self._seen: OrderedDict[int, None] = OrderedDict()
-        self._pending: dict[int, int] = {}  # slot to fingerprint of an entry that waits for its answer
+        self._pending: dict[int, int] = {}  # maps a slot to the fingerprint of its entry without an answer
         self.held_bytes = 0
         self.looked = 0
         self.hits = 0
         self.copied_bytes = 0  # bytes copied into the cache since it was created
 
     def find(self, prepared: np.ndarray, key: Hashable = (), slot: int = 0) -> Answer | None:
-        """Return the answer to the same bytes under the same ``key``; None if it is not known. Call ``keep`` with the
-        answer then.
+        """Return the answer to an earlier input with the same bytes and the same ``key``. If there is none, return
+        None; the caller must then pass the model's answer to ``keep``.
 
         ``prepared`` is the model's input, contiguous uint8. ``key`` holds everything else that the answer depends on:
         the model, the frame's size and the window.
@@ -65,7 +68,7 @@ class ResultCache:
             self.hits += 1
             return entry.answer
         if fingerprint in self._seen:
-            # Copy it now, because a runtime may reuse the memory of its input while it runs.
+            # Copy the input now, because a runtime may reuse the memory of its input while it runs.
             self._store(fingerprint, prepared, key, slot)
         else:
             self._seen[fingerprint] = None
@@ -80,7 +83,7 @@ class ResultCache:
             self._entries[fingerprint].answer = answer
 
     def clear(self) -> None:
-        """Remove all answers, because the model or its thresholds changed."""
+        """Remove all answers. Call this when the model or its thresholds changed."""
         self._entries.clear()
         self._seen.clear()
         self._pending.clear()
@@ -115,15 +118,16 @@ class ResultCache:
             self.held_bytes -= self._entries.pop(oldest).bytes.nbytes
 
     def _forget(self, slot: int) -> None:
-        """Remove an input that has no answer because its frame was abandoned."""
+        """Remove the last input of ``slot`` if ``keep`` was not called for it, because its frame was abandoned."""
         fingerprint = self._pending.pop(slot, None)
         if fingerprint is not None:
             self.held_bytes -= self._entries.pop(fingerprint).bytes.nbytes
 
 
 def _fingerprint(prepared: np.ndarray, key: Hashable) -> int:
+    """Return a hash of ``key``, the size of the input and about ``_WORDS`` words of it."""
     full_bytes = prepared.nbytes & ~7
     words = prepared[:full_bytes].view(np.uint64)
-    # An odd step samples every column of a picture whose rows are a power of two long.
+    # With an odd step, the words come from all columns of a picture, even if the length of its rows is a power of two.
     step = max(1, len(words) // _WORDS) | 1
     return hash((words[::step].tobytes(), prepared[full_bytes:].tobytes(), prepared.nbytes, key))

@@ -1,4 +1,4 @@
-"""Warm up a server with a black frame, which builds its tables and maps its memory."""
+"""Warm up a server with a black frame, so that its tables are built and its memory is mapped before the first frame."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Several cameras and several models: frame sets, cascades, model variants, memory pools."""
+"""Serve several cameras or use several models: sets of frames, cascades, model variants, memory pools."""

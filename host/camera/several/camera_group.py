@@ -12,8 +12,11 @@ from arenite.host.camera.sources.base import Source, SourceCounters
 
 
 class CameraGroup:
-    """A source of frame sets. ``frame.source`` is the number of the camera; ``frame.stand_in`` is true for an older
-    frame that is repeated because the camera is late."""
+    """A source that reads several cameras in sets of frames that were captured together (``FrameSets``).
+
+    ``frame.source`` is the index of the camera, from 0. ``frame.stand_in`` is True for an older frame that is repeated
+    because the camera is late.
+    """
 
     live = True
 
@@ -58,13 +61,13 @@ class CameraGroup:
         self._sets.close()
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the counters of each camera."""
+        """Return the counters of each camera as JSON."""
         return self._sets.to_json()
 
 
 def _repeated(frame: Frame) -> Frame:
-    """Return the same picture as a separate frame that stands in for a late camera. Releasing it releases the
-    picture for the set."""
+    """Return ``frame`` as a separate frame with ``stand_in``. When the new frame is released, it releases ``frame`` for
+    the set."""
     return Frame(
         frame.format,
         frame.planes,

@@ -1,5 +1,7 @@
-"""Run models one after another: a cheap model decides whether a costly model runs, or a precise model checks low
-scores."""
+"""Run several models one after another: each model's answer decides whether the next model runs on the frame.
+
+A cheap model can decide whether a costly model runs, or a precise model can run again on frames with a low score.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +20,9 @@ from arenite.host.camera.several.cascade_rules import CascadeRule
 
 @dataclass(slots=True)
 class CascadeStage:
-    """A model of a cascade. ``rule`` decides whether the next stage runs; the last stage has none. ``runs`` counts the
-    frames on which the model ran. ``changed`` counts the frames on which its best label differed from that of the
-    previous stage."""
+    """A model of a cascade. ``rule`` decides whether the next stage runs; the last stage has no rule. ``runs`` counts
+    the frames on which the model ran. ``changed`` counts the frames on which its best label differed from the best
+    label of the previous stage."""
 
     server: FrameServer
     rule: CascadeRule | None = None
@@ -29,11 +31,12 @@ class CascadeStage:
 
 
 class Cascade:
-    """A ``FrameServer`` of several models. The answer is that of the last model that ran; ``ServedFrame.model`` is its
-    name. Spans of later stages contain the name of their model: ``invoke:blazeface``.
+    """A ``FrameServer`` of several models. The answer is the answer of the last model that ran; ``ServedFrame.model``
+    is its name. The spans of later models have the model's name in their keys: ``invoke:blazeface``.
 
     Raises:
-        UsageError: there are fewer than two stages, a stage besides the last has no rule, or a rule can never match.
+        UsageError: there are fewer than two stages, a stage other than the last one has no rule, or a rule can never
+        match.
     """
 
     slots = 1
@@ -50,7 +53,7 @@ class Cascade:
             if stage.rule is not None:
                 stage.rule.check(stage.server.labels, stage.server.name)
         self.name = " -> ".join(stage.server.name for stage in stages)
-        self.bytes_written = 0  # for the last frame, by all models that ran
+        self.bytes_written = 0  # bytes written for the last frame, by the servers of all models that ran
 
     @property
     def labels(self) -> Sequence[str]:
@@ -61,7 +64,7 @@ class Cascade:
         """Do nothing, because each stage was warmed up separately."""
 
     def serve(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> ServedFrame:
-        """Serve ``frame``. ``window`` applies to the stages that do not get a crop around a detection."""
+        """Serve ``frame``. ``window`` applies to the stages that do not get a square around a detection."""
         first = self.stages[0]
         served = first.server.serve(frame, 0, window)
         first.runs += 1
@@ -94,8 +97,8 @@ class Cascade:
         return served
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return for each stage the frames on which it ran, their share of all frames, and the number of frames on
-        which its best label differed."""
+        """Return JSON with one entry per stage: the number of frames on which it ran, their share of all frames, and
+        the number of frames on which its best label differed from the best label of the previous stage."""
         frames = self.stages[0].runs
         return [
             {
@@ -113,7 +116,8 @@ class Cascade:
 
 
 def _best(answer: Answer | None) -> str | int | None:
-    """Return the best label, or the class number if it has no label; None without an answer."""
+    """Return the label of the best class or box, or its class number if it has no label; None if there is no class and
+    no box."""
     if answer is None:
         return None
     best = answer.classes[0] if answer.classes else answer.boxes[0] if answer.boxes else None
@@ -121,6 +125,7 @@ def _best(answer: Answer | None) -> str | int | None:
 
 
 def _stage_result(served: ServedFrame) -> dict[str, Any]:
+    """Return the entry of one stage in ``ServedFrame.extra["cascade"]``."""
     answer = served.answer
     return {
         "model": served.model,

@@ -1,9 +1,12 @@
 """The rules that decide whether the next model of a cascade runs, and their text form.
 
-vww:person>=0.6 -> blazeface                    blazeface runs if vww finds a person
-blazeface:face>=0.5 crop 1.4 -> landmarks.tflite    landmarks gets a square around the best face, 1.4 times as large
-ssd:cat>=0.4|dog>=0.4 -> breeds.tflite          breeds runs if ssd finds a cat or a dog
-detector:>=0.3 -> classifier                    classifier runs if detector finds any object
+Examples of the text of a cascade, and their meaning:
+
+    vww:person>=0.6 -> blazeface                        blazeface runs if vww finds a person with a score of 0.6 or more
+    blazeface:face>=0.5 crop 1.4 -> landmarks.tflite    landmarks.tflite gets a square around the best face; its side is
+                                                        1.4 times the longer side of the face's box
+    ssd:cat>=0.4|dog>=0.4 -> breeds.tflite              breeds.tflite runs if ssd finds a cat or a dog
+    detector:>=0.3 -> classifier                        classifier runs if detector finds any object
 """
 
 from __future__ import annotations
@@ -18,38 +21,40 @@ from arenite.host.camera.answers.answer import Answer, Box
 
 EXAMPLE = 'for example --cascade "vww:person>=0.6 -> blazeface"'
 RERUN_EXAMPLE = "for example --rerun-below 0.55:model_float16.tflite"
-#: The size of a crop as a multiple of its box, if the rule has none.
+#: The side of the square for the next model, as a multiple of the longer side of the box, if the rule does not give it.
 DEFAULT_CROP_MARGIN = 1.25
 
 
 @dataclass(frozen=True, slots=True)
 class RuleMatch:
-    """The match of a rule, after which the next model runs. ``box`` is the matching detection, if the answer has
+    """A match of a rule, so that the next model runs. ``box`` is the detection that matched; None if the answer has no
     boxes."""
 
     box: Box | None = None
 
 
 class CascadeRule(Protocol):
+    """Decides from the answer of a model whether the next model of a cascade runs."""
+
     @property
     def margin(self) -> float | None:
-        """The size of the crop around a detection, as a multiple of its box; None if the next model gets the whole
-        frame."""
+        """The side of the square around a detection that the next model gets, as a multiple of the longer side of the
+        box; None if the next model gets the whole frame."""
         ...
 
     def match(self, answer: Answer) -> RuleMatch | None:
-        """Return the match; None if no further model runs."""
+        """Return the match, so that the next model runs, or None if the answer does not match."""
         ...
 
     def check(self, labels: Sequence[str], model: str) -> None:
-        """Raise ``UsageError`` if no answer of the model can ever match."""
+        """Raise ``UsageError`` if no answer of ``model`` can ever match. ``labels`` are the labels of the model."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LabelRule:
-    """Matches a class or box that has one of the labels and at least its score. ``wanted`` has pairs of label and
-    score; the label "" stands for any label."""
+    """Matches if a class or a box has one of the wanted labels, with at least the score for that label. ``wanted`` has
+    pairs of label and score; the label "" stands for any label."""
 
     wanted: tuple[tuple[str, float], ...]
     margin: float | None = None
@@ -99,7 +104,7 @@ class LowConfidenceRule:
 
 @dataclass(frozen=True, slots=True)
 class StageSpec:
-    """One stage as the user wrote it. ``rule`` decides whether the next stage runs; the last stage has none."""
+    """One stage as the user wrote it. ``rule`` decides whether the next stage runs; the last stage has no rule."""
 
     model: str
     rule: CascadeRule | None = None
@@ -110,8 +115,8 @@ _CROP = re.compile(r"\s+crop(?:\s+(?P<margin>\d*\.?\d+))?$")
 
 
 def parse_cascade(text: str) -> tuple[StageSpec, ...]:
-    """Parse ``MODEL:CONDITION -> MODEL``, with any number of stages. Raises a ``UsageError`` that names the wrong
-    part."""
+    """Parse ``MODEL:CONDITION -> MODEL``, with any number of stages, and return the stages. Raises ``UsageError``,
+    which names the wrong part."""
     parts = [part.strip() for part in text.split("->")]
     if len(parts) < 2 or not all(parts):
         raise UsageError(
@@ -136,7 +141,8 @@ def parse_cascade(text: str) -> tuple[StageSpec, ...]:
 
 
 def parse_rerun(text: str) -> tuple[float, str]:
-    """Parse ``SCORE:MODEL``. The model also runs if the confidence is below the score. Raises ``UsageError``."""
+    """Parse ``SCORE:MODEL`` and return both. MODEL runs on a frame if the confidence of the first model is below SCORE.
+    Raises ``UsageError``."""
     score, colon, model = (part.strip() for part in text.partition(":"))
     if not colon or not model or not re.fullmatch(r"\d*\.?\d+", score):
         raise UsageError(f"{text!r} is not a score and a model.", f"Give {RERUN_EXAMPLE}.")

@@ -1,7 +1,7 @@
 """Read several cameras at once, in sets of frames that were captured together within a jitter budget.
 
-A thread per camera waits for its frames and takes the newest. ``FrameSetAssembler`` combines the frames. The loop
-requests the next set and gets it when the last awaited camera has delivered, or at the deadline.
+Each camera has a thread that waits for frames and reads the newest frame. ``FrameSetAssembler`` combines the frames.
+The loop requests the next set, and gets it when the last awaited camera has delivered a frame, or at the deadline.
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.several.frame_set_assembler import CameraCounters, FrameSet, FrameSetAssembler
 from arenite.host.camera.sources.base import EndOfSource, Source, SourceLost
 
-#: The time that a thread waits for a frame before it checks whether it should stop.
+#: The time in seconds that a thread waits for a frame before it checks whether it should stop.
 _READ_S = 0.1
-#: The first and the longest wait between attempts to open a camera that was lost.
+#: The first and the longest wait in seconds between two attempts to open a camera that was lost.
 _FIRST_BACK_OFF_S, _MAX_BACK_OFF_S = 0.1, 5.0
 
 
 class FrameSets:
     """Sets of frames of ``sources``: ``frames[i]`` of a set is from ``sources[i]``.
 
-    ``jitter_s`` is the maximum time between the captures of one set. Cameras that are not synchronized are up to half a
-    period apart, so give at least half a period. ``timeout_s`` is the maximum time that a set waits for other cameras
-    after its first frame arrived; with more than a period, frames queue up. ``depth`` is the number of frames that may
-    wait per camera.
+    ``jitter_s`` is the maximum time between the captures of one set. The captures of cameras that are not synchronized
+    are up to half a frame interval apart, so ``jitter_s`` should be at least that. ``timeout_s`` is the maximum time
+    that a set waits for other cameras after its first frame arrived; if it is longer than a frame interval, frames
+    queue up. ``depth`` is the number of frames of each camera that may wait.
 
-    A camera that has not delivered a frame yet has ``None`` in the set.
+    The frame of a camera that has not delivered a frame yet is None.
     """
 
     def __init__(self, sources: Sequence[Source], jitter_s: float, timeout_s: float, depth: int = 2) -> None:
@@ -52,7 +52,8 @@ class FrameSets:
         self._failed: Exception | None = None
 
     def open(self) -> list[Format]:
-        """Open every source and begin to read. If a source raises an error, close all sources and raise it again."""
+        """Open every source, begin to read, and return the format of each source. If a source raises an error, close
+        all sources and raise the error again."""
         formats: list[Format] = []
         try:
             for source in self._sources:
@@ -72,10 +73,10 @@ class FrameSets:
         return formats
 
     def next(self, timeout_s: float = 1.0) -> FrameSet | None:
-        """Return the newest set. Wait for one at most ``timeout_s``, and return None if none came. The caller releases
-        it.
+        """Return the newest set. Wait at most ``timeout_s`` seconds for a set, and return None if there is none. The
+        caller must release the set.
 
-        Raises ``EndOfSource`` if every source has ended, and errors of a source that reconnecting cannot solve.
+        Raises ``EndOfSource`` if every source has ended, and an error of a source that opening it again cannot solve.
         """
         end = time.monotonic_ns() + round(timeout_s * 1e9)
         with self._changed:
@@ -109,7 +110,7 @@ class FrameSets:
         return self._assembler.counters
 
     def to_json(self) -> list[dict[str, Any]]:
-        """Return the counters of each camera."""
+        """Return the counters of each camera as JSON."""
         return [
             {
                 "source": source.name,
@@ -126,6 +127,7 @@ class FrameSets:
         ]
 
     def _read(self, index: int, source: Source) -> None:
+        """Read frames of one source until the sets are closed. This runs in the source's thread."""
         try:
             while not self._stop.is_set():
                 try:
@@ -153,13 +155,13 @@ class FrameSets:
                 self._changed.notify_all()
 
     def _reopen(self, source: Source) -> bool:
-        """Try to open the source until that works. Return False if the sets were closed before."""
+        """Try to open the source again until that succeeds. Return False if the sets are closed before."""
         wait = _FIRST_BACK_OFF_S
         while not self._stop.wait(wait):
             try:
                 source.close()
                 source.open()
-            except AreniteError:  # it worked once, so the problem may pass
+            except AreniteError:  # opening succeeded once, so the problem may pass
                 wait = min(2 * wait, _MAX_BACK_OFF_S)
             else:
                 source.counters.reconnects += 1

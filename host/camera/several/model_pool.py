@@ -1,8 +1,8 @@
 """Keep several models in one process under a memory budget; the least recently used model is unloaded first.
 
-A model that was unloaded is loaded again when it is needed. The time of this is recorded, because it is the cost of the
-budget. The runtime itself measures the size of a model. The size grows with the first invocation, so it is read each
-time. It is unknown until a model was loaded once, so the budget can be exceeded while a model loads.
+A model that was unloaded is loaded again when it is needed. The time of each load is recorded, because it is the cost
+of the budget. The runtime measures the memory of its model. That memory grows with the first invocation, so it is read
+each time. It is unknown until the model was loaded once, so the budget can be exceeded while a model loads.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from arenite.host.camera.runtimes.base import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ModelLoad:
-    """One load of a model. ``again`` is true if it had been loaded before. ``evicted`` are the models that were
-    unloaded for it."""
+    """One load of the model with the key ``key``: its time in ms and its memory in bytes. ``again`` is True if the
+    model had been loaded before. ``evicted`` has the keys of the models that were unloaded to make room."""
 
     key: str
     ms: float
@@ -34,18 +34,21 @@ class ModelLoad:
 
 @dataclass(slots=True)
 class _PoolEntry:
+    """A loaded model. ``users`` is the number of ``use`` blocks that are using it."""
+
     runtime: Runtime
     users: int = 0
 
 
 class ModelPool:
-    """Loads and unloads models. ``opener`` opens the runtime of a key. Threads may share a pool.
+    """Loads and unloads models. A key identifies a model, and ``opener`` opens the runtime of a key. Threads may share
+    a pool.
 
-    A model from ``use`` stays loaded until the end of the block. A model from ``get`` may be unloaded by the next
-    call.
+    The model that ``use`` yields stays loaded until the end of the block. The model that ``get`` returns may be
+    unloaded by the next call.
 
-    ``guess`` returns the expected bytes of a model that was never loaded; other models are unloaded first to make room
-    for it. Without it the first load of a model can exceed the budget for a short time.
+    ``guess`` returns the expected size in bytes of a model that was never loaded, so that other models are unloaded
+    before it is loaded. Without ``guess``, the first load of a model can exceed the budget for a short time.
     """
 
     def __init__(
@@ -57,25 +60,27 @@ class ModelPool:
         self.evictions = 0
         self._opener = opener
         self._loaded: OrderedDict[str, _PoolEntry] = OrderedDict()  # least recently used first
-        self._sizes: dict[str, int] = {}  # the largest measured size, also of unloaded models
+        self._sizes: dict[
+            str, int
+        ] = {}  # the largest measured size of each model in bytes, also of unloaded models
         self._lock = threading.RLock()
 
     def get(self, key: str) -> Runtime:
-        """Return the model. Load it if necessary, and count it as used now.
+        """Return the model with the key ``key``. Load it if necessary, and make it the most recently used model.
 
-        Raises the errors of ``opener``, and ``UsageError`` if the model does not fit, because it alone exceeds the
-        budget or because the models in use leave no room.
+        Raises the errors of ``opener``. Raises ``UsageError`` if the model alone exceeds the budget, or if the models
+        in use leave no room for it.
         """
         with self._lock:
             if key in self._loaded:
                 self._loaded.move_to_end(key)
-                self._fit(key)  # a model may have grown since
+                self._fit(key)  # a model may have grown since the last call
                 return self._loaded[key].runtime
             return self._load(key)
 
     @contextmanager
     def use(self, key: str) -> Iterator[Runtime]:
-        """Yield the model as ``get`` does, but do not unload it before the end of the block."""
+        """Yield the model as ``get`` returns it, and do not unload it before the end of the block."""
         with self._lock:
             runtime = self.get(key)
             entry = self._loaded[key]
@@ -99,13 +104,13 @@ class ModelPool:
             return tuple(self._loaded)
 
     def close(self) -> None:
-        """Close all models, also those in use."""
+        """Close all models, also the models in use."""
         with self._lock:
             while self._loaded:
                 self._loaded.popitem()[1].runtime.close()
 
     def to_json(self) -> dict[str, Any]:
-        """Return size and load times of each model, for the result and the dashboard; sizes in bytes, times in ms."""
+        """Return the size in bytes and the load times in ms of each model, for the result and the dashboard."""
         with self._lock:
             models = {}
             for key in dict.fromkeys([load.key for load in self.loads]):
@@ -129,7 +134,7 @@ class ModelPool:
         again = key in self._sizes
         self._refuse(key, self._sizes.get(key, 0))
         expected = self._sizes[key] if again else self._guess(key) if self._guess is not None else 0
-        # A guess alone never refuses a model. At most all other models are unloaded.
+        # A model is never refused because of a guess. At most all other models are unloaded.
         evicted = self._evict(max(self.budget_bytes - expected, 0), key, hard=again)
         _give_back()
         start = time.perf_counter()
@@ -147,7 +152,7 @@ class ModelPool:
         return runtime
 
     def _fit(self, key: str) -> list[str]:
-        """Unload models until the budget is kept, but not ``key``. Raises ``UsageError``."""
+        """Unload models other than ``key`` until the budget is kept, and return their keys. Raises ``UsageError``."""
         self._refuse(key, self._size(key))
         return self._evict(self.budget_bytes, key)
 
@@ -159,9 +164,11 @@ class ModelPool:
             )
 
     def _evict(self, limit: int, wanted: str, hard: bool = True) -> list[str]:
-        """Unload models, least recently used first, until at most ``limit`` bytes are used. Models in use and
-        ``wanted`` stay loaded. Return the unloaded keys. Raises ``UsageError`` if that is impossible, unless ``hard``
-        is false."""
+        """Unload models, least recently used first, until at most ``limit`` bytes are used, and return their keys.
+
+        Models in use and the model ``wanted`` stay loaded. If they use more than ``limit`` bytes, raise ``UsageError``,
+        or return if ``hard`` is False.
+        """
         evicted = []
         while self.used_bytes > limit:
             victim = next((k for k, entry in self._loaded.items() if not entry.users and k != wanted), None)
@@ -189,7 +196,8 @@ class ModelPool:
 
 def _give_back() -> None:
     """Let the allocator return freed pages to the system, because the budget limits the memory that the process takes
-    from it. If sizes are measured in pages, a model that reuses old pages would also seem too small."""
+    from the system. Without this, a model that reuses old pages would also seem too small where sizes are measured in
+    pages."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

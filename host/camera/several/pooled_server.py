@@ -1,4 +1,4 @@
-"""Serve with models that share a memory budget, and with several models per frame."""
+"""Serve frames with models that share a memory budget, or with several models per frame."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from arenite.host.camera.several.model_pool import ModelPool
 
 
 class PooledModelServer:
-    """A ``FrameServer`` of a model in a pool, which may unload it between two frames. A frame then waits until the
-    model is loaded again, and has a span ``load``. ``key`` is the key of the model in the pool."""
+    """A ``FrameServer`` of a model in a pool. The pool may unload the model between two frames. The next frame then
+    waits until the model is loaded again, and its spans contain ``load``. ``key`` is the key of the model in the
+    pool."""
 
     slots = 1
     staged = None
@@ -51,15 +52,15 @@ class PooledModelServer:
         return served
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Do nothing, because the next frame binds each runtime that the pool loads."""
+        """Do nothing, because ``serve`` prepares each runtime that the pool loads."""
 
     def close(self) -> None:
         """Do nothing, because the pool closes the models."""
 
 
 class ModelGroup:
-    """A ``FrameServer`` that runs several models on every frame, one after the other. The frame's answer is that of the
-    first model; the answers of the others are in ``ServedFrame.extra["also"]`` by name."""
+    """A ``FrameServer`` that runs several models on every frame, one after the other. The frame's answer is the
+    answer of the first model. The answers of the other models are in ``ServedFrame.extra["also"]``, by name."""
 
     slots = 1
     staged = None

@@ -6,7 +6,8 @@ from arenite.host.camera.several.variant_server import VariantServer
 
 
 class VariantLever:
-    """The governor's lever ``resolution``: its levels are the variants of a ``VariantServer``."""
+    """A lever of the governor whose levels are the variants of a ``VariantServer``. It is called ``resolution`` unless
+    the caller sets another ``name``."""
 
     name = "resolution"
 

@@ -1,4 +1,4 @@
-"""Parse the model variants of ``--ladder``: ``MODEL``, ``MODEL@WIDTHxHEIGHT``, ``MODEL@RUNTIME``, or with both."""
+"""Parse the model variants of ``--ladder``: a model, which may be followed by ``@WIDTHxHEIGHT`` and by ``@RUNTIME``."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class VariantSpec:
     """A model variant as the user wrote it."""
 
     model: str
-    size: tuple[int, int] | None = None  # width, height of the input
+    size: tuple[int, int] | None = None  # width and height of the input; None: the model's own size
     runtime: str | None = None
 
     @property
@@ -45,9 +45,9 @@ def parse_variant(text: str) -> VariantSpec:
 
 
 def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
-    """Return the same model with another input size, for runtimes that can resize it.
+    """Return ``model`` with the input size (width, height), for runtimes that can resize the input.
 
-    Raises ``UsageError`` if its preprocessing has no step that resizes.
+    Raises ``UsageError`` if the input is not a picture, or if the preprocessing has no step that resizes.
     """
     width, height = size
     first, *others = model.inputs
@@ -81,5 +81,5 @@ def with_input_size(model: CameraModel, size: tuple[int, int]) -> CameraModel:
 
 
 def input_shape_option(model: CameraModel) -> str:
-    """Return the value of the runtimes' option ``input``."""
+    """Return the value of the runtimes' option ``input``: the shape of the first input, such as 1x192x192x3."""
     return "x".join(str(side) for side in model.inputs[0].shape)

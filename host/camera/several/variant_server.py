@@ -1,8 +1,8 @@
-"""Serve with one of several model variants of different cost, and switch between them without a pause.
+"""Serve frames with one of several model variants of different cost, and switch between them without a pause.
 
-The variants are models, or sizes of one model. The next variant is loaded and warmed up in the background while the
-present variant serves. Frames switch to it when it is ready. Only the serving variant and the last used variants are in
-memory.
+The variants are different models, or one model with different input sizes, runtimes or numbers of threads. The next
+variant is loaded and warmed up in the background while the present variant serves. When it is ready, it serves the next
+frame. Only the variant that serves and the variants that were used last are in memory.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NEWEST_WEIGHT = 0.1
 
 @dataclass(frozen=True)
 class ModelVariant:
-    """One variant. ``label`` is for display, such as "320x240". ``cost`` is the expected work of a frame, on any scale.
-    ``open`` loads the variant."""
+    """One variant. ``label`` is for display, such as "320x240". ``cost`` is the expected work per frame, on a scale
+    that all variants share. ``open`` loads the variant."""
 
     label: str
     cost: float
@@ -38,13 +38,13 @@ class ModelVariant:
 
 
 class VariantServer:
-    """A ``StagedServer`` of model variants. Two threads must not use the same slot at once; any thread may call
-    ``move``.
+    """A ``StagedServer`` of model variants. A level is the index of a variant. Two threads must not use the same slot
+    at once; any thread may call ``move``.
 
     Args:
-        variants: ordered by falling cost. The first variant is opened at once.
-        keep: the number of variants in memory, including the serving variant and the variant that is loaded next; at
-            least 2. It is exceeded only while frames of other variants are in progress.
+        variants: the variants, the costliest first. The first variant is opened at once.
+        keep: the maximum number of variants in memory, at least 2. It includes the variant that serves and the variant
+            that is being loaded. It is exceeded only while frames of further variants are in progress.
 
     Raises:
         UsageError: there are fewer than two variants, or they are not ordered by cost.
@@ -65,11 +65,11 @@ class VariantServer:
         self.variants = tuple(variants)
         self._keep = max(2, keep)
         self._lock = threading.Lock()
-        self._held: dict[int, StagedServer] = {0: variants[0].open()}  # by level
+        self._held: dict[int, StagedServer] = {0: variants[0].open()}  # the variants in memory, by level
         self._order = [0]  # levels in memory, least recently used first
-        self._using: dict[int, int] = {}  # slot to the level of its frame
+        self._using: dict[int, int] = {}  # maps a slot to the level that its frame uses
         self._working: set[int] = set()  # slots whose frame has no answer yet
-        self._names: dict[int, str] = {0: self._held[0].name}  # by level
+        self._names: dict[int, str] = {0: self._held[0].name}  # the names of the models, by level
         self._ready = threading.Condition(self._lock)
         self._loading: threading.Thread | None = None
         self._active = self._wanted = 0
@@ -82,7 +82,7 @@ class VariantServer:
 
     @property
     def name(self) -> str:
-        """The name of the serving model."""
+        """The name of the model that serves now."""
         return self._held[self._active].name
 
     @property
@@ -103,7 +103,7 @@ class VariantServer:
 
     @property
     def level(self) -> int:
-        """The requested level. Until it is loaded, the level ``active`` serves."""
+        """The requested level. Until its variant is loaded, the level ``active`` serves."""
         return self._wanted
 
     @property
@@ -111,16 +111,16 @@ class VariantServer:
         return self._active
 
     def cost(self, level: int) -> float:
-        """Return the cost of a frame relative to level 0. It is measured if both levels have served, else computed from
-        the costs of the variants."""
+        """Return the cost of a frame at ``level``, relative to level 0. It is the ratio of the measured times if both
+        levels have served, else the ratio of the variants' ``cost``."""
         first_ns, level_ns = self._mean_ns.get(0), self._mean_ns.get(level)
         if first_ns and level_ns:
             return level_ns / first_ns
         return self.variants[level].cost / self.variants[0].cost
 
     def move(self, level: int) -> None:
-        """Serve at ``level`` as soon as it is loaded. Raises ``UsageError`` if there is no such level, and the error of
-        the last load if it failed."""
+        """Serve at ``level`` as soon as its variant is loaded. Raises ``UsageError`` if there is no such level. If the
+        last load failed, raises the error of that load."""
         if not 0 <= level < len(self.variants):
             raise UsageError(
                 f"There is no level {level} of model variants.", f"Give 0 to {len(self.variants) - 1}."
@@ -135,13 +135,14 @@ class VariantServer:
                 self._loading.start()
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Wait until the requested level can serve or its load failed. Return False if that takes longer than
-        ``timeout_s``."""
+        """Wait until the requested level can serve, or until its load has failed. Return False if that takes longer
+        than ``timeout_s`` seconds."""
         with self._ready:
             return self._ready.wait_for(lambda: self._loading is None, timeout_s)
 
     def bind(self, format: Format, window: CropWindow | None = None) -> None:
-        """Prepare the serving variant for frames of ``format``. Other variants are prepared when they are loaded."""
+        """Prepare the variant that serves for frames of ``format``. Other variants are prepared when they are
+        loaded."""
         self._held[self._active].bind(format, window)
 
     def prepare(self, frame: Frame, slot: int = 0, window: CropWindow | None = None) -> None:
@@ -205,7 +206,7 @@ class VariantServer:
         return self._held[self._using.get(slot, self._active)]
 
     def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
-        """Return the server for a new frame in ``slot``. Frames switch to another variant here."""
+        """Return the server for a new frame in ``slot``. If the requested variant is ready, switch to it here."""
         self._working.add(slot)
         if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
             with self._lock:
@@ -220,8 +221,8 @@ class VariantServer:
         return self._held[self._active]
 
     def _drop(self, limit: int) -> None:
-        """Close the least recently used variants until ``limit`` remain. Do not close a variant that serves, is
-        requested, or has a frame in progress."""
+        """Close the least recently used variants until ``limit`` variants remain. Do not close a variant that serves,
+        that is requested, or that has a frame in progress."""
         working = {level for slot, level in self._using.items() if slot in self._working}
         busy = {self._active, self._wanted, *working}
         for level in [level for level in self._order if level not in busy]:
@@ -231,7 +232,8 @@ class VariantServer:
             self._held.pop(level).close()
 
     def _load(self) -> None:
-        """Load the requested level. Repeat if another level was requested meanwhile."""
+        """Load the requested level. If another level was requested meanwhile, load that level too. This runs in a
+        thread."""
         while True:
             with self._ready:
                 level = self._wanted
@@ -260,4 +262,4 @@ class VariantServer:
                 continue
             with self._ready:
                 self._held[level], self._names[level] = server, server.name
-                self._order.insert(0, level)  # it has not served yet
+                self._order.insert(0, level)  # first in the order, because it has not served yet

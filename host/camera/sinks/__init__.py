@@ -1,1 +1,1 @@
-"""Sinks of served frames: files of JSON lines, callbacks, MQTT."""
+"""Sinks, which receive served frames: files of JSON lines, callbacks and MQTT."""

@@ -1,4 +1,4 @@
-"""Pass served frames to a function of the user."""
+"""Pass served frames to a function of the user, for the option ``--callback``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _HINT = "Give MODULE:FUNCTION or FILE.py:FUNCTION; the function takes (served, f
 
 
 class CallbackSink:
-    """Calls ``function(served, frame)`` in the loop's own thread, so that its time delays the loop.
+    """Calls ``function(served, frame)`` in the loop's own thread, so that a slow function delays the loop.
 
     The frame's pixels are valid only during the call. An exception is reported once, with its traceback. The loop
     continues, and the function is called again with the next frame. ``failures`` counts the exceptions.

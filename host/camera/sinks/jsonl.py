@@ -14,24 +14,25 @@ _ENCODE = json.JSONEncoder(separators=(",", ":"), default=str).encode
 
 
 class JsonLinesSink:
-    """Writes a line per frame, which is on disk within a second. The loop's thread formats the line (about 20 µs), and
-    another thread writes it."""
+    """Writes one line per frame. The loop's thread formats the line (about 20 µs), and another thread writes it to the
+    file about once a second."""
 
     def __init__(
         self, path: str | Path, *, lossless: bool = False, report: Callable[[str], None] = to_stderr
     ) -> None:
-        """``path`` is a file, or ``-`` for standard output. With ``lossless``, for recordings, the loop waits for a
-        slow reader instead of dropping lines. Raises ``UsageError``."""
+        """``path`` is a file, or ``-`` for standard output. If ``lossless`` is True, which is meant for
+        recordings, the loop waits for a slow reader; otherwise lines are dropped. Raises ``UsageError``."""
         self._writer = LineWriter(path, lossless=lossless, report=report)
 
     @property
     def failure(self) -> str | None:
-        """The reason why no lines are written any more, such as a reader that closed the pipe; None if there is no
-        failure."""
+        """The reason why lines can no longer be written, such as a reader that closed the pipe; None if they can be
+        written."""
         return self._writer.failure
 
     @property
     def lost(self) -> int:
+        """The number of dropped lines."""
         return self._writer.lost
 
     def take(self, served: ServedFrame, frame: Frame | None) -> None:

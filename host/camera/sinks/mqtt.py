@@ -16,26 +16,27 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.sinks.mqtt_url import parse_broker
 from arenite.host.camera.sinks.writer import to_stderr
 
-#: The number of messages that the client may hold before they are sent (QoS 0) or acknowledged.
+#: The maximum number of messages that the client holds and that are not yet sent (QoS 0) or acknowledged (QoS 1 and 2).
 _MAX_IN_FLIGHT = 16
 #: The shortest and the longest delay before the client reconnects, in seconds.
 _BACKOFF_S = (1, 30)
-#: A broker that has not answered within this time is reported. The client gives up on it later and tries again.
+#: A broker that has not answered within this number of seconds is reported. The client tries again later.
 _ANSWER_TIMEOUT_S = 10.0
-#: Seconds between two checks of the connection, and of messages that wait for an acknowledgement.
+#: The time in seconds between two checks of the connection and of messages that wait for an acknowledgement.
 _CHECK_INTERVAL_S = 0.5
 
 
 class MqttSink:
-    """Publishes the JSON of each frame under the topic, and ``online`` or ``offline``, retained, under
-    ``TOPIC/status``. The broker itself publishes ``offline`` when this process dies (last will).
+    """Publishes the JSON of each frame under the topic. Under ``TOPIC/status`` it publishes the retained message
+    ``online`` or ``offline``; the broker itself publishes ``offline`` when this process dies (MQTT's last will).
 
-    A broker that is slow or cannot be reached does not delay the loop: at most ``queue`` of the newest frames wait.
-    ``sent`` and ``lost`` count frames. The sink reconnects with a growing delay. Each outage is reported once.
+    A broker that is slow or cannot be reached does not delay the loop: at most ``queue`` frames wait, and
+    older frames are dropped. ``sent`` and ``lost`` count frames. The sink reconnects with a growing delay. Each outage
+    is reported once.
     """
 
     def __init__(self, url: str, *, queue: int = 32, report: Callable[[str], None] = to_stderr) -> None:
-        """Connect in the background. Raises ``UsageError`` for a malformed ``url``, and if paho-mqtt is missing."""
+        """Begin to connect in the background. Raises ``UsageError`` if ``url`` is malformed or paho-mqtt is missing."""
         self.broker = parse_broker(url)
         try:
             import paho.mqtt.client as mqtt
@@ -64,7 +65,7 @@ class MqttSink:
                 self._state.notify_all()
 
     def close(self, wait_s: float = 2.0) -> None:
-        """Send the waiting frames, for at most ``wait_s``, and publish ``offline``."""
+        """Send the frames that wait, for at most ``wait_s`` seconds, and publish ``offline``."""
         with self._state:
             if self._ending:
                 return
@@ -118,12 +119,14 @@ class MqttSink:
             self._outage(f"it accepted the connection, but ended it without an answer: {reason}")
 
     def _outage(self, reason: str) -> None:
+        """Report an outage, unless the present outage was already reported."""
         with self._state:
             is_new, self._outage_reported = not self._outage_reported, True
         if is_new:
             self._report(f"MQTT broker {self.broker.name}: {reason}. Trying again; the loop continues.")
 
     def _run(self) -> None:
+        """Send frames until the sink is closed. This runs in a thread."""
         in_flight: deque[Any] = deque()
         while True:
             with self._state:
@@ -141,7 +144,8 @@ class MqttSink:
                     self._outage(f"it did not answer within {_ANSWER_TIMEOUT_S:g} s")
                 self._settle(in_flight, _MAX_IN_FLIGHT)
                 continue
-            # Format the text here, so that a dropped frame costs no time.
+            # Format the text in this thread and only now, so that the loop does not wait and a dropped frame costs no
+            # time.
             text = json.dumps(served.to_json(), separators=(",", ":"), default=str)
             b = self.broker
             in_flight.append(self._client.publish(b.topic, text, qos=b.qos, retain=b.retain))
@@ -149,7 +153,8 @@ class MqttSink:
         self._settle(in_flight, 0)
 
     def _settle(self, in_flight: deque[Any], allowed: int) -> None:
-        """Count the messages that were sent, and wait until at most ``allowed`` are in flight."""
+        """Count the messages that were sent or lost, and wait until at most ``allowed`` messages are in flight, or
+        until the connection is lost."""
         while in_flight:
             sent = _is_sent(in_flight[0])
             if sent is None:
@@ -168,7 +173,8 @@ class MqttSink:
 
 
 def _is_sent(info: Any) -> bool | None:
-    """Return True if a message reached the network (QoS 0) or the broker, None if not yet, and False if it was lost."""
+    """Return True if a message has reached the network (QoS 0) or the broker, False if it was lost, and None if neither
+    has happened yet."""
     try:
         return True if info.is_published() else None
     except (ValueError, RuntimeError):

@@ -1,4 +1,4 @@
-"""Parse the address of an MQTT broker and topic: ``mqtt://user:password@host:port/topic?qos=1``."""
+"""Parse the address of an MQTT broker and a topic, such as ``mqtt://user:password@host:port/topic?qos=1``."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Broker:
     user: str | None = None
     password: str | None = None
     qos: int = 0
-    retain: bool = False  # whether answers are retained; the status always is
-    client: str = ""  # client identifier; the broker generates one if it is empty
-    ca: str | None = None
-    cert: str | None = None
-    key: str | None = None
+    retain: bool = False  # whether the broker retains answers; the status is always retained
+    client: str = ""  # client identifier; if it is empty, the broker generates an identifier
+    ca: str | None = None  # file with the certificates of authorities that sign the broker's certificate
+    cert: str | None = None  # file with the certificate of this client
+    key: str | None = None  # file with the private key of this client
 
     @property
     def name(self) -> str:
@@ -39,17 +39,17 @@ class Broker:
 
     @property
     def status(self) -> str:
-        """The topic of the status, online or offline."""
+        """The topic of the status message, ``online`` or ``offline``."""
         return f"{self.topic}/status"
 
 
 def parse_broker(url: str) -> Broker:
-    """Parse an address. Raises a ``UsageError`` that never contains the password."""
+    """Parse an address. Raises ``UsageError``, whose text never contains the password."""
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError:
-        # The library's message and cause are left out, because they may quote a part of the password.
+        # Leave out the original error and its message, because they may quote a part of the password.
         raise UsageError(
             "The MQTT address is malformed, or its port is not a number below 65536.", _HINT
         ) from None

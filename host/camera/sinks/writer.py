@@ -1,4 +1,4 @@
-"""Write lines to a file or a pipe, in a separate thread about once a second."""
+"""Write lines to a file or a pipe. A separate thread writes them about once a second."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arenite.printable import printable_lines
 
 #: The maximum number of characters that wait for a slow disk or reader.
 _MAX_WAITING = 8 << 20
-#: The size of a page in bytes. If the process is killed, a write within one page is complete or absent, but a longer
-#: write may be cut at the end of a page. The same is true for writes to a pipe (PIPE_BUF).
+#: The size of a memory page in bytes. If the process is killed, a write inside one page is complete or missing, but a
+#: longer write may be cut at the end of a page. The same is true for writes to a pipe (PIPE_BUF).
 _PAGE = 4096
 
 
@@ -25,14 +25,14 @@ def to_stderr(problem: str) -> None:
 
 
 class LineWriter:
-    """Writes lines in the background. ``write`` does not wait for the file: lines that do not fit into the buffer are
-    dropped and counted. With ``lossless`` it waits while the buffer is full, and no line is lost.
+    """Writes lines in the background. ``write`` does not wait for the file: lines that do not fit in the buffer are
+    dropped and counted. If ``lossless`` is True, ``write`` waits while the buffer is full, and no line is lost.
 
-    After a killed run the file has only complete lines: a line of up to half a page never crosses the end of a page of
-    the file. Instead, spaces are added to the end of the previous line, which JSON allows.
+    If the process is killed, the file still has only complete lines, because a line of up to half a page never crosses
+    the end of a page of the file. If it would, spaces are added to the end of the previous line, which JSON allows.
 
-    If writing fails (disk full, pipe closed), this is reported once and stored in ``failure``. Further lines are
-    ignored.
+    If writing fails (the disk is full, or the pipe was closed), this is reported once and stored in ``failure``.
+    Further lines are ignored.
     """
 
     def __init__(
@@ -44,7 +44,8 @@ class LineWriter:
         limit: int = _MAX_WAITING,
         report: Callable[[str], None] = to_stderr,
     ) -> None:
-        """Create or overwrite ``path``; ``-`` is standard output. Raises ``UsageError`` if that is impossible."""
+        """Create or overwrite the file ``path``; ``-`` means standard output. ``limit`` is the maximum number of
+        characters in the buffer. Raises ``UsageError`` if the file cannot be written."""
         self.name = "standard output" if str(path) == "-" else str(path)
         try:
             if str(path) == "-":
@@ -112,7 +113,7 @@ class LineWriter:
                 return
 
     def _put(self, texts: list[str]) -> None:
-        # Names of files may contain characters that cannot be encoded.
+        # Names of files in a line may contain characters that UTF-8 cannot encode.
         lines = "".join(texts).encode("utf-8", "replace").splitlines(keepends=True)
         if not lines:
             return
@@ -126,10 +127,11 @@ class LineWriter:
                 room = _PAGE - self._at % _PAGE
             page.append(line)
             room -= len(line)
-        # Assume that the next lines are about as long.
+        # Assume that the next lines are about as long as the longest line. Fill the page if they would not fit.
         self._page(page, room if room < min(self._longest * 3 // 2, _PAGE // 2) else 0)
 
     def _page(self, lines: list[bytes], spaces: int) -> None:
+        """Write lines. For a regular file, add ``spaces`` spaces to the last line."""
         if lines and self._pads and spaces > 0:
             lines[-1] = lines[-1][:-1] + b" " * spaces + b"\n"
         self._out(b"".join(lines))

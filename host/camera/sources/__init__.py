@@ -1,1 +1,1 @@
-"""Sources of frames: cameras, videos, pictures, network streams, generated patterns."""
+"""Sources of frames: cameras, videos, pictures, network streams and generated pictures."""

@@ -10,7 +10,7 @@ from arenite.host.camera.frames.frame import Format, Frame
 
 
 class SourceLost(DeviceError):
-    """The camera was disconnected or its driver failed; reconnecting may help."""
+    """The camera was disconnected or its driver failed. Opening it again may help."""
 
 
 class EndOfSource(Exception):
@@ -19,53 +19,55 @@ class EndOfSource(Exception):
 
 @dataclass(slots=True)
 class SourceCounters:
-    """Counts since the source was first opened, over all reconnects."""
+    """Counts since the source was first opened. They continue when it is opened again."""
 
-    captured: int = 0  # frames that the camera captured, by its sequence numbers
+    captured: int = 0  # frames that the camera captured, according to its sequence numbers
     dropped: int = 0  # captured frames that ``read`` never returned
     errors: int = 0  # frames that the driver marked as damaged, or that could not be decoded
     reconnects: int = 0
 
     def handed_out(self, missed: int) -> None:
-        """Count a frame that is handed out, and the ``missed`` frames before it that were not."""
+        """Count a frame that ``read`` returns, and the ``missed`` frames before it that were dropped."""
         self.captured += missed + 1
         self.dropped += missed
 
     def damaged(self) -> None:
-        """Count the frame that was about to be handed out as damaged."""
+        """Count the frame that ``handed_out`` counted last as damaged, because ``read`` cannot return it."""
         self.errors += 1
         self.dropped += 1
 
 
 class Source(Protocol):
-    """A source of frames. ``read`` returns the newest frame and counts the frames that it skips, so frames never wait
-    in a queue."""
+    """A source of frames. ``read`` returns the newest frame, and counts older frames as dropped, so that frames never
+    wait in a queue."""
 
     @property
     def name(self) -> str: ...
     @property
     def live(self) -> bool:
-        """True for a camera, or a recording that plays at its own rate; False if frames are delivered on request."""
+        """True for a camera and for a recording that plays at its own rate; False if every ``read`` returns the next
+        frame of a recording."""
         ...
 
     @property
     def counters(self) -> SourceCounters: ...
 
     def open(self) -> Format:
-        """Start, and return the format. Raises ``SourceLost`` or ``UsageError``; may be called again after
-        ``close``."""
+        """Start the source, and return the format of its frames. Raises ``SourceLost`` or ``UsageError``. May be called
+        again after ``close``."""
         ...
 
     def read(self, timeout_s: float) -> Frame | None:
-        """Return the newest frame. Wait for one at most ``timeout_s``, and return None if none came. If the driver
-        changes the format, ``frame.format`` differs from the format that ``open`` returned.
+        """Return the newest frame. Wait at most ``timeout_s`` seconds for a frame, and return None if there is none. If
+        the driver changes the format, ``frame.format`` differs from the format that ``open`` returned.
 
-        Raises ``EndOfSource``, ``SourceLost``.
+        Raises ``EndOfSource`` and ``SourceLost``.
         """
         ...
 
     def set_rate(self, fps: float) -> float:
-        """Request another frame rate, and return the rate that is used. A source with a fixed rate skips frames."""
+        """Request another frame rate per second, and return the rate that is used. A source with a fixed rate skips
+        frames instead."""
         ...
 
     def close(self) -> None: ...

@@ -1,4 +1,4 @@
-"""Provide memory for decoded pictures. It is used again as soon as its frame is released."""
+"""Provide memory for decoded pictures. The memory is used again as soon as its frame is released."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from arenite.host.camera.frames.frame import Format
 
 
 def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
-    """Return the addresses of planes that follow each other without gaps from ``base``. The planes after the first have
-    half as many rows."""
+    """Return the address of each plane. The first plane is at ``base``, and the planes follow each other without gaps.
+    Every plane after the first one has half the number of rows."""
     addresses, rows = [base], format.height
     for stride in format.strides[:-1]:
         addresses.append(addresses[-1] + stride * rows)
@@ -21,7 +21,7 @@ def consecutive_planes(format: Format, base: int) -> tuple[int, ...]:
 
 
 class BufferPool:
-    """A pool of arrays of one size. It has at most one array more than the number of frames held at the same time."""
+    """A pool of arrays of one size. If n frames are held at the same time, there are at most n + 1 arrays."""
 
     def __init__(self) -> None:
         self._size = 0
@@ -38,9 +38,10 @@ class BufferPool:
             return np.empty(size, np.uint8)
 
     def back(self, memory: np.ndarray) -> None:
+        """Put ``memory`` back into the pool, unless the size of arrays has changed."""
         if memory.size == self._size:
             self._free.append(memory)
 
     def release(self, memory: np.ndarray) -> Callable[[], None]:
-        """Return a function that puts ``memory`` back, for a frame to call when it is released."""
+        """Return a function that puts ``memory`` back. A frame calls it when it is released."""
         return lambda: self.back(memory)

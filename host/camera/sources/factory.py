@@ -1,4 +1,4 @@
-"""Create the source that ``--source`` names."""
+"""Create the source of frames that the option ``--source`` names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arenite.host.camera.sources.redaction import redacted
 if TYPE_CHECKING:
     from arenite.host.camera.sources.latest_frame import PictureStream
 
-#: The forms of a source, for the hint of an error.
+#: The texts that name a source, for the hint of an error.
 SOURCE_HINT = (
     "/dev/videoN, a video file, a folder or pattern of pictures, rtsp://…, gst:PIPELINE, csi:N, photos, synthetic "
     "or auto"
@@ -30,6 +30,8 @@ NETWORK_SCHEMES = ("rtsp://", "rtsps://", "rtmp://", "http://", "https://", "udp
 
 @dataclass(frozen=True)
 class _SourceRequest:
+    """The arguments of ``open_source``."""
+
     width: int | None
     height: int | None
     fps: float | None
@@ -56,17 +58,19 @@ def open_source(
     buffers: int = 4,
     on_message: Callable[[str], None] | None = None,
 ) -> Source:
-    """Create the source that ``spec`` names. Its ``open`` starts it.
+    """Return the source that ``spec`` names. Call ``open`` of the source to start it.
 
     Args:
-        width, height, fps, pixels: the requested mode. A camera uses the mode that fits it best.
+        spec: a source in one of the forms of ``SOURCE_HINT``.
+        width, height, fps, pixels: the requested mode. A camera uses its mode that fits the request best.
         pace: ``live`` plays at the source's rate and drops late frames; ``file`` delivers every frame on request;
             ``auto`` is ``file`` for files and ``live`` for all other sources.
-        loop: a recording starts again when it ends.
-        index: the number of the camera, if there are several.
-        least: the minimum width and height. JPEG is decoded at the smallest size that is at least as large.
+        loop: whether a recording starts again when it ends.
+        index: the index of the camera, if there are several cameras.
+        least: the minimum width and height. A JPEG picture is decoded at its smallest size that is not below this.
         buffers: the number of a camera's buffers: the number of frames that are held at the same time, plus two.
-        on_message: called with a sentence when a camera is lost, when it is back, and when ``auto`` has chosen.
+        on_message: called with a sentence when a camera is lost, when it is back, and when ``auto`` has chosen a
+            source.
 
     Cameras and streams that are lost are opened again (``ReconnectingSource``). Raises ``UsageError`` if ``spec`` does
     not name a source.
@@ -90,7 +94,8 @@ def open_source(
 
 
 def _auto(request: _SourceRequest) -> Source:
-    """Return the first camera that captures, else the photographs, else the pattern. Report the choice."""
+    """Return the first camera that captures pictures; if there is none, the photographs; if they are not available, the
+    synthetic pattern. Report the choice."""
     on_message = request.on_message or (lambda _: None)
     unusable = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []

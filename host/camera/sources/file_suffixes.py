@@ -1,4 +1,4 @@
-"""The suffixes that tell a video file from a picture."""
+"""The file suffixes of videos and of pictures."""
 
 from __future__ import annotations
 

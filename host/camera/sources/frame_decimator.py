@@ -1,4 +1,4 @@
-"""Reduce the frame rate of a camera that keeps its own rate."""
+"""Reduce the frame rate of a camera whose own rate cannot be changed, by dropping frames."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ LONG_AGO = -(1 << 62)
 
 
 class FrameDecimator:
-    """Decides which frames to drop so that the others have the mean rate ``fps`` and keep a minimum distance."""
+    """Decides which frames to drop so that the remaining frames have the mean rate that ``set`` sets, with a minimum
+    time between them."""
 
     __slots__ = ("_last_ns", "_next_ns", "_pause_ns")
 
@@ -15,17 +16,18 @@ class FrameDecimator:
         self._next_ns = self._last_ns = LONG_AGO
 
     def set(self, fps: float | None) -> None:
-        """Set the rate in frames per second; None drops no frames."""
+        """Set the rate in frames per second. None means that no frames are dropped."""
         self._pause_ns, self._next_ns = int(1e9 / fps) if fps else 0, LONG_AGO
         self._last_ns = LONG_AGO
 
     def drops_frame(self, time_ns: int) -> bool:
-        """Return whether to drop the frame with this time stamp. Call it once for each frame, in their order."""
+        """Return whether to drop the frame with the time stamp ``time_ns``. Call this once for each frame, in their
+        order."""
         pause = self._pause_ns
         if not pause:
             return False
-        # Cameras jitter, so a frame may come a fifth of a pause early. After a late frame the next frame may come
-        # sooner, but not at once.
+        # The times of a camera's frames jitter, so a frame may be a fifth of a pause early. After a late frame, the
+        # next frame may follow sooner than a pause, but not sooner than a third of it.
         if time_ns < self._next_ns - pause // 5 or time_ns - self._last_ns < pause // 3:
             return True
         # Count from the time at which the frame was due, which keeps the mean rate. After a gap, count from now.

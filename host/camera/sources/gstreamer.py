@@ -1,8 +1,9 @@
-"""Run GStreamer pipelines with the command ``gst-launch-1.0``, whose raw frames arrive through a pipe, or with an
-OpenCV that was built with GStreamer.
+"""Read frames from GStreamer pipelines.
 
-It was tested with videotestsrc. The pipeline of a Jetson's camera (``csi_pipeline``) has never run on a Jetson; the
-tests check that it equals the pipeline in NVIDIA's guide to accelerated GStreamer.
+A pipeline runs in the command ``gst-launch-1.0``, which sends raw frames through a pipe, or in OpenCV if OpenCV was
+built with GStreamer. This was tested with GStreamer's videotestsrc. The pipeline of a Jetson's camera
+(``csi_pipeline``) has never run on a Jetson; the tests check that it equals the pipeline in NVIDIA's guide to
+accelerated GStreamer.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from arenite.host.camera.sources.latest_frame import PictureStream
 from arenite.host.camera.sources.redaction import redacted
 from arenite.processes import Child
 
-#: GStreamer's pixel formats to Arenite's, with the bytes of a pixel in the first plane.
+#: Maps GStreamer's pixel formats to Arenite's pixel formats and the bytes per pixel in the first plane.
 FORMATS = {
     "YUY2": ("yuyv", 2),
     "UYVY": ("uyvy", 2),
@@ -42,17 +43,17 @@ FORMATS = {
     "BGRx": ("bgra", 4),
     "RGB16": ("rgb565", 2),
 }
-#: The maximum seconds that a pipeline takes to start, and to end after it was terminated.
+#: The maximum time in seconds for a pipeline to start, and for it to end after it was terminated.
 START_S, END_S = 20.0, 2.0
-#: A line of the output with the caps of one of Arenite's own elements. GStreamer does not always print the caps of all
-#: of these elements.
+#: The pattern of an output line with the caps (GStreamer's word for a format) of one of the elements that ``open``
+#: adds. GStreamer does not always print the caps of all of these elements.
 _CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
 PIPE_BYTES = 1 << 20
 
 
 def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str = "nv12") -> str:
-    """Return the pipeline of a Jetson's CSI camera: the image processor writes NV12 to device memory, and the converter
-    copies it to memory that the CPU can read.
+    """Return the text of the pipeline of a Jetson's CSI camera number ``sensor``. The image processor writes NV12 to
+    device memory, and the converter copies the frames to memory that the CPU can read.
 
     Source: NVIDIA Jetson Linux Developer Guide, "Accelerated GStreamer", nvarguscamerasrc and nvvidconv.
     """
@@ -68,8 +69,8 @@ def csi_pipeline(sensor: int, width: int, height: int, fps: float, pixels: str =
 
 
 def format_from_caps(caps: str) -> Format | None:
-    """Return the format of a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...``; None when
-    it is not raw video of a known format. As in GStreamer, rows begin at multiples of four bytes."""
+    """Return the format that a caps string such as ``video/x-raw, format=(string)NV12, width=(int)640, ...`` describes;
+    None if it is not raw video in a supported format. As in GStreamer, rows begin at multiples of four bytes."""
     fields = {name: value.strip(' "\n') for name, value in re.findall(r"([\w-]+)=\(\w+\)([^,;]+)", caps)}
     try:
         pixels, size = FORMATS[fields["format"]]
@@ -79,13 +80,13 @@ def format_from_caps(caps: str) -> Format | None:
     over, _, under = fields.get("framerate", "0/1").partition("/")
     fps = int(over) / int(under) if over.isdigit() and under.isdigit() and int(under) else 0.0
     if pixels in PLANES and (width % 2 or height % 2):
-        return None  # chroma of half a pixel
+        return None  # chroma would belong to half a pixel
     rows = [width * size] if pixels not in PLANES else [row for row, _ in planes_of(pixels, width, height)]
     return Format(pixels, width, height, tuple(-(-row // 4) * 4 for row in rows), fps)
 
 
 class GStreamerPipeline:
-    """A ``PictureStream`` from ``gst-launch-1.0``. Unsupported pixel formats are converted to a supported one."""
+    """A ``PictureStream`` from ``gst-launch-1.0``. Unsupported pixel formats are converted to a supported format."""
 
     def __init__(self, pipeline: str, name: str | None = None) -> None:
         self.name = name or f"gst:{redacted(pipeline)}"
@@ -105,7 +106,9 @@ class GStreamerPipeline:
                 "Run: apt-get install gstreamer1.0-tools gstreamer1.0-plugins-base.",
             )
         reading, writing = os.pipe()
-        with suppress(ImportError, AttributeError, OSError):  # only on Linux; a small pipe works too
+        with suppress(
+            ImportError, AttributeError, OSError
+        ):  # only on Linux; elsewhere the pipe stays smaller
             import fcntl
 
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
@@ -155,13 +158,13 @@ class GStreamerPipeline:
         return self._format
 
     def _listen(self, process: subprocess.Popen[str]) -> None:
-        """Read the caps and the errors that gst-launch prints, until it ends."""
+        """Read the caps and the errors that gst-launch prints, until it ends. This runs in a thread."""
         assert process.stdout is not None
         for line in process.stdout:
             if _CAPS_LINE.search(line):
                 caps = line.partition("caps = ")[2]
                 if "NULL" in caps:
-                    continue  # it ends
+                    continue  # the pipeline ends
                 format = format_from_caps(caps)
                 if not self._caps_known.is_set():
                     self._format = format
@@ -169,7 +172,7 @@ class GStreamerPipeline:
                         self._messages.append(f"ERROR: it delivers {caps}")
                     self._caps_known.set()
                 elif format != self._format:
-                    # It is unknown where in the pipe the first picture of the new size begins.
+                    # It is unknown where in the pipe the first picture of the new format begins, so end the pipeline.
                     self._messages.append(f"it now delivers {caps}")
                     self._format = None
                     process.terminate()
@@ -218,7 +221,7 @@ class GStreamerPipeline:
 
 
 def _words(text: str) -> list[str]:
-    """Split a pipeline into words as a shell does, because gst-launch takes words; quotes keep a word together."""
+    """Split a pipeline into words as a shell does, because gst-launch takes separate words. Raises ``UsageError``."""
     import shlex
 
     try:
@@ -228,8 +231,8 @@ def _words(text: str) -> list[str]:
 
 
 def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:
-    """Return a stream of ``pipeline`` from the command, which keeps its pixel format. If only OpenCV has GStreamer,
-    return a stream from OpenCV, which converts all pictures to BGR."""
+    """Return a stream of ``pipeline`` that runs in ``gst-launch-1.0`` and keeps the pixel format. If only OpenCV has
+    GStreamer, return a stream that runs in OpenCV, which converts all pictures to BGR."""
     if shutil.which("gst-launch-1.0") is None:
         with suppress(UsageError):
             from arenite.host.camera.sources.video import NetworkStream, opencv

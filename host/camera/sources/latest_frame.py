@@ -1,4 +1,4 @@
-"""Deliver the newest picture of a stream. A thread reads all pictures, and older pictures are skipped."""
+"""Deliver the newest picture of a stream. A thread reads all pictures, and only the newest picture is kept."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from arenite.host.camera.sources.base import SourceCounters, SourceLost
 from arenite.host.camera.sources.buffer_pool import BufferPool, consecutive_planes
 from arenite.host.camera.sources.frame_decimator import FrameDecimator
 
-#: Seconds to wait for the thread to end; a thread that waits for its connection to time out is abandoned.
+#: The time in seconds to wait for the thread to end. A thread that still waits for its connection then is left alone.
 JOIN_S = 5.0
 
 
 class PictureStream(Protocol):
-    """A connection. One thread calls all methods except ``close``, which ends a waiting ``next``."""
+    """A connection that delivers pictures. One thread calls all methods except ``close``. ``close`` ends a ``next``
+    that waits in another thread."""
 
     name: str
 
     def open(self) -> Format: ...
 
     def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
-        """Return the next picture, in an array from the pool ``memory``; None if the stream has ended. Raises
-        ``SourceLost``."""
+        """Return the next picture, uint8, shape (bytes,), from the pool ``memory``, and its format. Return None if the
+        stream has ended. Raises ``SourceLost``."""
         ...
 
     def close(self) -> None: ...
@@ -36,6 +37,8 @@ class PictureStream(Protocol):
 
 @dataclass(slots=True)
 class _Picture:
+    """A picture that arrived. ``number`` counts pictures from 0, and ``time_ns`` is the time of the arrival."""
+
     memory: np.ndarray
     format: Format
     number: int
@@ -43,7 +46,8 @@ class _Picture:
 
 
 class LatestFrameSource:
-    """A ``Source`` of a ``PictureStream``. A stream that ends counts as a lost camera."""
+    """A ``Source`` that delivers the newest picture of a ``PictureStream``. The end of the stream counts as the loss of
+    a camera."""
 
     live = True
 
@@ -93,7 +97,7 @@ class LatestFrameSource:
         except Exception as error:  # decoders raise many kinds of errors for data from a network
             problem = SourceLost(f"{self.name} failed: {error}", "Check that it sends a video.")
         with self._there:
-            # A thread that outlived its ``close`` must not change the state of the stream that is open now.
+            # If ``close`` did not wait for this thread, it must not change the state of the stream that is open now.
             if end is self._end:
                 self._problem = problem or SourceLost(f"{self.name} was closed.")
                 self._there.notify()
@@ -108,7 +112,8 @@ class LatestFrameSource:
                 if picture is not None:
                     if not self._decimator.drops_frame(picture.time_ns):
                         break
-                    # This picture is skipped on purpose, so it counts neither as captured nor as dropped.
+                    # This picture is skipped to reach the requested rate, so it counts neither as captured nor as
+                    # dropped.
                     self._memory.back(picture.memory)
                     self._last = picture.number
                 if self._problem is not None:
@@ -132,7 +137,7 @@ class LatestFrameSource:
         )
 
     def set_rate(self, fps: float) -> float:
-        """Skip frames to reach the rate; the stream's own rate does not change."""
+        """Skip frames to reach the rate. The rate of the stream itself does not change."""
         if not 0 < fps <= 1000:
             raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         self._decimator.set(fps)

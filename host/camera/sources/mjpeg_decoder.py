@@ -1,5 +1,7 @@
-"""Decode Motion JPEG into memory that is used again. USB cameras send it if the bus is too slow for uncompressed
-frames."""
+"""Decode Motion JPEG, which USB cameras send if the bus is too slow for uncompressed frames.
+
+Pictures are decoded into memory that is used again when their frame is released.
+"""
 
 from __future__ import annotations
 
@@ -14,16 +16,19 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.buffer_pool import BufferPool
 
-#: simplejpeg's names of the pixel formats, and bytes of a pixel.
+#: Maps pixel formats to the names that simplejpeg has for them, and to the bytes per pixel.
 _COLOURS = {"rgb": ("RGB", 3), "bgr": ("BGR", 3), "grey": ("GRAY", 1)}
-#: The end marker is searched in this number of bytes at the end, because cameras pad their last packet.
+#: The JPEG end marker is searched in this number of bytes at the end, because cameras pad their last packet.
 END_MARKER_BYTES = 2048
-#: The maximum number of pixels if no size was negotiated, and the maximum ratio of a picture to the negotiated size.
+#: The maximum number of pixels if no size was negotiated with the camera. Otherwise, a picture may have at most this
+#: many times the number of pixels that were negotiated.
 MAX_PIXELS, MAX_SIZE_RATIO = 1 << 26, 4
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedPicture:
+    """A decoded picture. The fields are arguments of ``Frame``."""
+
     format: Format
     planes: tuple[int, ...]
     owner: np.ndarray
@@ -31,10 +36,11 @@ class DecodedPicture:
 
 
 class MjpegDecoder:
-    """Decodes JPEG. ``least`` is the minimum width and height: the picture is decoded at a half, a quarter or an eighth
-    of its size if that is large enough. This saves much of the inverse transform and of the memory.
+    """Decodes JPEG pictures to the pixel format ``pixels``.
 
-    Raises ``UsageError`` if the extra is missing, or if the pixel format is not supported.
+    ``least`` is the minimum width and height: a picture is decoded at a half, a quarter or an eighth of its size if
+    that is not smaller. This saves much of the inverse transform and of the memory. Raises ``UsageError`` if no decoder
+    is installed, or if the pixel format is not supported.
     """
 
     def __init__(self, pixels: str = "rgb", least: tuple[int, int] | None = None) -> None:
@@ -55,15 +61,15 @@ class MjpegDecoder:
         self._format: Format | None = None
 
     def expected(self, format: Format) -> Format:
-        """Return the format of decoded pictures of ``format``'s size. Much larger pictures count as damaged from now
-        on."""
+        """Return the format that decoded pictures have if the camera sends pictures of the size of ``format``. From now
+        on, much larger pictures count as damaged."""
         width, height = self._size(format.width, format.height)
         self._max_pixels = MAX_SIZE_RATIO * format.width * format.height
         return Format(self._pixels, width, height, (width * self._bytes,), format.fps)
 
     def _size(self, width: int, height: int) -> tuple[int, int]:
-        """Return the smallest sufficient size of an eighth, a quarter, a half and the full size. Other eighths have no
-        fast transform and can take longer than the full size."""
+        """Return the smallest sufficient size among an eighth, a quarter, a half and the full size. Other sizes, such
+        as three eighths, have no fast transform and can take longer than the full size."""
         for divisor in (8, 4, 2):
             part_width, part_height = -(-width // divisor), -(-height // divisor)
             if all(self._least) and part_width >= self._least[0] and part_height >= self._least[1]:
@@ -71,10 +77,11 @@ class MjpegDecoder:
         return width, height
 
     def decode(self, address: int, length: int, fps: float) -> DecodedPicture | None:
-        """Decode the JPEG at ``address``. Return None if it is damaged."""
+        """Decode the JPEG picture of ``length`` bytes at ``address``. Return None if it is damaged. ``fps`` is the
+        frame rate for the result's format."""
         data = memoryview((ctypes.c_uint8 * length).from_address(address)).cast("B")
-        # Cameras add stray bytes that make decoders warn, so warnings are ignored. A truncated picture has no end
-        # marker and would be grey at the bottom.
+        # Cameras add stray bytes for which decoders warn, so warnings are ignored. A picture without an end marker is
+        # truncated, and its lower part would be grey.
         if bytes(data[-END_MARKER_BYTES:]).rfind(b"\xff\xd9") < 0:
             return None
         try:

@@ -1,4 +1,4 @@
-"""Play generated or stored pictures like a camera: at a fixed rate, so that a late reader misses pictures."""
+"""Play generated or stored pictures like a camera: at a fixed rate, so that a reader that is late misses pictures."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from arenite.host.camera.sources.base import SourceCounters
 
 
 class FrameGenerator(Protocol):
-    """Generates the picture with any number, independently of other pictures."""
+    """Generates pictures, each of which depends only on its number."""
 
     name: str
 
     def open(self) -> Format: ...
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
-        """Return the addresses of the planes, and the object that keeps them alive. A later call may change their
-        content."""
+        """Return the addresses of the planes of picture ``number``, and the object that keeps their memory alive. A
+        later call may change the content of the memory."""
         ...
 
     def close(self) -> None: ...
 
 
 class FrameClock:
-    """Decides which picture is due. With ``live``, picture n is due n / fps seconds after the first call. Otherwise the
-    next picture is always due."""
+    """Decides which picture is due. If ``live`` is True, picture n is due n / fps seconds after the first call of
+    ``wait``. Otherwise the next picture is always due."""
 
     def __init__(self, live: bool, fps: float = 0.0) -> None:
         self.live, self.fps = live, fps
@@ -35,10 +35,12 @@ class FrameClock:
         self._start: int | None = None
 
     def restart(self) -> None:
+        """Let the clock begin again with the next call of ``wait``."""
         self._start = None
 
     def set_rate(self, fps: float, last: int) -> float:
-        """Set the rate from the picture after ``last`` on. Raises ``UsageError`` for an impossible rate."""
+        """Set and return the rate, beginning with the picture after number ``last``. Raises ``UsageError`` for an
+        impossible rate."""
         if not 0 < fps <= 1000:
             raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         if fps != self.fps:
@@ -47,8 +49,8 @@ class FrameClock:
         return fps
 
     def wait(self, last: int, timeout_s: float) -> tuple[int, int] | None:
-        """Return the number of the newest picture after ``last`` and the time in ns at which it was due. Wait for one
-        at most ``timeout_s``, and return None if none was due."""
+        """Return the number of the newest picture after number ``last``, and the time in ns at which it was due. Wait
+        at most ``timeout_s`` seconds for it, and return None if no picture was due."""
         number, now = last + 1, time.monotonic_ns()
         if not self.live:
             return number, now
@@ -63,12 +65,14 @@ class FrameClock:
         return number, due
 
     def _due(self, number: int) -> int:
+        """Return the time in ns at which a picture is due."""
         assert self._start is not None
         return self._start + int((number - self._first) * 1e9 / self.fps)
 
 
 class PacedSource:
-    """A ``Source`` of a ``FrameGenerator``. With ``live`` it delivers only the newest picture, else every picture."""
+    """A ``Source`` of a ``FrameGenerator``. If ``live`` is True, it delivers only the newest picture, else every
+    picture."""
 
     def __init__(self, generator: FrameGenerator, *, live: bool = True, index: int = 0) -> None:
         self.name = generator.name

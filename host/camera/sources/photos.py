@@ -1,8 +1,8 @@
-"""Photographs that are panned and zoomed like a moving camera, for computers without a camera.
+"""Play photographs that are panned and zoomed as if a camera moved, for computers without a camera.
 
-The pictures are in one file in the cache, which is written once: each photograph at two sizes, in the requested pixel
-format. A frame is a window of that file with the stride of the file, so that playing writes no memory and reads only
-the pixels that a model samples. The pictures are bit-exact on every computer.
+The pictures are in one file in the cache, which is written once. It has each photograph at two sizes, in the requested
+pixel format. A frame is a window of that file, with the stride of the file, so that playing writes no memory and reads
+only the pixels that a model samples. The pictures are the same, to the bit, on every computer.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ VERSION = 1
 
 @dataclass(frozen=True)
 class Shot:
-    """A pan over a photograph. ``zoom`` is relative to the smallest size that fills the frame. ``start`` and ``end``
-    are the positions of the window, left and top, as shares of the distance that it can move."""
+    """A pan over the photograph with the index ``photo``. ``zoom`` is the size of the photograph, relative to the
+    smallest size that fills the frame. ``start`` and ``end`` are the positions (left, top) of the window, as shares of
+    the distance that the window can move."""
 
     photo: int
     zoom: float
@@ -51,7 +52,7 @@ SHOTS = (
 
 
 class PhotoGenerator:
-    """A ``FrameGenerator`` that repeats ``SHOTS``."""
+    """A ``FrameGenerator`` that plays ``SHOTS`` again and again."""
 
     name = "photos"
 
@@ -60,21 +61,21 @@ class PhotoGenerator:
         self._requested = (pixels, width, height, fps)
         self._bytes: np.ndarray | None = None
         self._format: Format | None = None
-        #: The offset, the offset of chroma, the width and the height of each shot.
+        #: For each shot: the offset of its photograph in the file, the offset of its chroma, and its width and height.
         self._shots: list[tuple[int, int, int, int]] = []
 
     def open(self) -> Format:
         pixels, width, height, fps = self._requested
         sizes = [_size(shot, width, height) for shot in SHOTS]
         stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
-        stride += 64 if stride % 1024 == 0 else 0  # otherwise rows would share the same cache lines
+        stride += 64 if stride % 1024 == 0 else 0  # otherwise rows would compete for cache lines
         self._format = synthetic_format(pixels, width, height, fps, stride)
         self._shots, end = [], 0
         for wide, high in sizes:
             chroma = end + high * stride
             self._shots.append((end, chroma, wide, high))
             end = chroma + (high // 2 * stride if pixels == "nv12" else 0)
-        # The last row of a window ends in the next row of the file, so there is one more row.
+        # A window is read with full rows, so its last row ends in the next row of the file. Add a row at the end.
         self._bytes = _file(pixels, width, height, sizes, stride, end + stride)
         return self._format
 
@@ -93,6 +94,7 @@ class PhotoGenerator:
         self._bytes = None
 
     def _window(self, number: int) -> tuple[int, int, int, int]:
+        """Return left and top of the window of frame ``number`` in pixels, and the two offsets of its shot."""
         _, width, height, _ = self._requested
         index, step = (number // FRAMES_PER_SHOT) % len(SHOTS), number % FRAMES_PER_SHOT
         shot, (luma, chroma, wide, high) = SHOTS[index], self._shots[index]
@@ -102,12 +104,12 @@ class PhotoGenerator:
         return int((wide - width) * x) // 2 * 2, int((high - height) * y) // 2 * 2, luma, chroma
 
 
-#: Width and height of the photographs.
+#: The width and height of each photograph.
 _PHOTOS = ((512, 512), (600, 400), (451, 300), (512, 512))
 
 
 def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
-    """Return the size of the photograph in a shot: even, and large enough to fill the frame."""
+    """Return the width and height of the photograph in a shot. Both are even and large enough to fill the frame."""
     wide, high = _PHOTOS[shot.photo]
     scale = max(width / wide, height / high) * shot.zoom
     return max(round(wide * scale / 2) * 2, width), max(round(high * scale / 2) * 2, height)
@@ -116,7 +118,7 @@ def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
 def _file(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
-    """Return the file as uint8, shape (total,), mapped from the cache. Create it if it does not exist."""
+    """Return the file of pictures, mapped from the cache, as uint8, shape (total,). Create it if it does not exist."""
     from arenite.files import cache_directory, replace_file
 
     key = hashlib.sha256(repr((VERSION, SHOTS, sizes, stride)).encode()).hexdigest()[:12]
@@ -139,8 +141,8 @@ def _file(
 
 
 def _photographs() -> list[np.ndarray]:
-    """Return the photographs, uint8, shape (height, width, 3) each. Raises ``ToolError`` if they cannot be
-    downloaded, ``UsageError`` if no JPEG decoder is installed."""
+    """Return the photographs, each uint8, shape (height, width, 3). Raises ``ToolError`` if they cannot be downloaded,
+    and ``UsageError`` if no JPEG decoder is installed."""
     from arenite.host.camera.sources.picture_decoder import decode_picture
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
@@ -159,8 +161,8 @@ def _photographs() -> list[np.ndarray]:
 
 
 def unavailable_reason(pixels: str, width: int, height: int) -> str:
-    """Download and prepare the photographs, which takes several seconds the first time. Return the reason if that
-    fails, or an empty string."""
+    """Download and prepare the photographs, which takes several seconds the first time. If that fails,
+    return the reason, else an empty string."""
     try:
         PhotoGenerator(pixels, width, height).open()
     except (ToolError, UsageError) as error:

@@ -12,9 +12,10 @@ from arenite.errors import UsageError
 
 
 def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
-    """Decode a PNG, JPEG, BMP … file to uint8, shape (height, width, 3), in ``order``, rgb or bgr.
+    """Decode the content ``data`` of a PNG, JPEG, BMP or similar file to uint8, shape (height, width, 3).
 
-    Raises ``UsageError`` if it is not a picture, or if neither package is installed.
+    ``order`` is the order of the channels, "rgb" or "bgr"; ``name`` is for error messages. Raises ``UsageError`` if the
+    data is not a picture, or if neither package is installed.
     """
     try:
         import PIL  # noqa: F401
@@ -29,7 +30,7 @@ def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
 
 
 def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
-    # OpenCV reads the limit when it is imported. Its own is a thousand times larger.
+    # OpenCV reads its limit of pixels when it is imported. Its default is a thousand times larger than this limit.
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(MAX_PIXELS))
     try:
         import cv2
@@ -40,7 +41,7 @@ def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
         ) from error
     try:
         bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
-    except cv2.error as error:  # nothing in it, or too large
+    except cv2.error as error:  # the data is empty, or the picture is too large
         raise _damaged(name, str(error).strip()) from error
     if bgr is None:
         raise _damaged(name, "OpenCV cannot decode it")

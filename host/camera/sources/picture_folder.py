@@ -1,4 +1,4 @@
-"""Deliver the pictures of a folder or a pattern, one after another."""
+"""Deliver the pictures of a folder, or of files that match a pattern, one after another."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from arenite.host.camera.sources.picture_decoder import decode_picture
 
 
 def pictures_of(spec: str) -> list[Path]:
-    """Return the picture files of a folder, of a pattern, or a single file, sorted by name; empty when there are
-    none."""
+    """Return the picture files of a folder, the files that match a pattern, or a single file, sorted by name."""
     path = Path(spec)
     if path.is_dir():
         files = [p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES and p.is_file()]
@@ -28,9 +27,9 @@ def pictures_of(spec: str) -> list[Path]:
 
 
 class PictureFolder:
-    """A ``Source`` of picture files. Each picture has its own size. With ``live`` it plays ``fps`` pictures per second
-    and skips late pictures; otherwise each picture is delivered on request. A file that is not a picture is counted as
-    an error and skipped."""
+    """A ``Source`` of picture files. Pictures may have different sizes. If ``live`` is True, it plays ``fps`` pictures
+    per second and skips late pictures; otherwise every ``read`` returns the next picture. A file that is not a picture
+    is counted as an error and skipped."""
 
     def __init__(
         self,
@@ -69,7 +68,7 @@ class PictureFolder:
         raise problem
 
     def read(self, timeout_s: float) -> Frame | None:
-        """Return the next picture; None for a damaged file."""
+        """Return the next picture; None if its file is damaged, or if no picture is due within ``timeout_s``."""
         if not self._files:
             raise UsageError(f"The folder {self.name} is not open.", "Call open first.")
         due_picture = self._pace.wait(self._last, timeout_s)

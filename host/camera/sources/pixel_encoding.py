@@ -1,6 +1,7 @@
 """Encode RGB pictures as a camera would deliver them, for sources that generate their pictures.
 
-YUV is BT.601 in video range, with OpenCV's 20-bit coefficients. The preprocessing of models converts it back.
+RGB is converted to YUV as BT.601 in video range (luma 16 to 235), with OpenCV's 20-bit coefficients. The preprocessing
+of models converts YUV back to RGB.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 
-#: Pixel formats of generated pictures, with the bytes of a pixel in the first plane.
+#: The pixel formats of generated pictures, with the bytes per pixel in the first plane.
 PIXELS = {"yuyv": 2, "uyvy": 2, "nv12": 1, "grey": 1, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4}
 
 #: The number of rows that are encoded at a time; it must be even.
@@ -18,7 +19,8 @@ _BAND = 32
 
 
 def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: int = 0) -> Format:
-    """Return the format with rows of ``stride`` bytes (0 for no gaps). Raises ``UsageError`` if it is not supported."""
+    """Return the format of generated pictures. ``stride`` is the number of bytes from one row to the next; 0 means no
+    gaps. Raises ``UsageError`` if the pixel format or the size is not supported."""
     if pixels not in PIXELS:
         raise UsageError(
             f"Pictures cannot be generated in the pixel format '{pixels}'.",
@@ -35,8 +37,8 @@ def synthetic_format(pixels: str, width: int, height: int, fps: float, stride: i
 
 
 def encode_pixels(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
-    """Encode ``rgb``, uint8, shape (height, width, 3), as the planes of ``pixels``: uint8, shape (rows, bytes of a
-    row)."""
+    """Encode ``rgb``, uint8, shape (height, width, 3), in the pixel format ``pixels``. Return its planes, each uint8,
+    shape (rows, bytes per row)."""
     # Encode one band at a time, because the 32-bit sums of a whole picture would take dozens of megabytes.
     bands = [_encode(rgb[top : top + _BAND], pixels) for top in range(0, rgb.shape[0], _BAND)]
     return bands[0] if len(bands) == 1 else tuple(np.concatenate(parts) for parts in zip(*bands, strict=True))
@@ -54,13 +56,15 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
     if pixels == "grey":
         return (((9798 * r + 19235 * g + 3735 * b + (1 << 14)) >> 15).astype(np.uint8),)
     luma = ((269484 * r + 528482 * g + 102760 * b + (33 << 19)) >> 20).astype(np.uint8)
-    # Chroma is the mean of each pair of pixels; for NV12 also of two rows.
+    # Chroma is the mean of two neighboring pixels; for NV12, it is the mean of two pixels in each of two rows. Compute
+    # sums here; the larger shifts below divide them.
     r, g, b = (c[:, 0::2] + c[:, 1::2] for c in (r, g, b))
     bits = 21
     if pixels == "nv12":
         r, g, b = (c[0::2] + c[1::2] for c in (r, g, b))
         bits = 22
-    # This fits 32 bits: four times 255 times the largest factor, with the offset, is below 2^30.
+    # This fits in 32 bits: the sum of four pixels (at most 4 * 255), times the largest factor, plus the offset, is
+    # below 2^30.
     middle = (257 << bits) >> 1
     u = ((-155188 * r - 305135 * g + 460324 * b + middle) >> bits).astype(np.uint8)
     v = ((460324 * r - 385875 * g - 74448 * b + middle) >> bits).astype(np.uint8)
@@ -74,12 +78,12 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
 
 
 def resize_bilinear(picture: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Resize ``picture``, uint8, shape (rows, columns, 3), bilinearly between pixel centres; the same on every
-    computer."""
+    """Resize ``picture``, uint8, shape (rows, columns, 3), by bilinear interpolation between pixel centres. The result
+    is the same on every computer, because only integers are used."""
     x = picture.astype(np.int32)
     for axis, size in ((0, height), (1, width)):
         old = x.shape[axis]
-        # Positions in 1/256 pixel, in integers.
+        # Positions in the old picture, as integers in units of 1/256 pixel.
         at = np.clip(
             ((2 * np.arange(size, dtype=np.int64) + 1) * old * 128) // size - 128, 0, (old - 1) * 256
         )

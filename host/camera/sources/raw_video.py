@@ -1,6 +1,6 @@
-"""Locate the frames of uncompressed recordings: AVI with YUY2, UYVY, NV12, I420, YV12 or grey, and YUV4MPEG2.
+"""Locate the frames of uncompressed recordings: AVI with YUY2, UYVY, NV12, I420, YV12 or grey, and YUV4MPEG2 (.y4m).
 
-Only headers are read, so that a recording of gigabytes opens at once and its pixels are never copied.
+Only headers are read, so that a recording of several gigabytes opens at once. The pixels are never copied.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from dataclasses import dataclass, replace
 from arenite.converters.processing.specification.pixel_formats import PLANES, SUBSAMPLED, buffer_bytes
 from arenite.errors import UsageError
 
-#: Maps AVI's codes to pixel formats.
+#: Maps AVI's codes of formats to pixel formats.
 FOURCC = {
     b"YUY2": "yuyv", b"YUYV": "yuyv", b"UYVY": "uyvy", b"NV12": "nv12", b"I420": "yu12", b"IYUV": "yu12",
     b"YV12": "yv12", b"Y800": "grey", b"GREY": "grey", b"Y8  ": "grey",
 }  # fmt: skip
-#: Samplings of YUV4MPEG2: 4:2:0 with any position of its chroma, and grey.
+#: Maps YUV4MPEG2's names of chroma subsampling to pixel formats. The names 420... differ in the position of chroma.
 _Y4M = {"420": "yu12", "420jpeg": "yu12", "420paldv": "yu12", "420mpeg2": "yu12", "mono": "grey"}
 
 
@@ -30,7 +30,7 @@ class RawVideo:
     pixels: str
     width: int
     height: int
-    fps: float  # 0 when the file does not record it
+    fps: float  # 0 if the file does not record it
     offsets: tuple[int, ...]  # offset of each frame in bytes from the file's start
 
 
@@ -39,8 +39,8 @@ class DamagedRecording(UsageError):
 
 
 def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """Read the headers. Return None for another kind of file, or if its frames must be decoded. Raises
-    ``UsageError``."""
+    """Read the headers of the recording ``data``. Return None for another kind of file, and if its frames must be
+    decoded. ``name`` is for error messages. Raises ``UsageError``."""
     head = bytes(data[:12])
     reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
     if head.startswith(b"YUV4MPEG2 "):
@@ -80,8 +80,8 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
-    """Read the RIFF lists instead of the index, because an interrupted recording has no index, and files beyond 1 GB
-    have several."""
+    """Read an AVI file. Read its RIFF lists and not its index, because an interrupted recording has no index, and a
+    file above 1 GB has several indices."""
     video: tuple[str, int, int] | None = None
     stream, streams, fps, size, offsets = -1, 0, 0.0, 0, []
     for kind, at, length in _chunks(data, 0, len(data)):
@@ -101,7 +101,7 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
         elif video is not None and kind[:2] == b"%02d" % stream and kind[2:] in (b"dc", b"db"):
             if length == size and at + size <= len(data):
                 offsets.append(at)
-            elif length not in (0, size):  # 0: repeat the last frame
+            elif length not in (0, size):  # a length of 0 means that the last frame is repeated
                 raise ValueError(f"a frame has {length:,} bytes, expected {size:,}")
     if video is None:
         return None
@@ -109,7 +109,7 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield (kind, offset of its data, bytes) of all chunks except lists, in the order of the file."""
+    """Yield (kind, offset of the data, number of bytes) of each chunk in the order of the file, but not of lists."""
     at = begin
     while at + 8 <= end:
         kind, length = bytes(data[at : at + 4]), struct.unpack_from("<I", data, at + 4)[0]
@@ -121,7 +121,8 @@ def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[byt
 
 
 def _halves(pixels: str, width: int, height: int) -> bool:
-    """Return whether chroma would belong to half a pixel. A decoder must read such a recording."""
+    """Return whether some chroma would belong to half a pixel, because a side is odd. Such a recording must be read by
+    a decoder."""
     return pixels in SUBSAMPLED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 

@@ -1,4 +1,4 @@
-"""Reconnect a camera that was unplugged or reset, or that stopped sending: reopen it until frames arrive."""
+"""Reconnect a camera that was unplugged or reset, or that stopped sending: open it again until frames arrive."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from arenite.errors import AreniteError
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import Source, SourceCounters, SourceLost
 
-#: Seconds before the first attempt, and the longest wait between two attempts. Each wait is twice the previous wait,
-#: plus or minus a quarter.
+#: The wait in seconds before the first attempt, and the longest wait between two attempts. Each wait is twice the
+#: previous wait, changed at random by up to ``JITTER``, a quarter.
 FIRST_DELAY_S, MAX_DELAY_S, JITTER = 0.25, 10.0, 0.25
-#: A live camera that sends no frame for this time is opened again.
+#: A live camera that sends no frame for this number of seconds is opened again.
 SILENT_S = 5.0
 
 
 class ReconnectingSource:
     """A ``Source`` that wraps another source and uses its counters. ``read`` returns None while the camera is lost.
 
-    If the first ``open`` fails, its error is raised and not retried: a camera that never worked is a mistake of the
-    user. A camera is reopened under the same name. Names such as /dev/video0 can be exchanged between several
-    cameras when they reconnect, so use links such as /dev/v4l/by-id/… for them.
+    If the first ``open`` fails, its error is raised at once, because a camera that never worked is a mistake of the
+    user. A lost camera is opened again under the same name. If there are several cameras, names such as /dev/video0 can
+    be exchanged between them when they reconnect, so give links such as /dev/v4l/by-id/… instead.
 
     ``on_message`` is called with a sentence when the camera is lost and when it is back.
     """
@@ -101,7 +101,8 @@ class ReconnectingSource:
         self._wait_s = min(self._wait_s * 2, self._max_s)
 
     def _back(self, end: float) -> bool:
-        """Wait for the next attempt, at most until ``end``. Return True if the camera is open again."""
+        """Wait for the next attempts to open the camera, at most until the time ``end``. Return True if it is open
+        again."""
         while True:
             now = time.monotonic()
             if self._next > now:
@@ -112,7 +113,8 @@ class ReconnectingSource:
                 format = self.inner.open()
                 if self._rate:
                     self.inner.set_rate(self._rate)
-            # While the driver sets the device up, permission and format errors can occur, so they are retried too.
+            # While the driver sets up the device, errors of permissions and formats can occur, so these are retried
+            # too.
             except AreniteError:
                 self.inner.close()
                 self._schedule()

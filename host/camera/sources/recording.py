@@ -1,4 +1,4 @@
-"""Play an uncompressed recording that is mapped into memory, without copies."""
+"""Play an uncompressed recording. The file is mapped into memory, so that no pixels are copied."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from arenite.host.camera.sources.raw_video import RawVideo, read_raw_video
 
 
 class Recording:
-    """A ``Source`` of an uncompressed recording. With ``live`` it plays at its own rate or at ``fps`` and skips late
-    frames; otherwise every frame is delivered on request."""
+    """A ``Source`` of an uncompressed recording. If ``live`` is True, it plays at its own rate or at ``fps`` and skips
+    late frames; otherwise every ``read`` returns the next frame."""
 
     def __init__(
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
@@ -68,17 +68,18 @@ class Recording:
         return Frame(self._format, planes, self._owner, number, time_ns, source=self._index, missed=missed)
 
     def set_rate(self, fps: float) -> float:
-        """Set the rate of a live recording; otherwise frames are delivered on request, whatever the rate."""
+        """Set the rate of a live recording. If the recording is not live, the rate has no effect."""
         return self._pace.set_rate(fps, self._last)
 
     def close(self) -> None:
-        """Close the recording; frames that are held keep their pages."""
+        """Close the recording. Frames that are still held keep the memory of their pixels."""
         self._format, self._owner = None, None
         self._at = []
 
 
 def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:
-    """Return the recording, or None if it must be decoded, and the mapped file. Raises ``UsageError``."""
+    """Map the file into memory. Return its format and frames (None if it must be decoded), and the mapped file. Raises
+    ``UsageError``."""
     try:
         with open(path, "rb") as file:
             pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)

@@ -10,6 +10,6 @@ _OPTIONS = re.compile(
 
 
 def redacted(text: str) -> str:
-    """Return ``text`` without its secrets: the part between a scheme and the last @ before a path, and the values of
-    options whose names suggest a secret."""
+    """Return ``text`` without secrets. Removed are the user and password of an address (between // and the last @
+    before the path), and the values of options whose names suggest a secret."""
     return _OPTIONS.sub(r"\1…", re.sub(r"//[^/?#\s]*@", "//", text))

@@ -1,4 +1,4 @@
-"""Generate a moving pattern, which needs no camera and no file."""
+"""Generate pictures with a moving square, which need no camera and no file."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import numpy as np
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.pixel_encoding import encode_pixels, synthetic_format
 
-#: The number of pictures, which are drawn once and repeated. Each has its own memory, like a camera's buffers.
+#: The number of pictures, which are drawn once and repeated. Each picture has its own memory, like a camera's buffers.
 PICTURES = 8
-#: The gradient changes after this number of rows, so that fewer rows must be encoded before the first picture. It must
-#: be even.
+#: This number of neighboring rows of the gradient are equal, so that fewer rows must be encoded before the first
+#: picture. It must be even.
 _STEP = 8
 
 
 class SyntheticPattern:
-    """A fixed color gradient, and a bright square that makes one round in ``pictures`` pictures.
+    """A ``FrameGenerator`` of a fixed color gradient, on which a bright square makes one round in ``pictures``
+    pictures.
 
-    ``open`` draws the first picture. The others are drawn when they are first requested.
+    ``open`` draws the first picture. The other pictures are drawn when they are first requested.
     """
 
     name = "synthetic"
@@ -42,7 +43,7 @@ class SyntheticPattern:
             wide, high = self._format.width, self._format.height
             x = (np.arange(wide, dtype=np.uint32) * 255 // wide).astype(np.uint16)
             y = (np.arange(0, high, _STEP, dtype=np.uint32) * 255 // high).astype(np.uint16)
-            # Draw two rows of each step, for formats in which two rows share a color.
+            # Draw two rows of each step (group of equal rows), because two rows share chroma in some formats.
             steps, y = len(y), y.repeat(2)[:, None]
             rgb = np.empty((2 * steps, wide, 3), np.uint8)
             rgb[:, :, 0], rgb[:, :, 1], rgb[:, :, 2] = x, y, (255 - x + y) // 2
@@ -73,8 +74,8 @@ class SyntheticPattern:
         return max(min(self._format.width, self._format.height) // 4 // 2 * 2, 2)
 
     def _draw(self, slot: int) -> tuple[np.ndarray, ...]:
-        """Return the gradient with the square at its position on an ellipse. Positions are even, because pairs of
-        pixels share their chroma."""
+        """Return the planes of picture ``slot``: the gradient with the square at its position on an ellipse. Positions
+        are even, because pairs of pixels share their chroma."""
         f, side = self._format, self._side()
         angle = 2 * math.pi * slot / len(self._pictures)
         left = int((f.width - side) * (1 + math.cos(angle)) / 2) // 2 * 2

@@ -1,7 +1,7 @@
 """Read a Linux camera (Video4Linux2) without copies: frames stay in the driver's own buffers until they are released.
 
-It is tested with the kernel's virtual camera (vivid) in an emulated PC, ``make test-vm``, and has never run with a real
-camera.
+This is tested with the kernel's virtual camera (vivid) in an emulated PC (``make test-vm``), and has never run with a
+real camera.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_f
 
 #: The number of buffers: two for the driver to fill, and two that the loop may hold.
 BUFFERS = 4
-#: A time stamp that is older than this, or in the future, is not by the monotonic clock, even if the driver reports so.
+#: A time stamp that is older than this, or in the future, is not from the monotonic clock, even if the driver says so.
 MAX_TIMESTAMP_AGE_NS = 10_000_000_000
-#: A frame that has waited for more than this number of intervals is outdated: the camera had stopped without a free
-#: buffer.
+#: A frame that has waited for more than this number of frame intervals is outdated: the camera had stopped because it
+#: had no free buffer.
 MAX_AGE_INTERVALS = 1.5
 
 
 class V4l2Camera:
-    """A ``Source`` of a Linux camera. ``least`` is the minimum width and height; mjpeg may be decoded at a fraction of
-    its size."""
+    """A ``Source`` of a Linux camera. ``least`` is the minimum width and height to which a JPEG picture may be scaled
+    down while it is decoded."""
 
     live = True
 
@@ -71,7 +71,7 @@ class V4l2Camera:
         self._agreed: NegotiatedFormat | None = None
         self._format: Format | None = None
         self._decoder: MjpegDecoder | None = None
-        self._sequence = -1  # number of the last returned frame
+        self._sequence = -1  # number of the last frame that was returned
         self._driver = -1  # the driver's number of that frame; -1 at the start of a stream
         self._decimator = FrameDecimator()  # used if the driver does not change its rate
         self._stale_ns = 0
@@ -88,7 +88,7 @@ class V4l2Camera:
             raise
 
     def _start(self) -> Format:
-        # A camera that was plugged in again may have another number, and another camera may have its old one.
+        # A camera that was plugged in again may have another number, and another camera may have its old number.
         self._device = os.open(self._stable, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
         self._stable = stable_name(self._stable)
         agreed = self._agreed = negotiate_format(self._device, self.name, self._request)
@@ -136,10 +136,11 @@ class V4l2Camera:
             raise lost_error(self.name, error) from error
 
     def _newest(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
-        """Dequeue all buffers. Return the newest complete picture, and give the other buffers back to the driver.
+        """Dequeue all buffers that have a picture. Return the newest complete picture, and give the other buffers back
+        to the driver. Return None if there is no picture yet.
 
-        A driver stops when all its buffers are full. Even the newest picture is then old when a slow reader takes it,
-        so it is skipped too, and the next picture is used.
+        A driver stops when all its buffers are full. For a slow reader, even the newest picture is then old, so it is
+        skipped too, and the next picture is used. ``waited`` says whether the caller waited for a picture.
         """
         newest, sequence, stamp, length, now = -1, 0, 0, 0, 0
         while True:
@@ -164,7 +165,7 @@ class V4l2Camera:
         if newest < 0:
             return None
         if waited:
-            # The usual age of a frame when it arrives: USB takes an interval to transfer it.
+            # Update the usual age of a frame when it arrives, because USB takes a frame interval to transfer it.
             self._delay_ns += (now - stamp - self._delay_ns) // 8
         elif now - stamp > self._delay_ns + self._stale_ns:
             buffers.queue(newest)
@@ -173,7 +174,7 @@ class V4l2Camera:
             self._driver = sequence
             buffers.queue(newest)
             return None
-        # The counter has 32 bits and wraps; it stays the same with a driver that does not count.
+        # The driver's counter has 32 bits and wraps around. If the driver does not count, it is always the same.
         missed = ((sequence - self._driver) & 0xFFFFFFFF) - 1 if self._driver >= 0 else sequence
         missed = missed if 0 <= missed < 1 << 30 else 0
         if self._decoder is not None:
@@ -200,7 +201,8 @@ class V4l2Camera:
     def _decoded(
         self, buffers: V4l2Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
     ) -> Frame | None:
-        """Decode from the driver's memory into memory of the source, and give the buffer back to the driver."""
+        """Decode the picture of buffer ``index`` into memory of this source, and give the buffer back to the driver.
+        Return None if the picture is damaged."""
         assert self._decoder is not None and self._agreed is not None
         try:
             decoded = self._decoder.decode(buffers.planes[index][0], length, self._agreed.format.fps)
@@ -225,7 +227,7 @@ class V4l2Camera:
 
     def _handle_events(self, flags: int) -> bool:
         """Handle events of the driver. Return True if the stream was restarted. Raises ``OSError`` if the camera was
-        disconnected, and ``SourceLost`` if it has no supported mode any more."""
+        disconnected, and ``SourceLost`` if it no longer has a supported mode."""
         if flags & select.POLLPRI:
             event = API.Event()
             ioctl(self._device, API.DQEVENT, event, True)
@@ -233,7 +235,7 @@ class V4l2Camera:
                 self.close()
                 try:
                     self._start()
-                except UsageError as error:  # the present mode is not supported, but the next one may be
+                except UsageError as error:  # the present mode is not supported, but a later mode may be
                     raise SourceLost(error.problem, error.hint) from error
                 return True
         elif flags & (select.POLLERR | select.POLLHUP) and not flags & select.POLLIN:
@@ -241,8 +243,8 @@ class V4l2Camera:
         return False
 
     def set_rate(self, fps: float) -> float:
-        """Set the driver's rate. If the driver refuses it while it streams, frames are skipped instead. They count
-        neither as captured nor as dropped."""
+        """Set the driver's rate. If the driver refuses to change the rate while it streams, frames are skipped instead.
+        Skipped frames count neither as captured nor as dropped."""
         if not 0 < fps <= 1000:
             raise UsageError(f"{fps} frames per second is not a possible rate.", "Give 0.1 to 1000.")
         agreed = self._agreed

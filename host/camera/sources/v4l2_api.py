@@ -1,7 +1,8 @@
 """The part of Linux's Video4Linux2 interface that capturing needs: structures and request numbers.
 
-They follow the kernel's include/uapi/linux/videodev2.h. Layouts depend on the size of a pointer. ``layout`` returns the
-layout for 32 or for 64 bits; ``API`` is the layout of this process. Names are the kernel's names without their prefix.
+They follow the kernel's include/uapi/linux/videodev2.h. The layout of the structures depends on the size of a pointer:
+``layout`` returns the structures for 32 or for 64 bits, and ``API`` has those of this process. Names are the kernel's
+names without their prefix.
 """
 
 from __future__ import annotations
@@ -12,12 +13,13 @@ from ctypes import c_char, c_int32, c_uint8, c_uint16, c_uint32
 from types import SimpleNamespace
 from typing import Any
 
-CAPTURE, CAPTURE_MPLANE = 1, 9  # v4l2_buf_type
-MMAP = 1  # v4l2_memory
+CAPTURE, CAPTURE_MPLANE = 1, 9  # values of v4l2_buf_type
+MMAP = 1  # a value of v4l2_memory
 CAP_CAPTURE, CAP_CAPTURE_MPLANE, CAP_STREAMING, CAP_DEVICE_CAPS = 1, 0x1000, 0x04000000, 0x80000000
 CAP_TIMEPERFRAME = 0x1000
 FIELD_NONE = 1
-#: Values for the two fields of a frame one after the other, or alternating. Models need complete pictures.
+#: The values for interlaced video whose two fields follow each other in a buffer, or arrive in alternating buffers.
+#: They are not supported, because models need complete pictures.
 SPLIT_FIELDS = (5, 6, 7)
 FLAG_ERROR, FLAG_MONOTONIC, FLAG_TIMESTAMP = 0x40, 0x2000, 0xE000
 SIZE_DISCRETE = INTERVAL_DISCRETE = 1
@@ -34,7 +36,7 @@ def fourcc_name(code: int) -> str:
     return struct.pack("<I", code & 0x7FFFFFFF).decode("latin-1").strip()
 
 
-#: The supported formats of drivers: Arenite's pixel format, and the number of planes in separate memory.
+#: Maps the supported formats of drivers to Arenite's pixel format and the number of separate memory areas for planes.
 PIXELS = {
     fourcc("YUYV"): ("yuyv", 1),
     fourcc("UYVY"): ("uyvy", 1),
@@ -60,8 +62,8 @@ PIXELS = {
 
 
 def _ioc(direction: int, number: int, size: int) -> int:
-    """Return a request number as in include/uapi/asm-generic/ioctl.h: direction (1 writes to the kernel, 2 reads from
-    it), size, type and number."""
+    """Return the request number of an ioctl as in include/uapi/asm-generic/ioctl.h. It consists of the direction (1
+    writes to the kernel, 2 reads from it), the size of the argument, the type (V for video) and the number."""
     return direction << 30 | size << 16 | ord("V") << 8 | number
 
 
@@ -77,7 +79,7 @@ def _union(name: str, fields: list[tuple[str, Any]]) -> Any:
 
 
 def layout(word: Any) -> SimpleNamespace:
-    """Return structures and request numbers for a system on which a pointer and a long have the type ``word``."""
+    """Return structures and request numbers for a system on which a pointer and a long have the size of ``word``."""
     u32, s = c_uint32, SimpleNamespace()
     signed = {4: c_int32, 8: ctypes.c_int64}[ctypes.sizeof(word)]
     fract = _struct("Fract", [("numerator", u32), ("denominator", u32)])
@@ -131,7 +133,7 @@ def layout(word: Any) -> SimpleNamespace:
          ("ycbcr_enc", c_uint8), ("quantization", c_uint8), ("xfer_func", c_uint8), ("reserved", c_uint8 * 7)],
         pack=1,
     )  # fmt: skip
-    # The union also holds a pointer (of an overlay's clips), which gives it its alignment.
+    # In the kernel, the union also contains a structure with a pointer (of an overlay), which determines its alignment.
     fmt = _union(
         "FormatUnion",
         [("pix", s.Pix), ("pix_mp", s.PixMplane), ("raw", c_uint8 * 200), ("align", word)],
@@ -181,7 +183,8 @@ def layout(word: Any) -> SimpleNamespace:
     s.EventSubscription = _struct(
         "EventSubscription", [("type", u32), ("id", u32), ("flags", u32), ("reserved", u32 * 5)]
     )
-    # Aligned to eight bytes by a 64-bit value in it, on Arm and in 64 bits; x86 in 32 bits aligns that to four.
+    # The union contains a 64-bit value, which aligns it to eight bytes on Arm and on 64-bit systems, and to four bytes
+    # on 32-bit x86.
     data = _union("EventUnion", [("src_changes", u32), ("data", c_uint8 * 64), ("align", ctypes.c_int64)])
     timespec = _struct("Timespec", [("tv_sec", signed), ("tv_nsec", signed)])
     s.Event = _struct(

@@ -1,4 +1,4 @@
-"""Map a camera's buffers into this process, queue them to the driver, and dequeue them with a picture."""
+"""Map a camera's buffers into this process, queue them to the driver, and dequeue them when they have a picture."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ Ioctl = Callable[..., int]
 
 
 class MappedBuffer:
-    """A mapped buffer, exported as DMABUF if the driver can. It stays mapped as long as this object is held, so that a
-    frame remains readable after its camera was disconnected."""
+    """A buffer that is mapped into this process. ``fds`` has file descriptors of its memory areas as DMABUF, if the
+    driver can export them. The buffer stays mapped as long as this object exists, so that a frame can still be read
+    after its camera was disconnected."""
 
     __slots__ = ("__weakref__", "_maps", "addresses", "fds", "lengths")
 
@@ -32,8 +33,8 @@ class MappedBuffer:
         self.addresses = tuple(ctypes.addressof(ctypes.c_uint8.from_buffer(area)) for area in maps)
 
     def unmap(self) -> None:
-        """Unmap the buffer when it is no longer read. The number of a device stays in use while one of its buffers is
-        mapped, so that a camera that is plugged in again would get another number."""
+        """Unmap the buffer. Call this when the buffer is no longer read: while a buffer is mapped, the number of its
+        device stays in use, so that a camera that is plugged in again gets another number."""
         maps, fds, self._maps, self.fds = self._maps, self.fds, [], []
         for area in maps:
             area.close()
@@ -45,17 +46,17 @@ class MappedBuffer:
 
 
 class V4l2Buffers:
-    """``count`` buffers of the open ``device``. At first all buffers are queued to the driver.
+    """``count`` buffers of the open ``device``. At first, all buffers are queued to the driver, which fills them.
 
-    ``dequeue`` and ``queue`` are called for every frame: one ioctl each, on prepared structures. They raise
-    ``OSError``.
+    ``dequeue`` and ``queue`` are called for every frame. Each of them costs one ioctl on a prepared structure, and
+    raises ``OSError``.
     """
 
     def __init__(
         self, device: int, kind: int, count: int, format: Format, planes: int, picture_bytes: list[int]
     ) -> None:
-        """``planes`` is the number of memory areas per buffer; ``picture_bytes`` has the size of a complete picture in
-        each."""
+        """``kind`` is ``CAPTURE`` or ``CAPTURE_MPLANE``. ``planes`` is the number of memory areas per buffer.
+        ``picture_bytes`` has the number of bytes that a complete picture has in each memory area."""
         from fcntl import ioctl
 
         self._ioctl: Ioctl = ioctl
@@ -69,12 +70,14 @@ class V4l2Buffers:
             raise OSError(errno.ENOMEM, "the driver gave no buffer")
         self._mplane = kind == CAPTURE_MPLANE
         areas = planes if self._mplane else 0
-        # One structure for dequeued buffers, and one per buffer to queue it again.
+        # There is one structure for dequeued buffers, and one structure per buffer to queue it again.
         self.taken, self._areas = self._buffer(0)
         self._buffer_records = []
         self._plane_arrays = []  # kept alive, because the structures contain their addresses
         self._offsets: list[tuple[int, ...]] = []
-        self.planes: list[tuple[int, ...]] = []  # addresses of the planes of each buffer, as in a frame
+        self.planes: list[
+            tuple[int, ...]
+        ] = []  # addresses of the planes of each buffer, as in ``Frame.planes``
         for index in range(self.count):
             buffer, array = self._buffer(index)
             ioctl(device, API.QUERYBUF, buffer, True)
@@ -85,10 +88,10 @@ class V4l2Buffers:
                 raise OSError(errno.EPROTO, "the driver's buffers are smaller than its pictures")
             self._offsets.append((0,) * max(areas, 1))
             self.planes.append(self._addresses(index))
-        #: Functions that give buffer ``i`` back, created once so that no frame needs a new one.
+        #: For each buffer, a function that gives it back. The functions are created once and used for every frame.
         self.release = [partial(self._release, index) for index in range(self.count)]
-        #: Indexes of the buffers that the program holds. Adding and discarding are atomic, because any
-        #: thread may release frames.
+        #: The indices of the buffers that the program holds. Any thread may release frames, and adding to a set and
+        #: discarding from it are atomic.
         self._held_indexes: set[int] = set()
         self._open = True
         self._memory_at_close: list[ref[MappedBuffer]] = []
@@ -96,7 +99,8 @@ class V4l2Buffers:
             self.queue(index)
 
     def _buffer(self, index: int) -> tuple[Any, Any]:
-        """Return the driver's record of buffer ``index``, and its plane array (None for formats with one area)."""
+        """Return a structure for buffer ``index``, and its array of planes (None for a device of the kind
+        ``CAPTURE``)."""
         buffer = API.Buffer(index=index, type=self._kind, memory=MMAP)
         array: Any = None
         if self._mplane:
@@ -117,25 +121,26 @@ class V4l2Buffers:
             try:
                 self._ioctl(self._device, API.EXPBUF, export, True)
             except OSError:
-                break  # not every driver can; a plain mapping remains
+                break  # not every driver can export buffers; the mapping is enough
             fds.append(export.fd)
         return MappedBuffer(maps, fds)
 
     def _addresses(self, index: int) -> tuple[int, ...]:
-        """Return the addresses of the format's planes. Planes in one memory area follow each other."""
+        """Return the addresses of the planes of buffer ``index``. Planes in one memory area follow each other."""
         base = [a + o for a, o in zip(self.memory[index].addresses, self._offsets[index], strict=True)]
         return tuple(base) if len(base) > 1 else consecutive_planes(self._format, base[0])
 
     def dequeue(self) -> int:
-        """Return the index of a buffer with a picture; ``taken`` has the driver's record of it. Raises
-        ``BlockingIOError`` if there is none yet."""
+        """Return the index of a buffer with a picture. ``taken`` then has the driver's structure for it. Raises
+        ``BlockingIOError`` if there is no picture yet."""
         self._ioctl(self._device, API.DQBUF, self.taken, True)
         index = self.taken.index
         self._held_indexes.add(index)
         return int(index)
 
     def damaged(self, index: int) -> bool:
-        """Return whether the dequeued buffer is damaged: marked by the driver, or shorter than a picture."""
+        """Return whether the picture in the buffer that was dequeued last is damaged: the driver marked it, or it is
+        too short."""
         taken = self.taken
         if taken.flags & FLAG_ERROR:
             return True
@@ -152,20 +157,21 @@ class V4l2Buffers:
         )
 
     def length(self, index: int) -> int:
-        """Return the bytes of the picture in the first area of the dequeued buffer, at most as many as are mapped."""
+        """Return the number of bytes of the picture in the first memory area of the buffer that was dequeued last. It
+        is at most the size of the mapped memory."""
         room = self.memory[index].lengths[0]
         if not self._mplane:
             return int(min(self.taken.bytesused, room))
         return int(min(self._areas[0].bytesused, room) - self._areas[0].data_offset)
 
     def queue(self, index: int) -> None:
-        """Queue the buffer to the driver."""
+        """Give the buffer to the driver, which fills it again."""
         self._held_indexes.discard(index)
         self._ioctl(self._device, API.QBUF, self._buffer_records[index], True)
 
     def _release(self, index: int) -> None:
-        """Give a buffer back to the driver; after ``close`` unmap it. Errors of a disconnected camera are ignored here,
-        because the next read reports them."""
+        """Give a buffer back to the driver, or unmap it after ``close``. Errors of a disconnected camera are ignored
+        here, because the next read reports them."""
         if self._open:
             with suppress(OSError):
                 self.queue(index)
@@ -173,8 +179,8 @@ class V4l2Buffers:
             memory.unmap()
 
     def close(self) -> None:
-        """Stop the camera. Buffers that are still held stay readable. Raises nothing."""
-        # This comes first, because other threads release frames meanwhile.
+        """Stop the camera. Buffers that are still held stay readable. Raises no errors."""
+        # Do this first, because other threads may release frames meanwhile.
         self._memory_at_close = [ref(memory) for memory in self.memory]
         self._open = False
         for index, memory in enumerate(self.memory):

@@ -1,4 +1,4 @@
-"""List the cameras of this computer, and find names for them that do not change."""
+"""List the cameras of this computer, and find names of cameras that do not change."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from arenite.host.camera.sources.v4l2_setup import capability
 
 @dataclass(frozen=True)
 class CameraDevice:
-    """A video device of this computer."""
+    """A video device of this computer. ``captures`` says whether it delivers pictures; ``problem`` says why it cannot
+    be opened."""
 
     path: str
-    card: str  # the driver's name for it; "" if it cannot be opened
+    card: str  # the driver's name of the device; "" if it cannot be opened
     captures: bool
     problem: str = ""
 
@@ -24,8 +25,8 @@ class CameraDevice:
 
 
 def list_cameras(root: Path = Path("/")) -> list[CameraDevice]:
-    """Return all /dev/video* in the order of their numbers, also those that capture nothing, such as a camera's
-    metadata."""
+    """Return all devices /dev/videoN in the order of their numbers. Some of them deliver no pictures, such as the
+    device for a camera's metadata."""
     devices = []
     for path in sorted((root / "dev").glob("video*"), key=lambda p: _number(p.name)):
         if not re.fullmatch(r"video\d+", path.name):
@@ -54,12 +55,13 @@ def cameras_sentence(root: Path = Path("/")) -> str:
 
 
 def stable_name(path: str, root: Path = Path("/")) -> str:
-    """Return a link that leads to the same camera after it was plugged in again and its number has changed. Return
-    ``path`` itself if there is no such link, or if ``path`` is not a /dev/videoN."""
+    """Return a link to the camera ``path`` that still leads to this camera after it was plugged in again and its number
+    has changed. Return ``path`` itself if there is no such link, or if ``path`` is not a device /dev/videoN."""
     if not re.fullmatch(r"video\d+", Path(path).name):
         return path
     target = os.path.realpath(path)
-    # By serial number and name, else by the USB socket, which distinguishes two cameras of the same kind.
+    # Links in by-id contain the name and serial number of the camera. Links in by-path contain the USB port, which
+    # distinguishes two cameras of the same kind.
     for kind in ("by-id", "by-path"):
         for link in sorted((root / "dev/v4l" / kind).glob("*")):
             if os.path.realpath(link) == target:

@@ -18,8 +18,8 @@ from arenite.host.camera.sources.v4l2_api import (
     fourcc_name,
 )
 
-#: Formats in the order of preference if rate and size are equal. Formats that are cheapest to read come first; mjpeg,
-#: which must be decoded, comes last.
+#: The pixel formats in the order of preference, for modes with equal rate and size. The formats that are cheapest to
+#: read come first; mjpeg, which must be decoded, comes last.
 PREFERENCE = (
     *(
         "yuyv",
@@ -37,15 +37,16 @@ PREFERENCE = (
         "mjpeg",
     ),
 )
-#: The mode that is preferred if none is requested. ``ENOUGH_RATE`` is the share of the rate that is sufficient.
+#: The mode that is preferred if the user requests no mode. ``ENOUGH_RATE`` is the share of the requested rate that is
+#: sufficient.
 WIDTH, HEIGHT, FPS, ENOUGH_RATE = 1280, 720, 30.0, 0.8
-#: Formats that mjpeg can be decoded to.
+#: The formats to which mjpeg can be decoded.
 DECODED = ("rgb", "bgr", "grey")
 
 
 @dataclass(frozen=True)
 class RequestedMode:
-    """A requested mode; None for any value."""
+    """A requested mode. A field is None if any value is acceptable."""
 
     width: int | None = None
     height: int | None = None
@@ -55,8 +56,8 @@ class RequestedMode:
 
 @dataclass(frozen=True)
 class Mode:
-    """A mode of a camera. ``code`` is the driver's format. ``fps`` is the best rate for the request; 0 if the driver
-    does not report rates."""
+    """A mode of a camera. ``code`` is the driver's code of the format. ``fps`` is the frame rate of the mode that fits
+    the request best; 0 if the driver does not report rates."""
 
     code: int
     width: int
@@ -73,7 +74,7 @@ class Mode:
 
 
 def choose_mode(modes: list[Mode], request: RequestedMode) -> Mode:
-    """Return the mode that fits the request best. Raises ``UsageError`` when none does."""
+    """Return the mode that fits the request best. Raises ``UsageError`` if no mode has the requested pixel format."""
     wanted = [m for m in modes if request.pixels in (None, m.pixels) or _decodable(m, request)]
     if not wanted:
         has = ", ".join(sorted({m.pixels for m in modes})) or "no supported format"
@@ -89,12 +90,12 @@ def _decodable(mode: Mode, request: RequestedMode) -> bool:
 
 
 def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
-    """Return a sort key. A requested size has the highest priority. If no size was requested, a smaller picture that is
-    uncompressed and fast is preferred to a large one that is not. Compressed modes are used if only they have the size
-    or the rate."""
+    """Return a sort key; the smallest key is the best mode. A requested size has the highest priority. If no size was
+    requested, a small picture that is uncompressed and fast is preferred to a large picture that is compressed or slow.
+    Compressed modes are chosen only if no other mode has the size or the rate."""
     wide, high = request.width or WIDTH, request.height or HEIGHT
     scale = [log(mode.width / wide), log(mode.height / high)]
-    # A picture that is too small lacks detail; one that is too large only takes longer.
+    # A picture that is too small lacks detail, but a picture that is too large only takes longer.
     size = sum(-2 * part if part < 0 else part for part in scale)
     rate = request.fps or FPS
     slow = max(0.0, ENOUGH_RATE - mode.fps / rate) if mode.fps else 0.0
@@ -119,12 +120,13 @@ def enumerate_modes(device: int, kind: int, request: RequestedMode) -> tuple[lis
 
 
 def _each(device: int, request: int, struct: type, **fields: int) -> Iterator[Any]:
+    """Yield the entries that the driver lists for an ioctl of enumeration. ``fields`` are fields of its structure."""
     for index in range(256):
         item = struct(index=index, **fields)
         try:
             ioctl(device, request, item, True)
         except OSError as error:
-            # Drivers that list nothing answer ENOTTY; the formats may work all the same.
+            # A driver that cannot list anything returns ENOTTY; its formats may work nevertheless.
             if error.errno in (errno.EINVAL, errno.ENOTTY, errno.ENODATA):
                 return
             raise
@@ -132,6 +134,7 @@ def _each(device: int, request: int, struct: type, **fields: int) -> Iterator[An
 
 
 def _sizes(device: int, code: int, request: RequestedMode) -> list[tuple[int, int]]:
+    """Return the sizes of a format, or the size nearest to the request if the driver supports a range of sizes."""
     wide, high = request.width or WIDTH, request.height or HEIGHT
     listed_sizes = []
     for item in _each(device, API.ENUM_FRAMESIZES, API.FrmSizeEnum, pixel_format=code):
@@ -155,7 +158,8 @@ def _stepped(value: int, minimum: int, maximum: int, step: int) -> int:
 
 
 def _rate(device: int, code: int, width: int, height: int, wanted: float) -> float:
-    """Return the lowest rate that is at least the requested rate, else the highest rate."""
+    """Return the lowest rate that is not below ``wanted``; if there is none, the highest rate; 0 if no rate is
+    listed."""
     rates = []
     for item in _each(
         device, API.ENUM_FRAMEINTERVALS, API.FrmIvalEnum, pixel_format=code, width=width, height=height

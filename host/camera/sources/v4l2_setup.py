@@ -1,4 +1,4 @@
-"""Negotiate the format and the rate with a camera."""
+"""Negotiate the format and the frame rate with the driver of a camera."""
 
 from __future__ import annotations
 
@@ -30,20 +30,21 @@ from arenite.host.camera.sources.v4l2_modes import RequestedMode, choose_mode, e
 
 @dataclass(frozen=True)
 class NegotiatedFormat:
-    """The result of a negotiation. ``format`` has the pixels ``mjpeg`` and no strides for compressed frames.
-    ``areas`` is the number of memory areas per buffer, and ``used`` the bytes of a complete picture in each."""
+    """The result of a negotiation. For compressed frames, ``format.pixels`` is ``mjpeg`` and ``format`` has no strides.
+    ``areas`` is the number of memory areas per buffer, and ``used`` has the number of bytes that a complete picture has
+    in each area. ``card`` is the driver's name of the camera, and ``kind`` is ``CAPTURE`` or ``CAPTURE_MPLANE``."""
 
     card: str
     kind: int
     format: Format
     areas: int
     used: list[int]
-    card_rate: bool  # whether the driver can set a rate
+    card_rate: bool  # whether the driver can set the frame rate
 
 
 @dataclass(frozen=True)
 class Capability:
-    """The names and the kind of a device."""
+    """The names of a device, its driver and its bus, and the kind of the device."""
 
     card: str
     driver: str
@@ -73,8 +74,8 @@ def capability(device: int) -> Capability:
 def negotiate_format(device: int, path: str, request: RequestedMode) -> NegotiatedFormat:
     """Set the open ``device`` to the mode that fits the request best.
 
-    Raises ``UsageError`` if it is not a camera or has no supported mode, ``SourceLost`` if it has no signal, and
-    ``OSError``.
+    Raises ``UsageError`` if the device is not a camera or has no supported mode, ``SourceLost`` if it has no signal,
+    and ``OSError``. ``path`` is for error messages.
     """
     has = capability(device)
     if not has.kind:
@@ -110,7 +111,7 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     size = (pix.width, pix.height)
     if pixels == "mjpeg":
         return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], can)
-    # Bytes per row and rows of each plane, without gaps.
+    # (bytes per row, number of rows) of each plane, without gaps.
     planes = planes_of(pixels, *size)
     row_bytes = (
         [pix.plane_fmt[k].bytesperline for k in range(areas)]
@@ -118,7 +119,7 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
         else [pix.bytesperline]
     )
     strides = tuple(_strides([row for row, _ in planes], row_bytes))
-    # With some drivers the last row ends with its last pixel and not with the stride.
+    # With some drivers, a picture ends after the last pixel of its last row, and not after the stride of that row.
     needed = [s * (n - 1) + row for s, (row, n) in zip(strides, planes, strict=True)]
     if areas < len(planes):
         needed = [sum(s * n for s, (_, n) in zip(strides[:-1], planes[:-1], strict=True)) + needed[-1]]
@@ -126,8 +127,12 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
 
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
-    """Return the bytes from row to row of each plane. For planes in one memory area the driver reports only the first
-    stride; the others are proportional to their rows. A driver whose rows have no gaps may report 0."""
+    """Return the stride of each plane: the number of bytes from one row to the next.
+
+    ``rows`` has the bytes per row of each plane without gaps, and ``row_bytes`` the strides that the driver reports.
+    For planes in one memory area, the driver reports only the first stride; the other strides are proportional to the
+    bytes per row. A driver whose rows have no gaps may report 0.
+    """
     if len(row_bytes) == len(rows):
         return [stride or row for stride, row in zip(row_bytes, rows, strict=True)]
     first = row_bytes[0] or rows[0]
@@ -135,8 +140,9 @@ def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
 
 
 def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
-    """Request a rate (0 only reads it). Return the rate that is used, 0 if the driver does not report it, and whether
-    the driver can set a rate. Raises ``OSError`` EBUSY if the driver does not change it while it streams."""
+    """Request a frame rate; with 0, only read the present rate. Return the rate that is used (0 if the driver does not
+    report it), and whether the driver can set a rate. Raises ``OSError`` with EBUSY if the driver cannot change the
+    rate while it streams."""
     parm = API.StreamParm(type=kind)
     try:
         ioctl(device, API.G_PARM, parm, True)
@@ -156,8 +162,8 @@ def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
 
 
 def _lock_signal(device: int, path: str) -> tuple[int, int] | None:
-    """Lock an input such as HDMI to its signal, and return width and height; None for a camera, which has no
-    timings."""
+    """Set an input such as HDMI to the timings of its signal, and return the signal's width and height. Return None for
+    a camera, which has no timings. Raises ``SourceLost`` if there is no signal."""
     timings = API.DvTimings()
     try:
         ioctl(device, API.QUERY_DV_TIMINGS, timings, True)

@@ -15,7 +15,7 @@ from arenite.host.camera.sources.base import EndOfSource, SourceCounters, Source
 from arenite.host.camera.sources.buffer_pool import BufferPool
 from arenite.host.camera.sources.paced import FrameClock
 
-#: Milliseconds to connect to a stream, and to wait for a picture.
+#: The maximum time in milliseconds to connect to a stream, and to wait for a picture.
 OPEN_MS, READ_MS = 10_000, 10_000
 
 
@@ -38,7 +38,8 @@ def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
 
 
 def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndarray, Format] | None:
-    """Return the grabbed picture in memory from the pool, and its format, which may have changed."""
+    """Return the picture that ``capture`` grabbed last, in memory from the pool, and its format, which may have
+    changed. Return None if the picture cannot be decoded."""
     flat = memory.take(format.height * format.strides[0])
     target = flat.reshape(format.height, format.width, 3)
     good, picture = capture.retrieve(target)
@@ -54,9 +55,12 @@ def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndar
 
 @contextmanager
 def _options() -> Iterator[None]:
-    """Set FFmpeg's options while OpenCV connects, because OpenCV reads them only from the environment. They select TCP,
-    because lost packets of UDP smear the picture, and no buffer. Files must be opened without these options, or their
-    first frame would be missing."""
+    """Set FFmpeg's options for network streams in the environment while OpenCV connects, because OpenCV reads them only
+    there.
+
+    The options select TCP, because a picture with lost UDP packets is smeared, and no buffering. Files must be opened
+    without these options, or their first frame would be missing.
+    """
     name = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
     own = name in os.environ
     os.environ.setdefault(name, "rtsp_transport;tcp|fflags;nobuffer")
@@ -68,8 +72,8 @@ def _options() -> Iterator[None]:
 
 
 class VideoFile:
-    """A ``Source`` of a file. With ``live`` it plays at its own rate or at ``fps`` and skips late frames; otherwise
-    every frame is delivered on request."""
+    """A ``Source`` of a video file. If ``live`` is True, it plays at its own rate or at ``fps`` and skips late frames;
+    otherwise every ``read`` returns the next frame."""
 
     def __init__(
         self, path: str, *, live: bool = False, loop: bool = False, fps: float | None = None, index: int = 0
@@ -82,7 +86,7 @@ class VideoFile:
         self._cv2: Any = None
         self._format: Format | None = None
         self._pace = FrameClock(live)
-        self._played = 0  # frames of the file that were grabbed since its start
+        self._played = 0  # number of frames that were grabbed since the start of the file
         self._last = -1
 
     def open(self) -> Format:
@@ -142,7 +146,7 @@ class VideoFile:
         self._played += 1
 
     def set_rate(self, fps: float) -> float:
-        """Set the rate of a live video; otherwise frames are delivered on request, whatever the rate."""
+        """Set the rate of a live video. If the video is not live, the rate has no effect."""
         return self._pace.set_rate(fps, self._last)
 
     def close(self) -> None:
@@ -194,5 +198,5 @@ class NetworkStream:
         return decoded
 
     def close(self) -> None:
-        # The thread may be in ``grab``; OpenCV frees the connection when the last reference is gone.
+        # The thread may still be in ``grab``. OpenCV closes the connection when the last reference to it is gone.
         self._capture = None
