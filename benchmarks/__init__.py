@@ -1,1 +1,1 @@
-"""Compare Arenite with other runtimes and with its own predictions."""
+"""Benchmarks that compare Arenite with other runtimes and with its own predictions."""

@@ -1,10 +1,11 @@
-"""Search for inputs that change a channel, to find out how many channels a better analysis could still prove constant.
+"""Search for inputs that change the value of a channel. The result shows how many more channels a better analysis could
+prove to be constant.
 
     python -m benchmarks.channel_values model.tflite ...
 
-This program runs LiteRT's reference kernels on random inputs: noise, noise in blocks, extreme values. In a chain of
-FULLY_CONNECTED layers it also follows the gradient to the largest and the smallest sum of each unit that has not varied
-yet. A channel that varied is not constant. A channel that did not vary may be constant.
+This program runs LiteRT's reference kernels on random inputs: noise, noise in blocks, and extreme values. If all layers
+are FULLY_CONNECTED, it also follows the gradient to inputs with the largest and the smallest sum of each unit (output
+channel) that has not varied yet. A channel that varied is not constant. A channel that did not vary may be constant.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.intervals.layer import Layer, layer_of
 from arenite.converters.tflite.image import to_flatbuffer
 
-#: Number of random inputs, of gradient searches per unit, and of steps per search.
+#: The number of random inputs, of gradient searches per unit, and of steps per search.
 INPUTS, STARTS, STEPS = 40, 24, 80
 
 
 class ChannelRanges:
-    """Records the lowest and highest observed value of each channel of each layer with weights."""
+    """Runs a model, and records the lowest and highest observed value of each channel of each layer with weights."""
 
     def __init__(self, model: Model) -> None:
         self.graph: Subgraph = model.main
@@ -51,7 +52,7 @@ class ChannelRanges:
             self.high[k] = np.maximum(self.high[k], observed.max(axis=0))
 
     def unvaried(self, k: int) -> np.ndarray:
-        """Return the channels of layer ``k`` that have not varied."""
+        """Return the numbers of the channels of layer ``k`` whose value has not varied."""
         return np.flatnonzero(self.low[k] >= self.high[k])
 
 
@@ -70,8 +71,8 @@ def random_input(shape: tuple[int, ...], kind: int, rng: np.random.Generator) ->
 
 
 def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.random.Generator) -> np.ndarray:
-    """Return inputs of shape [len(units), depth]. Input i maximizes (``sign`` 1) or minimizes (``sign`` -1) the sum of
-    unit ``units[i]`` of layer ``k``."""
+    """Return model inputs of shape [len(units), number of input values]. Row i is an input that a gradient search found
+    to maximize (``sign`` 1) or minimize (``sign`` -1) the sum of unit ``units[i]`` of layer ``k`` in ``chain``."""
     depth = chain[0].weights[0].size
     x = rng.integers(-128, 128, (len(units), depth)).astype(np.float64)
     for step in range(STEPS):
@@ -89,7 +90,7 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
             if j < k:
                 slope = slope * np.where(
                     unsaturated[j], 1.0, 0.02
-                )  # a small slope, so that a saturated unit can leave its limit
+                )  # a saturated unit gets a small slope, so that the search can move it away from its limit
             slope = (slope * layer.scale) @ layer.weights.reshape(len(layer.bias), -1)
         share = max(0.02, 0.5 * (1 - step / STEPS))
         strong = np.abs(slope) >= np.quantile(np.abs(slope), 1 - share, axis=1, keepdims=True)
@@ -98,7 +99,8 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
 
 
 def report(path: Path) -> None:
-    """Print the table row of one model."""
+    """Print the row of one model: its channels, the channels that never varied, and the channels that are proven
+    constant."""
     model, _ = fold_constants(load_any(path))
     rng = np.random.default_rng(0)
     ranges = ChannelRanges(model)

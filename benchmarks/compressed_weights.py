@@ -22,12 +22,13 @@ from arenite.converters.tflite.int4 import WEIGHTS_OF, pack_int4_weights
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.files import write_atomic
 
-#: The largest int4 weight; -8 is left out, so that weights are symmetric.
+#: The largest magnitude of an int4 weight. -8 is not used, so that the range of the weights is symmetric.
 _MAX_INT4 = 7
-#: Different values per layer of a clustered model, and percentage of zeros in a pruned one.
+#: The number of different values per layer of a clustered model, and the percentage of zeros in a pruned model.
 _CLUSTERS, _PRUNED_PERCENT = 16, 80
 
-#: Maps the tensors of weights and bias (None without a bias) to the tensors that replace them.
+#: A function that takes the tensors of a layer's weights and bias (None without a bias) and returns the tensors that
+#: replace them.
 _WeightChange = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
 
 
@@ -71,7 +72,7 @@ KINDS: dict[str, _WeightChange] = {"int4": int4, "clustered": clustered, "pruned
 
 
 def change_weights(model: Model, change: _WeightChange) -> Model:
-    """Return ``model`` with ``change`` applied to the int8 weights of each layer."""
+    """Return ``model`` after applying ``change`` to the int8 weights and the bias of each layer."""
     graph = model.main
     tensors = list(graph.tensors)
     for op in graph.ops:

@@ -30,7 +30,7 @@ PAGE = DOCS / "dual-core.md"
 
 
 def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
-    """Bench a model on one core and on two, and return the row."""
+    """Run ``arenite bench`` for a model on one core and on two cores, and return the row of the table."""
     prepared = prepare(model)
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     inputs = random_samples(tensors, samples)
@@ -73,7 +73,7 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return a table with one line per model and mode."""
+    """Return a Markdown table with one line per model and optimization goal."""
     head = ["model", "optimise", "layers split", "one core: instructions", "two cores: critical path (est.)"]
     head += ["speed-up (est.)", "in cycles (est.)", "serial", "RAM B: one, two", "flash B: one, two"]
     lines = [
@@ -95,7 +95,7 @@ def table(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def layers(row: dict[str, Any]) -> str:
-    """Return a table of the layers of one model."""
+    """Return a Markdown table of the layers of one model. ``row`` is a result of ``measure``."""
     head = ["#", "operator", "first core", "second core", "critical path (est.)", "not split because"]
     lines = [
         [

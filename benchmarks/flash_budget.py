@@ -34,10 +34,10 @@ from arenite.models.datasets import dataset
 from arenite.profiles.boards import load_board
 from tests.converters.quantize.trained_models import dense_net, train
 
-#: Units of the hidden layers: 1.33 million weights in total.
+#: The number of units of each hidden layer. The network has 1.33 million weights in total.
 HIDDEN = (1024, 512)
 
-#: Pictures of the training set that only the search uses.
+#: The number of pictures of the training set that are not used for training, but only for the search.
 HELD_OUT = 2000
 
 

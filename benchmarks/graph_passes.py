@@ -30,7 +30,7 @@ def channels(model: Model) -> int:
 
 
 def row(path: Path) -> tuple[str, tuple[PassReport, ...]]:
-    """Return the table line of one model, and the reports of its passes."""
+    """Return the table line of one model, and the reports of the passes that changed it."""
     model, _ = fold_constants(load_any(path))
     optimized, reports = run_passes(model)
     removed = sum(c.removed for r in reports for c in r.layers)

@@ -1,10 +1,15 @@
-"""Compare the planner's choice of tensors for a slow memory with simpler ones: ``python -m benchmarks.memory_split``.
+"""Compare the planner's strategy to choose tensors for a slow memory with simpler strategies:
+``python -m benchmarks.memory_split``.
 
-There are four strategies for each model and each size of the fast memory: the planner's; moving the largest tensors
-first; putting tensors into the fast memory in the order in which they are computed, while there is room, as an
-allocator does; and moving everything. Each result is built and runs one inference in QEMU, where a plugin counts the
-loads and stores in the second memory. The program writes out/split.json; ``--markdown`` prints the table of
-docs/memory-split.md.
+There are four strategies for each model and each size of the fast memory:
+
+- the planner's strategy;
+- move the largest tensors to the slow memory first;
+- put each tensor into the fast memory if there is room, in the order in which they are computed, like an allocator;
+- move all tensors to the slow memory.
+
+Each result is built and runs one inference in QEMU, where a plugin counts the loads and stores in the slow memory. The
+program writes out/split.json. ``--markdown`` prints the table of docs/memory-split.md from this file.
 """
 
 from __future__ import annotations
@@ -34,7 +39,7 @@ from benchmarks.estimates.access_counts import MODELS, count_tensor_accesses
 OUT = Path("out/split.json")
 BOARD = "qemu_mps2_an386"
 NAMES = ("vww01_int8", "ic01_int8", "person_detect_int8", "kws01_int8")
-#: Limits of the arena in the fast memory, in percent of the arena in one memory.
+#: The limits of the arena's part in the fast memory, in percent of the size of an arena in one memory.
 SHARES = (75, 50, 25)
 
 
@@ -62,7 +67,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(planned: Prepared) -> dict[str, Any]:
-    """Build a planned model, run one inference, and count its accesses to the second memory."""
+    """Build a planned model, run one inference, and return the figures of the row: among others, the estimated and the
+    counted number of accesses to the slow memory."""
     board = load_board(BOARD)
     second = board.second_rams[0] if planned.plan.slow_bytes else None
     counted = count_tensor_accesses(planned, board, "speed", second)
@@ -82,11 +88,13 @@ def _run(planned: Prepared) -> dict[str, Any]:
     }
 
 
+#: The sizes in bytes that the arena may take of the fast and of the slow memory.
 Limits = tuple[int, int]
 
 
 def _planned(prepared: Prepared, limits: Limits, placed: dict[int, bool] | None = None) -> Prepared | None:
-    """Plan and check the split. ``placed`` fixes tensors to the fast (True) or the slow memory (False)."""
+    """Plan and check the split, and return the model with this plan, or None if there is no plan. ``placed`` forces
+    tensors into the fast memory (True) or the slow memory (False)."""
     graph, needs, persistent = prepared.model.main, prepared.needs, resource_sizes(prepared.model)
     accesses = estimate_accesses(prepared.generated)
     planned = plan_split(
@@ -100,7 +108,7 @@ def _planned(prepared: Prepared, limits: Limits, placed: dict[int, bool] | None 
 
 
 def _placeable(prepared: Prepared) -> list[int]:
-    """Return the tensors in the arena, in the order in which they are computed."""
+    """Return the indices of the tensors in the arena, in the order in which they are computed."""
     graph, plan = prepared.model.main, prepared.plan
     order = [*graph.inputs, *(t for k in plan.order for t in graph.ops[k].outputs)]
     return [t for t in dict.fromkeys(order) if t in plan.offsets and graph.tensors[t].nbytes]
@@ -140,8 +148,8 @@ STRATEGIES: dict[str, Callable[[Prepared, Limits], Prepared | None]] = {
 
 
 def table(rows: Sequence[dict[str, Any]]) -> str:
-    """Return one line per model and limit: the planner's figures, and the counts of the other strategies as multiples
-    of the planner's."""
+    """Return a Markdown table with one line per model and limit: the planner's figures, and the counted accesses of the
+    simpler strategies as multiples of the planner's count."""
     lines = [
         "| model | fast limit B | arena: fast + slow B | slow accesses: estimated | counted | "
         + " | ".join(name for name in STRATEGIES if name != "planner")

@@ -1,1 +1,2 @@
-"""Compare the cost of a frame in the camera loop, in plain OpenCV code and in MediaPipe, on the same frames."""
+"""Benchmarks that compare the time per frame of the camera loop, of plain OpenCV code and of MediaPipe, on the same
+frames."""

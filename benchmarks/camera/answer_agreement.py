@@ -1,10 +1,10 @@
-"""Compare the loop's answers with those of two references in float arithmetic, through Pillow and the stock
-interpreter.
+"""Compare the camera loop's answers with the answers of two references. Both preprocess with Pillow in float arithmetic
+and run the stock LiteRT interpreter.
 
-The first reference samples the picture at the same points as the recorded steps (``Image.transform``), but converts,
-resizes and normalizes in float and does not round to bytes in between. It shows the effect of the loop's integer
-arithmetic. The second reference is ``Image.resize``, which averages over all pixels that a value of the input covers.
-It gives a different picture.
+The first reference samples the picture at the same points as the preprocessing steps of the model
+(``Image.transform``), but converts, resizes and normalizes in float and does not round to bytes in between. It shows
+the effect of the loop's integer arithmetic. The second reference uses ``Image.resize``, which averages over all pixels
+that an input value covers. It gives a different picture.
 """
 
 from __future__ import annotations
@@ -32,13 +32,15 @@ MIN_OVERLAP = 0.8
 
 @dataclass(frozen=True)
 class AnswerAgreement:
-    """Agreement of the loop's answers with the references.
+    """The agreement of the loop's answers with the references.
 
     Args:
-        frames: number of compared frames.
-        same: number of frames with the same top class, the same best box or no box in both, by reference.
-        differences: a description of each other frame.
-        skew: number of input tensors that differ in any byte from NumPy's result of the recorded steps.
+        frames: the number of compared frames.
+        same: for each reference, the number of frames with the same answer: the same top class, the same best box, or
+            no box in both answers.
+        differences: a description of each frame with different answers.
+        skew: the number of input tensors that differ in any byte from the tensor that NumPy computes with the same
+            preprocessing steps.
     """
 
     frames: int
@@ -47,11 +49,12 @@ class AnswerAgreement:
     skew: int
 
 
+#: The names of the first and the second reference.
 FLOAT, PILLOW = "float", "Pillow"
 
 
 def compare_answers(case: Case) -> AnswerAgreement:
-    """Run the loop and both references on all pictures."""
+    """Run the loop and both references on all pictures, and return how often their answers agree."""
     reference = Reference(case)
     differences, skew = [], 0
     same: dict[str, int] = dict.fromkeys((FLOAT, PILLOW), 0)
@@ -74,7 +77,7 @@ def compare_answers(case: Case) -> AnswerAgreement:
 
 
 def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
-    """Return whether the loop's code and NumPy compute the same input tensor from the recorded steps."""
+    """Return whether the loop's code and NumPy compute the same input tensor with the model's preprocessing steps."""
     memory = ours.runtime.slots[0].inputs[0]
     format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
     feed = FramePreprocessor(ours.model.preprocessing, format, memory)
@@ -115,7 +118,7 @@ class Reference:
         return np.round(box / np.array([*inner, *inner]), 4)
 
     def _run(self, pixels: np.ndarray) -> list[np.ndarray]:
-        """Return the outputs as real numbers, the largest tensor first."""
+        """Run the model on RGB pixels (0 to 255), and return its outputs as real numbers, the largest tensor first."""
         values = pixels.astype(np.float32)
         scale, zero = self.input["quantization"]
         dtype = self.input["dtype"]
@@ -143,7 +146,8 @@ def _resized(picture: Picture, size: tuple[int, int], method: str) -> np.ndarray
     if method == PILLOW:
         small = Image.fromarray(picture.rgb).resize(size, Image.Resampling.BILINEAR)
         return np.asarray(small).astype(np.float32)
-    # Two sample points per axis around the middle of each value, as in the recorded steps; a mode F image is float32.
+    # Interpolate between two pixels per axis around the middle of each value, as in the preprocessing steps. The planes
+    # are float32 (Pillow's mode F).
     step = (WIDTH / size[0], 0.0, 0.0, 0.0, HEIGHT / size[1], 0.0)
     planes = [
         Image.fromarray(np.ascontiguousarray(plane)).transform(
@@ -155,7 +159,8 @@ def _resized(picture: Picture, size: tuple[int, int], method: str) -> np.ndarray
 
 
 def to_rgb(yuyv: np.ndarray) -> np.ndarray:
-    """Convert uint8 [h, 2 w] to float32 [h, w, 3], 0 to 255, by BT.601 in studio range (ITU-R BT.601-7), unrounded."""
+    """Convert a YUYV picture, uint8 [height, 2 * width], to RGB, float32 [height, width, 3] from 0 to 255, by BT.601 in
+    studio range (ITU-R BT.601-7), without rounding."""
     pairs = yuyv.reshape(len(yuyv), -1, 4).astype(np.float32)
     luma = (pairs[..., 0::2] - 16).reshape(len(yuyv), -1) * (255 / 219)
     u, v = (np.repeat(pairs[..., k] - 128, 2, axis=1) * (255 / 112) for k in (1, 3))

@@ -1,4 +1,4 @@
-"""Run the camera loop on the frames of the ring and measure it."""
+"""Run Arenite's camera loop on the frames of the benchmark's ring of buffers, and measure its times."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from benchmarks.camera.pictures import HEIGHT, RING, WIDTH, Picture
 
 @dataclass
 class LoopTimes:
-    """Times of each frame in ns.
+    """The times of each frame in nanoseconds.
 
-    ``frame_ns`` is the time from one answer to the next. The loop does not wait in between, so it contains all of the
-    loop's work. ``stages`` are the times that the loop itself records."""
+    ``frame_ns`` has the times from one answer to the next. The loop does not wait in between, so these times contain
+    all of its work. ``stages`` has the times that the loop itself records, by the name of the stage."""
 
     frame_ns: list[int] = field(default_factory=list)
     stages: dict[str, list[int]] = field(default_factory=dict)
     all_stages_ns: list[int] = field(
         default_factory=list
-    )  # from the start of the first stage to the end of the last
+    )  # from the start of the first stage to the end of the last stage
 
     def without_invoke_ns(self) -> list[int]:
         return [total - invoke for total, invoke in zip(self.frame_ns, self.stages["invoke"], strict=True)]
 
 
 class _Clock:
-    """A sink that records the time of each answer. The first frame of a run starts the clock and is not counted. A
-    frame during which the thread was interrupted is counted only with ``all_frames``."""
+    """A sink of the camera loop that records the time of each answer. The first frame of a run starts the clock and is
+    not counted. A frame during which the thread was interrupted is counted only if ``all_frames`` is true."""
 
     def __init__(self, times: LoopTimes, all_frames: bool) -> None:
         self.times, self.last, self.all_frames = times, 0, all_frames
@@ -61,7 +61,7 @@ class _Clock:
 
 
 class AreniteLoop:
-    """The camera loop with one open model; a context manager. ``run`` appends to ``times``."""
+    """The camera loop with one open model, as a context manager. ``run`` appends its measurements to ``times``."""
 
     def __init__(self, case: Case) -> None:
         self.case = case
@@ -88,12 +88,12 @@ class AreniteLoop:
         """Run the loop and return all answers.
 
         Args:
-            frames: number of frames, after a first one that is never counted.
-            fps: frame rate of the ring; None: as fast as the loop takes frames.
-            times: where to append the times instead of ``self.times``.
-            buffers: number of buffers in the ring.
+            frames: the number of frames, after a first frame that is never counted.
+            fps: the frame rate of the ring; None: as fast as the loop takes frames.
+            times: the object to which the times are appended; None: ``self.times``.
+            buffers: the number of buffers in the ring.
             all_frames: also count frames during which the thread was interrupted.
-            source: source to use instead of the ring.
+            source: the source of frames; None: the ring.
         """
         source = source or FrameRing(fps, buffers)
         source.open()
@@ -105,7 +105,7 @@ class AreniteLoop:
         return clock.answers
 
     def answer(self, picture: Picture) -> Answer:
-        """Return the answer of one picture, outside the loop."""
+        """Return the model's answer to one picture, outside the loop."""
         format = Format("yuyv", WIDTH, HEIGHT, (2 * WIDTH,))
         answer = self.server.serve(Frame(format, (picture.yuyv.ctypes.data,), picture, 0, 0)).answer
         assert answer is not None

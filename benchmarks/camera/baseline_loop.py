@@ -1,8 +1,8 @@
-"""The baseline: plain OpenCV code with VideoCapture, cvtColor, resize, set_tensor, invoke and get_tensor.
+"""Run the baseline: plain OpenCV code with VideoCapture, cvtColor, resize, set_tensor, invoke and get_tensor.
 
-``VideoCapture`` returns BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the whole frame
-into its own picture, and copies this picture into the one that ``read`` returns (``retrieveFrame`` of cap_v4l.cpp, 4.x
-and 5.x). There is no camera here, so this module calls the same conversion and copy.
+``VideoCapture`` returns BGR pictures. For a camera that sends YUYV, OpenCV's V4L2 backend converts the complete frame
+into an internal picture, and ``read`` returns a copy of this picture (``retrieveFrame`` of cap_v4l.cpp, 4.x and 5.x).
+The benchmark has no camera, so this module does the same conversion and copy.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ MIN_SCORE = 0.5
 
 
 class BaselineLoop:
-    """A loop of plain OpenCV code. ``run`` returns (class, score), or faces; ``invoke_ns`` is the last inference
-    time."""
+    """Plain OpenCV code that processes a frame. ``run`` returns (class, score), or a list of faces. ``invoke_ns`` is
+    the time of the latest inference in nanoseconds."""
 
     def __init__(self, case: Case) -> None:
         cv2.setNumThreads(1)
@@ -59,7 +59,8 @@ class BaselineLoop:
         return self.frame.copy()
 
     def tensor(self, small: np.ndarray) -> np.ndarray:
-        """Return the normalized or quantized input, as the model's documentation specifies."""
+        """Return the RGB picture ``small`` as input tensor, normalized or quantized as the model's documentation
+        specifies."""
         dtype = self.input["dtype"]
         if dtype == np.float32:
             return small.astype(np.float32) / 127.5 - 1.0

@@ -1,4 +1,4 @@
-"""Decode BlazeFace's outputs in plain NumPy, independent of the camera loop's code."""
+"""Decode BlazeFace's outputs with plain NumPy, independently of the camera loop's code."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ SIZE = 128
 
 
 def short_range() -> np.ndarray:
-    """Return the centers of all anchors as fractions of the picture, float32 [896, 2]: 2 for each of 16x16 cells, then
-    6 for each of 8x8 cells."""
+    """Return the centers (x, y) of the anchors of BlazeFace's short-range model as fractions of the picture, float32
+    [896, 2]: 2 anchors for each of 16x16 cells, then 6 anchors for each of 8x8 cells."""
     rows = []
     for cells, each in ((16, 2), (8, 6)):
         middle = (np.arange(cells) + 0.5) / cells
@@ -19,9 +19,11 @@ def short_range() -> np.ndarray:
 
 
 def decode(raw: np.ndarray, logits: np.ndarray, anchors: np.ndarray, min_score: float) -> list[np.ndarray]:
-    """Return the faces, best first, each float32 [5]: left, top, right and bottom as fractions of the input, and score.
+    """Return the faces with at least ``min_score``, the best face first. Each is float32 [5]: left, top, right and
+    bottom as fractions of the input, and the score.
 
-    ``raw`` has the shape [896, 16], ``logits`` [896]. Boxes that overlap a better one (IoU above 0.3) are left out.
+    ``raw`` has the boxes [896, 16], ``logits`` the logits of the scores [896]. Boxes that overlap a better box
+    (intersection over union above 0.3) are left out.
     """
     scores = 1 / (1 + np.exp(-logits.clip(-80, 80)))
     indices = np.flatnonzero(scores >= min_score)

@@ -1,4 +1,4 @@
-"""The models of the benchmark, with their targets."""
+"""Define the models of the camera benchmark, with their targets."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from arenite.models.zoo import fetch
 
-#: Folder of the development models, which are not part of the project. Without it, a zoo model of the same network is
-#: used.
+#: The folder of the development models, which are not part of the project. Without it, a zoo model with the same
+#: network is used.
 SHARED = Path(__file__).parents[3] / "shared" / "models"
 
 
 @dataclass(frozen=True)
 class Case:
-    """A model with its targets: ``overhead`` is the maximum time outside of invoke, divided by the time of invoke, or
-    None without a target. ``speedup`` is the minimum speed-up over the baseline loop."""
+    """A model with its targets. ``overhead`` is the maximum of the time per frame outside of ``invoke``, divided by the
+    time of ``invoke``, or None without such a target. ``speedup`` is the minimum speed-up over the baseline loop."""
 
     name: str
     title: str
@@ -30,7 +30,8 @@ class Case:
 
 
 def cases() -> tuple[Case, ...]:
-    """Return all cases. Downloads zoo models that are not in the cache; raises ``ToolError`` if that fails."""
+    """Return all cases. Zoo models that are not in the cache are downloaded. Raises ``ToolError`` if a download
+    fails."""
     return (
         Case("vww", "VWW int8 96x96", _vww(), "classes", 0.35, 6.0),
         Case("blazeface", "BlazeFace f32 128x128", fetch("face_detection_short_range"), "faces", 0.12, 2.6),

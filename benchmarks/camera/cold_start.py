@@ -25,8 +25,8 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True)
 class ColdStart:
-    """Medians over ``runs`` processes. ``seconds`` is the time from the start of the process to the first answer,
-    ``peak_mb`` its largest resident set including mapped libraries, in 10^6 bytes."""
+    """Medians over ``runs`` processes. ``seconds`` is the time from the start of a process to its first answer.
+    ``peak_mb`` is the process's largest resident set including mapped libraries, in 10^6 bytes."""
 
     seconds: float
     peak_mb: float
@@ -34,7 +34,8 @@ class ColdStart:
 
 
 def measure_python(model: str, runs: int) -> ColdStart:
-    """Open model and runtime from Python and run one frame. Raises ``ToolError`` if the process fails."""
+    """Measure processes that open model and runtime from Python and run one frame. Raises ``ToolError`` if a process
+    fails."""
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         frame = Path(folder) / "frame.yuyv"
         frame.write_bytes(pictures()[1].yuyv.tobytes())
@@ -42,8 +43,8 @@ def measure_python(model: str, runs: int) -> ColdStart:
 
 
 def measure_command(model: str, runs: int) -> ColdStart:
-    """Run ``arenite camera`` for one frame; it reports the time of its first answer. Raises ``ToolError`` if it
-    fails."""
+    """Measure ``arenite camera`` for one frame. The command itself reports the time of its first answer. Raises
+    ``ToolError`` if a process fails."""
     return _measure(
         ["cli", "camera", "--source", "synthetic", "--model", model, "--frames", "1", "--json"], runs
     )

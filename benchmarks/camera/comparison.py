@@ -1,4 +1,5 @@
-"""Run contenders on the same frames in turns, so that other load on the machine affects all of them alike."""
+"""Compare Arenite's camera loop with other implementations (the contenders) on the same frames. They run in turns, so
+that other load on the machine affects all of them alike."""
 
 from __future__ import annotations
 
@@ -13,11 +14,12 @@ from benchmarks.camera.interruptions import MAX_TURN_RATIO, Interruptions
 from benchmarks.camera.mediapipe import FaceDetector
 from benchmarks.camera.pictures import RING, ring
 
-#: Frames of one turn: many compared with the frames that refill the caches, few compared with changes of other load.
+#: The number of frames of one turn. It is large compared with the frames that refill the caches, but a turn is short
+#: compared with changes of other load.
 FRAMES_PER_TURN = 30
 WARM_UP = 60
-#: MediaPipe's mode, its input format, and the number of processors for its threads (0: all). MediaPipe has no option to
-#: use one thread.
+#: The ways to run MediaPipe: its running mode, the input format, and the number of processors for its threads (0: all).
+#: MediaPipe has no option to use only one thread.
 MEDIAPIPE = tuple(
     (mode, input_format, processors)
     for mode in ("image", "video")
@@ -28,7 +30,8 @@ MEDIAPIPE = tuple(
 
 @dataclass
 class LoopComparison:
-    """Times of Arenite's loop and of plain OpenCV code, in ns per frame."""
+    """The times of Arenite's loop (``ours``) and of plain OpenCV code (``naive``), in nanoseconds per frame.
+    ``naive_invoke`` has the inference times of the plain code, ``runtime`` is the name of the loop's runtime."""
 
     case: Case
     ours: LoopTimes
@@ -53,7 +56,7 @@ def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopC
                 start = time.perf_counter_ns()
                 naive.run(ring_frames[k % len(ring_frames)])
                 elapsed = time.perf_counter_ns() - start
-                # Before the first frame, the caches hold the data of the other contender.
+                # The first frame of a turn is not counted, because the caches hold the data of Arenite's loop.
                 if not interruptions.happened() and k:
                     comparison.naive.append(elapsed)
                     comparison.naive_invoke.append(naive.invoke_ns)
@@ -65,8 +68,8 @@ def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopC
 
 @dataclass
 class PeerComparison:
-    """Times of Arenite's loop and of MediaPipe, in ns per frame. ``faces`` has MediaPipe's best face of each
-    picture."""
+    """The times of Arenite's loop (``ours``) and of each way to run MediaPipe (``peer``), in nanoseconds per frame.
+    ``faces`` has MediaPipe's best face of each picture."""
 
     ours: LoopTimes
     version: str
@@ -95,5 +98,6 @@ def compare_with_mediapipe(case: Case, frames: int) -> PeerComparison:
 
 
 def turns(frames: int) -> range:
-    """Return the turns to try for ``frames`` counted frames, with a reserve for frames that are interrupted."""
+    """Return the numbers of the turns to try until ``frames`` frames are counted. They include additional turns,
+    because interrupted frames are not counted."""
     return range(MAX_TURN_RATIO * -(-frames // FRAMES_PER_TURN))

@@ -1,5 +1,5 @@
-"""Measure the jitter of the loop: the 99th percentile of a frame divided by the median, at full speed and at a frame
-rate."""
+"""Measure the jitter of the camera loop: the 99th percentile of the time per frame, divided by the median. It is
+measured at full speed and at a fixed frame rate."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ WARM_UP = 120
 
 @dataclass(frozen=True)
 class FrameJitter:
-    """Percentiles of the work per frame in milliseconds, without the wait for the camera. ``fps`` is None at full
-    speed."""
+    """The percentiles of the working time per frame in milliseconds, without the wait for the camera. ``fps`` is the
+    frame rate, or None at full speed."""
 
     fps: float | None
     frames: int

@@ -1,4 +1,4 @@
-"""A camera's ring of buffers without a camera. It delivers the same frames to every contender, as V4L2 does.
+"""Simulate a camera's ring of buffers. It delivers the same frames to every contender, in the same way as V4L2.
 
 A frame is an address and a number. Nothing is copied, and a buffer is delivered again only after it was released. A
 real driver adds two system calls (DQBUF and QBUF), which ``make test-vm`` runs.
@@ -22,14 +22,15 @@ def _format(fps: float) -> Format:
 
 
 class FrameRing:
-    """A ``Source`` that delivers the newest frame at ``fps`` frames per second, or, if ``fps`` is None, on request."""
+    """A ``Source`` that delivers the newest frame at ``fps`` frames per second. If ``fps`` is None, it delivers the
+    next frame on request."""
 
     name = "ring"
 
     def __init__(self, fps: float | None = None, buffers: int = RING) -> None:
         self.live = fps is not None
         self.counters = SourceCounters()
-        # The same object for every frame, as in a camera that stays open.
+        # All frames have the same format object, as in a camera that stays open.
         self.format = _format(fps or 0.0)
         self._period_ns = int(1e9 / fps) if fps else 0
         self._buffers = [picture.yuyv for picture in ring(buffers)]

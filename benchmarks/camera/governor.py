@@ -26,14 +26,15 @@ from arenite.host.governor.levers import CpufreqLever, DevfreqLever, StepLever, 
 from arenite.profiles.hosts import HostProfile, load_host
 
 AMBIENT_C, MINUTES = 35.0, 30.0
-#: Targets: minimum ratio of frames to the ungoverned device, and maximum distance of the mean power from a limiting
-#: budget.
+#: The targets: the minimum number of frames as a multiple of the frames without the governor, and the maximum relative
+#: difference of the mean power from a power limit that limits the quality.
 MIN_FRAME_RATIO, BUDGET_BAND = 1.25, 0.03
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """A device, its work per frame at full quality, the levels that the governor may choose, and the limits."""
+    """A simulated device (``host`` names its profile), its work per frame at full quality, the limits, and the levels
+    of resolution and precision that the governor may choose: (name, work as a fraction of full quality)."""
 
     name: str
     host: str
@@ -45,18 +46,20 @@ class Scenario:
     fps: float = 30.0
 
 
-#: Additional thermal resistance of a closed camera housing without a fan, in K/W: about half of the bare heat sink's
-#: (assumed).
+#: The additional thermal resistance of a closed camera housing without a fan, in K/W. It is an assumption: about half
+#: the resistance of the bare heat sink.
 BOX_K_W = 4.0
-#: SSD MobileNet-V2 on the Nano's GPU. NVIDIA's published figures with float16 are 27 fps at 480x272 and 39 at 300x300
-#: (recalled), 37 and 26 ms; float32 takes nearly twice as long on this GPU. 6 ms of capture, pre- and postprocessing.
+#: SSD MobileNet-V2 on the Jetson Nano's GPU. NVIDIA's published figures with float16 (recalled, not looked up) are 27
+#: fps at 480x272 and 39 fps at 300x300, which is 37 and 26 ms. float32 takes nearly twice as long on this GPU. Capture,
+#: pre- and postprocessing take 6 ms.
 NANO = {
     "host": "jetson_nano",
     "work": FrameWork(fixed_s=0.006, accelerator_s=0.061),
     "resolutions": (("480x272", 1.0), ("300x300", 0.69)),
     "precisions": (("float32", 1.0), ("float16", 0.55)),
 }
-#: A detector of 30 ms on four big cores in float32; int8 with dot products is a bit more than twice as fast (assumed).
+#: A detector that takes 30 ms per frame on four big cores in float32. int8 with dot product instructions is a bit more
+#: than twice as fast. These figures are assumptions.
 PHONE = {
     "host": "phone",
     "work": FrameWork(fixed_s=0.003, core_s=0.12, threads=4),
@@ -75,27 +78,30 @@ ALL = ("fps", "resolution", "precision", "frequency")
 
 @dataclass
 class GovernorRun:
-    """The result of one run, with means over the run. ``worst_*`` are the highest true values of any second."""
+    """The result of one simulated run. ``mean_w`` is the mean power over the run. ``worst_w`` and ``worst_c`` are the
+    highest true power and temperature of any second. ``busiest_minute`` is the largest number of actions in a
+    minute."""
 
     scenario: str
-    levers: tuple[str, ...]  # empty: ungoverned
+    levers: tuple[str, ...]  # the names of the governor's levers; empty: without the governor
     frames: float
     mean_w: float
     worst_w: float
     worst_c: float
     throttled_s: float
-    latency_ms: float  # longest of the last minute
+    latency_ms: float  # the longest latency of the last minute
     actions: int
     busiest_minute: int
-    last_w: float  # mean of the last ten minutes
-    asked: float  # full frame rate, in frames per second
+    last_w: float  # the mean power of the last ten minutes
+    asked: float  # the full frame rate, in frames per second
     minutes: float
     settings: dict[str, Any] = field(default_factory=dict)
     log: list[dict[str, Any]] = field(default_factory=list)
 
 
 def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: Sequence[str]) -> list[Lever]:
-    """Return the levers called ``names``, which control the simulated device."""
+    """Return the governor's levers with the names ``names``, which control the simulated device ``plant``. ``root`` is
+    the folder of the device's files."""
     factors = {"resolution": 1.0, "precision": 1.0}
 
     def work(kind: str, ladder: tuple[tuple[str, float], ...]) -> StepLever:
@@ -124,10 +130,11 @@ def make_levers(plant: SimulatedDevice, scenario: Scenario, root: Path, names: S
 
 
 def device(scenario: Scenario, seed: int) -> HostProfile:
-    """Return the simulated device in its housing.
+    """Return the properties of the simulated device in its housing.
 
-    With ``seed`` 0 or 1 it equals its profile. With a higher seed each of its figures differs from the profile by up to
-    a quarter, while the governor still gets the profile, because profiles are estimates."""
+    With ``seed`` 0 or 1 they equal the device's profile. With a higher seed, each figure differs from the profile by up
+    to a quarter, while the governor still gets the profile. So the run shows how the governor works with a profile that
+    is only an estimate."""
     profile, rng = load_host(scenario.host), random.Random(seed)
     factors = [1.0] * 6 if seed <= 1 else [rng.uniform(0.8, 1.25) for _ in range(6)]
     heat = profile.thermal
@@ -154,7 +161,8 @@ def simulate(
     seed: int = 1,
     ambient: float = AMBIENT_C,
 ) -> GovernorRun:
-    """Run a scenario with the levers ``names``; without levers, the governor is off."""
+    """Simulate a scenario with the levers ``names``. Without levers, the governor is off. ``ambient`` is the
+    temperature of the air in °C."""
     host_profile, profile = load_host(scenario.host), device(scenario, seed)
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         root = Path(folder)
@@ -201,11 +209,13 @@ def simulate(
 
 
 def targets(run: GovernorRun, ungoverned: GovernorRun, limits: Limits) -> dict[str, bool]:
-    """Return for each target whether a governed run meets it, compared with the ungoverned device."""
+    """Return for each target whether ``run``, which has a governor, meets it. ``ungoverned`` is the run of the same
+    scenario without a governor."""
     limits_met = {"frames": run.frames >= MIN_FRAME_RATIO * ungoverned.frames}
     if limits.power_w is not None:
         limits_met["power"] = run.worst_w <= limits.power_w
-        # At the full frame rate, part of the budget may stay unused: the next better quality would exceed it.
+        # At the full frame rate, a part of the power limit may stay unused, because the next better quality would
+        # exceed the limit.
         if limits.temperature_c is None and run.settings["levers"].get("fps") != run.asked:
             limits_met["budget used"] = abs(run.mean_w / limits.power_w - 1) <= BUDGET_BAND
     if limits.temperature_c is not None:
@@ -235,7 +245,7 @@ def main(argv: list[str] | None = None) -> int:
             limits_met = targets(run, ungoverned, scenario.limits) if names else {}
             if names == ALL:
                 failed |= not all(limits_met.values())
-            else:  # a lever alone has no targets; only its limits are reported
+            else:  # a run with some of the levers has no targets, so only the limits are reported
                 limits_met = {
                     name: ok for name, ok in limits_met.items() if name in ("power", "temperature", "latency")
                 }

@@ -1,4 +1,4 @@
-"""Return the governor's rows of the table: the real governor on simulated devices (``governor``)."""
+"""Make the rows of the targets table on the governor. The real governor runs on simulated devices (``governor.py``)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchmarks.camera.rows import Row
 
 
 def governor_rows() -> list[Row]:
-    """Simulate half an hour of each device, which takes seconds, and return one row per scenario."""
+    """Simulate half an hour of each scenario, and return one row per scenario. This takes some seconds."""
     rows = []
     for scenario in SCENARIOS:
         ungoverned = simulate(scenario, ())

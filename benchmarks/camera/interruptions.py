@@ -1,21 +1,22 @@
-"""Detect frames during which the kernel gave the processor to another process. Such a frame measures the other load of
-the machine and is left out. On an idle machine there are hardly any."""
+"""Detect frames during which the kernel gave the processor to another process. The time of such a frame depends on the
+other load of the machine, so it is left out. On an idle machine, such frames are rare."""
 
 from __future__ import annotations
 
 import resource
 
-#: Maximum number of turns, as a multiple of the turns that an idle machine needs.
+#: The maximum number of turns, as a multiple of the number that an idle machine needs.
 MAX_TURN_RATIO = 6
 
 
 class Interruptions:
-    """Counts interruptions of the calling thread, or with ``all_threads`` of all threads of this process."""
+    """Counts interruptions of the calling thread. If ``all_threads`` is true, it counts the interruptions of all
+    threads of this process."""
 
     def __init__(self, all_threads: bool = False) -> None:
         self._who = resource.RUSAGE_SELF if all_threads else resource.RUSAGE_THREAD
         self._switches = 0
-        self.count = 0  # times that ``happened`` was true
+        self.count = 0  # how often ``happened`` returned true
 
     def begin(self) -> None:
         self._switches = resource.getrusage(self._who).ru_nivcsw

@@ -1,4 +1,5 @@
-"""Run MediaPipe Tasks' FaceDetector in its own environment and process, with one request per round."""
+"""Run MediaPipe Tasks' FaceDetector in its own Python environment and process. One request measures one round of
+frames."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ from arenite.converters.importers.environments import Environment, EnvironmentSp
 from arenite.errors import ToolError
 from benchmarks.camera.pictures import HEIGHT, WIDTH, ring
 
-#: The newest release. It installs on Python 3.11 and takes a model as bytes.
+#: MediaPipe's environment, with its newest release. This release can be installed on Python 3.11 and accepts a model as
+#: bytes.
 SPEC = EnvironmentSpec(
     "mediapipe",
     modules=("mediapipe",),
@@ -30,16 +32,16 @@ CHILD = Path(__file__).parent / "children" / "face_detector.py"
 class DetectorRound:
     """The result of a round.
 
-    ``ns`` has the time of each frame. If MediaPipe's threads may use all processors, interrupted frames are left out.
-    ``faces`` has the best face of each picture."""
+    ``ns`` has the time of each frame in nanoseconds. If MediaPipe's threads may use all processors, interrupted frames
+    are left out. ``faces`` has the best face of each picture as [left, top, right, bottom, score], or None."""
 
     ns: list[int]
     faces: list[list[float] | None]
 
 
 class FaceDetector:
-    """MediaPipe's detector, a context manager. Creates the environment (about 500 MB) on first use; raises
-    ``ToolError``."""
+    """MediaPipe's face detector, as a context manager. The environment (about 500 MB) is created on first use. Raises
+    ``ToolError`` if that fails, or if the process fails."""
 
     def __init__(self, model: Path) -> None:
         self.model = model
@@ -64,10 +66,10 @@ class FaceDetector:
         """Measure ``frames`` frames.
 
         Args:
-            mode: image or video.
-            input_format: rgb or yuyv.
-            processors: number of processors for MediaPipe's threads, 0 for all.
-            frames: number of frames.
+            mode: MediaPipe's running mode, "image" or "video".
+            input_format: the format of the frames, "rgb" or "yuyv".
+            processors: the number of processors for MediaPipe's threads; 0: all.
+            frames: the number of frames.
         """
         assert self._process is not None and self._process.stdin is not None
         request = json.dumps(

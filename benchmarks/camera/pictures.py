@@ -1,6 +1,7 @@
-"""Camera frames for the benchmark: photographs with and without a face, as a 1280x720 camera sends them (YUYV).
+"""Make the camera frames for the benchmark: photographs with and without a face, in the format of a 1280x720 camera
+(YUYV).
 
-One face is shown at several places and in several sizes in front of other photographs; some frames have no face. Each
+The same face is pasted into other photographs at several places and in several sizes. Some frames have no face. Each
 frame has its own memory, aligned to a page like a camera's buffers.
 """
 
@@ -19,11 +20,13 @@ from arenite.models.package_members import package_members
 WIDTH, HEIGHT = 1280, 720
 #: The usual number of buffers of a V4L2 camera, and a number whose buffers exceed a level 3 cache (44 MB).
 RING, LARGE_RING = 4, 24
-#: The pictures of the smallest ring: three with the face, one without.
+#: The numbers of the pictures in the smallest ring: three with the face, one without.
 _FIRST = (1, 4, 8, 9)
-#: The crop of the portrait: head and shoulders, as in front of a camera.
+#: The part of the portrait that is used, as (left, top, right, bottom) in pixels: head and shoulders, as in front of a
+#: camera.
 _HEAD = (64, 0, 384, 320)
-#: Backdrop, side of the portrait in pixels (0 for none), and its left and top edge.
+#: For each picture: the photograph in the background, the width and height of the portrait in pixels (0 for no
+#: portrait), and its left and top edge in pixels.
 _SCENES = (
     ("coffee", 720, 0, 0),
     ("coffee", 720, 280, 0),
@@ -42,10 +45,10 @@ _SCENES = (
 
 @dataclass(frozen=True)
 class Picture:
-    """A frame as ``rgb``, uint8 [720, 1280, 3], and as ``yuyv``, uint8 [720, 2560], BT.601 in studio range,
-    page-aligned.
+    """A frame in two formats: ``rgb``, uint8 [720, 1280, 3], and ``yuyv``, uint8 [720, 2560], by BT.601 in studio range
+    and page-aligned. ``face`` is true if the frame shows a face.
 
-    OpenCV converts ``yuyv`` to ``rgb``, so both show the same picture."""
+    ``rgb`` was converted from ``yuyv`` by OpenCV, so both show the same picture."""
 
     name: str
     face: bool
@@ -55,7 +58,8 @@ class Picture:
 
 @cache
 def pictures() -> tuple[Picture, ...]:
-    """Return all frames in order. Downloads the photographs once; raises ``ToolError`` if that fails."""
+    """Return all frames in the order of ``_SCENES``. The photographs are downloaded once. Raises ``ToolError`` if that
+    fails."""
     import cv2
     from PIL import Image
 
@@ -81,7 +85,7 @@ def ring(buffers: int = RING) -> tuple[Picture, ...]:
     """Return ``buffers`` frames, each in its own memory.
 
     ``RING`` frames stay in the last-level cache, as with a driver that copies frames (UVC) or a bus that writes into
-    the cache. ``LARGE_RING`` frames do not, as with a device that writes to main memory."""
+    the cache. ``LARGE_RING`` frames do not stay in the cache, as with a device that writes to main memory."""
     return _ring(buffers)
 
 
@@ -94,7 +98,7 @@ def _ring(buffers: int) -> tuple[Picture, ...]:
 
 
 def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, which is optional
-    """Return the middle of ``photograph``, scaled so that it covers the frame."""
+    """Return the middle of ``photograph``, scaled and cropped to the size of the frame."""
     from PIL import Image
 
     scale = max(WIDTH / photograph.width, HEIGHT / photograph.height)
@@ -105,8 +109,8 @@ def _cover(photograph):  # type: ignore[no-untyped-def]  # pictures of Pillow, w
 
 
 def to_yuyv(rgb: np.ndarray) -> np.ndarray:
-    """Convert uint8 [h, w, 3] to uint8 [h, 2 w] by BT.601 in studio range (ITU-R BT.601-7). The chroma of two pixels is
-    their mean."""
+    """Convert an RGB picture, uint8 [height, width, 3], to YUYV, uint8 [height, 2 * width], by BT.601 in studio range
+    (ITU-R BT.601-7). Two neighboring pixels get the mean of their chroma."""
     r, g, b = (rgb[..., k].astype(np.float32) for k in range(3))
     y = 16 + (65.481 * r + 128.553 * g + 24.966 * b) / 255
     u = 128 + (-37.797 * r - 74.203 * g + 112.0 * b) / 255

@@ -29,7 +29,7 @@ from arenite.models.picture_models import picture_models
 WIDTH, HEIGHT, RING = 1280, 720, 6
 FRAMES_PER_TURN = 20
 FORMATS = ("yuyv", "uyvy", "nv12", "nv21", "yu12", "rgb", "bgr", "rgba", "grey", "rgb565")
-#: Model: its name in camera.toml, and shape, type, scale and zero point of its input.
+#: For each model: its name in camera.toml, and the shape, type, scale and zero point of its input.
 MODELS: dict[str, tuple[str, tuple[int, ...], str, float, int]] = {
     "VWW int8 96²": ("vww01_int8", (1, 96, 96, 3), "int8", 1 / 255, -128),
     "BlazeFace f32 128²": ("face_detection_short_range", (1, 128, 128, 3), "float32", 0.0, 0),
@@ -44,7 +44,7 @@ _CODES = {
     "bgr": "BGR2RGB",
     "rgba": "RGBA2RGB",
     "grey": "GRAY2RGB",
-    "rgb565": "BGR5652RGB",  # OpenCV counts from the low bits
+    "rgb565": "BGR5652RGB",  # OpenCV names the colors from the low bits to the high bits
 }
 
 
@@ -55,7 +55,7 @@ class Row:
     code: str
     ours_us: float
     opencv_us: float
-    same: bool  # no value differs by more than one step; for rgb565, whose low bits OpenCV leaves 0, by more than 8
+    same: bool  # values differ by at most one step (rgb565: 8 steps, because OpenCV sets the low bits to 0)
 
     def to_json(self) -> dict[str, Any]:
         return self.__dict__ | {"faster": round(self.opencv_us / self.ours_us, 2)}
@@ -66,7 +66,7 @@ def spec_of(record: str) -> Preprocessing:
 
 
 def ring(pixels: str) -> list[Frame]:
-    """Return frames of random pixels, each in its own memory."""
+    """Return ``RING`` frames with random pixels in the format ``pixels``, each in its own memory."""
     rng = np.random.default_rng(1)
     planes = planes_of(pixels, WIDTH, HEIGHT)
     format = Format(pixels, WIDTH, HEIGHT, tuple(row for row, _ in planes))
@@ -78,7 +78,8 @@ def ring(pixels: str) -> list[Frame]:
 
 
 def opencv(model: str, pixels: str, out: np.ndarray) -> Callable[[Frame], None]:
-    """Return plain OpenCV code that preprocesses a frame for ``model``."""
+    """Return a function that preprocesses a frame in the format ``pixels`` for ``model`` with plain OpenCV code, and
+    writes the input tensor to ``out``."""
     import cv2
 
     cv2.setNumThreads(1)
@@ -127,7 +128,8 @@ def measure(model: str, pixels: str, frames: int) -> Row:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Return a Markdown table with one line per format, and Arenite's and OpenCV's time for each model."""
+    """Return a Markdown table with one line per format. A cell has Arenite's time for a model, and OpenCV's time in
+    brackets."""
     lines = ["| µs | " + " | ".join(MODELS) + " |", "|-|" + "-:|" * len(MODELS)]
     for pixels in dict.fromkeys(row.format for row in rows):
         cells = [row for row in rows if row.format == pixels]

@@ -1,8 +1,9 @@
-"""Compare with OpenCV's real ``VideoCapture``: both sides play one uncompressed recording of the pictures.
+"""Compare Arenite's loop with plain OpenCV code that uses a real ``VideoCapture``. Both play the same uncompressed
+recording of the pictures.
 
-There is no camera here, so ``VideoCapture`` gets a recording. It reads raw YUYV through FFmpeg, which costs more than
-OpenCV's own conversion of camera frames. The loop maps the file. The recording is in the page cache, so the figures
-contain no disk access.
+The benchmark has no camera, so ``VideoCapture`` gets a recording. It reads raw YUYV through FFmpeg, which takes longer
+than OpenCV's conversion of camera frames. Arenite's loop maps the file into memory. The recording is in the page cache,
+so the times contain no disk access.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ FPS = 30
 
 
 def write_avi(path: Path, frames: list[np.ndarray]) -> None:
-    """Write raw 1280x720 YUYV frames (uint8) to an AVI file, with an index at the end, which players require."""
+    """Write raw 1280x720 YUYV frames (uint8) to an AVI file. The file has an index at the end, which players
+    require."""
     size = frames[0].nbytes
     main = (1_000_000 // FPS, size * FPS, 0, 0x10, len(frames), 0, 1, size, WIDTH, HEIGHT, 0, 0, 0, 0)
     stream = (0, 0, 0, 0, 1, FPS, 0, len(frames), size, 0, 0, 0, 0, WIDTH, HEIGHT)
@@ -58,14 +60,14 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
 
 
 class _CapturedLoop(BaselineLoop):
-    """The baseline loop with a real ``VideoCapture.read``. ``rewind`` opens the file again, outside of the measured
-    times."""
+    """The baseline loop with a real ``VideoCapture.read``. ``rewind`` opens the file again; its time is not
+    measured."""
 
     def __init__(self, case: Case, path: Path) -> None:
         super().__init__(case)
         self._path = path
         self._capture: Any = None
-        # One thread, like all contenders of the table.
+        # FFmpeg gets one thread, because all contenders use one thread.
         os.environ["OPENCV_FFMPEG_THREADS"] = "1"
         os.environ["OPENCV_FFMPEG_CAPTURE_OPTIONS"] = "threads;1"
         self.rewind()
@@ -86,7 +88,7 @@ class _CapturedLoop(BaselineLoop):
 
 
 def compare_with_recording(case: Case, frames: int) -> LoopComparison:
-    """Measure at least ``frames`` frames of both loops after a warm-up."""
+    """Measure at least ``frames`` frames of both loops after a warm-up, and return their times."""
     ring_frames = [picture.yuyv for picture in ring(LARGE_RING)]
     with tempfile.TemporaryDirectory(prefix="arenite-bench-") as folder:
         path = Path(folder) / "recording.avi"

@@ -1,4 +1,4 @@
-"""The rows of the camera benchmark's table: targets, measurements, and whether the targets are met."""
+"""Make the rows of the camera benchmark's table: targets, measurements, and whether the targets are met."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ COLD_SECONDS, COLD_MB = 0.25, 60.0
 
 @dataclass(frozen=True)
 class Row:
-    """A row of the table. ``met`` is None without a target. Rows of the same ``group`` are listed together."""
+    """A row of the table. ``what`` is its title, ``met`` says whether the target is met (None without a target). Rows
+    of the same ``group`` are listed together."""
 
     group: str
     what: str
@@ -33,12 +34,12 @@ class Row:
 
 
 def ms(values: list[int]) -> float:
-    """Return the median of times in ns, in ms."""
+    """Return the median of times in nanoseconds as milliseconds."""
     return float(np.median(values)) / 1e6
 
 
 def stage_text(comparison: LoopComparison) -> str:
-    """Return the median time of each stage and of the rest of a frame, in ms."""
+    """Return the median time of each stage and of the remaining work per frame, in milliseconds, as text."""
     times = comparison.ours
     parts = {name: ms(values) for name, values in times.stages.items()}
     rest = ms(times.frame_ns) - sum(parts.values())
@@ -46,7 +47,7 @@ def stage_text(comparison: LoopComparison) -> str:
 
 
 def memory_row(comparison: LoopComparison) -> Row:
-    """Return the overhead for frames in main memory. This row has no target."""
+    """Return a row with the loop's time outside of ``invoke``, for frames in main memory. It has no target."""
     times = comparison.ours
     invoke, overhead = ms(times.stages["invoke"]), ms(times.without_invoke_ns())
     return Row(
@@ -59,7 +60,7 @@ def memory_row(comparison: LoopComparison) -> Row:
 
 
 def naive_rows(comparison: LoopComparison) -> list[Row]:
-    """Return two rows: the loop's overhead besides the inference, and its speed compared with plain OpenCV code."""
+    """Return two rows: the loop's time outside of ``invoke``, and its speed compared with plain OpenCV code."""
     case, times = comparison.case, comparison.ours
     invoke, overhead, total = ms(times.stages["invoke"]), ms(times.without_invoke_ns()), ms(times.frame_ns)
     theirs, rows = ms(comparison.naive), []
@@ -73,7 +74,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
             share <= case.overhead if case.overhead else None,
         )
     )
-    # No loop can be faster than the model alone.
+    # The largest possible speed-up, because no loop can be faster than the model alone.
     bound = theirs / invoke
     rows.append(
         Row(
@@ -87,7 +88,7 @@ def naive_rows(comparison: LoopComparison) -> list[Row]:
 
 
 def recorded_row(comparison: LoopComparison) -> Row:
-    """Return the comparison with plain OpenCV code that reads a recording."""
+    """Return a row with the loop's speed compared with plain OpenCV code, if both read a recording."""
     case, times = comparison.case, comparison.ours
     theirs, total = ms(comparison.naive), ms(times.frame_ns)
     return Row(
@@ -99,8 +100,9 @@ def recorded_row(comparison: LoopComparison) -> Row:
     )
 
 
-#: MediaPipe's input format, number of processors (0: all), label, and target. Only a row with one processor has a
-#: target, because all contenders of the table use one thread.
+#: For each row on MediaPipe: its input format, its number of processors (0: all), the end of the title, and the minimum
+#: speed-up of Arenite's loop, or None. Only a row with one processor has a target, because all contenders of the table
+#: use one thread.
 _PEERS = (
     ("rgb", 1, "given RGB, on one processor", PEER_SPEEDUP),
     ("yuyv", 1, "from the camera's YUYV, on one processor", None),
@@ -109,7 +111,8 @@ _PEERS = (
 
 
 def peer_rows(comparison: PeerComparison) -> list[Row]:
-    """Return the rows for MediaPipe, each with the faster one of its two modes."""
+    """Return the rows with the loop's speed compared with MediaPipe. Each row uses the faster of MediaPipe's two
+    running modes."""
     ours, invoke = ms(comparison.ours.frame_ns), ms(comparison.ours.stages["invoke"])
     rows = []
     for input_format, processors, text, min_ratio in _PEERS:
@@ -132,7 +135,7 @@ def peer_rows(comparison: PeerComparison) -> list[Row]:
 
 
 def steady_row(jitter: FrameJitter) -> Row:
-    """Return how much the time of a frame varies."""
+    """Return a row with the ratio of the 99th percentile to the median of the time per frame."""
     rate = "at full speed" if jitter.fps is None else f"at {jitter.fps:g} frames per second"
     return Row(
         "steady",
@@ -144,7 +147,8 @@ def steady_row(jitter: FrameJitter) -> Row:
 
 
 def cold_row(start: str, cold_start: ColdStart) -> Row:
-    """Return the time and memory until the first answer. ``start`` says how the loop was started: "from Python"."""
+    """Return a row with the time until the first answer and the peak memory. ``start`` says how the loop was started,
+    such as "from Python"."""
     return Row(
         "cold",
         f"cold start to the first answer, BlazeFace on LiteRT, {start}",
@@ -155,7 +159,8 @@ def cold_row(start: str, cold_start: ColdStart) -> Row:
 
 
 def answer_rows(title: str, agreement: AnswerAgreement) -> list[Row]:
-    """Return how often the answers and the input tensors equal those of the references."""
+    """Return rows that show how often the loop's answers and input tensors equal those of the references. ``title`` is
+    the title of the model."""
     references = {
         FLOAT: "Pillow in float arithmetic at the same sample points",
         PILLOW: "Pillow's resize, which averages over all pixels",

@@ -1,16 +1,18 @@
 """Count every byte that the camera loop writes to memory.
 
-The program runs under QEMU in user mode with a plugin (``store_plugin.c``) that sees each store instruction. Nothing is
-sampled, and a copy inside NumPy, libc or a driver's library counts like one in Arenite's code. Counting pauses during
-the runtime's ``invoke``, so the counts contain everything except the runtime's own work.
+The program runs under QEMU in user mode with a plugin (``store_plugin.c``) that is called for each store instruction.
+So every store is counted, also inside NumPy, libc or a driver's library. Counting pauses during the runtime's
+``invoke``, so the counts contain everything except the runtime's own work.
 
-The bytes of each frame are counted in three groups. The first are bytes inside the tensors. The second are buffers:
-runs of at least ``MIN_BUFFER_BYTES`` consecutive bytes outside the tensors that were all written in one frame. A copied
-plane, tensor or frame leaves such runs, in whatever way it is copied. The third, ``objects``, are shorter runs: mostly
-reference counts and small objects that Python writes all the time.
+The bytes of each frame are counted in three groups:
 
-``count_stores("package.module:function", "argument", …)`` calls the function in the emulated process; it returns a
-``MeasuredLoop``. It needs ``qemu-user`` (apt) and a C compiler.
+- bytes inside the tensors (``regions``);
+- ``buffers``: runs of at least ``MIN_BUFFER_BYTES`` consecutive bytes outside the tensors that were all written in one
+  frame. Every copy of a plane, tensor or frame leaves such runs;
+- ``objects``: shorter runs, which are mostly reference counts and small objects that Python writes all the time.
+
+``count_stores("package.module:function", "argument", ...)`` calls this function in the emulated process. The function
+must return a ``MeasuredLoop``. The program needs ``qemu-user`` (apt) and a C compiler.
 """
 
 from __future__ import annotations
@@ -35,10 +37,12 @@ import numpy as np
 from arenite.errors import ToolError
 from arenite.host.camera.runtimes.base import Runtime
 
-#: Minimum number of consecutive bytes that count as a buffer. Python's small objects have at most 512 bytes and stay
-#: below it. The C stack of a foreign call can exceed it and then counts.
+#: The minimum number of consecutive bytes that count as a buffer. Python's small objects have at most 512 bytes, so
+#: they are not counted. The C stack of a foreign call can be larger and is then counted.
 MIN_BUFFER_BYTES = 1024
 _PAGE = 4096
+# The number of a system call that does not exist, with which the program sends requests to the plugin, and the
+# requests.
 _MARK, _BEGIN, _END, _PAUSE, _RESUME, _WATCH = 41500, 1, 2, 3, 4, 5
 _SOURCE = Path(__file__).with_name("store_plugin.c")
 _HEADERS = Path(__file__).parents[2] / "host" / "emulator" / "plugin"
@@ -60,8 +64,8 @@ class MeasuredLoop:
     """The program to measure.
 
     Args:
-        run: ``run(count, after)`` processes ``count`` frames and calls ``after`` after each one.
-        regions: address and size in bytes of each tensor, by name.
+        run: a function; ``run(count, after)`` processes ``count`` frames and calls ``after`` after each frame.
+        regions: the address and the size in bytes of each tensor, by name.
         runtime: the runtime whose ``invoke`` is not counted.
     """
 
@@ -72,8 +76,8 @@ class MeasuredLoop:
 
 @dataclass(frozen=True)
 class StoreRun:
-    """A run of consecutive written bytes outside the regions. ``where`` is the mapped file or area, ``by`` the file
-    with the code that wrote there last."""
+    """A run of consecutive written bytes outside the tensors. ``start`` is its address. ``where`` is the name of the
+    mapped file at this address, or "memory". ``by`` is the file with the code that wrote there last."""
 
     start: int
     bytes: int
@@ -83,18 +87,20 @@ class StoreRun:
 
 @dataclass(frozen=True)
 class StoreCounts:
-    """Counts of one frame, in bytes. Each address counts once, except in ``stored``, where every store counts."""
+    """The number of bytes that were written in one frame. ``regions`` has the number for each tensor. Each address
+    counts once, except in ``stored``, where every store counts."""
 
     stored: int
     regions: dict[str, int]
-    buffers: int  # outside the regions, in runs of at least MIN_BUFFER_BYTES
-    objects: int  # outside the regions, in shorter runs
-    received: int  # written by system calls that read into memory
-    runs: tuple[StoreRun, ...] = field(repr=False)  # outside the regions, longest first
+    buffers: int  # bytes outside the tensors, in runs of at least MIN_BUFFER_BYTES
+    objects: int  # bytes outside the tensors, in shorter runs
+    received: int  # bytes that system calls such as read() wrote into the program's memory
+    runs: tuple[StoreRun, ...] = field(repr=False)  # all runs outside the tensors, the longest run first
 
     @property
     def total(self) -> int:
-        """Return the bytes that count for the loop: tensors, buffers, and copies that the kernel made for it."""
+        """The number of bytes of the frame that the benchmark reports: tensors, buffers, and bytes that system calls
+        wrote."""
         return sum(self.regions.values()) + self.buffers + self.received
 
 
@@ -128,8 +134,8 @@ def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -
 
 
 def median_counts(frames: list[StoreCounts]) -> StoreCounts:
-    """Return the frame with the median total. Emulated frames are slow, so work that the loop does once a second falls
-    into many of them; the median leaves it out."""
+    """Return the counts of the frame with the median total. Emulated frames are slow, so many of them contain work that
+    the loop does only once a second. The median frame does not contain it."""
     return sorted(frames, key=lambda frame: frame.total)[len(frames) // 2]
 
 
@@ -192,7 +198,9 @@ def _frame(
 
 
 def _runs(pages: dict[int, tuple[int, np.ndarray]]) -> list[tuple[int, int]]:
-    """Return start and size of each run of written bytes. A run can continue over several pages."""
+    """Return (start address, size) of each run of written bytes. A run can continue over several pages. ``pages`` maps
+    the number of a page to the address of the code that wrote there last, and one value per byte: 1 if it was
+    written."""
     runs: list[tuple[int, int]] = []
     for number in sorted(pages):
         edges = np.flatnonzero(np.diff(pages[number][1].astype(np.int8), prepend=0, append=0))
@@ -223,7 +231,8 @@ def _plugin(folder: Path) -> Path:
 
 
 def _child(about: str, target: str, frames: str, warm: str, *arguments: str) -> None:
-    """Run the measured program in the emulated process and write its regions and memory map to ``about``."""
+    """Run the measured program in the emulated process, and write the addresses of its tensors and its memory map to
+    the file ``about``. ``warm`` frames are not counted, then ``frames`` frames are counted."""
     call = ctypes.CDLL(None).syscall
 
     def mark(request: int) -> None:

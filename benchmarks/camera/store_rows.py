@@ -1,4 +1,4 @@
-"""Return the rows of bytes written per frame. An emulator counts every store of the loop (``written``)."""
+"""Make the rows of the targets table on the bytes that the loop writes per frame. An emulator counts every store."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from benchmarks.camera.cases import Case
 from benchmarks.camera.rows import Row
 from benchmarks.camera.store_counter import count_stores
 
-#: Bytes that the loop may write per frame besides the tensors.
+#: The number of bytes that the loop may write per frame in addition to the tensors.
 MAX_OVERHEAD_BYTES = 4096
 
 
@@ -18,8 +18,9 @@ def store_row(case: Case) -> Row:
     tensors = sum(memory.bytes for memory in (*slot.inputs, *slot.outputs))
     runtime.close()
     frames = count_stores("benchmarks.camera.store_subjects:loop", str(case.path))
-    # The loop folds its statistics every five seconds. In the slow emulator this falls into every other frame. The
-    # frame with the fewest bytes is one without it, and contains all work that the loop does for each frame.
+    # The loop summarizes its statistics every five seconds. In the slow emulator, this happens in every second frame.
+    # The frame with the fewest bytes is a frame without this work. It contains all work that the loop does for each
+    # frame.
     usual = min(frames, key=lambda frame: frame.total)
     inputs = sum(size for name, size in usual.regions.items() if name.startswith("input"))
     return Row(

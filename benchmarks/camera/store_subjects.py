@@ -1,4 +1,5 @@
-"""Programs for the store counter: the camera loop, and a loop with one copy, on YUYV frames of 1280x720."""
+"""Contains the programs that the store counter measures, on YUYV frames of 1280x720: the camera loop, and a loop that
+copies the input tensor once."""
 
 from __future__ import annotations
 
@@ -24,9 +25,9 @@ WIDTH, HEIGHT, BUFFERS = 1280, 720, 3
 
 
 class Camera:
-    """A ``Source`` with page-aligned buffers of noise, which it delivers by address.
+    """A ``Source`` of frames with noise. It delivers the addresses of its page-aligned buffers.
 
-    A real driver adds its own writes (by DMA) and two system calls."""
+    A real driver would add its own writes (by DMA) and two system calls."""
 
     name = "noise"
     live = False
@@ -73,7 +74,7 @@ class _After:
 
 
 def tensors(runtime: Runtime) -> dict[str, tuple[int, int]]:
-    """Return address and size of all tensors of all slots."""
+    """Return (address, size in bytes) of all input and output tensors of all slots of the runtime, by name."""
     regions = {}
     for place, slot in enumerate(runtime.slots):
         for kind, memories in (("input", slot.inputs), ("output", slot.outputs)):
@@ -83,7 +84,8 @@ def tensors(runtime: Runtime) -> dict[str, tuple[int, int]]:
 
 
 def loop(path: str, server: type[ModelServer] = ModelServer) -> MeasuredLoop:
-    """Return a program that does all work of ``arenite camera`` per frame, from the camera's buffer to the sinks."""
+    """Return a program that does all work of ``arenite camera`` per frame, from the camera's buffer to the sinks.
+    ``path`` is the model's file, ``server`` the class that serves the frames."""
     runtime = open_runtime(Path(path))
     camera = Camera()
     model_server = server(open_model(path), runtime)
@@ -96,7 +98,8 @@ def loop(path: str, server: type[ModelServer] = ModelServer) -> MeasuredLoop:
 
 
 class CopyingServer(ModelServer):
-    """Copies the input tensor once, as ``set_tensor`` does. A test checks that the counter sees this copy."""
+    """A model server that copies the input tensor once per frame, as ``set_tensor`` does. A test checks that the store
+    counter counts this copy."""
 
     def invoke(self, slot: int = 0) -> None:
         tensor = self.runtime.slots[slot].inputs[0].array()

@@ -17,7 +17,7 @@ def targets_table(rows: Sequence[Row]) -> str:
 
 
 def stages_table(stages: Sequence[Mapping[str, Any]]) -> str:
-    """Return the table of milliseconds per frame, by stage."""
+    """Return the Markdown table of milliseconds per frame, with a row per model and a column per stage."""
     names = ("capture", "preprocess", "invoke", "postprocess", "rest", "whole")
     head = ["model", "runtime", *names[:-1], "total", "plain OpenCV code", "its invoke", "frames"]
     cells = []

@@ -1,1 +1,1 @@
-"""Measure conversions of models from several frameworks: ``python -m benchmarks.conversions``."""
+"""A benchmark that measures conversions of models from several frameworks: ``python -m benchmarks.conversions``."""

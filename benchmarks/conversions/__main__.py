@@ -116,7 +116,7 @@ def all_cases(shared: Path | None) -> list[Case]:
 
 
 def sections(cases: Sequence[Case]) -> dict[str, str]:
-    """Return the generated tables of the page, from all stored rows."""
+    """Return the generated parts of docs/conversions.md by name, from all rows that are stored in ``OUT``."""
     records: dict[str, list[dict[str, Any]]] = {}
     for case in cases:
         path = OUT / f"{case.slug}.json"

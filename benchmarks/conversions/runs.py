@@ -1,4 +1,4 @@
-"""Measure one row of the tables: run ``arenite convert``, then ``arenite bench`` with the image, as a user does."""
+"""Measure one row of the tables: run the command ``arenite convert``, then ``arenite bench`` with the image."""
 
 from __future__ import annotations
 
@@ -31,18 +31,19 @@ SCHEMA = "arenite.conversions/1"
 
 @dataclass(frozen=True)
 class Case:
-    """One conversion.
+    """One conversion, which becomes a row of a table.
 
     Args:
-        group: table that the row belongs to.
-        name: name of the row.
-        source: source for ``arenite convert``.
-        calibration: calibration samples.
-        test: test samples, with or without labels, in real values or with their scale.
+        group: the table that the row belongs to.
+        name: the name of the row.
+        source: the source for ``arenite convert``.
+        calibration: the file with the calibration samples.
+        test: the file with the test samples, with or without labels. They are real values, or quantized values together
+            with their scale.
         options: more options for ``arenite convert``.
-        reference: published int8 model of the same network, which is scored on the same samples.
-        samples: number of samples for the emulated board.
-        board: name of the emulated board.
+        reference: a published int8 model of the same network, which is scored on the same samples, or None.
+        samples: the number of samples for the emulated board.
+        board: the name of the emulated board.
     """
 
     group: str
@@ -61,7 +62,8 @@ class Case:
 
 
 def run(case: Case, out: Path) -> dict[str, Any]:
-    """Return the row of ``case``, and write it to ``out`` with the image. Raises ``ToolError`` if a command fails."""
+    """Return the row of ``case``, and write the row and the image to the folder ``out``. Raises ``ToolError`` if a
+    command fails."""
     image = out / f"{case.slug}.image.tflite"
     arguments = [case.source, "-o", str(image), "--test", str(case.test), *case.options]
     if "--html" not in arguments:
@@ -88,7 +90,7 @@ def run(case: Case, out: Path) -> dict[str, Any]:
 
 
 def _arenite(*words: str) -> tuple[dict[str, Any], float]:
-    """Run a command; return its JSON object and its duration in seconds."""
+    """Run the command ``arenite`` with the arguments ``words``. Return its JSON object and its duration in seconds."""
     command = [sys.executable, "-m", "arenite.host.cli.main", *words, "--json"]
     variables = os.environ | {"MNIST_PT2": str(SOURCES / "mnist.pt2")}
     start = time.monotonic()
@@ -120,10 +122,11 @@ def _write_samples(image: Path, case: Case, path: Path) -> Path:
 
 
 def _reference(case: Case, image: Path) -> dict[str, Any]:
-    """Score the published int8 model with the reference kernels, against the labels or the float model's decisions.
+    """Return the score of the published int8 model, computed with LiteRT's reference kernels. It is compared with the
+    labels, or without labels with the float model's decisions.
 
-    ``difference`` is the largest difference between an output and the float model's, averaged over the samples: for the
-    published model (``elsewhere``) and for the image (``here``).
+    ``difference`` is the largest difference of an output value from the float model's output, averaged over the
+    samples: for the published model (``elsewhere``) and for the image (``here``).
     """
     assert case.reference is not None
     main = load(case.source).main

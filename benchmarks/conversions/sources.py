@@ -1,4 +1,4 @@
-"""Write one trained network as every kind of source, and samples for the reference models."""
+"""Write one trained network in the formats of all frameworks, and write samples for the reference models."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ from arenite.models.manifest import manifest
 from arenite.models.package_members import package_members
 
 CHILDREN = Path(__file__).parent / "children"
-#: Folder of the trained network and the samples.
+#: The folder for the trained network and the samples.
 SOURCES = Path("out/conversions/sources").resolve()
 FACTORY = "mnist_factory:network"
 
-#: Arguments of ``arenite train`` for the network of the tables.
+#: The arguments of ``arenite train`` for the network of the tables.
 TRAINING = ("dscnn", "--data", "mnist", "--width", "0.5", "--epochs", "3")
 
-#: Scale and zero point of the stored int8 keyword samples, equal to those of kws01_int8's input.
+#: The scale and zero point of the stored int8 keyword samples. They equal the scale and zero point of kws01_int8's
+#: input.
 _KEYWORD_QUANTIZATION = (0.5847029089927673, 83)
 
 _PHOTOGRAPHS = ("sklearn/datasets/images/china.jpg", "sklearn/datasets/images/flower.jpg")
@@ -35,7 +36,8 @@ _PHOTOGRAPHS_SHA256 = "c1ef34f251839d4aea0f512ef005eeba01e9109bce8f7f4b7c4da6e3f
 
 
 def mnist_sources(folder: Path) -> dict[str, str]:
-    """Train the network once and write it in every format. Return the source for ``arenite convert`` by kind."""
+    """Train the network once and write it in every format. Return the sources for ``arenite convert``, by the name of
+    the format."""
     folder.mkdir(parents=True, exist_ok=True)
     formats = ["mnist.keras", "mnist.h5", "mnist_saved", "mnist.tflite", "mnist.pt2"]
     if not all((folder / name).exists() for name in [*formats, "test.npz", "train.json"]):
@@ -67,12 +69,13 @@ def mnist_sources(folder: Path) -> dict[str, str]:
 
 
 def training(folder: Path) -> dict:
-    """Return the ``arenite.train/1`` object of the network."""
+    """Return the ``arenite.train/1`` object that ``arenite train`` printed for the network in ``folder``."""
     return json.loads((folder / "train.json").read_text())
 
 
 def keyword_samples(file: Path, folder: Path) -> tuple[Path, Path]:
-    """Write 200 of the 1,000 keyword samples, evenly spread, for calibration, and the other 800 for the score."""
+    """Write 200 of the 1,000 keyword samples in ``file``, evenly spread, for calibration, and the remaining 800 for the
+    score. Return the paths of the two files."""
     folder.mkdir(parents=True, exist_ok=True)
     with np.load(file) as data:
         x, y = data["x"], data["y"]
@@ -86,8 +89,9 @@ def keyword_samples(file: Path, folder: Path) -> tuple[Path, Path]:
 
 
 def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path, Path]:
-    """Write patches of two photographs in the size and range of the input of ``twin``, an int8 model: 200 patches for
-    calibration, the others for the comparison. They have no labels."""
+    """Write ``count`` patches of two photographs, in the size and range of the input of the int8 model ``twin``. 200
+    patches are for calibration, the remaining patches for the comparison. They have no labels. Return the paths of the
+    two files."""
     main = load(twin).main
     tensor = main.tensors[main.inputs[0]]
     limits = representable_range(tensor)
@@ -114,7 +118,7 @@ def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path
 
 def dense_samples(folder: Path) -> tuple[Path, Path]:
     """Write MNIST samples for the network of ``benchmarks.flash_budget``: 1,300 pictures that were not used in
-    training, and the test set."""
+    training, and the test set. Return the paths of the two files."""
     data = dataset("mnist")
     paths = folder / "dense_1300.npz", folder / "dense_test.npz"
     np.savez(paths[0], x=data.x_train.reshape(-1, 784)[-1300:], y=data.y_train[-1300:])

@@ -1,4 +1,4 @@
-"""Format the rows as the tables of docs/conversions.md."""
+"""Format the measured rows as the Markdown tables of docs/conversions.md."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def references_table(rows: Sequence[Row]) -> str:
 
 
 def budget_table(rows: Sequence[Row]) -> str:
-    """Return a table of the limits that plain int8 misses and of the chosen recipes.
+    """Return a table of recipe searches: the limits that plain int8 misses, and the chosen recipe.
 
     The accuracy is for samples that neither calibration nor search used."""
     head = [

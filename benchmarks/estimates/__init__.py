@@ -1,1 +1,1 @@
-"""Fit and check the estimates of time, memory accesses, energy and duty cycle."""
+"""Programs that fit and check Arenite's estimates of time, memory accesses, energy and duty cycle."""

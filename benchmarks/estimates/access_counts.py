@@ -1,4 +1,5 @@
-"""Count the loads and stores of a model's tensors in the emulator, for fit_accesses and memory_split."""
+"""Count the loads and stores of a model's tensors in the emulator. ``fit_accesses.py`` and ``memory_split.py`` use
+these counts."""
 
 from __future__ import annotations
 
@@ -37,13 +38,13 @@ class ModelAccesses:
     """The memory accesses of one inference.
 
     Args:
-        generated: the model's generated code and plan.
-        layers: accesses by tensor, for each layer that has code.
-        lines: accesses by address, for each of these layers.
-        places: addresses of the arena's parts.
-        sizes: sizes in the linked ELF.
-        exact: whether the output equals that of LiteRT's reference kernels, byte for byte.
-        guards: number of overwritten guard words.
+        generated: the model's generated code and arena plan.
+        layers: for each layer that has code, the accesses by tensor index.
+        lines: for each of these layers, the accesses by address.
+        places: the addresses of the arena's parts.
+        sizes: the sizes in the linked ELF.
+        exact: whether the outputs equal those of LiteRT's reference kernels in every byte.
+        guards: the number of overwritten guard words.
     """
 
     generated: Generated
@@ -56,7 +57,7 @@ class ModelAccesses:
 
     @property
     def slow(self) -> int:
-        """Return the number of loads and stores in the second memory."""
+        """The number of loads and stores in the second memory."""
         if self.places.slow is None:
             return 0
         end = self.places.slow + self.generated.plan.slow_bytes
@@ -71,7 +72,8 @@ class ModelAccesses:
 def count_tensor_accesses(
     prepared: Prepared, board: Board, optimise: str, second: MemoryRegion | None
 ) -> ModelAccesses:
-    """Build the planned model, run one inference with a random input, and count its loads and stores."""
+    """Build the planned model ``prepared`` for ``board``, run one inference with a random input in the emulator, and
+    count its loads and stores. ``second`` is the memory that holds a part of the arena, or None."""
     generated = prepared.generated
     sample = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], 1)
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
@@ -109,6 +111,6 @@ def count_tensor_accesses(
 
 
 def memories(plan: Plan, places: ArenaAddresses) -> list[tuple[int, int]]:
-    """Return address and size in bytes of each part of the arena."""
+    """Return (address, size in bytes) of each part of the arena."""
     regions = [(places.fast, max(plan.fast_bytes, 16))]
     return regions if places.slow is None else [*regions, (places.slow, plan.slow_bytes)]

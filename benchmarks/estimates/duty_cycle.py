@@ -24,7 +24,9 @@ from arenite.profiles.boards import load_board
 
 PAGE = DOCS / "duty-cycle.md"
 EVENTS = 1000
-#: Kind of events, events per service time, places of the queue, and time to wake and to linger in service times.
+#: For each case: the kind of the events, the number of events per service time (the time that one event takes), the
+#: number of places in the queue (None: no limit), and two times as multiples of the service time: the time to wake up,
+#: and the time that the board stays awake after its work.
 CASES: list[tuple[str, float, int | None, float, float]] = [
     ("Poisson", 0.3, None, 0.0, 0.0),
     ("Poisson", 0.7, None, 0.0, 0.0),
@@ -38,7 +40,8 @@ CASES: list[tuple[str, float, int | None, float, float]] = [
 
 
 def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
-    """Return one row per case: figures of the board, and the errors of the prediction for the same events."""
+    """Return the cells of one row per case: the figures of the emulated board, and the relative errors of the
+    prediction for the same events. ``service_s`` is the service time in seconds."""
     cells_by_case = []
     for kind, offered, queue, wake, linger in CASES:
         rng = np.random.default_rng(11)
@@ -84,7 +87,7 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write or check the table and return the exit code."""
+    """Write the table to the page, or check it, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("model", type=Path)
     options, rest = parser.parse_known_args(arguments)

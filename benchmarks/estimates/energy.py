@@ -25,7 +25,8 @@ PAGE = DOCS / "energy-estimates.md"
 
 @dataclass(frozen=True)
 class Published:
-    """A result of MLPerf Tiny's closed division: ms and µJ per inference, measured in the board's supply."""
+    """A published result of MLPerf Tiny's closed division: milliseconds and microjoules per inference, measured at the
+    board's supply. ``stack`` names the software that ran the model."""
 
     board: str
     stack: str
@@ -42,7 +43,8 @@ def _rows(board: str, stack: str, **results: tuple[float, float]) -> list[Publis
     return [Published(board, stack, task, *values) for task, values in results.items()]
 
 
-#: From github.com/mlcommons/tiny_results_v0.5 to v1.3. The supplies differ, and some are not documented.
+#: The published results, from github.com/mlcommons/tiny_results_v0.5 to v1.3. They were measured at different supply
+#: voltages, some of which are not documented.
 PUBLISHED = [
     *_rows(
         "nucleo_l4r5zi",
@@ -96,14 +98,15 @@ PUBLISHED = [
 
 
 def estimates(models: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the ``arenite.energy/1`` object for each board and task."""
+    """Return the ``arenite.energy/1`` object for each (board, task). ``models`` is the folder of the models."""
     prepared = {row.task: prepare(models / f"{row.task}_int8.tflite") for row in PUBLISHED}
     pairs = dict.fromkeys((row.board, row.task) for row in PUBLISHED)
     return {(b, t): estimate_energy(prepared[t], load_board(b), BuildOptions("speed")) for b, t in pairs}
 
 
 def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Return a table of power, which can be compared even between different kernels."""
+    """Return a Markdown table of published and estimated power. Power can be compared even between different
+    kernels."""
     rows = []
     for row in PUBLISHED:
         estimate = energy_by_task[row.board, row.task]
@@ -124,7 +127,7 @@ def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
 
 
 def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Return a table of microjoules of this project's kernels, with their ranges."""
+    """Return a Markdown table of the estimated microjoules per inference with Arenite's kernels, with their ranges."""
     rows = []
     for (board, task), estimate in energy_by_task.items():
         uj = estimate["energy_uj_per_inference"]
@@ -148,7 +151,7 @@ def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
 def spread(
     energy_by_task: dict[tuple[str, str], dict[str, Any]], boards: Iterable[str]
 ) -> tuple[float, float]:
-    """Return the smallest and the largest ratio of published to estimated power over ``boards``."""
+    """Return the smallest and the largest ratio of published to estimated power among the results of ``boards``."""
     selected = set(boards)
     ratios = [
         r.mw / (energy_by_task[r.board, r.task]["average_power_w"] * 1e3)
@@ -159,7 +162,7 @@ def spread(
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Write or check the tables and return the exit code."""
+    """Write the tables to the page, or check them, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("models", type=Path)
     options, rest = parser.parse_known_args(arguments)

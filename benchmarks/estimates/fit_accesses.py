@@ -1,14 +1,16 @@
-"""Fit the estimated loads and stores of tensors to counted ones: ``python -m benchmarks.estimates.fit_accesses``.
+"""Fit the estimates of a tensor's loads and stores to counts in the emulator:
+``python -m benchmarks.estimates.fit_accesses``.
 
-This program runs one inference of each reference model on emulated boards of every tier, and counts the loads and
-stores of each tensor in each layer with a plugin in QEMU. It writes profiles/accesses.json, which has for each kernel
-the non-negative least-squares solutions of
+This program runs one inference of each reference model on emulated boards with each kernel tier (instruction set), and
+counts the loads and stores of each tensor in each layer with a plugin in QEMU. It writes profiles/accesses.json, which
+has for each kernel the non-negative least-squares solutions of
 
     loads of an input = per_input * bytes + per_window * bytes under its windows + per_mac * products
     stores of an output = per_output * bytes.
 
-Each layer is weighted by the inverse root of its count, so that large layers have the most influence. The program
-prints the error of the estimate for whole inferences.
+Bytes under the windows are the input bytes of all positions of a kernel's window together. The error of each layer is
+divided by the square root of its count, so that large layers have the most influence. The program prints the error of
+the estimate for complete inferences.
 """
 
 from __future__ import annotations
@@ -28,14 +30,15 @@ from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
 from benchmarks.estimates.access_counts import MODELS, ModelAccesses, count_tensor_accesses
 
-#: Models that fit these boards. There is a board for each tier of kernels.
+#: The (model, board) pairs to measure. There is a board for each tier of kernels, and every model fits these boards.
 JOBS = [
     (model, board)
     for board in ("qemu_mps2_an386", "qemu_mps2_an385", "qemu_mps3_an547", "qemu_riscv32")
     for model in ("vww01_int8", "ic01_int8", "kws01_int8", "ad01_int8", "person_detect_int8")
 ]
 
-#: The regressors (bytes, window, products) of loads or (bytes,) of stores, and the count.
+#: One layer: its regressors, and its count. The regressors of loads are (bytes of the input, bytes under its windows,
+#: products), the regressors of stores are (bytes of the output,).
 Row = tuple[tuple[float, ...], float]
 
 
@@ -73,7 +76,8 @@ def fit_all(counts: Iterable[ModelAccesses]) -> dict[str, AccessRates]:
             op = layer.op
             kernel = key_of(layer.call.kernel, first_work(graph, op, layer.macs))
             for position, t in enumerate(op.inputs):
-                # A tensor that is read twice, or written in place of itself, cannot be distinguished.
+                # Skip a tensor that the operator reads through two inputs or also writes, because its loads cannot be
+                # assigned to one input.
                 if t in accesses and op.inputs.count(t) == 1 and t not in op.outputs and accesses[t].loads:
                     work = work_of(graph, op, layer.macs, position)
                     loads[kernel].append(((work.nbytes, work.window, work.macs), accesses[t].loads))
@@ -87,8 +91,8 @@ def fit_all(counts: Iterable[ModelAccesses]) -> dict[str, AccessRates]:
 
 
 def solve(rows: Sequence[Row], regressors: int) -> list[float]:
-    """Return the non-negative solution with the smallest error. If errors are within 2 %, fewer regressors are
-    preferred."""
+    """Return the non-negative coefficients with the smallest error, one per regressor. A solution with more regressors
+    is used only if its error is more than 2 % smaller."""
     counts = np.sqrt([count for _, count in rows])
     a = np.array([row for row, _ in rows]) / counts[:, None]
     best: tuple[float, list[float]] | None = None
@@ -108,12 +112,12 @@ def solve(rows: Sequence[Row], regressors: int) -> list[float]:
 
 
 def counted(c: ModelAccesses) -> int:
-    """Return the counted loads and stores of all tensors."""
+    """Return the number of counted loads and stores of all tensors."""
     return sum(counts.total for layer in c.layers for counts in layer.values())
 
 
 def estimated(c: ModelAccesses) -> float:
-    """Return the loads and stores of all tensors that the stored rates predict."""
+    """Return the number of loads and stores of all tensors that the stored rates predict."""
     return sum(sum(loads.values()) + sum(stores.values()) for _, loads, stores in per_layer(c.generated))
 
 

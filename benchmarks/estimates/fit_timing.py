@@ -2,13 +2,13 @@
 ``python -m benchmarks.estimates.fit_timing [FILE.json ...]``.
 
 This program reads the results of all variants that ``python -m benchmarks.table`` wrote to out/bench/. It writes
-profiles/timing.json, which has for each core and kernel (and separately for builds for size) the non-negative
-least-squares solution of
+profiles/timing.json, which has for each core and kernel (separately for builds that are optimized for size) the
+non-negative least-squares solution of
 
     instructions = per_mac * MACs + per_output * outputs + per_call.
 
-Each layer is weighted by the inverse of its count, so that small layers have as much influence as large ones. The
-program prints the error of the estimate for whole inferences.
+The error of each layer is divided by its count, so that small layers have as much influence as large layers. The
+program prints the error of the estimate for complete inferences.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from arenite.files import write_atomic
 from arenite.firmware.sizes.timing import PATH, KernelCost, key_of
 from benchmarks.table.__main__ import OUT
 
-#: One measured layer: MACs, output elements, instructions.
+#: One measured layer: its MACs, output elements and instructions.
 Row = tuple[float, float, float]
 
 
-#: Sets of regressors to try, as column numbers: 0 is MACs, 1 is outputs, 2 is calls.
+#: The sets of regressors to try, as column numbers: 0 is MACs, 1 is outputs, 2 is calls.
 _REGRESSORS = ([0], [1], [0, 1], [0, 2], [1, 2], [0, 1, 2])
 
 
@@ -52,8 +52,8 @@ def main(argv: list[str] | None = None, path: Path = PATH) -> int:
 
 
 def read(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the ``arenite.bench/1`` objects with instruction counts. A run that is in several files is returned
-    once."""
+    """Return the ``arenite.bench/1`` objects in ``files`` that have instruction counts. A run that is in several files
+    is returned once."""
     results = {}
     for file in files:
         result = json.loads(file.read_text())
@@ -67,7 +67,7 @@ def read(files: Sequence[Path]) -> list[dict[str, Any]]:
 
 
 def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
-    """Return the kernel's key, MACs, outputs and instructions of each counted layer."""
+    """Return (key of the kernel, MACs, output elements, instructions) of each counted layer."""
     rows: list[tuple[str, float, float, float]] = []
     for layer in result["layers"]:
         if layer["kernel"] is not None and layer["instructions"]:
@@ -80,7 +80,7 @@ def rows_of(result: dict[str, Any]) -> list[tuple[str, float, float, float]]:
 
 
 def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost]]:
-    """Return the cost by core and kernel, sorted by name."""
+    """Return the fitted costs of each kernel, by core and kernel, sorted by name."""
     layers: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
     for result in results:
         for kernel, *row in rows_of(result):
@@ -92,7 +92,7 @@ def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost
 
 
 def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) -> float:
-    """Return the estimate that the coefficients give for a measured inference."""
+    """Return the number of instructions that the fitted costs ``cores`` predict for a measured inference."""
     costs = cores[result["board"]["core"]]
     return sum(costs[kernel].of(macs, outputs) for kernel, macs, outputs, _ in rows_of(result))
 
@@ -100,8 +100,9 @@ def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) ->
 def fit(rows: Sequence[Row]) -> KernelCost:
     """Return the non-negative costs with the smallest sum of squared relative errors.
 
-    Each set of regressors is tried. In a tie the smaller set wins, and MACs before outputs. Calls are never the only
-    regressor. A set needs more layers than it has regressors; otherwise it would fit any measurement.
+    Each set in ``_REGRESSORS`` is tried. In a tie, the set that comes first is used: smaller sets first, and MACs
+    before outputs. Calls are never the only regressor. A set of several regressors needs more layers than it has
+    regressors; otherwise it would fit any measurement.
     """
     y = np.array([count for *_, count in rows], float)
     regressors = np.array([[macs, outputs, 1.0] for macs, outputs, _ in rows], float) / y[:, None]

@@ -1,1 +1,1 @@
-"""Measure all models on all emulated boards: ``python -m benchmarks.table``."""
+"""A benchmark that measures all models on all emulated boards: ``python -m benchmarks.table``."""

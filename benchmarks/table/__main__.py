@@ -86,7 +86,8 @@ def _arguments(argv: list[str] | None) -> argparse.Namespace:
 def verdicts_of_runs(
     runs: Sequence[BenchmarkRun], records: Sequence[BaselineRecord]
 ) -> dict[tuple[str, str, str, str], Verdict]:
-    """Return a verdict for each target for which ``runs`` and ``records`` have the figures."""
+    """Return the verdicts by (model, board, variant, figure). There is a verdict for each target for which ``runs`` and
+    the baseline ``records`` have the figures."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     verdicts = {}
     for target in read_targets():
@@ -104,7 +105,7 @@ def verdicts_of_runs(
 
 
 def as_json(runs: Sequence[BenchmarkRun], verdicts: dict[tuple[str, str, str, str], Verdict]) -> dict:
-    """Return an ``arenite.table/1`` object with every run and its verdicts."""
+    """Return the ``arenite.table/1`` object, which has every run and its verdicts."""
     rows = []
     for run in runs:
         key = run.job.model.stem, run.job.board.name, run.job.variant

@@ -1,4 +1,4 @@
-"""Format the table as Markdown: all runs, and the short form for docs/performance.md."""
+"""Format the results as Markdown: a table of all runs, and shorter tables for docs/performance.md."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Verdicts = Mapping[tuple[str, str, str, str], Verdict]
 
 
 def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
-    """Return the table with one row per run."""
+    """Return a Markdown table with one row per run, followed by the missed targets and notes."""
     head = ["model", "board", "variant", "bit-exact", "instructions", "÷ baseline", "per MAC", "est. cycles"]
     head += ["cycles per instruction", "init", "arena B", "stack B", "RAM B", "code B", "weights B"]
     rows = []
@@ -68,8 +68,8 @@ def _notes(result: Mapping[str, Any] | None) -> list[str]:
 
 
 def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
-    """Return tables of instructions per board, then of memory and code. A figure with a target shows it in
-    parentheses."""
+    """Return Markdown tables: the instructions for each board, then total RAM and code for each board with such
+    targets. A figure with a target has the target in parentheses."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}
     models = list(dict.fromkeys(r.job.model.stem for r in runs))
     boards = {r.job.board.name: r.job.board for r in runs}

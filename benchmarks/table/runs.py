@@ -1,4 +1,5 @@
-"""Run the measurements of the table: each is a model, a board and a variant, measured with ``arenite bench``."""
+"""Run the measurements of the table. Each measurement (job) is a run of ``arenite bench`` with a model, a board and a
+variant of the options."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from typing import Any
 from arenite.files import write_atomic
 from arenite.profiles.boards import Board
 
-#: Options of ``arenite bench`` for each variant.
+#: The options of ``arenite bench`` for each variant.
 VARIANTS: dict[str, tuple[str, ...]] = {
     "speed": ("--optimise", "speed"),
     "balanced": ("--optimise", "balanced"),
@@ -23,7 +24,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "speed-no-passes": ("--optimise", "speed", "--no-passes"),
     "ram-stream-input": ("--optimise", "ram", "--stream-input"),
 }
-#: Time limit of one run in seconds, including the build.
+#: The time limit of one run in seconds, including the build.
 _TIMEOUT_S = 900
 
 
@@ -42,7 +43,8 @@ class Job:
 class BenchmarkRun:
     """The result of a job: an ``arenite.bench/1`` object, or None with the reason in ``note``.
 
-    ``failed`` is True if the run gave no result or an output differs. A model that does not fit is not a failure.
+    ``failed`` is True if the run gave no result or an output is not bit-exact. It is False if the model does not fit
+    the board, or if it does not support row-by-row input.
     """
 
     job: Job
@@ -52,7 +54,8 @@ class BenchmarkRun:
 
 
 def run_all(jobs: Sequence[Job], at_once: int, out: Path) -> Iterator[BenchmarkRun]:
-    """Run the jobs, ``at_once`` at a time, and yield each run when it finishes. Results are also written to ``out``."""
+    """Run the jobs, ``at_once`` jobs at the same time, and yield each run when it finishes. The results are also
+    written to the folder ``out``."""
     with ThreadPoolExecutor(at_once) as pool:
         for done in as_completed([pool.submit(_run, job, out) for job in jobs]):
             yield done.result()
@@ -70,7 +73,8 @@ def _run(job: Job, out: Path) -> BenchmarkRun:
         message = next(
             (line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")), lines[-1]
         )
-        # Exit code 1: the model does not fit. 2: rejected; not every model supports row-by-row input.
+        # Exit code 1 means that the model does not fit. Exit code 2 means that the options were rejected, for example
+        # because the model does not support row-by-row input.
         rejected = done.returncode == 2 and "--stream-input" in VARIANTS[job.variant]
         return BenchmarkRun(job, None, message, failed=done.returncode != 1 and not rejected)
     result = json.loads(done.stdout)

@@ -16,16 +16,18 @@ PATH = Path(__file__).parent / "targets.toml"
 
 @dataclass(frozen=True)
 class Target:
-    """A target. ``limits`` maps a model (or "*" for all others) to the maximum of the value."""
+    """A target for one figure of one variant on one board. ``limits`` maps a model (or "*" for all remaining models) to
+    the maximum of the value. The value depends on ``kind``: "at_most" is the figure itself, "ratio" is the figure
+    divided by the figure of a baseline record, "times" is the figure divided by the figure of another variant."""
 
     figure: str
     variant: str
     board: str
     kind: str  # "ratio", "at_most" or "times"
     limits: Mapping[str, float]
-    core: str | None = None  # core and engine of the baseline's record
-    engine: str | None = None
-    other: str = ""  # variant that a "times" target compares with
+    core: str | None = None  # the core of the baseline record of a "ratio" target
+    engine: str | None = None  # the engine of this record
+    other: str = ""  # the variant with which a "times" target compares
 
     def limit(self, model: str) -> float | None:
         return self.limits.get(model, self.limits.get("*"))
@@ -33,7 +35,8 @@ class Target:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A figure compared with its target: ``value`` and ``limit`` are both ratios, or both in the figure's unit."""
+    """The comparison of a figure with its target. ``value`` and ``limit`` are both ratios, or both in the figure's
+    unit."""
 
     target: Target
     value: float
@@ -56,7 +59,7 @@ class Verdict:
 
 
 def read_targets(path: Path = PATH) -> tuple[Target, ...]:
-    """Read all targets. Raises ``UsageError`` if the file is malformed."""
+    """Return all targets in the file ``path``. Raises ``UsageError`` if the file is malformed."""
     try:
         return tuple(_target(row) for row in tomllib.loads(path.read_text("utf-8"))["target"])
     except (OSError, tomllib.TOMLDecodeError, KeyError, TypeError) as error:
@@ -79,7 +82,9 @@ def verdict_on(
     records: Sequence[BaselineRecord],
     other: Callable[[str], Mapping[str, Any] | None],
 ) -> Verdict | None:
-    """Return the verdict on one result, or None without a target. ``other`` returns the result of another variant."""
+    """Return the verdict on the ``arenite.bench/1`` object ``result``. Return None if the target has no limit for the
+    model or a figure is missing. ``records`` are baseline records. ``other`` returns the result of another variant for
+    the same model and board, or None."""
     limit, figure = target.limit(model), figures_of(result)[target.figure]
     if limit is None or figure is None:
         return None

@@ -1,1 +1,1 @@
-"""Measures a model on a board: its outputs, which are compared with LiteRT's, times, sizes and memory."""
+"""Measures a model on a board: inference times, sizes and memory. Its outputs are compared with LiteRT's."""

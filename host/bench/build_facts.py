@@ -1,4 +1,4 @@
-"""Facts about the build of a firmware: hashes, and the compiler that its ELF names."""
+"""Collect facts about the build of a firmware: hashes of its contents, and the compiler that its ELF names."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from arenite.host.flash.build import read_manifest
 
 @dataclass(frozen=True)
 class ElfFacts:
-    """``sha256`` is the hash of the loadable segments with their addresses. ``compiler`` is the signature that the
-    compiler left in the ELF, or None."""
+    """Facts read from an ELF file. ``sha256`` is the hash of the loadable segments and their addresses. ``compiler`` is
+    the text of the section .comment, in which compilers write their name and version, or None if it is missing."""
 
     sha256: str
     compiler: str | None

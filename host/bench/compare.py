@@ -16,7 +16,7 @@ from typing import Any
 from arenite.errors import ProfileError, UsageError
 from arenite.host.emulator.timing import load_timing
 
-#: The compared figures: name, key in a baseline's record, path in a bench result.
+#: For each compared figure: its name, its key in a baseline's record, and its path of keys in a bench result.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("instructions", "instructions", ("inference", "instructions", "p50")),
     ("cycles", "cycles", ("inference", "cycles", "p50")),
@@ -28,7 +28,7 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("flash_total", "flash_total_bytes", ("flash", "total")),
 )
 SCHEMA = "arenite.bench/1"
-#: A difference in cycles per instruction is reported if it is larger than this fraction.
+#: A relative difference in cycles per instruction is reported if it is larger than this.
 REPORTED_DIFFERENCE = 0.10
 
 
@@ -115,10 +115,12 @@ def compare(
 ) -> dict[str, Any] | None:
     """Compare a result with the record of the same model. Returns None if there is no such record.
 
-    If there are several records, the one with the fewest instructions is used. ``core`` selects records of another
-    core than the result's, ``engine`` those of one engine. A ratio is this result divided by the record, so a value
-    below 1 means that this result is smaller. ``note`` is a sentence if instructions and estimated cycles disagree,
-    else None.
+    If there are several records, the record with the fewest instructions is used. ``core`` selects records of this core
+    (default: the core of the result), ``engine`` selects records of this engine (default: any).
+
+    The returned dictionary has "engine" and "core" of the record, "figures" and "note". Each figure has the values of
+    this result ("ours") and of the record ("theirs"), and "ratio": ours divided by theirs, so a ratio below 1 means
+    that this result is smaller. "note" is a sentence if instructions and estimated cycles disagree, else None.
     """
     candidates = matching(records, core or result["board"]["core"], model_name(result))
     candidates = [r for r in candidates if engine in (None, r.engine)]
@@ -141,7 +143,8 @@ def compare(
 
 
 def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str, Any]) -> str | None:
-    """Return a sentence if the ratio of estimated cycles differs from the ratio of instructions, else None."""
+    """Return a sentence if the ratio of estimated cycles (this result to the baseline) differs from the ratio of
+    instructions, else None. If the baseline has no cycles, they are estimated from its instructions."""
     cycles = (result["inference"].get("cycles") or {}).get("p50")
     counted = figures.get("instructions")
     if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:

@@ -1,4 +1,5 @@
-"""Estimate the cycles of a bench result, from an emulator profile or else by a rule of thumb."""
+"""Estimate the cycles per inference for a bench result: from an emulator profile if there is one, else by a rule of
+thumb."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from arenite.host.bench.compare import REPORTED_DIFFERENCE
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCost, CycleTally
 
-#: Descriptions of the rules of a timing table.
+#: For each rule of a core's timing table (see ``host/emulator/timing.py``), its description in tables. A rule adds or
+#: saves cycles for two neighboring instructions.
 RULE_TITLES = {
     "taken": "taken branch",
     "pipelined": "load or store behind a load",
@@ -22,7 +24,7 @@ RULE_TITLES = {
 
 
 def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
-    """Return the cycles per inference, estimated from the number of instructions alone."""
+    """Return the object "cycles" of a bench result, estimated from the number of instructions per inference alone."""
     cpi = cpi_of(core)
     return {
         "p50": round(instructions * cpi),
@@ -32,7 +34,7 @@ def by_rule_of_thumb(core: str, instructions: int) -> dict[str, Any]:
 
 
 def by_profile(profile: Profile) -> dict[str, Any]:
-    """Return the cycles of the inference that was profiled."""
+    """Return the object "cycles" of a bench result, with the cycles of the profiled inference."""
     return {
         "p50": round(profile.cycles),
         "kind": "estimated",
@@ -41,8 +43,8 @@ def by_profile(profile: Profile) -> dict[str, Any]:
 
 
 def histogram(profile: Profile) -> list[dict[str, Any]]:
-    """Return the classes of instructions, sorted by cycles, and then the cycles that the rules for neighboring
-    instructions add or save."""
+    """Return one row per class of instructions, sorted by cycles, then one row per rule for neighboring instructions
+    with the cycles that it adds or saves."""
     total, timing = profile.total, profile.timing
 
     def rows(
@@ -63,8 +65,8 @@ def histogram(profile: Profile) -> list[dict[str, Any]]:
 
 
 def remark(profile: Profile) -> str | None:
-    """Return a sentence if an average instruction of this firmware takes clearly more or fewer cycles than one of plain
-    compiled code, else None."""
+    """Return a sentence if an average instruction of this firmware takes clearly more or fewer cycles than an average
+    instruction of plain compiled code, else None."""
     total, timing = profile.total, profile.timing
     cpi = total.cycles / max(total.instructions, 1)
     if abs(cpi / timing.plain_cpi - 1) <= REPORTED_DIFFERENCE:

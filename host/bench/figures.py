@@ -11,7 +11,7 @@ from arenite.profiles.boards import Board
 
 
 def percentiles(values: Sequence[int]) -> dict[str, int]:
-    """Return nearest-rank percentiles. Each of them is one of the measured values."""
+    """Return nearest-rank percentiles, the minimum and the maximum. Each returned number is one of ``values``."""
     ranked = sorted(values)
 
     def percentile(share: float) -> int:
@@ -39,7 +39,8 @@ def instructions_of(board: Board, tick_hz: int) -> Callable[[int], int] | None:
 def durations(
     board: Board, tick_hz: int, ticks: Sequence[int]
 ) -> tuple[dict[str, int] | None, dict[str, float] | None]:
-    """Return instructions per inference of an emulated board, or microseconds of a real one. The other is None."""
+    """Return the percentiles of (instructions per inference, microseconds per inference). The instructions are None for
+    a real board. The microseconds are None for an emulated board, or if ``tick_hz`` is 0."""
     to_instructions = instructions_of(board, tick_hz)
     if to_instructions is not None:
         return percentiles([to_instructions(t) for t in ticks]), None

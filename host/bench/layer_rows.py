@@ -1,4 +1,4 @@
-"""The table of layers in a report: the operator of each layer, and its cost."""
+"""Make the table of layers in a report: the operator of each layer, and its cost."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def layer_rows(
     """Return one entry per operator of the plan.
 
     Instructions are 0 for an operator without a kernel call, and None if they were not counted. ``count`` converts
-    ticks to instructions.
+    ticks to instructions; it is None for a real board. ``profiled`` gives the cycles of each layer, or is None.
     """
     medians = [int(np.median(column)) for column in zip(*measurement.layer_ticks, strict=True)]
     measured_ticks = iter(medians)

@@ -1,4 +1,4 @@
-"""Run generated C code on this computer. It has the same sources as the firmware, compiled by the host's C compiler.
+"""Run generated C code on this computer. It is compiled from the firmware's sources by the host's C compiler.
 
 Many models share one build, so a fuzzer starts the compiler once for about a hundred graphs. The engine is compiled
 again only when its sources change. The compiled engine is stored in the cache folder.
@@ -54,8 +54,9 @@ class _Model(ctypes.Structure):
     ]
 
 
-#: This computer has no second core for the model, so the halves of a layer run one after the other, in the order that
-#: the caller chooses. Halves that share no memory give the same result in either order.
+#: Replaces the functions that start and await the second core. Here, the two halves of a layer run one after the other
+#: on one core. ``ar_second_first`` chooses their order. Halves that share no memory give the same result in either
+#: order.
 _ONE_CORE = """
 int ar_second_first;
 static ar_layer_fn ar_waiting;
@@ -76,7 +77,7 @@ void ar_join(void)
 
 
 class NativeModel:
-    """A generated model in a loaded library."""
+    """A generated model in a shared library that is loaded into this process."""
 
     def __init__(self, library: ctypes.CDLL, generated: Generated) -> None:
         self._model = _Model.in_dll(library, f"{generated.prefix}model")
@@ -103,7 +104,8 @@ class NativeModel:
             ctypes.memset(part.guards + 16, byte, part.bytes)
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
-        """Run one inference on arrays with the shapes and types of the model's inputs, and return its outputs."""
+        """Run one inference on arrays with the shapes and types of the model's inputs, and return one array per output.
+        ``reset`` first sets the model's variables to their initial values."""
         if reset and self._reset is not None:
             self._reset()
         for k, value in enumerate(inputs):
@@ -142,7 +144,8 @@ class NativeModel:
 
 
 def build(models: Sequence[Generated], cache: Path, *, keep: bool = True) -> list[NativeModel]:
-    """Compile and load ``models``, each of which has its own prefix. ``keep`` leaves the library in ``cache``.
+    """Compile ``models``, each of which has its own prefix of C names, into one library in ``cache``, and load it.
+    ``keep`` leaves the library in ``cache``. Return the loaded models in the same order.
 
     Raises ``ToolError`` with the compiler's first message when a source does not compile.
     """

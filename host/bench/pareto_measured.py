@@ -15,10 +15,11 @@ from arenite.profiles.boards import Board
 
 
 def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build]:
-    """Return a function that benches a build on ``sample_count`` random inputs and adds the measured figures.
+    """Return a function that runs a build on ``sample_count`` random inputs. It returns the build with the measured
+    figures in place of the estimated ones, and raises the errors of ``bench``.
 
     For a build for two cores, the instructions are an estimate: the critical path of the instructions counted on each
-    core. The function raises the errors of ``bench``.
+    core.
     """
 
     def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:

@@ -3,6 +3,6 @@ error."""
 
 from __future__ import annotations
 
-#: The environment variable that enables these lines with the value ``lines``.
+#: The environment variable that enables the progress lines if its value is ``lines``.
 LINES_MODE = "ARENITE_PROGRESS"
 PROGRESS_PREFIX = "@progress"

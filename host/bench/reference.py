@@ -1,4 +1,4 @@
-"""Run models with LiteRT's reference kernels. Every result is compared with theirs."""
+"""Run models with LiteRT's reference kernels. Arenite's outputs are compared with their outputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
     ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
-    array per output. LiteRT has no reference kernel for ELU, so ELU is replaced by a table of its only kernel.
+    array per output. LiteRT has only one kernel for ELU, which is no reference kernel, so ELU is replaced by a table of
+    that kernel's results.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:

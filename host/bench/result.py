@@ -11,7 +11,7 @@ SCHEMA = "arenite.bench/1"
 
 @dataclass(frozen=True)
 class Percentiles:
-    """Nearest-rank percentiles over all inferences. The name of the field that holds them says the unit."""
+    """Nearest-rank percentiles over all inferences. The unit is in the name of the ``BenchResult`` field."""
 
     p50: float
     p95: float
@@ -22,10 +22,12 @@ class Percentiles:
 
 @dataclass(frozen=True)
 class SampleFigures:
-    """The number of samples, and how many have outputs that equal LiteRT's reference kernels in every byte.
+    """Counts of the samples of a run.
 
-    ``accuracy`` is None without labels. ``missing`` samples have no answer, ``resumed`` ones come from an earlier run,
-    ``repeated`` ones were sent again after a damaged frame.
+    ``bit_exact`` is the number of samples whose outputs equal those of LiteRT's reference kernels in every byte.
+    ``max_abs_diff`` is the largest difference from these kernels, or None if it is not a number. ``accuracy`` is a
+    fraction, or None without labels. ``missing`` samples have no answer, ``resumed`` samples were answered in an
+    earlier run, ``repeated`` samples were sent again after a damaged frame.
     """
 
     count: int
@@ -41,7 +43,9 @@ class SampleFigures:
 class MemoryFigures:
     """Measured RAM in bytes, and the RAM that was predicted before the build.
 
-    ``stack_kind`` is "estimated" if the protocol cannot report the stack. ``stack`` is then the predicted upper bound.
+    ``arena_lower_bound`` is a proven lower bound of the arena for the plan's execution order, ``arena_status`` says
+    whether the plan is optimal. ``stack_kind`` is "estimated" if the protocol cannot report the stack. ``stack`` is
+    then the predicted upper bound.
     """
 
     arena: int
@@ -75,8 +79,8 @@ class FlashFigures:
 class BenchResult:
     """One model, measured on one board.
 
-    ``instructions`` per inference are exact on an emulated board and None on a real one, which has ``latency_us``
-    instead. ``cycles`` is an estimate that names its kind. ``layers`` has a row for each layer.
+    ``instructions`` per inference are exact on an emulated board and None on a real board, which has ``latency_us`` (in
+    microseconds) instead. ``cycles`` is an estimate together with its source. ``layers`` has a row for each layer.
     """
 
     model: Mapping[str, Any]
@@ -102,7 +106,7 @@ class BenchResult:
 
     @property
     def bit_exact(self) -> bool:
-        """Whether every sample has an answer that equals the reference in every byte."""
+        """Whether every sample has an answer that equals the outputs of LiteRT's reference kernels in every byte."""
         return self.samples.bit_exact == self.samples.count
 
     def to_json(self) -> dict[str, Any]:

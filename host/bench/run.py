@@ -52,11 +52,11 @@ class BenchConfig:
 
     Attributes:
         build: the options of the firmware.
-        port: the serial port of a real board.
+        port: the serial port of a real board. None: ``feeding`` names the ports, or the board is emulated.
         stateful: keep the model's state from one sample to the next.
-        keep: leave the generated project in this folder.
+        keep: leave the generated project in this folder. None: use a temporary folder.
         cycles: profile one inference to estimate cycles. None: do so if it is possible.
-        feeding: which devices run the samples, and which answers are stored.
+        feeding: the devices that run the samples, and whether their answers are stored.
     """
 
     build: BuildOptions = DEFAULT_BUILD
@@ -70,10 +70,10 @@ class BenchConfig:
 def bench(
     prepared: Prepared, board: Board, samples: Samples, options: BenchConfig, progress: Progress
 ) -> BenchResult:
-    """Measure ``prepared`` on ``board``, and call ``progress(step, done, total)`` at every step.
+    """Measure the model ``prepared`` on ``board``, and call ``progress(step, done, total)`` at every step.
 
     Raises:
-        UsageError: options exclude each other. Nothing was built.
+        UsageError: options exclude each other, or the port is missing. Nothing was built.
         DoesNotFitError: the board is too small. Nothing was built.
         ToolError, DeviceError: the build, the emulator or the device failed.
     """
@@ -144,10 +144,10 @@ def bench(
 def _profile(
     project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
 ) -> tuple[Profile | None, str | None]:
-    """Profile the inference of the first sample. If there is no profile although one could be expected, the second
-    value is the reason.
+    """Profile the inference of the first sample. Return (profile, None). Without a profile, return (None, reason),
+    where the reason is None if the board is real or the user turned profiling off.
 
-    Raises the errors of ``profile`` if cycles were requested.
+    Raises the errors of ``profile`` if the user requested cycles.
     """
     if options.cycles is False:
         return None, None
@@ -176,7 +176,7 @@ def _profile(
 
 @contextmanager
 def project_folder(keep: Path | None) -> Iterator[Path]:
-    """Give ``keep``, or a temporary folder that is deleted afterwards."""
+    """Yield ``keep``, or if it is None a temporary folder that is deleted afterwards."""
     if keep is not None:
         yield keep
     else:
@@ -186,7 +186,7 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
 
 @contextmanager
 def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """Start an emulator with ``elf``, or flash a board, and open the transport to it."""
+    """Start an emulator with ``elf``, or flash the board on ``port``, and yield the transport to it."""
     if project.board.emulated:
         with start(project.board, elf) as machine:
             yield machine.transport
@@ -195,7 +195,7 @@ def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Trans
     from arenite.host.flash.flash import flash
 
     flashed = flash(project.directory, project.board, port)
-    # "auto", because USB may name the port differently.
+    # After flashing, USB may give the port another name, so the name that ``flash`` returns is used.
     transport = SerialTransport(flashed.port or port, baud_of(project.protocol, project.board))
     try:
         yield transport

@@ -1,4 +1,4 @@
-"""Convert pictures and WAV files to samples with the preprocessing that the image records."""
+"""Convert pictures and WAV files to samples with the preprocessing that the image (the converted model) records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def file_samples(
         tensors: the model's inputs. There must be exactly one.
         extra: the image's metadata. Its preprocessing converts a file to the same tensor as on the device. Its labels
             give the class of a sub-folder if all sub-folders are named after labels.
-        limit: the maximum number of files, evenly spread over the files in order of their paths.
+        limit: the maximum number of files. They are evenly spread over all files, sorted by path. None: all files.
 
     Raises:
         UsageError: the image has no preprocessing, there are no such files, or a file cannot be read.
@@ -50,7 +50,8 @@ def file_samples(
 
 
 def sample_files(folder: Path, file_suffixes: Sequence[str], limit: int | None = None) -> list[Path]:
-    """Return the files below ``folder`` that have one of the suffixes, sorted by path. A file is returned as it is.
+    """Return the files below ``folder`` that have one of the suffixes, sorted by path. If ``folder`` is a file, return
+    only this file.
 
     ``limit`` is the maximum number of files, which are evenly spread. Raises ``UsageError`` if there are no files.
     """
@@ -74,7 +75,7 @@ def sample_files(folder: Path, file_suffixes: Sequence[str], limit: int | None =
 
 
 def _labels(folder: Path, files: Sequence[Path], extra: Mapping[str, Any]) -> np.ndarray | None:
-    """Return the class of each file by its sub-folder, or None if the files are in ``folder`` itself.
+    """Return the class number of each file by its sub-folder, or None if the files are in ``folder`` itself.
 
     Raises ``UsageError`` if the sub-folders are named neither after labels nor by numbers, and no labels.txt gives
     their order.

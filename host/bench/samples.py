@@ -1,4 +1,4 @@
-"""Inputs for a bench run, from an .npz file or random."""
+"""Make the inputs for a bench run: read them from an .npz file, or draw random values."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ SEED = 0
 
 @dataclass(frozen=True)
 class Samples:
-    """The inputs of all samples, and their ``labels`` or None. ``inputs[k][i]`` is input ``i`` of sample ``k`` with the
-    shape and type of the model's input."""
+    """The inputs and labels of all samples. ``inputs[k][i]`` is input ``i`` of sample ``k`` with the shape and type of
+    the model's input. ``labels`` has one label per sample, or is None."""
 
     inputs: list[list[np.ndarray]]
     labels: np.ndarray | None
@@ -34,8 +34,8 @@ def random_samples(
 ) -> Samples:
     """Return ``count`` random samples with seed 0: integers from the whole range of their type, floats in [-1, 1).
 
-    ``limits`` has the number of valid indices, by tensor, of the inputs that are indices into a table
-    (``graph.index_limits``): their values are valid.
+    ``limits`` maps the tensor index of an input that holds indices into a table to the number of valid indices
+    (``graph.index_limits``). Such an input gets only valid indices.
     """
     rng = np.random.default_rng(SEED)
     return Samples([[_random(t, limits.get(t.index), rng) for t in tensors] for _ in range(count)], None)
@@ -57,8 +57,9 @@ def _random(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.n
 def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None) -> Samples:
     """Read the arrays ``x`` (or ``x0``, ``x1``, ... for several inputs) and, if it exists, ``y`` from an .npz file.
 
-    The first dimension of an array counts samples. The others are the input's shape, with or without its batch
-    dimension of 1. Raises ``UsageError`` that names the array, its shape or type, and the expected one.
+    The first dimension of an array counts samples. The other dimensions are the input's shape, with or without its
+    batch dimension of 1. At most ``limit`` samples are returned. Raises ``UsageError`` that names the array, its shape
+    or type, and the expected shape or type.
     """
     try:
         arrays = read_arrays(path)
@@ -75,7 +76,8 @@ def samples_of_arrays(
     limit: int | None = None,
     path: str = "The data",
 ) -> Samples:
-    """Return the samples of arrays named as in an .npz file; ``path`` names them in errors. Raises ``UsageError``."""
+    """Return the samples in ``arrays``, which has the names of ``load_samples``. Errors begin with ``path``. Raises
+    ``UsageError`` like ``load_samples``."""
     names = ["x"] if len(tensors) == 1 and "x" in arrays else [f"x{i}" for i in range(len(tensors))]
     columns = []
     for name, tensor in zip(names, tensors, strict=True):
@@ -122,11 +124,11 @@ def _with_input_shape(path: str, name: str, array: np.ndarray, tensor: Tensor) -
 def accuracy(
     outputs: Sequence[np.ndarray], labels: np.ndarray | None, tensor: Tensor | None = None
 ) -> float | None:
-    """Return the fraction of samples, or of the positions of a dense output such as a segmentation, whose largest
+    """Return the fraction of samples (for a dense output such as a segmentation: of positions) whose largest output
     value is at the label's index.
 
-    Returns None if ``labels`` is not one class number per sample, or per position of a dense output. A single value
-    means class 1 if its real value, dequantized by ``tensor``, is above 0.5, else class 0.
+    Returns None if ``labels`` is not one class number per sample, or per position of a dense output. An output with a
+    single value means class 1 if its real value, dequantized with the scale of ``tensor``, is above 0.5, else class 0.
     """
     if labels is None or labels.dtype.kind not in "iu" or not outputs:
         return None
@@ -139,8 +141,8 @@ def accuracy(
 
 
 def _real(output: np.ndarray, tensor: Tensor | None) -> np.ndarray:
-    """Return the real values of an output. Integers of a tensor that is not quantized are class numbers and stay
-    integers."""
+    """Return the real values of an output, dequantized with the scale of ``tensor``. If ``tensor`` is not quantized,
+    its integers are class numbers and are returned unchanged."""
     if tensor is not None and tensor.quant is None and output.dtype.kind in "iu":
         return output
     quant = tensor.quant if tensor is not None else None

@@ -14,7 +14,7 @@ from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import built_elf
 from arenite.host.link.device_replies import DeviceMemory
 
-#: The file that ``arenite bench --keep`` writes into the project.
+#: The file in the project into which ``arenite bench --keep`` writes the device's memory report.
 MEASURED = "measured.json"
 #: Figures whose prediction must be exact. The prediction of the stack is an upper bound.
 EXACT = ("arena", "arena_slow", "static", "weights", "code")
@@ -31,7 +31,8 @@ class SizeFigure:
 
     @property
     def holds(self) -> bool:
-        """Whether the prediction equals the size in the ELF, and is not below the measured size."""
+        """Whether the prediction equals the size in the ELF (for the names in ``EXACT``), and is not below the measured
+        size."""
         if self.predicted is None:
             return True
         equal = self.name not in EXACT or self.built is None or self.built == self.predicted
@@ -88,7 +89,7 @@ def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
 
 
 def _run_of(directory: Path, elf: Path) -> dict[str, int]:
-    """Return the stored run, or an empty dictionary if it ran another ELF."""
+    """Return the stored memory report, or an empty dictionary if there is none or it is from another ELF."""
     try:
         record = json.loads((directory / MEASURED).read_text("utf-8"))
         return record if record["elf_sha256"] == _digest(elf) else {}

@@ -22,8 +22,8 @@ BOTH_CORES = "Instructions are those of both cores together. The field two_cores
 
 
 def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
-    """Return the counted split if there is a profile of both cores, else the predicted one. Returns None if all
-    layers run on one core."""
+    """Return how the work is split between the cores: counted values if there is a profile of both cores, else only
+    predicted values. Returns None if all layers run on one core."""
     predicted = predicted_split(project)
     if predicted is None or profiled is None or not profiled.second:
         return predicted
@@ -36,10 +36,10 @@ def report(project: Project, profiled: Profile | None) -> dict[str, Any] | None:
 
 
 def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
-    """Return the split of one profiled inference.
+    """Return how the work of one profiled inference is split between the cores.
 
-    ``work`` is the number of instructions of both cores. ``critical_path`` adds up those of the busier core in each
-    layer, and of fork and join.
+    ``work`` is the number of instructions of both cores. ``critical_path`` is the sum over all layers of the
+    instructions of the busier core, plus the instructions of fork and join (starting the second core and joining it).
     """
 
     def instructions(count: CycleCount) -> float:
@@ -76,10 +76,11 @@ def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
 
 
 def predicted_split(project: Project) -> dict[str, Any] | None:
-    """Return the predicted split: which layers are cut, why others are not, and the speed-up by the estimated
-    instructions of each layer. Returns None if all layers run on one core.
+    """Return the predicted split: which layers are cut into a half for each core, why the remaining layers are not cut,
+    and the speed-up that follows from the estimated instructions of each layer. Returns None if all layers run on one
+    core.
 
-    ``bound`` is the speed-up if each layer that is cut took half its time. The layers that are not cut limit it.
+    ``bound`` is an upper bound of the speed-up: each layer that is cut would take half its time.
     """
     generated, board = project.generated, project.board
     if not generated.parallel or board.second_core is None:

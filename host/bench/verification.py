@@ -15,15 +15,16 @@ from arenite.host.bench.samples import Samples, accuracy
 
 
 class OutputVerifier:
-    """Computes LiteRT's outputs of each sample once. ``stateful``: a sample continues with the state of the one
-    before."""
+    """Computes LiteRT's outputs of each sample once. If ``stateful``, a sample continues with the state that the sample
+    before it left."""
 
     def __init__(self, reference: Reference, samples: Samples, *, stateful: bool = False) -> None:
         self._reference, self._samples, self._stateful = reference, samples, stateful
         self._expected: dict[int, list[np.ndarray]] = {}
 
     def expected(self, index: int) -> list[np.ndarray]:
-        """Return LiteRT's outputs of a sample. If ``stateful``, samples must be requested in order."""
+        """Return LiteRT's outputs of a sample, one array per model output. If ``stateful``, samples must be requested
+        in order."""
         if index not in self._expected:
             fresh = index == 0 or not self._stateful
             self._expected[index] = self._reference.run(self._samples.inputs[index], reset=fresh)
@@ -32,8 +33,9 @@ class OutputVerifier:
 
 @dataclass(frozen=True)
 class VerificationResult:
-    """``exact`` has the samples whose outputs are right in every byte. ``max_abs_diff`` is None if it is not a number,
-    ``accuracy`` if there are no labels."""
+    """The result of a comparison with LiteRT. ``exact`` has the numbers of the samples whose outputs are equal in every
+    byte. ``max_abs_diff`` is the largest difference of an output value, or None if it is not a number. ``accuracy`` is
+    None if there are no labels."""
 
     exact: frozenset[int]
     max_abs_diff: float | None
@@ -71,8 +73,8 @@ def verify_all(
 
 
 def difference(expected: np.ndarray, outputs: np.ndarray) -> float | None:
-    """Return the largest difference of two outputs, or None if it is not a number (one of them has a NaN or an infinity
-    that the other has not)."""
+    """Return the largest absolute difference between two arrays, or None if it is not a number (one array has a NaN or
+    an infinity where the other has another value)."""
     if expected.tobytes() == outputs.tobytes():
         return 0
     if expected.dtype.kind != "f":

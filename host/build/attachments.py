@@ -1,4 +1,4 @@
-"""The parts of a model besides its graph: preprocessing, postprocessing and labels. The image records them."""
+"""Read and check preprocessing, postprocessing and labels of a model. The image (the converted model) records them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from arenite.converters.processing.specification.image_steps import Crop, ImageS
 from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
 from arenite.errors import UsageError
 
-#: Keys of the image's ``extra``.
+#: Keys of the image's metadata ``extra``.
 LABELS, MADE_FROM = "labels", "made_from"
 
 
@@ -32,10 +32,11 @@ class Attachments:
     def extra(
         self, model: Model, made_from: Mapping[str, Any], known: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """Return the image's ``extra``.
+        """Return the metadata ``extra`` of the image.
 
-        ``known`` is the ``extra`` of the image that the user gave; its entries stay unless a new one replaces them.
-        Raises ``UsageError`` when a part does not match ``model``.
+        ``made_from`` describes the source of the model. ``known`` is the ``extra`` of the image that the user gave. Its
+        entries stay, but ``preprocessing``, ``postprocessing`` and ``labels`` replace them. Raises ``UsageError`` if
+        one of these parts does not match ``model``.
         """
         entries = dict(known or {})
         entries.setdefault(MADE_FROM, dict(made_from))
@@ -53,7 +54,7 @@ class Attachments:
         return entries
 
     def or_recorded(self, extra: Mapping[str, Any]) -> Attachments:
-        """Return these attachments, completed with the preprocessing and the labels of an image's ``extra``."""
+        """Return these attachments. Missing preprocessing and labels are taken from an image's metadata ``extra``."""
         known = extra.get(LABELS)
         names = tuple(map(str, known)) if isinstance(known, list) else ()
         return replace(
@@ -69,9 +70,10 @@ class Attachments:
             _check_size(self.preprocessing.bound(tensor), tensor)
 
     def check_labels(self, model: Model) -> None:
-        """Check that there is a label for each value of an output. Raises ``UsageError``.
+        """Check that the number of labels equals the number of values (last dimension) of an output. Raises
+        ``UsageError``.
 
-        A model with several outputs, such as a detector, has one of them for the classes.
+        If a model has several outputs, such as a detector, one of these outputs is for the classes.
         """
         values = [(model.main.tensors[i].shape or (1,))[-1] for i in model.main.outputs]
         if self.labels and len(self.labels) not in values:
@@ -84,13 +86,14 @@ class Attachments:
 def _check_size(spec: Preprocessing, tensor: Tensor) -> None:
     """Check that ``spec`` yields as many values as ``tensor`` holds. Raises ``UsageError``.
 
-    Where the source names no size, a picture is taken to be as large as the input, or as its crops require.
+    If the source of ``spec`` has no size, the picture is assumed to be as large as the model's input, or as large as
+    the crop steps require.
     """
     source = spec.source
     if isinstance(source, ImageSource):
         shape = (*tensor.shape, 1) if len(tensor.shape) == 3 and tensor.shape[0] == 1 else tensor.shape
         if not source.width and len(shape) < 3:
-            return  # only the files themselves show the size
+            return  # the size is not known before a file is read
         height, width = shape[-3:-1] if len(shape) >= 3 else (0, 0)
         crops = [step for step in spec.steps if isinstance(step, Crop)]
         width = source.width or max(width, *(c.width + max(c.x, 0) for c in crops), 0)

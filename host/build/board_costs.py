@@ -1,4 +1,4 @@
-"""Predicted RAM, flash and instructions of a quantized model on a board, for every way to build it."""
+"""Predict RAM, flash and instructions of a quantized model on a board, for every optimization goal of the build."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class BoardCosts:
-    """A function from a quantized flatbuffer to the cost of its builds, in the order of ``modes``.
+    """A callable that takes a quantized flatbuffer and returns the costs of its builds, one build per goal in
+    ``modes``.
 
-    ``stream_input`` adds the builds that take their input row by row, where the model can; they require more of the
-    program that calls them. Objects of this class can be pickled.
+    If ``stream_input`` is true, builds that receive their input row by row follow, if the model supports that. With
+    them, the program that calls the model has to send the rows. Objects of this class can be pickled.
     """
 
     board: Board
@@ -33,7 +34,7 @@ class BoardCosts:
     def identity(self) -> str:
         """A digest of the board's profile and of the stored sizes and timing of the kernels.
 
-        It differs whenever the same image could get other figures.
+        If the digest is the same, the same image gets the same figures.
         """
         kernels = size_table(target_of(self.board).name).digest
         parameters = repr((self.board, self.modes, self.stream_input, kernels))

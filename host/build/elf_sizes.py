@@ -14,10 +14,11 @@ from arenite.firmware.generator.model_source import GUARD_BYTES
 
 @dataclass(frozen=True)
 class ElfSizes:
-    """Sizes in bytes.
+    """The sizes of a linked firmware, in bytes.
 
     ``code`` is everything in flash except weights and biases, including the initial values of data. ``arena_slow`` is
-    the part of ``arena`` that is in a second memory.
+    the part of ``arena`` that is in a second memory. ``stack_reserved`` is the size of the section for the stack, or 0
+    if it is not known.
     """
 
     weights: int
@@ -35,8 +36,9 @@ class ElfSizes:
 def read_elf(path: Path) -> ElfSizes:
     """Return the sizes of a linked firmware. Raises ``ToolError`` when the file is not an ELF.
 
-    Arenite's linker scripts keep arena, weights and stack in their own sections. With another linker script (of a
-    real board's framework) they are identified by their symbols, and the framework counts as code and static data.
+    Arenite's linker scripts have separate sections for arena, weights and stack. With another linker script (of a real
+    board's framework), arena and weights are identified by their symbols, and the framework counts as code and static
+    data.
     """
     from elftools.common.exceptions import ELFError
     from elftools.elf.elffile import ELFFile
@@ -67,7 +69,8 @@ def _arenite_sizes(sections: Mapping[str, int]) -> ElfSizes:
 
 
 def _framework_sizes(elf: Any) -> ElfSizes:
-    """Return the sizes of any other firmware: flash is all loaded data, RAM all writable data."""
+    """Return the sizes of a firmware that another linker script linked: flash is all loaded data, RAM all writable
+    data."""
     allocated, writable = 2, 1
     flash = ram = 0
     for section in elf.iter_sections():

@@ -28,9 +28,10 @@ def needs(
     features: Features = NO_FEATURES,
     split: SplitModel | None = None,
 ) -> FirmwareRequirements:
-    """Return the bytes and the estimated instructions of the firmware that runs the model over ``protocol``.
+    """Return the memory and the estimated instructions of the firmware that runs the model ``generated`` and receives
+    its inputs over the serial protocol ``protocol``.
 
-    ``split`` is the model that ``generated`` was lowered from, when its arena is in two memories.
+    If the arena is split over two memories, ``split`` is the model that was lowered to ``generated``, else None.
     """
     prediction = predict(generated, board, optimise, protocol, features)
     return FirmwareRequirements(
@@ -50,14 +51,14 @@ def needs(
     )
 
 
-#: The goals in the order in which they are tried when the user names none: the fastest comes first, then those that
-#: give up speed for memory.
+#: The optimization goals, in the order in which they are tried if the user names no goal: the goal with the fastest
+#: builds comes first, then the goals that save memory at the cost of speed.
 AUTOMATIC_GOALS = ("speed", "balanced", "ram", "flash")
 
 
 @dataclass(frozen=True)
 class BuildChoice:
-    """A way to build a model for a board: its goal, and the verdict on it."""
+    """A way to build a model for a board: the optimization goal, and the verdict whether this build fits."""
 
     optimise: str
     prepared: Prepared
@@ -69,18 +70,18 @@ class BuildChoice:
 
     @property
     def second(self) -> MemoryRegion | None:
-        """The second memory, when a part of the arena is in one."""
+        """The second memory if it holds a part of the arena, else None."""
         return self.verdict.needs.second if self.verdict.needs.slow_ram else None
 
 
 def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUILD) -> BuildChoice:
-    """Return the build that ``options.optimise`` names.
+    """Return the build with the goal ``options.optimise``.
 
-    Without a goal it is the first of ``AUTOMATIC_GOALS`` that fits the board, or else the one that misses the fewest
-    bytes. Where the arena does not fit the board's first memory, an arena over two memories is tried. When nothing
-    fits, the verdict has the number of missing bytes and what would help.
+    If this goal is None, return the build with the first goal of ``AUTOMATIC_GOALS`` that fits the board, or if no
+    build fits, the build that lacks the fewest bytes. If the arena does not fit the board's first memory, an arena over
+    two memories is tried. If nothing fits, the verdict has the number of missing bytes and the options that would help.
 
-    Raises ``UsageError`` when ``options.stream_input`` is set and the model cannot take its input row by row.
+    Raises ``UsageError`` if ``options.stream_input`` is true and the model cannot receive its input row by row.
     """
     protocol, stream_input, features = options.protocol, options.stream_input, options.features
     fast_ram = options.fast_ram
@@ -115,7 +116,7 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
 
 
 def _why_no_split(unsplit: BuildChoice, board: Board, fast_ram: int | None) -> str:
-    """Return the reason why the arena is not split over two memories."""
+    """Return the reason why the arena of ``unsplit`` cannot be split over two memories, as a part of a sentence."""
     scratch = max((need.scratch for need in unsplit.prepared.needs), default=0)
     if scratch > _room(unsplit.verdict.needs, board, fast_ram):
         return f"the kernels' scratch alone takes {scratch:,} B of {board.ram[0].name}, and scratch cannot be split"
@@ -124,7 +125,8 @@ def _why_no_split(unsplit: BuildChoice, board: Board, fast_ram: int | None) -> s
 
 
 def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> int:
-    """Return the bytes of the first memory that the arena may take."""
+    """Return the number of bytes that the arena may take of the first memory. ``fast_ram`` is the user's limit or
+    None."""
     room = board.ram_bytes - needs.static - needs.stack
     return room if fast_ram is None else min(room, fast_ram)
 
@@ -132,7 +134,8 @@ def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> in
 def _split(
     unsplit: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
 ) -> BuildChoice | None:
-    """Return the build with its arena over two memories, or None when no second memory makes it fit.
+    """Return the build ``unsplit`` with its arena split over two memories, or None if it does not fit with any second
+    memory.
 
     Second memories are tried from the fastest to the slowest.
     """
@@ -160,7 +163,8 @@ def _split(
 def _streamed(
     prepared: Prepared, board: Board, protocol: str, features: Features
 ) -> list[tuple[str, FirmwareRequirements]]:
-    """Return what a build with a streamed input needs; an empty list when model or protocol allow no such build."""
+    """Return (options, requirements) of the build with the goal "ram" that receives its input row by row. The list is
+    empty if model or protocol do not support such a build."""
     if protocol != "arenite":
         return []
     try:
@@ -187,7 +191,8 @@ def _build(
 def target_for(
     board: Board, optimise: str, stream_input: bool = False, features: Features = NO_FEATURES
 ) -> Target:
-    """Return the target for which a model is generated on ``board``. Raises ``UsageError`` for too many cores."""
+    """Return the code generator's target for ``board``. Raises ``UsageError`` if ``features`` requests more cores than
+    the board has."""
     second = board.second_core if features.cores_on(board) == 2 else None
     if second is None:
         return Target.of(board.core, optimise, stream_input)
@@ -197,5 +202,5 @@ def target_for(
 def verdicts(
     prepared: Prepared, boards: Sequence[Board], options: BuildOptions = DEFAULT_BUILD
 ) -> list[FitVerdict]:
-    """Return one verdict per board; the model is lowered once per kind of core."""
+    """Return one verdict per board. The model is lowered only once per kind of core."""
     return [choose(prepared, board, options).verdict for board in boards]

@@ -1,4 +1,5 @@
-"""The verdict on an image and a board: whether the model fits, and if not, how many bytes are missing."""
+"""Compare the requirements of a firmware with a board: whether the model fits, and if not, how many bytes are
+missing."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from typing import Any
 
 from arenite.profiles.board import Board, MemoryRegion
 
-#: An assumption for boards whose profile has no current: 100 uA/MHz at 3.3 V, typical of today's microcontrollers.
+#: The power in watts per hertz of clock that is assumed for boards whose profile has no current: 100 uA/MHz at 3.3 V,
+#: typical of today's microcontrollers.
 ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 
 
@@ -16,13 +18,14 @@ ASSUMED_W_PER_HZ = 100e-6 * 3.3 / 1e6
 class FirmwareRequirements:
     """The memory that a firmware takes, in bytes, and the cost of an inference.
 
-    ``optimise`` is the goal of the build. ``stack`` is an upper bound. ``exact`` is False when the board's own start-up
-    code could not be measured; ``code`` and ``static`` are then estimates. ``instructions`` per inference and
-    ``cycles_per_instruction`` are estimates.
+    ``optimise`` is the goal of the build. ``stack`` is an upper bound. ``exact`` is False if the start-up code of the
+    board's framework could not be measured. ``code`` and ``static`` are then estimates. ``instructions`` per inference
+    and ``cycles_per_instruction`` are estimates.
 
-    When the arena is split over two memories, ``arena_slow`` bytes of it are in ``second`` and take ``slow_ram`` bytes
-    there, guard words included. ``slow_cycles`` is the estimated extra time of all accesses to ``second``, compared
-    with the first memory; it is negative when the second memory is faster.
+    If the arena is split over two memories, ``arena_slow`` bytes of the arena are in the memory ``second``. With their
+    guard words they take ``slow_ram`` bytes there. ``slow_cycles`` is the estimated number of extra cycles per
+    inference of all accesses to ``second``, compared with the first memory. It is negative if the second memory is
+    faster.
     """
 
     optimise: str
@@ -41,12 +44,12 @@ class FirmwareRequirements:
 
     @property
     def ram(self) -> int:
-        """Bytes of the first memory."""
+        """The bytes that the firmware takes of the first memory."""
         return self.arena + self.static + self.stack - self.slow_ram
 
     @property
     def arena_fast(self) -> int:
-        """Bytes of the arena in the first memory."""
+        """The bytes of the arena that are in the first memory."""
         return self.arena - self.arena_slow
 
     @property
@@ -63,8 +66,8 @@ class FirmwareRequirements:
 class FitVerdict:
     """The verdict for one board.
 
-    The latency in ms per inference is an estimate. The energy in mJ is an estimate when the profile has the board's
-    current and supply voltage; otherwise ``energy_kind`` is "assumed".
+    ``latency_ms`` and ``energy_mj`` are per inference. The latency is an estimate. ``energy_kind`` is "estimated" if
+    the profile has the board's current and supply voltage, else "assumed". ``reasons`` says why the model does not fit.
     """
 
     board: Board
@@ -74,12 +77,14 @@ class FitVerdict:
     energy_mj: float
     energy_kind: str
     reasons: tuple[str, ...] = field(default=())
-    fast_ram: int | None = None  # limit in bytes on the arena's part in the first memory, if the user set one
+    fast_ram: int | None = (
+        None  # the user's limit in bytes for the part of the arena in the first memory, or None
+    )
     notes: tuple[str, ...] = field(default=())
 
     @property
     def missing(self) -> int:
-        """Bytes of RAM and flash that the board lacks; 0 when the model fits."""
+        """The number of bytes of RAM and flash that the board lacks. It is 0 if the model fits."""
         ram, flash = self.needs.ram - self.board.ram_bytes, self.needs.flash - self.board.flash_bytes
         over = 0 if self.fast_ram is None else self.needs.arena_fast - self.fast_ram
         return max(ram, over, 0) + max(flash, 0)
@@ -114,7 +119,8 @@ class FitVerdict:
         }
 
     def _slow_ram(self) -> dict[str, Any] | None:
-        """Return the use of the second memory, or None when the whole arena is in the first one."""
+        """Return the JSON object on the use of the second memory, or None if the complete arena is in the first
+        memory."""
         second = self.needs.second
         if second is None or not self.needs.slow_ram:
             return None
@@ -135,8 +141,9 @@ def fit(
 ) -> FitVerdict:
     """Compare ``needs`` with the memory of ``board``.
 
-    ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs): the reasons name the
-    first one that fits, and the bytes that it takes. ``fast_ram`` limits the bytes of the arena in the first memory.
+    ``alternatives`` are other ways to build the same model, such as ("--optimise flash", needs). The reasons name the
+    first alternative that fits, and the bytes that it takes. ``fast_ram`` is the largest number of bytes that the arena
+    may take of the first memory.
     """
     reasons = []
     ram_short = needs.ram - board.ram_bytes
@@ -170,7 +177,7 @@ def fit(
 
 
 def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
-    """Return a note on the speed of the second memory when a part of the arena is in one."""
+    """Return a note on the effect of the second memory's speed if it holds a part of the arena, else no note."""
     if needs.second is None or not needs.slow_ram:
         return ()
     arena_part = f"{needs.arena_slow:,} B of the arena in {needs.second.name}"
@@ -182,7 +189,8 @@ def _notes(needs: FirmwareRequirements, board: Board) -> tuple[str, ...]:
 
 
 def _better(alternatives: Sequence[tuple[str, FirmwareRequirements]], board: Board, memory: str) -> str:
-    """Return the first alternative that fits, as the end of a reason; "" when none does."""
+    """Return the end of a reason, which names the first alternative that fits and its bytes of ``memory`` ("ram" or
+    "flash"). Return "" if no alternative fits."""
     for option, requirements in alternatives:
         if requirements.ram <= board.ram_bytes and requirements.flash <= board.flash_bytes:
             return f": try {option} (then {getattr(requirements, memory):,} B)"

@@ -19,18 +19,19 @@ from arenite.host.build.prepare import Prepared
 from arenite.profiles.boards import all_boards
 
 _IDENTIFIER = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
-#: Prefixes of the engine: a model of that name could define a function of the engine a second time.
+#: The engine's functions begin with these prefixes. A model with such a name could define a function of the engine a
+#: second time.
 _RESERVED = ("ar", "arenite")
 
 
 def identifier(text: str) -> str:
-    """Return ``text`` as a C identifier in lower case; characters that are not allowed become underscores."""
+    """Return ``text`` as a C identifier in lower case. Characters that are not allowed become underscores."""
     name = re.sub(r"\W+", "_", text, flags=re.ASCII).strip("_").lower()
     return name if name[:1].isalpha() else f"m{name}" if name else "model"
 
 
 def named_image(text: str) -> tuple[str, Path]:
-    """Return the name and the path in ``NAME=IMAGE``; for ``IMAGE`` alone the file name gives the name.
+    """Return the name and the path in ``NAME=IMAGE``. For ``IMAGE`` alone, the name is derived from the file name.
 
     Raises ``UsageError`` for a reserved name.
     """
@@ -52,9 +53,10 @@ def generate_library(
     target: Target,
     accept: Callable[[dict[str, Any]], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Write the library ``name`` with ``models`` by name, all planned for ``target``, and return its manifest.
+    """Write the library ``name`` to ``directory``, and return its manifest. It contains ``models`` (by their names),
+    all planned for ``target``.
 
-    ``accept`` is called with the manifest before anything is written, and may raise to refuse it.
+    ``accept`` is called with the manifest before anything is written. If it raises an error, nothing is written.
     """
     lowered = []
     for model, prepared in models.items():
@@ -76,6 +78,7 @@ def generate_library(
 
 
 def _stack_bytes(g: Generated, target: Target) -> int:
-    """Return an upper bound of the stack of an inference: on the target's core, or else on any core."""
+    """Return an upper bound in bytes of the stack of an inference on the target's core. If the target has no core, the
+    bound holds for all cores."""
     cores = {board.core: board for board in all_boards() if target.core in ("", board.core)}
     return max(predict(g, board, target.optimise).stack for board in cores.values())

@@ -1,4 +1,4 @@
-"""The options of a firmware build, shared by all functions and commands that build."""
+"""Define the options of a firmware build, which all functions and commands that build use."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ class BuildOptions:
     """The options that determine the generated code.
 
     Attributes:
-        optimise: the goal (``speed``, ``balanced``, ``ram`` or ``flash``); None: the fastest one that fits the board.
+        optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``. None: the goal with the fastest
+            build that fits the board.
         protocol: the serial protocol of the firmware: ``arenite``, ``mlperf`` or ``mlperf-energy``.
-        passes: apply the graph optimizations; none of them changes an output.
-        stream_input: the model takes its input row by row.
-        fast_ram: bytes of the board's first RAM that the arena may take; None: all free bytes.
-        mark: the pin that is high while an inference computes; None: no pin.
-        health: the firmware reports its health and keeps a log over resets.
-        cores: number of cores that compute layers; None: all cores for which the board's profile has a port.
+        passes: apply the graph optimizations. They do not change any output.
+        stream_input: the model receives its input row by row.
+        fast_ram: the number of bytes of the board's first RAM that the arena may take. None: all free bytes.
+        mark: the name of the pin that is high during an inference. None: no pin.
+        health: the firmware has a health report, and a log that survives a reset.
+        cores: the number of cores that compute layers. None: all cores that Arenite supports on the board.
     """
 
     optimise: str | None = None

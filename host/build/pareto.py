@@ -1,7 +1,8 @@
 """Find the builds of a model for a board and their Pareto front over RAM, flash and instructions.
 
-A build is dominated when another one takes no more of any of the three and less of one. A build with a streamed input
-requires more of the program that calls it, so it dominates only other builds with a streamed input.
+A build is dominated if another build takes no more RAM, flash and instructions, and less of at least one of them. A
+build that receives its input row by row (a streamed input) requires more of the program that calls it, so it dominates
+only other builds with a streamed input.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
 
-#: Called before each build with its label, the number of builds that are done, and the number of all builds.
+#: A function that is called before each build with the build's label, the number of finished builds, and the number of
+#: all builds.
 Progress = Callable[[str, int, int], None]
 
 
@@ -25,8 +27,9 @@ Progress = Callable[[str, int, int], None]
 class Build:
     """One way to build a model.
 
-    ``ram`` and ``flash`` are in bytes, ``instructions`` per inference. ``kind`` is "estimated" (the bytes are then the
-    prediction of ``fit``) or "measured", for all three. ``bit_exact`` is None when the build was not run.
+    ``ram`` and ``flash`` are in bytes, ``instructions`` per inference. ``kind`` is "estimated" or "measured", for all
+    three figures. If it is "estimated", the bytes are the prediction of ``fit``. ``bit_exact`` is None if the build was
+    not run.
     """
 
     optimise: str
@@ -38,17 +41,19 @@ class Build:
     fits: bool
     kind: str = "estimated"
     bit_exact: bool | None = None
-    dominated_by: str | None = None  # label of the first build that is better, or the same
+    dominated_by: str | None = (
+        None  # label of the first build that dominates this build or has the same figures
+    )
 
     @property
     def label(self) -> str:
-        """The options of the build, without their dashes."""
+        """The command-line options of the build as text, without --optimise and without the dashes."""
         parts = [self.optimise, *(["no-passes"] * (not self.passes)), *(["stream-input"] * self.stream_input)]
         return " ".join(parts)
 
     @property
     def options(self) -> list[str]:
-        """Arguments of ``arenite firmware`` and ``arenite bench``."""
+        """The arguments with which ``arenite firmware`` and ``arenite bench`` make this build."""
         first, *more = self.label.split()
         return ["--optimise", first, *(f"--{name}" for name in more)]
 
@@ -83,10 +88,11 @@ def builds(
 ) -> list[Build]:
     """Return every build of the model at ``path`` for ``board``.
 
-    The builds combine each mode with and without passes, and with a whole or a streamed input. A build that the model
-    does not support is left out. ``measure`` returns a build with measured figures in place of the estimated ones; it
-    is called for the builds that fit, on an emulated board. With None all figures are estimates.
-    Raises ``UsageError`` when ``measure`` is given for a real board, and the errors of ``prepare`` and ``measure``.
+    The builds combine each optimization goal with and without graph passes, and with a complete or a streamed input. A
+    build that the model does not support is left out. ``measure`` is a function that returns a build with measured
+    figures in place of the estimated figures. It is called for the builds that fit, on an emulated board. If it is
+    None, all figures are estimates. Raises ``UsageError`` if ``measure`` is given for a real board, and the errors of
+    ``prepare`` and ``measure``.
     """
     if measure is not None and not board.emulated:
         raise UsageError(
@@ -115,7 +121,8 @@ def builds(
 
 
 def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool) -> Build | None:
-    """Return a build with the figures that ``fit`` predicts; None when the model cannot take its input in rows."""
+    """Return a build with the figures that ``fit`` predicts, or None if the model cannot receive its input row by row
+    but ``streamed`` is true."""
     try:
         planned = prepared.retarget(target_for(board, mode, streamed))
     except UsageError:
@@ -126,7 +133,8 @@ def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streame
 
 
 def mark_dominated(all_builds: Sequence[Build]) -> list[Build]:
-    """Return the builds with ``dominated_by`` filled in. Among equal builds the first dominates the others."""
+    """Return the builds with ``dominated_by`` filled in. Among builds with equal figures, the first build dominates the
+    builds after it."""
 
     indices = range(len(all_builds))
 

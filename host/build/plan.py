@@ -1,4 +1,4 @@
-"""Choose a plan for a target: whole tensors, or operators that run row by row."""
+"""Choose an arena plan for a target: with complete tensors in the arena, or with operators that run row by row."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from arenite.firmware.generator.operator_needs import op_macs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import Target
 
-#: TFLM requires offsets at multiples of 16; with this alignment it follows every offset of the plan.
+#: The alignment of all offsets in bytes. TFLM requires multiples of 16. With this alignment, it uses the plan's
+#: offsets.
 ALIGNMENT = 16
 
-#: The instructions that running by rows may add, as a share of the instructions with whole tensors. Both are rough
-#: estimates; a plan that adds more is rejected, however much memory it saves.
+#: The largest number of instructions that running row by row may add, as a fraction of the instructions with complete
+#: tensors. Both numbers are rough estimates. A plan that adds more is rejected, even if it saves much memory.
 MAX_EXTRA_WORK = 0.25
-#: Approximate instructions of a fast kernel, from which that share is computed.
+#: Approximate instructions of a fast kernel, from which this fraction is computed.
 _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_OUTPUT = 0.9, 5
 
 
 def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
-    """Return a plan for whole tensors, verified by the independent checker. Raises ``PlanError``."""
+    """Return a plan with complete tensors, verified by the independent checker. Raises ``PlanError`` if there is no
+    valid plan."""
     persistent = resource_sizes(model)
     graph = planned_graph(model.main)
     new_plan = plan(graph, needs, persistent=persistent, alignment=ALIGNMENT)
@@ -35,17 +37,18 @@ def whole_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan:
 
 
 def same_plan(one: Target, other: Target) -> bool:
-    """Return whether two targets whose kernels have the same needs get the same plan."""
+    """Return whether two targets get the same plan, provided that their kernels have the same requirements."""
     if one.stream_input or other.stream_input:
         return one.stream_input == other.stream_input
     return (one.optimise == "ram") == (other.optimise == "ram")
 
 
 def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whole: Plan | None) -> Plan:
-    """Return the plan for ``target``: whole tensors, or streaming when that takes less RAM.
+    """Return the plan for ``target``. It has complete tensors; for the goal "ram" it has operators that run row by row
+    if that takes less RAM.
 
-    ``whole`` is the plan for whole tensors when it is already known.
-    Raises ``UsageError`` when the target streams the input and the model cannot take it row by row.
+    ``whole`` is the plan with complete tensors if it is already known, else None. Raises ``UsageError`` if the target
+    streams the input and the model cannot receive it row by row.
     """
     if target.stream_input:
         streamed = _streaming(model, needs, model.main.inputs[0] if len(model.main.inputs) == 1 else -1)
@@ -64,10 +67,12 @@ def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whol
 
 
 def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: int | None) -> Plan | None:
-    """Return the smallest streaming plan that adds at most ``MAX_EXTRA_WORK`` instructions, verified by the checker.
+    """Return the smallest plan with operators that run row by row, verified by the checker.
 
-    For a streamed input the smallest plan at any cost is returned when none is within that share. Returns None when
-    there is no streaming plan.
+    The plan adds at most the fraction ``MAX_EXTRA_WORK`` of instructions. If no plan meets this limit and the input
+    must be streamed, the smallest plan without the limit is returned. ``streamed_input`` is the tensor index of the
+    streamed input, None if the input is not streamed, or -1 if the model has several inputs. Returns None if there is
+    no such plan.
     """
 
     graph = planned_graph(model.main)

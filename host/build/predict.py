@@ -25,16 +25,16 @@ from arenite.models.architectures.recognize import NetworkSize
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
-#: Number of random inputs that replace calibration samples.
+#: The number of random inputs that are used in place of calibration samples.
 _RANDOM_COUNT = 4
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """Bytes that a build needs, and bytes that the board has.
+    """The bytes that a build needs, and the bytes that the board has.
 
-    ``optimise`` is the goal of the build, ``stream_input`` says whether its input arrives in rows. ``exact`` is False
-    when the board's own start-up code is estimated.
+    ``optimise`` is the goal of the build, ``stream_input`` says whether its input arrives row by row. ``exact`` is
+    False if the size of the start-up code of the board's framework is an estimate.
     """
 
     fits: bool
@@ -57,7 +57,11 @@ class Prediction:
 
 
 class Predictor:
-    """Predictions for changes of one model; each variant is quantized and planned once for all boards."""
+    """Predicts the memory of changed versions of one model. Each version is quantized and planned once for all boards.
+
+    ``flatbuffer`` is the float32 model that was quantized to ``prepared``, or None. ``observations`` is its
+    calibration, or None to use random inputs.
+    """
 
     def __init__(
         self, prepared: Prepared, flatbuffer: bytes | None, observations: Observations | None
@@ -70,15 +74,16 @@ class Predictor:
         return self._flatbuffer is not None
 
     def streamed(self, board: Board) -> Prediction:
-        """Predict the unchanged model with a streamed input. Raises ``UsageError`` when it cannot be streamed."""
+        """Predict the unchanged model if it receives its input row by row. Raises ``UsageError`` if that is not
+        possible."""
         return _prediction(_verdict(self._prepared, board, "ram", True), True)
 
     def by_recipe(self, recipe: Recipe, board: Board) -> Prediction:
-        """Predict the model quantized by ``recipe``. Raises ``AreniteError`` when it cannot be quantized or planned."""
+        """Predict the model quantized with ``recipe``. Raises ``AreniteError`` if it cannot be quantized or planned."""
         return _best(self._variant(("recipe", recipe.name), lambda: self._quantized(recipe)), board)
 
     def untrained(self, size: NetworkSize, board: Board) -> Prediction:
-        """Predict an untrained network of ``size``, of an architecture in Arenite's zoo, in int8."""
+        """Predict an untrained int8 network with the architecture (of Arenite's zoo) and size in ``size``."""
         return _best(self._variant(size, lambda: _int8(random_model(size.network()))), board)
 
     def _quantized(self, recipe: Recipe) -> bytes:
@@ -101,9 +106,9 @@ class Predictor:
 
 
 def int4_weights(model: Model, recipe: Recipe) -> Model:
-    """Return the int8 ``model`` with the layers in int4 that ``recipe`` selects.
+    """Return the int8 model ``model`` with int4 weights in the layers that ``recipe`` selects.
 
-    The sizes are right; the values are only rounded and must not be used for inference.
+    The sizes are right, but the weights are only rounded, so the model must not be used for inference.
     """
     graph = model.main
     tensors = list(graph.tensors)
@@ -141,9 +146,10 @@ def _prepared(flatbuffer: bytes) -> Prepared:
 
 
 def _best(prepared: Prepared, board: Board) -> Prediction:
-    """Return the fastest build that fits, or else the one that lacks the fewest bytes.
+    """Return the prediction for the fastest build that fits. If none fits, return the prediction for the build that
+    lacks the fewest bytes.
 
-    The goal for the memory that is short is tried before the goal for the other memory.
+    After "speed", the goal "ram" is tried only if RAM is too small, and "flash" only if RAM is sufficient.
     """
     tried: list[FitVerdict] = []
     for mode in ("speed", "ram", "flash"):

@@ -1,4 +1,4 @@
-"""Read, check, optimize and plan a model file. Every command that takes a model begins with this."""
+"""Read, check, optimize and plan a model file. Every command that takes a model begins with this step."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ from arenite.host.build.plan import plan_for, same_plan, whole_plan
 
 @dataclass(frozen=True)
 class Prepared:
-    """A model that is ready for code generation: supported, folded, optimized and planned.
+    """A model that is ready for code generation: all operators are supported, constants are folded, the graph is
+    optimized and the arena is planned.
 
-    ``sha256`` is the hash of the user's file. When that file is an image, ``source_sha256`` is the hash of the model
-    from which it was made, so that an image of an image is the same image. ``notes`` has one sentence for each repair
-    and each folded operator. ``source`` is the repaired model, neither folded nor optimized; every output is verified
-    against it. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` the
-    multiply-accumulates before the passes. ``plan`` is for the kernels of ``target``; ``image`` and its hash do not
-    depend on it. ``extra`` holds the image's other records, such as preprocessing and the source of the model.
+    ``sha256`` is the hash of the user's file. If this file is an image, ``source_sha256`` is the hash of the model from
+    which the image was made, so that an image of an image is the same image. ``notes`` has one sentence for each repair
+    and each folded operator. ``source`` is the repaired model, neither folded nor optimized; every output is compared
+    with its outputs. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` is the number
+    of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
+    ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
+    ``extra`` is the other metadata of the image, such as preprocessing and the source of the model.
     """
 
     path: Path
@@ -57,7 +59,7 @@ class Prepared:
 
     @cached_property
     def image(self) -> bytes:
-        """The bytes of the image, with the plan for portable kernels, which TFLM also follows."""
+        """The bytes of the image. It contains the arena plan for portable kernels, which TFLM can also use."""
         portable = self._by_target.get(PORTABLE, self)
         if portable is not self:
             return portable.image
@@ -65,22 +67,22 @@ class Prepared:
 
     @cached_property
     def reference(self) -> bytes:
-        """The flatbuffer against which outputs are verified: the source, before any graph pass."""
+        """The flatbuffer with whose outputs all outputs are compared: the source, before any graph pass."""
         return to_flatbuffer(self.source)
 
     @cached_property
     def macs(self) -> int:
-        """Multiply-accumulates of one inference, after the passes."""
+        """The number of multiply-accumulates of one inference, after the passes."""
         return _macs(self.model)
 
     @cached_property
     def generated(self) -> Generated:
-        """The model, lowered for a firmware project; the firmware contains the image's hash."""
+        """The model, lowered to C code for a firmware project. The firmware contains the image's hash."""
         digest = hashlib.sha256(self.image).digest()
         return lower_model(self.model, self.plan, target=self.target, sha256=digest, name=self.path.stem)
 
     def retarget(self, target: Target) -> Prepared:
-        """Return the same model, planned for the kernels of ``target``; each target is planned once."""
+        """Return the same model, planned for the kernels of ``target``. The result for each target is stored."""
         self._by_target.setdefault(self.target, self)
         if target not in self._by_target:
             needs = tuple(op_needs(self.model.main, target))
@@ -100,15 +102,16 @@ def _macs(model: Model) -> int:
 def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
     """Read, fold, check, optimize and plan the model or image at ``path``, for portable kernels.
 
-    ``passes=False`` leaves out the graph passes; none of them changes an output.
-    Raises ``ModelError`` for a malformed file, ``UnsupportedModelError`` for an operator that cannot be run exactly.
+    ``passes=False`` leaves out the graph passes, which do not change any output. Raises ``ModelError`` for a malformed
+    file, and ``UnsupportedModelError`` for an operator that Arenite cannot run bit-exactly.
     """
     path = Path(path)
     return prepare_image(load_any_image(path), path, passes=passes)
 
 
 def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
-    """Prepare an image or a plain ``.tflite`` that is in memory, as ``prepare`` does; ``path`` gives it a name."""
+    """Do the same as ``prepare`` for an image or a plain ``.tflite`` that was already read. ``path`` names the model in
+    results and messages."""
     model, folds = fold_constants(image.model)
     model = int8_weights(model)
     check_supported(model)

@@ -17,7 +17,8 @@ from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board, MemoryRegion
 
-#: Bytes reserved beyond the predicted deepest stack when the board has room, for the user's interrupts and a debugger.
+#: The number of bytes that are added to the predicted deepest stack if the board has enough RAM. They are for the
+#: user's interrupts and a debugger.
 STACK_MARGIN = 128
 
 
@@ -25,8 +26,9 @@ STACK_MARGIN = 128
 class Project:
     """A firmware project in ``directory``.
 
-    ``prepared`` is planned for the board's kernels. ``second`` is the memory that holds a part of the arena; None if
-    the board's first memory holds all of it. ``notes`` has sentences on the speed of that memory.
+    ``prepared`` is planned for the board's kernels. ``second`` is the second memory that holds a part of the arena, or
+    None if the complete arena is in the board's first memory. ``notes`` has sentences on the speed of the second
+    memory.
     """
 
     directory: Path
@@ -45,7 +47,8 @@ class Project:
 
 
 def arena_regions(board: Board, second: MemoryRegion | None, arena: int, slow: int) -> list[dict[str, Any]]:
-    """Return the bytes in each memory of an arena of ``arena`` bytes, ``slow`` of them in ``second``."""
+    """Return one row per memory with its bytes of the arena. The arena has ``arena`` bytes; ``slow`` of these bytes are
+    in the memory ``second``."""
     regions = [{"region": board.ram[0].name, "bytes": arena - slow}]
     return [*regions, {"region": second.name, "bytes": slow}] if second is not None else regions
 
@@ -56,10 +59,10 @@ def generate_project(
     directory: Path,
     options: BuildOptions = DEFAULT_BUILD,
 ) -> Project:
-    """Write the project that runs ``prepared`` on ``board`` into ``directory``.
+    """Write the firmware project that runs ``prepared`` on ``board`` into ``directory``.
 
-    Raises ``DoesNotFitError`` with the number of missing bytes, before anything is written, when the board is too
-    small, and ``UsageError`` for options that exclude each other.
+    Raises ``DoesNotFitError`` with the number of missing bytes if the board is too small, and ``UsageError`` for
+    options that exclude each other. In both cases, nothing was written.
     """
     protocol, features = options.protocol, options.features
     features.on(board, protocol)  # raises for options that exclude each other, before any work is done

@@ -1,4 +1,8 @@
-"""Describe a plan's streaming segments, as sentences and as JSON: operators, rows and extra work."""
+"""Describe a plan's streaming segments, as sentences and as JSON: their operators, rows and extra work.
+
+A streaming segment is a chain of operators that run row by row, so that only some rows of the tensors between them are
+in memory at the same time.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,8 @@ from arenite.converters.planner.requirements import OpRequirements
 def describe_segments(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[dict[str, Any]]:
     """Return one object per segment.
 
-    ``operators`` are positions in execution order. ``rows`` is the number of rows of a tensor that are in memory at the
-    same time, ``of`` the number of all its rows. ``instructions_added`` is an estimate.
+    ``operators`` has positions in execution order. For each tensor, ``rows`` is the number of rows that are in memory
+    at the same time, and ``of`` is the number of all rows. ``instructions_added`` is an estimate.
     """
     position = {k: p for p, k in enumerate(plan.order)}
     described = []

@@ -1,7 +1,7 @@
 """Suggest changes for a model that does not fit: other recipes, and smaller sizes of architectures in Arenite's zoo.
 
-Every figure is predicted as `arenite fit` predicts it, and nothing is built. A smaller network is predicted from an
-untrained one of that size. If training leaves channels dead, the trained network takes less memory.
+Every figure is predicted as `arenite fit` predicts it, and nothing is built. The prediction for a smaller network uses
+an untrained network of this size. If training results in dead channels, the trained network takes less memory.
 """
 
 from __future__ import annotations
@@ -21,15 +21,16 @@ from arenite.host.build.prepare import Prepared
 from arenite.models.architectures.recognize import NetworkSize, recognize_architecture
 from arenite.profiles.boards import Board
 
-#: Widths and resolutions that are tried, as shares of the model's own. Smaller networks learn little.
+#: The widths and resolutions that are tried, as fractions of the model's width and resolution. Even smaller networks
+#: would learn little.
 WIDTHS = (0.75, 0.5, 0.35, 0.25, 0.2, 0.15, 0.1)
 RESOLUTIONS = (0.85, 0.75, 0.67, 0.5, 0.42, 0.33, 0.25)
 
-#: Recipes that need less memory than int8; the one that costs less accuracy comes first.
+#: Recipes that need less memory than int8. The recipe that costs less accuracy comes first.
 SMALLER_RECIPES = ("w4_mixed", "w4")
 
-#: Share of the flash that a suggested size leaves free. The choice of kernels also depends on the trained weights: the
-#: flash of trained networks differed from that of untrained ones by up to 2.5 %; RAM did not differ.
+#: The fraction of the board's flash that a suggested size must leave free. The choice of kernels also depends on the
+#: trained weights: the flash of trained and untrained networks differed by up to 2.5 %; their RAM did not differ.
 FLASH_MARGIN = 0.03
 
 #: The search stops after this time, in seconds.
@@ -40,8 +41,9 @@ MAX_SEARCH_S = 60.0
 class Suggestion:
     """A change after which the model fits ``board``, with the predicted bytes.
 
-    ``kind`` is "build", "recipe", "width", "resolution" or "width and resolution". ``commands`` carry out the change,
-    in order. ``cost`` is a sentence on its price, such as lower accuracy.
+    ``kind`` is "build", "recipe", "width", "resolution" or "width and resolution". ``change`` describes the change.
+    ``commands`` has the commands that carry it out, in order. ``cost`` is a sentence on its disadvantage, such as lower
+    accuracy.
     """
 
     board: str
@@ -64,10 +66,10 @@ class Suggestion:
 
 @dataclass(frozen=True)
 class ShrinkReport:
-    """Suggestions for each board; the ones with the lowest cost come first.
+    """The suggestions for each board. Suggestions with the lowest cost come first.
 
-    ``architecture`` is the architecture of Arenite's zoo that the model has, or None. ``complete`` is False when the
-    time ran out before every change was tried.
+    ``architecture`` is the architecture and size of the model if the architecture is in Arenite's zoo, else None.
+    ``complete`` is False if the time limit was reached before every change was tried.
     """
 
     architecture: NetworkSize | None
@@ -119,15 +121,16 @@ def shrink(
     """Search for changes that make ``prepared``, a quantized model, fit each of ``boards``.
 
     Args:
-        prepared: the model.
-        boards: the boards that are too small for it.
-        flatbuffer: the float32 model from which it was quantized, if there is one; recipes are tried on it.
-        observations: the calibration of ``flatbuffer``; None uses random inputs, which affect only the sizes of
-            channels that never change.
-        recipe: the name of the recipe that quantized it.
-        source: the file that the suggested commands convert; "" is the path of ``prepared``.
-        image: the file that the suggested commands build; "" is ``source``.
-        seconds: the search stops after this time.
+        prepared: the quantized model.
+        boards: the boards that are too small for the model.
+        flatbuffer: the float32 model that was quantized to ``prepared``. Recipes are tried on it. None: there is no
+            float model, so a recipe can change only the weights.
+        observations: the calibration of ``flatbuffer``. None: use random inputs. They change the predicted sizes only
+            for channels whose values never change.
+        recipe: the name of the recipe with which ``prepared`` was quantized.
+        source: the file that the suggested commands convert. "": the path of ``prepared``.
+        image: the file that the suggested commands build. "": the same file as ``source``.
+        seconds: the number of seconds after which the search stops.
     """
     source = source or str(prepared.path)
     search = _Search(prepared, flatbuffer, observations, recipe, source, image or source, seconds)
@@ -201,7 +204,8 @@ class _Search:
         return self._predictor.by_recipe(load_recipe(name), board)
 
     def _other_recipes(self) -> tuple[str, ...]:
-        """Return recipes that need less memory than the model's own; a quantized model can only shrink its weights."""
+        """Return recipes that need less memory than the recipe of the model. Without a float model, only recipes that
+        change the weights are returned."""
         try:
             current: Recipe | None = load_recipe(self._recipe)
         except AreniteError:
@@ -212,7 +216,8 @@ class _Search:
         return smaller if current is None or current.settings.weights != "int4" else ()
 
     def _sizes(self, size: NetworkSize, board: Board) -> Iterator[Suggestion]:
-        """Yield the largest width and the largest resolution that fit; both together when neither fits alone."""
+        """Yield the largest width that fits and the largest resolution that fits. If there is neither, yield a smaller
+        width together with a smaller resolution."""
         widths = [round(size.width * share, 3) for share in WIDTHS]
         width = self._largest([_sized(size, width=w) for w in widths], board)
         if width is not None:
@@ -228,7 +233,8 @@ class _Search:
                 yield self._trained(*both, size, board, "width and resolution")
 
     def _largest(self, sizes: Sequence[NetworkSize], board: Board) -> tuple[NetworkSize, Prediction] | None:
-        """Return the first of the falling ``sizes`` that fits, by bisection, since a smaller network needs less."""
+        """Return the largest of ``sizes`` that fits, with its prediction, or None. ``sizes`` is sorted from large to
+        small. Since a smaller network needs less memory, the search bisects."""
         best = None
         low, high = 0, len(sizes)
         while low < high:
@@ -274,7 +280,7 @@ class _Search:
         return f"arenite convert {source} --calibration {calibration} --recipe {recipe} --board {board.name}"
 
     def _try(self, predict: Callable[[], Prediction | None]) -> Prediction | None:
-        """Return a prediction, or None when the change is not possible or the time has run out."""
+        """Return the result of ``predict``, or None if the change is not possible or the time limit is reached."""
         if monotonic() - self._started > self._seconds:
             self._complete = False
             return None
@@ -290,7 +296,8 @@ def _sized(size: NetworkSize, *, width: float | None = None, side: int | None = 
 
 
 def _sides(size: NetworkSize) -> list[int]:
-    """Return smaller sides of a square picture in falling order: multiples of 8, at least 16."""
+    """Return the smaller sides in pixels that are tried for a square picture, from large to small. They are multiples
+    of 8 and at least 16."""
     if not size.is_square:
         return []
     sides = {int(size.shape[0] * share) // 8 * 8 for share in RESOLUTIONS}
@@ -298,9 +305,10 @@ def _sides(size: NetworkSize) -> list[int]:
 
 
 def data_for(size: NetworkSize) -> tuple[str, bool]:
-    """Return the data set of Arenite that trains a network of ``size``, and whether its pictures must be resized.
+    """Return the name of Arenite's data set that trains a network of ``size``, and whether its pictures must be
+    resized.
 
-    For other networks the name is a placeholder for the user's own file.
+    If there is no such data set, the name is a placeholder for the user's own file.
     """
     if size.architecture == "detector" and size.classes == 10 and size.shape[2] == 1:
         return "scenes", size.shape[0] != 64

@@ -20,7 +20,7 @@ from arenite.profiles.board import Board, MemoryRegion
 
 @dataclass(frozen=True)
 class SplitModel:
-    """``prepared`` with a plan over the board's first memory and ``second``.
+    """The model ``prepared``, whose arena plan uses the board's first memory and the memory ``second``.
 
     ``slow_accesses`` is the estimated number of loads and stores in ``second`` per inference.
     """
@@ -30,17 +30,19 @@ class SplitModel:
     slow_accesses: int
 
     def extra_cycles(self, board: Board) -> float:
-        """Return the estimated extra cycles of the slow accesses, compared with the first memory.
+        """Return the estimated extra cycles per inference of the accesses to the second memory, compared with accesses
+        to the first memory.
 
-        The number is negative when the second memory is faster.
+        The number is negative if the second memory is faster.
         """
         return self.slow_accesses * (self.second.access_cycles - board.ram[0].access_cycles)
 
 
 def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limit: int) -> SplitModel | None:
-    """Plan the model over two memories: at most ``fast_limit`` bytes of its arena in the first, the rest in ``second``.
+    """Plan the model with its arena in two memories: at most ``fast_limit`` bytes are in the board's first memory, the
+    rest is in the memory ``second``.
 
-    The plan has the fewest accesses in the slower memory. Returns None when there is no such plan.
+    The plan has the fewest accesses to the slower memory. Returns None if there is no such plan.
     """
     limits = (max(fast_limit, 0), second.size - GUARD_BYTES)
     if limits[1] <= 0:
@@ -73,7 +75,8 @@ def split_over(prepared: Prepared, board: Board, second: MemoryRegion, fast_limi
 
 
 def slow_accesses(plan: Plan, accesses: AccessCounts) -> int:
-    """Return the number of loads and stores in the second memory of ``plan``."""
+    """Return the number of loads and stores in the second memory of ``plan``, per inference. ``accesses`` has the
+    number for each tensor and variable."""
     boundary = plan.fast_bytes
     tensors = sum(n for t, n in accesses.tensors.items() if plan.offsets.get(t, -1) >= boundary)
     return tensors + sum(n for v, n in accesses.variables.items() if plan.variable_offsets[v] >= boundary)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from arenite.host.camera.session import CameraSession
     from arenite.host.camera.summary import CameraResult
 
-# Slow imports are inside the functions, so that the first answer comes within a quarter of a second after the start.
+# Slow imports are inside the functions, so that the first answer is ready within a quarter of a second after the start.
 
 _GROUPS: dict[str, Any] = {
     "source": SourceOptions,
@@ -44,12 +44,12 @@ _GROUPS: dict[str, Any] = {
     "outputs": OutputOptions,
 }
 _MAX_TOKEN_BYTES = 1024
-#: Fields of ``CameraOptions`` whose text on the command line needs a parser.
+#: Maps a field of ``CameraOptions`` to the function that parses its text on the command line.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
 
 
 class Number(click.FloatRange):
-    """A number within limits; nan and inf are rejected."""
+    """A command-line type for finite numbers in a range. It rejects nan and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -66,7 +66,7 @@ def _field_types(group: str) -> dict[str, Any]:
 def _option(*names: str, sets: str, help: str = "", **more: Any) -> Callable[[Any], Any]:
     """Return an option of the command that sets the field ``sets`` ("group.field") of ``CameraOptions``.
 
-    The field determines its type, range and default.
+    The field determines the type, range and default of the option. ``more`` has further arguments of ``click.option``.
     """
     group, name = sets.split(".")
     default = next(each.default for each in fields(_GROUPS[group]) if each.name == name)
@@ -84,14 +84,14 @@ def _to_int(limit: float | None) -> int | None:
 
 
 def _click_type(hint: Any) -> dict[str, Any]:
-    """Return the arguments of ``click.option`` for the type of a field."""
+    """Return the arguments of ``click.option`` for a field with the type annotation ``hint``."""
     limits = Range()
     if get_origin(hint) is Annotated:
         hint, limits = get_args(hint)
     if type(None) in get_args(hint):
         kinds = [each for each in get_args(hint) if each is not type(None)]
         if kinds == [bool]:
-            return {}  # a flag with a name for each value
+            return {}  # the option has two names, one for true and one for false
         hint = kinds[0]
     if get_origin(hint) is Literal:
         return {"type": click.Choice(get_args(hint))}
@@ -308,7 +308,8 @@ def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
         if _is_on_command_line("outputs__token"):
             raise UsageError("--token and --token-file exclude each other.", "Give one of them.")
         values["outputs__token"] = _read_token(token_file)
-    gc.disable()  # off until the loop runs, because garbage collections during the imports would free nothing
+    # Garbage collection is off until the loop runs, because collections during the imports would free nothing.
+    gc.disable()
     options = _options(values)
     from arenite.host.camera.session import CameraSession
 
@@ -321,7 +322,7 @@ def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
     else:
         from arenite.host.report.camera_tables import show_summary
 
-        # The lines of frames on standard output are for programs, so tables go to standard error.
+        # If standard output has a line per frame for another program, the tables go to standard error.
         with redirect_stdout(sys.stderr) if options.outputs.output == "-" else nullcontext():
             show_summary(result.to_json())
     return 0 if result.within_budget else 1
@@ -383,9 +384,9 @@ def _report(text: str) -> None:
 
 @contextmanager
 def _signals(session: CameraSession) -> Iterator[None]:
-    """Make Ctrl-C and SIGTERM end the loop; a second signal ends the program.
+    """Make the first Ctrl-C or SIGTERM end the loop, and the second end the program.
 
-    An interrupted scenario has no result, so the first signal ends the program if a scenario runs.
+    An interrupted MLPerf scenario has no result, so if a scenario runs, the first signal ends the program.
     """
     before: dict[int, Any] = {}
 
@@ -406,7 +407,7 @@ def _signals(session: CameraSession) -> Iterator[None]:
 
 
 def _run_with_live_line(session: CameraSession) -> CameraResult:
-    """Run the session and show its state in one line of the terminal."""
+    """Run the session, show its state in one line of the terminal, and return the result."""
     from rich.live import Live
 
     from arenite.host.report.camera_tables import live_line

@@ -1,4 +1,5 @@
-"""``arenite demo``: run every step once, with a real network and real labelled inputs."""
+"""``arenite demo``: run every step from a model to a measured board once, with a real network and real labelled
+inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ from arenite.models.samples import DEMO_MODEL, save_samples
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import all_boards, load_board
 
-#: Boards in the table at the end: the emulated ones, and one of each common family of real boards.
+#: The boards in the printed table of boards: three emulated boards, and one board of each common family of real boards.
 TABLE_BOARDS = (
     "qemu_mps2_an386",
     "qemu_netduinoplus2",

@@ -11,7 +11,7 @@ import click
 
 from arenite.host.report.console import print_json, show, table
 
-#: Command, the Debian package that contains it, and its purpose.
+#: For each tool: its command, the Debian package that contains it, and its purpose.
 TOOLS = (
     ("gcc", "gcc", "cycle estimates on emulated boards, fuzzing, tests"),
     ("arm-none-eabi-gcc", "gcc-arm-none-eabi", "Cortex-M firmware"),
@@ -21,7 +21,8 @@ TOOLS = (
     ("qemu-system-riscv32", "qemu-system-misc", "emulated RISC-V board"),
     ("qemu-system-xtensa", "qemu-system-misc", "emulated Xtensa board"),
 )
-#: Distribution, and the extra that installs it ("" for the core install).
+#: For each Python package: its name on PyPI, and the extra of Arenite that installs it ("" if Arenite always installs
+#: it).
 PACKAGES = (
     ("ai-edge-litert", ""),
     ("pyserial", ""),
@@ -79,7 +80,8 @@ def doctor(as_json: bool) -> int:
 
 
 def _uploaders() -> list[dict[str, Any]]:
-    """List the upload tools, each with the number of boards that offer it."""
+    """Return one row per upload tool: whether it is installed, how to install it, and the number of boards that support
+    it."""
     from arenite.host.flash.choose_uploader import ANY_BOARD_UPLOADERS, UPLOADERS
     from arenite.profiles.boards import all_boards
 
@@ -93,7 +95,7 @@ def _uploaders() -> list[dict[str, Any]]:
 
 
 def _meters() -> list[dict[str, Any]]:
-    """List the connected meters, and the TCP server of an Otii if it runs."""
+    """Return one row per connected meter, and a row for the TCP server of an Otii if it runs."""
     from arenite.host.energy.meter_discovery import find_meters
 
     return [
@@ -103,7 +105,7 @@ def _meters() -> list[dict[str, Any]]:
 
 
 def _camera() -> dict[str, Any]:
-    """List cameras, runtimes, and sensors of power and temperature."""
+    """Return the cameras, the inference runtimes, and the sensors of power and temperature of this computer."""
     from arenite.host.camera.runtimes.catalogue import available_runtimes
     from arenite.host.camera.sources.v4l2_discovery import list_cameras
     from arenite.host.energy.power_sources import sources
@@ -117,7 +119,7 @@ def _camera() -> dict[str, Any]:
 
 def _tool(name: str, package: str, use: str) -> dict[str, Any]:
     version = None
-    # A tool that is installed but does not start (a wrong architecture, a lost library) counts as missing.
+    # A tool that is installed but does not start (wrong architecture, missing library) is reported as missing.
     with suppress(OSError, subprocess.SubprocessError):
         done = subprocess.run([name, "--version"], capture_output=True, text=True, timeout=20)
         if done.returncode == 0:
@@ -126,7 +128,8 @@ def _tool(name: str, package: str, use: str) -> dict[str, Any]:
 
 
 def _processing() -> dict[str, Any]:
-    """Report whether the C library of pre- and postprocessing is compiled; without it NumPy gives the same bytes."""
+    """Return a row that says whether the C library for pre- and postprocessing is compiled. Without it, NumPy computes
+    the same bytes."""
     from arenite.converters.processing.native import library as native
 
     compiled = native.library() is not None

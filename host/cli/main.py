@@ -13,7 +13,7 @@ import click
 from arenite.errors import AreniteError, UsageError
 from arenite.printable import printable_lines
 
-#: Each command with the module that defines it (as a click command of the same name) and its help line.
+#: For each command: the module that defines it (as a click command with the same name), and its help line.
 COMMANDS = {
     "convert": ("model.convert", "Quantize a trained model and write it as an image."),
     "inspect": ("model.inspect", "Show a model's operators, tensors and arena."),
@@ -65,8 +65,10 @@ def cli() -> None:
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run the command line and return its exit code, see docs/cli.md: 0 success, 1 the answer is no, 2 a mistake in the
-    request, 3 a device or tool failed, 4 a bug in Arenite, 130 interrupted.
+    """Run the command line and return its exit code (see docs/cli.md).
+
+    The codes are: 0 for success, 1 if the answer is no (such as a model that does not fit), 2 for a mistake in the
+    request, 3 if a device or tool failed, 4 for a bug in Arenite, and 130 for an interruption.
     """
     output = sys.stdout
     try:
@@ -83,14 +85,16 @@ def main(argv: list[str] | None = None) -> int:
             _print_error(UsageError(error.format_message()))
         return 2
     except (click.Abort, KeyboardInterrupt) as error:
-        # Click replaces the interruption, whose text may name the results that were saved.
+        # Click replaces a KeyboardInterrupt by its own exception. The text of the KeyboardInterrupt may say which
+        # results were saved.
         interruption = error.__cause__ if isinstance(error, click.Abort) else error
         print(f"Interrupted. {interruption or ''}".strip(), file=sys.stderr)
         return 130
     except BrokenPipeError:
         return _discard_output()
     except SystemExit as ended:
-        # Click and Rich turn a broken pipe into SystemExit; Click 8.5 leaves only a replaced standard output behind.
+        # Click and Rich turn a broken pipe into SystemExit. With Click 8.5, a replaced standard output is the only sign
+        # of a broken pipe.
         if isinstance(ended.__context__, BrokenPipeError) or sys.stdout is not output:
             return _discard_output()
         raise
@@ -110,7 +114,8 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _discard_output() -> int:
-    """Discard further output after the reader has ended (`arenite boards | head`), which is not an error."""
+    """Discard further output and return exit code 0. This is called if the program that reads the output has ended, as
+    in `arenite boards | head`, which is not an error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
@@ -130,12 +135,13 @@ def run() -> None:
 def _open_standard_files() -> None:
     """Open standard files that the shell closed (``>&-``).
 
-    The next file that is opened would otherwise get the number of standard output and receive the printed text.
+    Otherwise, the next file that is opened would get the file descriptor of standard output and receive the printed
+    text.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             with contextlib.suppress(OSError):
-                os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, from 0 on
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest free file descriptor, which is ``number``
             setattr(sys, name, open(number, "r" if number == 0 else "w", closefd=False))  # noqa: SIM115
 
 

@@ -139,7 +139,8 @@ def mlperf(
 
 
 def _recordings(data: Path, count: int) -> np.ndarray | None:
-    """Return the array ``recording`` of the archive (the recording of each window), or None if it has no such array."""
+    """Return the first ``count`` values of the array ``recording`` in the .npz file ``data``, or None if it has no such
+    array. They name the recording to which each sample (a window of a recording) belongs."""
     try:
         recordings = read_arrays(data).get("recording")
     except (OSError, ValueError) as error:

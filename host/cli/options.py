@@ -1,4 +1,4 @@
-"""Options that several commands share."""
+"""Define options that several commands share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arenite.host.build.options import BuildOptions
 
 
 class Number(click.FloatRange):
-    """A range of finite numbers: nan and inf are rejected."""
+    """A command-line type for finite numbers in a range. It rejects nan and inf."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
@@ -89,7 +89,7 @@ _BUILD_OPTIONS = {
 
 
 def build_options(*names: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options called ``names`` (fields of ``BuildOptions``) to a command.
+    """Return a decorator that adds the options for the fields ``names`` of ``BuildOptions`` to a command.
 
     The command receives them as one parameter, ``build``. Fields without an option keep their default.
     """

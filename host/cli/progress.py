@@ -26,7 +26,8 @@ _TITLES = {"build": "building", "run": "running on", "check": "checking against 
 
 
 class Stages:
-    """A progress callback ``stages(name, done, total)`` with one bar for the current stage. A total of 0 means unknown.
+    """A progress callback ``stages(name, done, total)`` that shows one bar for the current stage. A total of 0 means
+    that the total is unknown.
 
     The stage "import" has no bar, because frameworks and downloads show their own progress on the same terminal.
     """
@@ -57,9 +58,9 @@ class Stages:
 
 
 class Steps:
-    """A progress callback ``steps(name, done, total)`` with one bar per name.
+    """A progress callback ``steps(name, done, total)`` that shows one bar per name.
 
-    It shows nothing when standard error is not a terminal.
+    It shows nothing if standard error is not a terminal.
     """
 
     def __init__(self, board: str) -> None:
@@ -85,7 +86,8 @@ class Steps:
     def __call__(self, step: str, done: int, total: int) -> None:
         if step not in self._tasks:
             title = _TITLES.get(step, step)
-            # Work that was done before this run does not count towards the speed.
+            # The bar starts at ``done``, so that work of an earlier run does not change the estimate of the remaining
+            # time.
             self._tasks[step] = self._progress.add_task(
                 f"{title} {self._board}" if step == "run" else title, total=total, completed=done
             )
@@ -93,14 +95,14 @@ class Steps:
 
 
 class ProgressCallback(Protocol):
-    """A function that receives the progress of a bench."""
+    """A function that is called with the progress of ``arenite bench``."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
         """Report that ``done`` of ``total`` units of this step are finished."""
 
 
 class _Lines:
-    """Write ``@progress STEP DONE TOTAL`` to standard error, at most ten times a second."""
+    """A progress callback that writes lines ``@progress STEP DONE TOTAL`` to standard error, at most ten per second."""
 
     def __init__(self) -> None:
         self._reported_at: dict[str, float] = {}
@@ -122,5 +124,6 @@ class _Lines:
 
 
 def steps_of(board: str) -> AbstractContextManager[ProgressCallback]:
-    """Return a callback that writes lines if ``ARENITE_PROGRESS=lines`` is set, and otherwise draws bars."""
+    """Return a progress callback. It writes lines if the environment has ``ARENITE_PROGRESS=lines``, else it draws
+    bars. ``board`` is the board's name in the title of the bar."""
     return _Lines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)

@@ -1,4 +1,4 @@
-"""Reconstruct the command line of the current command."""
+"""Reconstruct the command line of the command that is running, so that a report can show it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import click
 
 
 def command_line(context: click.Context, without: Collection[str] = ()) -> str:
-    """Return the command line with every option that differs from its default, except those named in ``without``."""
+    """Return the command line with every argument, and with every option whose value differs from its default, except
+    for the parameters in ``without``."""
     words = ["arenite", *([context.info_name] if context.info_name else [])]
     for parameter in context.command.params:
         value = context.params.get(parameter.name or "")

@@ -1,1 +1,1 @@
-"""The steps of ``arenite convert``. ``conversion/convert.py`` runs them."""
+"""Contains the steps of ``arenite convert``. ``conversion/convert.py`` runs them in order."""

@@ -1,5 +1,5 @@
-"""The complete conversion of a trained model to an image: import, calibrate, quantize or search, plan, score,
-fit."""
+"""Convert a trained model to an image: import it, calibrate, quantize it (or search for a recipe), plan the arena,
+score the image, and check which boards it fits."""
 
 from __future__ import annotations
 
@@ -42,7 +42,13 @@ from arenite.host.conversion.scores import Scores, check_drop, image_scores
 
 @dataclass(frozen=True)
 class Conversion:
-    """The result of a conversion. ``prepared`` is None for a model that only computers run (float activations)."""
+    """The result of a conversion.
+
+    ``image`` has the bytes of the image. ``prepared`` is None for a model with float activations, which only host
+    computers can run. ``calibrated`` is None if the source was already quantized. ``calibration`` has the samples with
+    which the model was calibrated. ``scores`` is None without samples for a score. ``loss`` describes a large loss of
+    the image, or is None.
+    """
 
     request: ConversionRequest
     imported: ImportedModel
@@ -56,16 +62,16 @@ class Conversion:
 
     @property
     def drops_too_much(self) -> bool:
-        """Whether an output of the image loses more than ``max_drop`` of the request."""
+        """Whether the score of an output of the image drops by more than the limit ``max_drop`` of the request."""
         worst = None if self.scores is None else self.scores.worst_output
         limit = self.request.max_drop
         return limit is not None and worst is not None and worst.lost > limit
 
 
 def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
-    """Convert the model to an image. This function writes no file.
+    """Convert the model ``request.source`` to an image. This function writes no file.
 
-    Raises the errors of importers, data, recipes and planning: ``UsageError``, ``ModelError``, ``ToolError``.
+    Raises ``UsageError``, ``ModelError`` or ``ToolError`` if a step fails.
     """
     chosen_recipe = None if request.recipe is None else load_recipe(request.recipe)
     recipe = chosen_recipe or load_recipe("int8")
@@ -98,7 +104,8 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     if calibrating is not None and recipe.needs_observations:
         progress("check operators", 0, 0)
         check_operators(imported.flatbuffer, recipe, calibrating)
-    # Score before the steps that take minutes: it finds labels that are missing or do not belong to the model.
+    # The source is scored before the steps that take minutes, to find labels early that are missing or do not belong to
+    # the model.
     progress("score", 0, 0)
     before = None if scoring is None else score_source(imported.flatbuffer, scoring, request.metric)
     limited = request.max_drop is not None or (request.budget is not None and request.budget.drop is not None)
@@ -116,7 +123,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     )
     source = Image(result, None, _sha256(quantized.quantized.flatbuffer), imported.sha256, extra=extra)
     unused = [r.match for r in recipe.layers if not any(r.covers(model.main, op) for op in model.main.ops)]
-    if recipe.name in shipped_recipes():  # their settings name operators that a model need not contain
+    if recipe.name in shipped_recipes():  # they have settings for operators that many models do not contain
         unused = []
     notes = [
         *imported.notes,
@@ -131,7 +138,7 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     ]
     notes += [text for c in quantized.coverage if (text := c.warning) is not None]
     loss = None
-    if scores is not None:  # there is none for random calibration samples
+    if scores is not None:  # scores is None if the calibration samples are random
         loss = find_loss(
             model.main,
             lambda: _errors_of_scored(quantized, flatbuffer, calibrating, scoring),
@@ -163,8 +170,8 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
 def _errors_of_scored(
     quantized: QuantizationResult, flatbuffer: bytes, calibrating: Dataset | None, scoring: Dataset | None
 ) -> tuple[LayerError, ...]:
-    """Return the error of each layer on the samples of the score. Large calibration samples can hide the errors of
-    ordinary samples."""
+    """Return the error of each layer on the samples of the score. The calibration samples are not used if there are
+    others, because calibration samples with large values can hide the errors of ordinary samples."""
     if scoring is None or scoring is calibrating:
         return quantized.errors
     image = quantized.quantized
@@ -182,8 +189,8 @@ def shrink_suggestions(
     image: Path,
     progress: Progress = lambda *_: None,
 ) -> ShrinkReport | None:
-    """Return changes with which the image, written to ``image``, would fit the boards that it does not fit; None
-    if it fits all boards."""
+    """Return suggested changes with which the image would fit the boards that it does not fit. Return None if it fits
+    all boards. ``image`` is the path of the image in the suggested commands."""
     too_small_boards = [v.board for v in fit_verdicts if not v.fits]
     if not too_small_boards or conversion.prepared is None:
         return None
@@ -203,8 +210,8 @@ def shrink_suggestions(
 def provenance_of(
     imported: ImportedModel, recipe: Recipe | None, observations: Observations | None
 ) -> Mapping[str, Any]:
-    """Return the provenance that the image records: enough to repeat the conversion, and nothing that differs between
-    two runs."""
+    """Return the data on the model's source that the image records. They are sufficient to repeat the conversion, and
+    do not differ between two runs of the same conversion."""
     return {
         "kind": imported.kind,
         "sha256": imported.sha256,
@@ -219,7 +226,7 @@ def provenance_of(
 def _as_is(
     request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
-    """Plan a source that is already quantized, and score it if there are labelled samples."""
+    """Convert a source that is already quantized: plan its arena, and score it if there are samples."""
     if recipe is not None or request.budget is not None:
         raise UsageError(
             f"{request.source} is quantized already, so a recipe cannot change it.",
@@ -255,7 +262,8 @@ def _as_is(
 
 
 def _name(source: str) -> str:
-    """Return a file name for the result of ``module:function``, or the path itself."""
+    """Return the file name under which messages show the model: the function's name if ``source`` is
+    ``module:function``, else ``source``."""
     return source if ":" not in source or Path(source).exists() else source.rpartition(":")[2]
 
 

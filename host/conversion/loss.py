@@ -1,4 +1,4 @@
-"""Say where an image lost accuracy, and what to try."""
+"""Explain a large loss of accuracy by quantization: the layer where it begins, and what to try."""
 
 from __future__ import annotations
 
@@ -16,20 +16,21 @@ from arenite.host.conversion.scores import Scores
 #: A loss of more than this fraction of a score is large: 2 percentage points.
 LARGE_DROP = 0.02
 
-#: An mse is large if the error of the output has more than 3 % of the energy of its values.
+#: For an output with the metric mse, a loss is large if the output's SQNR (signal-to-quantization-noise ratio) is below
+#: this value in dB: the error then has more than 3 % of the energy of the output's values.
 _MIN_OUTPUT_DB = 15.0
 
-#: A layer with less than this has an error of at least 10 % of its values.
+#: A layer with a lower SQNR in dB has a large error: its amplitude is at least 10 % of the amplitude of the values.
 _MIN_LAYER_DB = 20.0
 
-#: The figure of a model input, which has only the error of its rounding.
+#: The SQNR in dB that is assumed for a model input, which has only a rounding error.
 _EXACT_DB = 50.0
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A large loss of an image: the output that loses most, the layer of the float model where the error begins, and
-    what to try. ``layer`` is None if the layers were not compared."""
+    """A large loss of an image: the output with the largest loss, the layer of the float model where the error begins,
+    and a sentence that also says what to try. ``layer`` is None if the layers were not compared."""
 
     output: OutputScore
     layer: LayerError | None
@@ -50,14 +51,16 @@ def find_loss(
     recipe: Recipe,
     max_drop: float | None = None,
 ) -> Loss | None:
-    """Return where a large loss begins and what to try; None for a small loss.
+    """Return the layer where a large loss begins, and what to try. Return None for a small loss.
 
     Args:
         graph: the float model.
-        errors: returns the error of each layer, including that of the layers before. It is called for a large loss.
-        scores: the scores of every output. The loss is that of the output with the largest loss.
-        recipe: the recipe of the image.
-        max_drop: a loss that the user does not accept, as a fraction. It is large even if it is below ``LARGE_DROP``.
+        errors: a function that returns the error of each layer's output, which includes the errors of the layers before
+            it. It is called only for a large loss.
+        scores: the scores of every output. The output with the largest loss is used.
+        recipe: the recipe with which the model was quantized.
+        max_drop: the largest loss that the user accepts, as a fraction. A larger loss is large even if it is below
+            ``LARGE_DROP``.
     """
     output = _worst_output(scores, LARGE_DROP if max_drop is None else min(max_drop, LARGE_DROP))
     if output is None:
@@ -83,8 +86,8 @@ def find_loss(
 
 
 def _worst_output(scores: Scores, limit: float) -> OutputScore | None:
-    """Return the output with the largest loss, or for outputs with an mse the smallest ratio of signal to error; None
-    if no loss is large."""
+    """Return the output with the largest loss above ``limit``. If there is none, return the output with the metric mse
+    that has the smallest SQNR below ``_MIN_OUTPUT_DB``. Return None if no loss is large."""
     large = [o for o in scores.outputs if o.source.metric != "mse" and o.lost > limit]
     noisy = [o for o in scores.outputs if o.source.metric == "mse" and o.sqnr_db < _MIN_OUTPUT_DB]
     if large:
@@ -93,7 +96,7 @@ def _worst_output(scores: Scores, limit: float) -> OutputScore | None:
 
 
 def _layers_before(graph: Subgraph, output: int) -> set[int]:
-    """Return the indices of the operators that tensor ``output`` depends on."""
+    """Return the indices of the operators on which the tensor with index ``output`` depends."""
     producer = producers(graph)
     layers: set[int] = set()
     pending = [output]
@@ -106,7 +109,7 @@ def _layers_before(graph: Subgraph, output: int) -> set[int]:
 
 
 def _first_bad_layer(graph: Subgraph, errors: Sequence[LayerError]) -> LayerError | None:
-    """Return the first layer with a large error, or the layer that adds the most error if none has a large one."""
+    """Return the first layer with a large error. If there is none, return the layer that adds the most error."""
     bad = next((e for e in errors if e.sqnr_db < _MIN_LAYER_DB), None)
     if bad is not None or not errors:
         return bad

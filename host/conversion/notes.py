@@ -1,20 +1,20 @@
-"""Shorten the notes of a conversion: each is said once, and not for every layer again."""
+"""Shorten the notes of a conversion: remove repetitions, and merge notes that differ only in the layer."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-#: A note on one layer: "Layer 3 EXP has no int16 kernel: it runs in int8."
+#: Matches a note on one layer, such as "Layer 3 EXP has no int16 kernel: it runs in int8."
 _LAYER_NOTE = re.compile(r"(Layer|Operator) (\d+ [A-Z0-9_]+|'[^']*')( .*)", re.DOTALL)
 
-#: The maximum number of layers that a note names.
+#: The maximum number of further layers that a merged note names.
 _MAX_NAMES = 10
 
 
 def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return ``notes`` without repetitions, in order. Notes that differ only in their layer become one note, which
-    names the other layers in a second sentence."""
+    """Return ``notes`` without repetitions, in order. Notes that differ only in their layer become one note, whose
+    second sentence names the remaining layers."""
     layers: dict[tuple[str, str], list[str]] = {}
     order: dict[str | tuple[str, str], None] = {}
     for note in notes:

@@ -1,4 +1,4 @@
-"""Refuse operators that no kernel runs before the steps of a conversion that take minutes."""
+"""Check before the steps of a conversion that take minutes that there is a kernel for every operator."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from arenite.converters.tflite.reader import parse
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.operator_needs import check_supported
 
-#: Number of samples that choose the types of a trial. Its scales are not used.
+#: The number of samples with which the model is quantized for the check. The scales of the result are not used.
 _TRIAL_SAMPLES = 4
 
-#: Words of refusals that may depend on the ranges of the samples. Only the complete calibration decides on these.
+#: An error with one of these words may depend on the ranges of the samples. It is ignored here, because only the
+#: complete calibration shows whether it occurs.
 _DEPENDS_ON_SAMPLES = ("scale", "zero point")
 
 
 def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None:
-    """Raise ``UnsupportedModelError`` for the first operator of the float model that no kernel can run after it was
-    quantized by ``recipe``: operators that are not supported, and sizes and strides beyond a kernel's limits.
+    """Raise ``UnsupportedModelError`` if no kernel can run an operator of the float model after quantization with
+    ``recipe``. The reasons are an unsupported operator, or a size or stride beyond a kernel's limits.
 
     The model is quantized with a few of the ``samples``, without the steps that only improve accuracy.
     """
     if recipe.settings.activations == "float":
-        return  # only host computers run it
+        return  # only host computers run such a model
     observations = observe(flatbuffer, samples.limited(_TRIAL_SAMPLES))
     trial = quantize(flatbuffer, recipe.without_slow_steps(), observations)
     try:
@@ -37,7 +38,7 @@ def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None
 
 
 def with_recipe_hint(error: UnsupportedModelError, recipe: Recipe) -> UnsupportedModelError:
-    """Return ``error``, with another hint if ``recipe`` leaves layers in float32."""
+    """Return ``error``. If ``recipe`` leaves layers in float32, its hint is replaced by a hint on these layers."""
     if any(rule.settings.get("activations") == "float" for rule in recipe.layers):
         hint = f"The recipe '{recipe.name}' leaves layers in float32: give them integer activations."
         return UnsupportedModelError(error.problem, hint)

@@ -1,4 +1,4 @@
-"""The preprocessing that ``--pixels`` stands for, once the shape of the model's input is known."""
+"""Convert the option ``--pixels`` to preprocessing steps, when the shape of the model's input is known."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from arenite.host.conversion.request import ConversionRequest
 
 
 def with_pixels(request: ConversionRequest, model: Model) -> tuple[ConversionRequest, list[str]]:
-    """Return ``request`` with the preprocessing of its ``pixels`` for the first input of ``model``, and a note that
-    says what was assumed.
+    """Return ``request`` with the preprocessing that its field ``pixels`` means for the first input of ``model``, and a
+    note that says what was assumed. Without ``pixels``, return ``request`` unchanged and no note.
 
     Raises ``UsageError`` if the input is no picture.
     """

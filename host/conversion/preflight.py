@@ -1,6 +1,6 @@
-"""Checks of a conversion's options and samples before any framework starts.
+"""Check a conversion's options and samples before any framework starts.
 
-An import takes up to minutes. These checks read only names, headers and folders, and take less than a second.
+An import takes up to minutes. These checks read only file names, headers and folders, and take less than a second.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> None:
 
     Args:
         request: the options.
-        recipe: the recipe that a float source is quantized with.
+        recipe: the recipe with which a float source is quantized.
     """
     kind = source_kind(request.source)
     if kind != TFLITE_QUANTIZED and not may_be_quantized(request.source, kind):
@@ -38,7 +38,7 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> None:
         raise UsageError(
             f"--pixels does not take '{request.pixels}'.", f"Give one of {', '.join(PIXEL_RANGES)}."
         )
-    if kind == TFLITE_QUANTIZED:  # its preprocessing and labels may be in the image, which is read at once
+    if kind == TFLITE_QUANTIZED:  # preprocessing and labels may be in the image; reading it takes little time
         return
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not (path == request.calibration and request.calibrates_with_random):
@@ -69,11 +69,12 @@ def check_recipe(request: ConversionRequest, recipe: Recipe) -> None:
 
 
 def _check_samples(request: ConversionRequest, path: Path, *, calibration: bool) -> None:
-    """Check the kinds, number and classes of the samples at ``path``. Raises ``UsageError``."""
+    """Check the file types, number and classes of the samples at ``path``. Raises ``UsageError`` if they are not
+    suitable."""
     if path.is_dir():
         has_preprocessing = request.pixels is not None or request.attachments.preprocessing is not None
         files = sample_paths(path, has_preprocessing)
-        if files[0].suffix.lower() in ARRAYS:  # these may have labels of their own, and several samples
+        if files[0].suffix.lower() in ARRAYS:  # such a file may contain its own labels, and several samples
             return
         _, classes = classes_of(path, files, files)
         check_class_names(path, classes, request.attachments.labels)

@@ -1,4 +1,4 @@
-"""Quantize a float model with samples, and collect the notes about the result."""
+"""Quantize a float model with calibration samples, and measure the error of the result."""
 
 from __future__ import annotations
 
@@ -21,11 +21,15 @@ from arenite.host.conversion.samples import load_samples
 
 @dataclass(frozen=True)
 class QuantizationResult:
-    """The result of quantizing a float model."""
+    """The result of quantizing a float model.
+
+    ``coverage`` says how well the scales fit the calibration values, ``errors`` has the error of each layer. ``field``,
+    ``sensitivity`` and ``search`` are None unless they were requested.
+    """
 
     recipe: Recipe
     quantized: QuantizedModel
-    observations: Observations | None  # None if every activation stays float
+    observations: Observations | None  # statistics of the activations; None if every activation stays float
     coverage: tuple[TensorCoverage, ...] = ()
     errors: tuple[LayerError, ...] = ()
     field: FieldReport | None = None
@@ -41,8 +45,11 @@ def calibrate_and_quantize(
     searching: Dataset | None,
     progress: Progress,
 ) -> QuantizationResult:
-    """Quantize ``imported`` with ``recipe``, or with the recipe that a search finds, and take the requested
-    measurements."""
+    """Quantize ``imported`` with ``recipe``, or with the recipe that a search finds if the request has a budget. Then
+    make the measurements that the request asks for.
+
+    ``calibrating`` has the calibration samples, ``searching`` the samples on which a search scores recipes.
+    """
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:
         quantized = quantize(flatbuffer, recipe, None)

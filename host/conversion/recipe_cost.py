@@ -1,4 +1,4 @@
-"""Warn of a recipe whose model computes much longer than int8."""
+"""Warn of a recipe with which a model takes much longer than with the recipe int8."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.errors import AreniteError
 from arenite.host.build.board_costs import BoardCosts
 from arenite.profiles.boards import Board, load_board
 
-#: More instructions than this, relative to int8, cause a note.
+#: A recipe gets a note if its instructions divided by those of int8 are at least this ratio.
 _NOTABLE_RATIO = 1.5
 
 #: The board for the estimate if the user names none: a Cortex-M4F.
@@ -27,13 +27,16 @@ def recipe_cost_note(
 ) -> str | None:
     """Return a sentence with the estimated instructions and RAM of ``quantized`` and of int8, or None.
 
-    Only recipes with int16 activations are looked at, because other types cost about as much as int8. Without
-    ``boards`` the estimate is for a Cortex-M4F.
+    The result is None if the difference is small. It is also None for recipes without int16 activations, because other
+    types take about as many instructions as int8.
 
     Args:
         flatbuffer: the float model.
-        quantized: the model, quantized by ``recipe``.
-        observations: the observations of the float model.
+        recipe: the recipe with which the model was quantized.
+        quantized: the quantized model.
+        observations: the calibration statistics of the float model.
+        boards: the boards that the user named. The estimate is for the first board, or for a Cortex-M4F if there is
+            none.
     """
     types = {recipe.settings.activations, *(rule.settings.get("activations") for rule in recipe.layers)}
     if "int16" not in types or observations is None:
@@ -43,7 +46,7 @@ def recipe_cost_note(
     try:
         plain = quantize(flatbuffer, load_recipe("int8").without_slow_steps(), observations)
         (theirs,), (ours,) = costs(plain.flatbuffer), costs(quantized.flatbuffer)
-    except AreniteError:  # one of them does not run on a board, which the conversion itself reports
+    except AreniteError:  # one of the two models does not run on a board, which the conversion itself reports
         return None
     if ours.instructions < _NOTABLE_RATIO * theirs.instructions:
         return None

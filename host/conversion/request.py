@@ -1,4 +1,4 @@
-"""The options of a conversion."""
+"""Define and check the options of a conversion."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ from arenite.errors import UsageError
 from arenite.host.build.attachments import Attachments
 from arenite.profiles.boards import Board
 
-#: Called with the name of the step, the finished and the total amount of its work (total 0: not known).
+#: A function that shows progress. It is called with the name of the step, the finished amount of its work, and the
+#: total amount (0 if it is not known).
 Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)
 class ConversionRequest:
-    """The options of the user. ``arenite convert --help`` describes each one.
+    """The options of the user. ``arenite convert --help`` describes each option.
 
-    ``calibration_samples``: the number of samples to calibrate with, evenly spread. Without ``test``, the other samples
-    score. ``budget`` requests a search, for the first of ``boards``. ``max_drop`` is a fraction (0.01 is one percentage
-    point). ``pixels`` is one of ``PIXEL_RANGES``: the preprocessing of pictures if ``attachments`` have none. The
-    calibration ``random`` stands for random numbers.
+    ``calibration_samples`` is the number of samples to calibrate with; they are evenly spread. Without ``test``, the
+    remaining samples are used for the score. ``budget`` requests a recipe search for the first of ``boards``.
+    ``max_drop`` is a fraction (0.01 is one percentage point). ``pixels`` is one of ``PIXEL_RANGES``; it determines the
+    preprocessing of pictures if ``attachments`` has no preprocessing. If ``calibration`` is the path ``random``, random
+    numbers are used.
     """
 
     source: str
@@ -48,7 +50,8 @@ class ConversionRequest:
 
     @property
     def calibrates_with_random(self) -> bool:
-        """Whether random numbers replace calibration samples: ``--calibration random``, unless such a file exists."""
+        """Whether random numbers replace calibration samples. This is so for ``--calibration random``, unless a file
+        with the name ``random`` exists."""
         return (
             self.calibration is not None
             and str(self.calibration) == "random"
@@ -57,7 +60,8 @@ class ConversionRequest:
 
 
 def check_request(request: ConversionRequest) -> None:
-    """Raise ``UsageError`` for anything that is missing, before the steps that take minutes."""
+    """Raise ``UsageError`` if a required file or option is missing. This is called before the steps that take
+    minutes."""
     if request.metric is not None:
         check_metric(request.metric)
     if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
@@ -94,7 +98,8 @@ def check_request(request: ConversionRequest) -> None:
 def check_class_names(path: Path, classes: Sequence[str], labels: Sequence[str]) -> None:
     """Raise ``UsageError`` for a class of the folder ``path`` that is not one of the model's ``labels``.
 
-    Without labels any class is accepted, and so it is if ``labels.txt`` in the folder gives the order of the classes.
+    Any class is accepted if there are no labels, or if the file ``labels.txt`` in the folder has the order of the
+    classes.
     """
     unknown_classes = [name for name in classes if name not in labels]
     if labels and unknown_classes and not (path / "labels.txt").is_file():

@@ -1,4 +1,5 @@
-"""Load the samples of a conversion, number their classes by the labels, and split them."""
+"""Load the samples of a conversion, number their classes as in the model's labels, and split them for calibration,
+search and scoring."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from arenite.host.conversion.request import ConversionRequest, check_class_names
 def load_samples(
     request: ConversionRequest, path: Path | None, model: Model, *, calibration: bool
 ) -> Dataset:
-    """Load the samples at ``path`` for the inputs of ``model``. Pictures and recordings are preprocessed."""
+    """Load the samples at ``path`` for the inputs of ``model``. Pictures and recordings are preprocessed.
+    ``calibration`` is true if the samples are for calibration."""
     assert path is not None
     if path == request.calibration and request.calibrates_with_random:
         return _random_dataset(model, path)
@@ -35,7 +37,7 @@ def load_samples(
 
 
 def _random_dataset(model: Model, path: Path) -> Dataset:
-    """Return random numbers in place of calibration samples."""
+    """Return random inputs for ``model`` in place of calibration samples. ``path`` names them in messages."""
     samples = random_calibration(model, MINIMUM)
     digest = hashlib.sha256()
     for row in samples.inputs:
@@ -51,8 +53,8 @@ def _random_dataset(model: Model, path: Path) -> Dataset:
 def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     """Number the classes of a folder in the order of the model's labels.
 
-    Raises ``UsageError`` for a class that is not a label, unless a file beside the folders gives their order:
-    in alphabetical order the numbers would mean other classes.
+    Raises ``UsageError`` for a class that is not a label, unless a file labels.txt beside the folders has the order of
+    the classes. Numbers in alphabetical order could mean other classes of the model.
     """
     if not dataset.classes or dataset.labels is None or not names:
         return dataset
@@ -66,15 +68,16 @@ def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
 def split_samples(
     request: ConversionRequest, model: Model, calibration: Dataset | None
 ) -> tuple[Dataset | None, Dataset | None, Dataset | None, str]:
-    """Return samples to calibrate with, to score with and to search with, and a name for those to score with.
+    """Return (calibration samples, scoring samples, search samples, description of the scoring samples). Samples that
+    are not needed are None.
 
-    A score on the samples that a search used would be biased. So without a test file, the search gets
-    half of the remaining samples of the calibration file.
+    A score on the samples that a search used would be biased. So without a test file, the search gets half of the
+    samples of the calibration file that are not used for calibration, and the score uses the second half.
     """
     test = None if request.test is None else load_samples(request, request.test, model, calibration=False)
     if calibration is None:
         return None, test, None, str(request.test)
-    if request.calibrates_with_random:  # a score would say nothing
+    if request.calibrates_with_random:  # a score of random samples would be useless
         return calibration, None, None, ""
     calibrating, remaining = calibration, None
     if request.calibration_samples is not None and request.calibration_samples < len(calibration):

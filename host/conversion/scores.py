@@ -1,4 +1,4 @@
-"""The scores of source and image on the same samples."""
+"""Compute the scores of source and image on the same samples."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from arenite.errors import UsageError
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores of the source model and of the image on the same samples, one entry in ``outputs`` per output.
+    """The scores of the source model and of the image on the same samples. ``outputs`` has one entry per model output.
 
-    ``source``, ``image``, ``lost`` and ``worst`` are those of the first output.
+    ``source``, ``image``, ``lost`` and ``worst`` are for the first output. ``worst`` has its losses by part of the
+    data, such as a class, the largest loss first.
     """
 
     outputs: tuple[OutputScore, ...]
@@ -39,12 +40,13 @@ class Scores:
 
     @property
     def worst_output(self) -> OutputScore | None:
-        """The output with the largest loss; None if no loss is known."""
+        """The output with the largest loss, or None if no loss is known."""
         return max((o for o in self.outputs if o.has_drop), key=lambda o: o.lost, default=None)
 
 
 def check_drop(source: Score, samples_name: str) -> None:
-    """Raise ``UsageError`` for a limit of the drop if no drop can be measured."""
+    """Raise ``UsageError`` if the user set a limit for the loss but no loss can be measured. ``source`` is the score of
+    the source model."""
     if source.metric == "mse" and source.value == 0:
         raise UsageError(
             f"{samples_name} has no targets, so the model is compared with itself and any difference is an"
@@ -54,7 +56,8 @@ def check_drop(source: Score, samples_name: str) -> None:
 
 
 def image_scores(before: ScoredSource, image_bytes: bytes, samples_name: str) -> tuple[Scores, list[str]]:
-    """Return the scores, and notes on samples that do not fit the scales of ``image_bytes``."""
+    """Run the image ``image_bytes`` on all samples. Return the scores of source and image, and notes on samples outside
+    the range of the image's scales and on outputs without labels. ``before`` has the scored outputs of the source."""
     graph, dataset = parse(image_bytes).main, before.dataset
     notes = check_range(dataset, [graph.tensors[i] for i in graph.inputs])
     names = [short_name(graph.tensors[i].name) for i in graph.outputs]

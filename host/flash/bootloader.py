@@ -1,4 +1,4 @@
-"""Start the bootloader of a board whose chip has USB, through the port of the running program."""
+"""Start the bootloader of a board whose chip has a USB controller, through the serial port of the running program."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ _BOOTLOADER_TIMEOUT_S = 8.0
 
 
 def in_bootloader(upload: Upload) -> bool:
-    """Whether a USB device with one of the board's bootloader ids is connected."""
+    """Return whether a USB device with one of the USB ids of the board's bootloader is connected."""
     return any(device.id in upload.board.usb.boot for device in usb_devices(upload.root))
 
 
 def enter(upload: Upload) -> Upload:
-    """Start the bootloader of a board whose profile names a method for it (``enter``), and wait until it runs.
+    """Start the board's bootloader by opening its port at 1200 baud, and wait until the bootloader runs.
 
-    A board that already runs its bootloader is not changed, nor is a board whose port is unknown. The returned upload
-    has no port, because the port disappears.
+    The returned upload has no port, because the port disappears. ``upload`` is returned unchanged if the board's
+    profile does not name this method (``enter``), if the port is unknown, or if the board already runs its bootloader.
     """
     if upload.board.targets.enter != "1200bps" or upload.port is None:
         return upload

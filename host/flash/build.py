@@ -1,4 +1,4 @@
-"""Build a generated project with PlatformIO, or directly with the same commands."""
+"""Build a generated project with PlatformIO, or without PlatformIO with the same compiler commands."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from arenite.profiles.boards import load_board
 #: Names of flash regions in linker scripts: FLASH, rom, ESP-IDF's irom0_0_seg and drom0_0_seg.
 _FLASH_REGION = re.compile(r"flash|rom", re.IGNORECASE)
 _OVERFLOW = re.compile(r"region `?'?(\w+)'? overflowed by (\d+) bytes")
-#: The same error for a section whose address is set in the linker script. The address in the message is the section's
-#: end.
+#: The linker's message if a section does not fit its region and the linker script sets the section's address. The
+#: address in the message is the end of the section.
 _OUTSIDE = re.compile(r"address 0x([0-9a-f]+) of .* is not within region `?'?(\w+)")
 _REGION = re.compile(r"^ +(\w+) \(\w+\) : ORIGIN = (0x[0-9a-f]+), LENGTH = (\d+)$", re.MULTILINE)
 _NO_NETWORK = re.compile(r"^(?:HTTPClientError|InternetConnectionError)", re.MULTILINE)
@@ -31,7 +31,7 @@ _COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Erro
 
 
 def read_manifest(directory: Path) -> dict[str, Any]:
-    """Read ``arenite.json`` of a project. Raises UsageError when ``directory`` is not a project."""
+    """Return the contents of a project's ``arenite.json``. Raises UsageError if ``directory`` is not a project."""
     try:
         manifest = json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
     except FileNotFoundError as error:
@@ -50,7 +50,7 @@ def read_manifest(directory: Path) -> dict[str, Any]:
 
 
 def _goals(regions: Iterable[str]) -> str:
-    """Return the goals of --optimise that save memory in these regions of a linker script."""
+    """Return the command-line option --optimise with the goals that save memory in these regions of a linker script."""
     in_flash = [bool(_FLASH_REGION.search(region)) for region in regions]
     if all(in_flash):
         return "--optimise flash"
@@ -58,8 +58,7 @@ def _goals(regions: Iterable[str]) -> str:
 
 
 def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
-    """Return the error that explains a compiler's or linker's ``output``. ``script`` is the text of the linker
-    script."""
+    """Return an error that explains the ``output`` of a failed build. ``script`` is the text of the linker script."""
     missing_bytes = {region: int(count) for region, count in _OVERFLOW.findall(output)}
     ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
     for address, region in _OUTSIDE.findall(output):
@@ -86,7 +85,8 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
 
 
 def _linker_script(directory: Path) -> str:
-    """Return the project's linker script. It is empty for a real board, whose framework has the script."""
+    """Return the text of the project's linker script. It is empty for a real board, whose script is in the
+    framework."""
     path = directory / "lib/board/link.ld"
     return path.read_text("utf-8") if path.is_file() else ""
 
@@ -118,11 +118,16 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 
     Args:
         directory: a project for an emulated board.
-        jobs: number of parallel compilers.
+        jobs: the number of compilers that run in parallel.
         flags: options that are added to every compiler command.
 
     Returns:
-        Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
+        The path of the ELF.
+
+    Raises:
+        ToolError: the compiler is missing or failed.
+        DoesNotFitError: the firmware does not fit the board.
+        UsageError: ``directory`` is not a project, or its board is real.
     """
     directory = Path(directory)
     build, board = _build_recipe(directory)
@@ -167,10 +172,15 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 
 
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
-    """Build with PlatformIO. The build of an emulated board needs no network.
+    """Build with PlatformIO. A build for an emulated board needs no network.
 
     Returns:
-        Path of the ELF. Raises ToolError, DoesNotFitError, UsageError.
+        The path of the ELF.
+
+    Raises:
+        ToolError: PlatformIO or the compiler is missing or failed.
+        DoesNotFitError: the firmware does not fit the board.
+        UsageError: ``directory`` is not a project, or PlatformIO does not support its board.
     """
     directory = Path(directory)
     manifest = read_manifest(directory)

@@ -37,7 +37,7 @@ UPLOADERS: dict[str, Uploader] = {
 }
 #: Uploaders that work with any board, even if its profile does not name them.
 ANY_BOARD_UPLOADERS = ("gdb",)
-#: The tools that accept the serial number of a debug probe, and those that accept further arguments.
+#: The tools that accept the serial number of a debug probe, and the tools that accept further arguments.
 TAKE_PROBE = ("stlink", "openocd", "pyocd", "jlink", "dfu")
 TAKE_EXTRA = ("platformio", "esptool", *TAKE_PROBE)
 
@@ -56,8 +56,8 @@ def reject_unused(board: Board, tool: str, probe: str | None, extra: Sequence[st
 
 
 def choose(board: Board, tool: str | None = None, *, installed: bool = True) -> Uploader:
-    """Return the uploader ``tool``. If it is None, return the first one of the board's profile that is installed, or
-    the very first one if ``installed`` is false.
+    """Return the uploader ``tool``. If ``tool`` is None, return the first uploader in the board's profile that is
+    installed. If ``installed`` is false, uploaders that are not installed are also returned.
 
     Raises:
         UsageError: the board is emulated and accepts only gdb, or its profile does not list ``tool``.

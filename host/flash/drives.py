@@ -1,4 +1,4 @@
-"""Find the drives of bootloaders and debug probes by their description file, and write to them."""
+"""Find the USB drives of bootloaders and debug probes by their description file, and write files to them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from arenite.printable import printable
 
 _ESCAPED = re.compile(r"\\([0-7]{3})")
 _FILE_SYSTEMS = ("vfat", "msdos", "fat", "exfat", "fuseblk")
-#: The folders of mounted drives on systems without /proc/mounts.
+#: The folders that contain the mounted drives on systems without /proc/mounts.
 _MOUNT_FOLDERS = ("Volumes",)
 
 
@@ -24,8 +24,8 @@ _MOUNT_FOLDERS = ("Volumes",)
 class Drive:
     """A mounted drive and its description.
 
-    ``facts`` has the lines of the description file by their lower-case names. ``device`` is the block device. It
-    disappears when the drive is unplugged, even if the folder stays mounted.
+    ``facts`` has the values in the description file by their names in lower case. ``device`` is the path of the block
+    device. It disappears when the drive is unplugged, even if the folder stays mounted.
     """
 
     folder: Path
@@ -34,8 +34,8 @@ class Drive:
 
 
 def read_facts(path: Path) -> dict[str, str]:
-    """Read ``Name: value`` lines, as in INFO_UF2.TXT and DETAILS.TXT. Control characters are
-    escaped. Empty if the file cannot be read."""
+    """Read the ``Name: value`` lines of a description file, such as INFO_UF2.TXT and DETAILS.TXT. Return the values by
+    their names in lower case. Control characters are escaped. The result is empty if the file cannot be read."""
     try:
         text = path.read_text("ascii", "replace")
     except OSError:
@@ -60,7 +60,7 @@ def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
 
 
 def find_drives(description: str, root: Path | None = None) -> list[Drive]:
-    """Return every mounted drive that has the file ``description``."""
+    """Return every mounted drive that has the file ``description``. ``root`` is the folder that contains ``proc``."""
     drives = []
     for folder, device in dict(_mounted(ROOT if root is None else root)).items():
         if facts := read_facts(folder / description):
@@ -69,7 +69,7 @@ def find_drives(description: str, root: Path | None = None) -> list[Drive]:
 
 
 def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
-    """Return the drive with this folder. Its ``facts`` are empty if it has no file ``description``."""
+    """Return the drive that is mounted at ``folder``. Its ``facts`` are empty if it has no file ``description``."""
     device = dict(_mounted(ROOT if root is None else root)).get(folder.absolute())
     return Drive(folder, read_facts(folder / description), device)
 
@@ -77,8 +77,8 @@ def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
 def put(drive: Drive, name: str, data: bytes) -> None:
     """Write ``data`` to ``drive`` as ``name``, and flush it to the device.
 
-    A bootloader starts the program as soon as it has the last block. The end of the write may then fail because the
-    drive has disappeared, which is not an error. Raises ToolError if the drive is full or read-only.
+    A bootloader starts the program as soon as it has received the last block. The end of the write may then fail
+    because the drive has disappeared. This failure is ignored. Raises ToolError if the drive is full or read-only.
     """
     path = drive.folder / name
     written = 0

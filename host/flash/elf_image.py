@@ -1,4 +1,4 @@
-"""Read the segments of an ELF that are loaded into a chip's memory, or convert them to one raw image."""
+"""Read the segments of an ELF that are loaded into a chip's memory, and convert them to one raw image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: Segments with a larger gap between them, in bytes, are in different memories.
+#: If the gap between two segments is larger than this number of bytes, they are in different memories.
 _MAX_GAP = 1 << 20
 ERASED = b"\xff"
 
@@ -30,15 +30,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class Program:
-    """The segments of a program, sorted by address, and its entry point. No segment is empty or adjacent to the
-    next."""
+    """The segments of a program, sorted by address, and the address ``entry`` of its entry point. No segment is empty,
+    and there is a gap between any two segments."""
 
     segments: tuple[Segment, ...]
     entry: int
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes to load."""
+        """The number of bytes to load."""
         return sum(len(segment.data) for segment in self.segments)
 
 
@@ -77,7 +77,8 @@ def _join_adjacent(parts: list[Segment], elf: Path) -> list[Segment]:
 
 
 def flat_image(program: Program) -> Segment:
-    """Return one image with all segments; gaps have the erased value 0xff. Raises UsageError if a gap is too large."""
+    """Return one image with all segments. Gaps are filled with 0xff, the value of erased flash. Raises UsageError if a
+    gap is too large."""
     first = program.segments[0]
     data = bytearray(first.data)
     for segment in program.segments[1:]:

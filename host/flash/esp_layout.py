@@ -1,4 +1,6 @@
-"""The layout of an ESP chip's flash: bootloader, partition table, and the application, whose address is in the table.
+"""List the files to write to an ESP chip's flash, with their addresses: bootloader, partition table and application.
+
+The application's address is in the partition table.
 
 Sources: ESP-IDF, "Partition Tables" (32-byte entries, magic 0x50AA) and "OTA" (two sectors of otadata, each
 with a sequence number and its CRC); esptool's chip classes for the bootloader's offset.
@@ -53,7 +55,7 @@ def chip_of(board: Board) -> str:
 
 
 def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
-    """Map type and subtype of each entry of a partition table to its offset and size in bytes."""
+    """Return the entries of a partition table: a mapping from (type, subtype) to (offset, size) in bytes."""
     entries: dict[tuple[int, int], tuple[int, int]] = {}
     for entry_offset in range(0, len(table) - _ENTRY.size + 1, _ENTRY.size):
         magic, kind, subtype, offset, size, _, _ = _ENTRY.unpack_from(table, entry_offset)
@@ -64,8 +66,8 @@ def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def first_slot() -> bytes:
-    """Return the contents of otadata that select the first application slot: sequence number 1 in the first of two
-    sectors."""
+    """Return the contents of the otadata partition that select the first application slot. Its first sector has
+    sequence number 1, its second sector is erased."""
     number = struct.pack("<I", 1)
     entry = number + b"\xff" * 24 + struct.pack("<I", zlib.crc32(number, 0xFFFFFFFF))
     return entry.ljust(0x2000, b"\xff")
@@ -107,7 +109,7 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
                 "Try --optimise flash.",
             )
         if (_APP, _FACTORY) not in entries and (ota := entries.get((_DATA, _OTADATA))) is not None:
-            # An earlier update over the air may have selected the other slot.
+            # An earlier update over the air may have selected the second application slot.
             data = image.with_name("otadata.bin")
             write_atomic(data, first_slot())
             parts.append(FlashPart(ota[0], data))

@@ -1,4 +1,4 @@
-"""Write a built firmware to a board with the tool of its profile, then ask the board which model it runs.
+"""Write a built firmware to a board with a tool that its profile lists, then ask the board which model it runs.
 
 An emulated board has no flash. The emulator loads the program when it starts, unless ``--tool gdb`` loads it.
 """
@@ -37,8 +37,8 @@ EMULATOR = "emulator"
 
 @dataclass(frozen=True)
 class FlashResult:
-    """The result of an upload. ``verified`` is true if the board answered that it runs the project's model, and None if
-    it could not be asked."""
+    """The result of an upload. ``verified`` is true if the board reported that it runs the project's model, and None if
+    the board could not be asked or its answer could not be compared. ``note`` is then the reason if it is known."""
 
     tool: str
     port: str | None
@@ -76,13 +76,13 @@ def flash(
 
     Args:
         directory: a built project.
-        board: a real board, or an emulated one, which is started, checked and stopped.
-        port: serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; the folder of a drive for uf2 and copy.
-        tool: a name in UPLOADERS. Default: the first tool of the profile that is installed.
-        probe: serial number of the debug probe.
+        board: a real board, or an emulated board, which is started, asked and stopped.
+        port: the serial port, ``auto`` or ``usb:SERIAL``; HOST:PORT for gdb; the folder of a drive for uf2 and copy.
+        tool: a name in UPLOADERS. Default: the first tool in the profile that is installed.
+        probe: the serial number of the debug probe. Default: the tool chooses.
         extra: more arguments for the tool.
-        check: ask a real board after the upload.
-        root: the folder that contains ``sys``, ``dev`` and ``proc``.
+        check: ask a real board after the upload which model it runs.
+        root: the folder that contains ``sys``, ``dev`` and ``proc``. Default: the root of the file system.
 
     Raises:
         UsageError, ToolError: the project, the port or the uploader does not exist.
@@ -165,9 +165,10 @@ def _flash_emulator(upload: Upload, manifest: dict[str, Any], tool: str | None) 
 def _ask_board(
     tool: str, upload: Upload, port_option: str | None, nbytes: int, manifest: dict[str, Any]
 ) -> FlashResult:
-    """Ask the board on the port that the user named, or else on the only port that can belong to it.
+    """Ask the board which model it runs, on the port that the user named, or if there is none on the only port that can
+    belong to the board.
 
-    A board without a named port may have no port. It is then not asked, and the result says so.
+    If the user named no port and no port is found, the board is not asked, and the note of the result says so.
     """
     board, upload_port = upload.board, upload.port
     is_fixed_port = (
@@ -178,10 +179,11 @@ def _ask_board(
     )
 
     def port() -> str:
-        """Return the board's port. "auto" searches again, because a port of the chip's own USB may change its name."""
+        """Return the board's port. If the user named no fixed port, search again, because a port of the chip's own USB
+        controller may change its name."""
         return upload_port if is_fixed_port and upload_port is not None else find_port(board, upload.root)
 
-    # Only a board whose chip has USB connects late. Probes and USB adapters stay connected.
+    # Only a board whose chip has a USB controller disconnects for some seconds. Probes and USB adapters stay connected.
     timeout_s = RECONNECT_S if is_fixed_port or port_option == AUTO or board.targets.enter else 0.0
     try:
         path, identity, is_project_model = wait_and_compare(

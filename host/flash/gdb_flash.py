@@ -26,7 +26,7 @@ class FlashRegion:
         return self.start <= segment.address and segment.end <= self.start + self.size
 
     def blocks_of(self, segments: Sequence[Segment]) -> list[tuple[int, int]]:
-        """Return address and size of the blocks to erase for ``segments``. No block occurs twice."""
+        """Return (address, size) of each block that must be erased for ``segments``. No block occurs twice."""
         numbers = {
             number
             for segment in segments
@@ -38,7 +38,7 @@ class FlashRegion:
 
 
 def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
-    """Return the server's flash regions. The list is empty if it has no memory map, like an emulator.
+    """Return the flash regions of the target. The list is empty if the server has no memory map, like an emulator.
 
     Raises DeviceError if the memory map cannot be read.
     """
@@ -66,8 +66,8 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
 
 
 def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segment]) -> None:
-    """Erase the blocks of ``region`` that ``segments`` overlap, and write them. Raises DeviceError if the server
-    refuses."""
+    """Erase the blocks of ``region`` that ``segments`` overlap, and write the segments. Raises DeviceError if the
+    server refuses a request."""
     for address, size in region.blocks_of(segments):
         remote.require_ok(remote.request(b"vFlashErase:%x,%x" % (address, size)), f"erasing {address:#x}")
     for segment in segments:

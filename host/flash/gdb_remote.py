@@ -19,11 +19,11 @@ _DEFAULT_PACKET_BYTES = 400  # size of a packet if the server does not state it
 
 
 class GdbRemote:
-    """A connection to a GDB server: ``HOST:PORT``, or the path of a Unix socket."""
+    """A connection to a GDB server at ``address``, which is ``HOST:PORT`` or the path of a Unix socket."""
 
     def __init__(self, address: str, *, timeout_s: float = 10.0) -> None:
-        """Connect and read the server's features. Raises DeviceError when the connection fails or no GDB
-        server answers."""
+        """Connect to the server and read its features. Raises DeviceError if the connection fails or no GDB server
+        answers."""
         self.address = address
         self._timeout_s = timeout_s
         self._socket = _connect(address, timeout_s)
@@ -39,7 +39,7 @@ class GdbRemote:
         self.request(b"?")  # stops a server that lets its target run
 
     def request(self, packet: bytes) -> bytes:
-        """Send a packet and return the reply's data, which is empty when the server does not know the packet."""
+        """Send a packet and return the data of the reply. It is empty if the server does not know the packet."""
         self._send(packet)
         return self._reply(packet)
 
@@ -65,7 +65,8 @@ class GdbRemote:
             offset += self._write_some(address + offset, data[offset:])
 
     def _write_some(self, address: int, data: bytes) -> int:
-        """Write one packet, in binary if the server supports it, else in hexadecimal. Return the number of bytes."""
+        """Write the first bytes of ``data`` with one packet, in binary if the server supports it, else in hexadecimal.
+        Return the number of bytes that were written."""
         max_bytes = self.packet_size - 40
         if self._binary is not False:
             written, body = escaped(data, max_bytes)
@@ -96,7 +97,8 @@ class GdbRemote:
         return data
 
     def checksum(self, address: int, nbytes: int) -> int | None:
-        """Return the CRC-32 of memory that the server computes (:func:`crc32`), or None if it cannot."""
+        """Return the CRC-32 of memory (as in :func:`crc32`) that the server computes, or None if the server does not
+        support it."""
         reply = self.request(b"qCRC:%x,%x" % (address, nbytes))
         return int(reply[1:], 16) if reply[:1] == b"C" else None
 
@@ -107,7 +109,7 @@ class GdbRemote:
         self.close()
 
     def close(self) -> None:
-        """Close the connection; a second call does nothing."""
+        """Close the connection. A second call does nothing."""
         self._socket.close()
 
     def _send(self, packet: bytes) -> None:
@@ -117,7 +119,7 @@ class GdbRemote:
             raise self._lost(error) from error
 
     def _reply(self, packet: bytes) -> bytes:
-        """Return the data of the next packet."""
+        """Wait for the next packet and return its data. ``packet`` is the request, for error messages."""
         end = time.monotonic() + self._timeout_s
         while True:
             start = self._pending.find(b"$")
@@ -152,7 +154,7 @@ class GdbRemote:
         self._pending += data
 
     def require_ok(self, reply: bytes, action: str) -> None:
-        """Raise DeviceError unless ``reply`` is OK."""
+        """Raise DeviceError unless ``reply`` is OK. ``action`` completes "writing ..." in the message."""
         if reply != b"OK":
             raise self._refused(f"writing {action}", reply)
 
@@ -195,7 +197,7 @@ def _connect(address: str, timeout_s: float) -> socket.socket:
 
 
 def escaped(data: bytes, max_bytes: int) -> tuple[int, bytes]:
-    """Return how many bytes of ``data`` fit into ``max_bytes`` of a packet, and their escaped form."""
+    """Return the number of bytes of ``data`` whose escaped form fits into ``max_bytes``, and this escaped form."""
     written, body = 0, bytearray()
     while written < len(data) and len(body) < max_bytes - 1:
         byte = data[written]
@@ -205,7 +207,7 @@ def escaped(data: bytes, max_bytes: int) -> tuple[int, bytes]:
 
 
 def unescaped(data: bytes) -> bytes:
-    """Undo :func:`escaped`."""
+    """Return the bytes whose escaped form (see :func:`escaped`) is ``data``."""
     out, after_escape = bytearray(), False
     for byte in data:
         if after_escape:
@@ -217,7 +219,8 @@ def unescaped(data: bytes) -> bytes:
 
 
 def _expand_runs(data: bytes) -> bytes:
-    """Undo run-length encoding: ``x*c`` means x and c - 29 more copies of x."""
+    """Return ``data`` without run-length encoding. The encoding ``x*c`` means: the byte x, and c - 29 more copies of
+    x."""
     if b"*" not in data:
         return data
     out = bytearray()
@@ -246,8 +249,8 @@ _CRC = _crc_table()
 
 
 def crc32(data: bytes) -> int:
-    """Return the checksum of ``qCRC``: polynomial 0x04C11DB7, most significant bit first, initial value all ones, not
-    inverted."""
+    """Return the checksum that the packet ``qCRC`` requests: a CRC-32 with polynomial 0x04C11DB7, most significant bit
+    first, an initial value of all ones, and no inversion of the result."""
     crc = 0xFFFFFFFF
     for byte in data:
         crc = (crc << 8 & 0xFFFFFFFF) ^ _CRC[crc >> 24 ^ byte]

@@ -9,13 +9,14 @@ from arenite.host.flash.upload import Upload
 from arenite.host.link.usb import UsbDevice, serial_ports, usb_devices
 
 _ST_LINKS = ("3744", "3748", "374a", "374b", "374d", "374e", "374f", "3752", "3753", "3754")
-#: Serial numbers of probes. Other characters could be an option or a command for the tool that receives the number.
+#: Matches valid serial numbers of probes. A text with other characters could be an option or a command for the tool
+#: that receives the serial number.
 _SERIAL_NUMBER = re.compile(r"\w[\w.:-]*", re.ASCII)
 _CMSIS_DAP = ("0d28:0204", "2e8a:000c", "c251:2750", "1fc9:0090", "1fc9:0143")
 
 
 def kind_of(device: UsbDevice) -> str | None:
-    """Return the kind of a debug probe, one of ``PROBES``, or None for another device."""
+    """Return the kind of a debug probe ("stlink", "jlink", "icdi" or "cmsis-dap"), or None for another device."""
     vendor, product = device.id.split(":")
     if vendor == "0483" and product in _ST_LINKS:
         return "stlink"
@@ -31,11 +32,11 @@ def kind_of(device: UsbDevice) -> str | None:
 def probe_kind(upload: Upload) -> str:
     """Return the kind of probe to use.
 
-    It is the kind on the board itself if one is connected or no probe is connected, else the only kind that is
-    connected.
+    If a probe of the kind on the board itself is connected, or no probe is connected, it is this kind. Otherwise it is
+    the only kind that is connected.
 
     Raises:
-        UsageError: several kinds are connected, and none is that of the board.
+        UsageError: probes of several kinds are connected, and none has the kind of the board's own probe.
     """
     kinds = {kind for device in _candidates(upload) if (kind := kind_of(device)) is not None}
     onboard_kind = upload.board.usb.probe
@@ -50,7 +51,7 @@ def probe_kind(upload: Upload) -> str:
 
 
 def _candidates(upload: Upload) -> list[UsbDevice]:
-    """Return all devices, or only the one with the serial number that the user named."""
+    """Return all USB devices, or only the device with the serial number that the user named."""
     devices = usb_devices(upload.root)
     if upload.probe is None:
         return devices
@@ -58,11 +59,14 @@ def _candidates(upload: Upload) -> list[UsbDevice]:
 
 
 def probe_serial(upload: Upload) -> str | None:
-    """Return the serial number of the board's probe: the one that the user named, or that of the device that ``port``
-    belongs to. So two equal boards with different ports get different programs.
+    """Return the serial number of the board's probe, or None if it is not known.
+
+    It is the serial number that the user named, or the serial number of the probe whose serial port is the upload's
+    port. So the port is sufficient to distinguish two equal boards.
 
     Raises:
-        UsageError, DeviceError: the serial number of the user or of the device has characters that none should have.
+        UsageError: the serial number that the user named has characters that no serial number has.
+        DeviceError: the serial number that the probe reports has such characters.
     """
     if upload.probe is not None:
         if not _SERIAL_NUMBER.fullmatch(upload.probe):

@@ -18,8 +18,8 @@ _HEAD = struct.Struct("<8I")
 
 
 def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
-    """Map the address of each page that a segment overlaps to its contents. A page has PAYLOAD bytes and is aligned;
-    bytes outside segments have the erased value 0xff."""
+    """Return the contents of each page that a segment overlaps, by the page's address. A page has PAYLOAD bytes, and
+    its address is a multiple of PAYLOAD. Bytes outside segments are 0xff, the value of erased flash."""
     pages_by_address: dict[int, bytearray] = {}
     for segment in segments:
         address = segment.address
@@ -35,8 +35,8 @@ def pages(segments: Iterable[Segment]) -> dict[int, bytes]:
 
 
 def make_uf2(segments: Iterable[Segment], family: int) -> bytes:
-    """Return ``segments`` as a UF2 file for chips of ``family``. Every block names the family, so other chips ignore
-    it."""
+    """Return the contents of a UF2 file with ``segments``. Every block has the UF2 family ID ``family``, so chips of
+    other families ignore the file."""
     contents = pages(segments)
     blocks = []
     for number, (address, data) in enumerate(contents.items()):

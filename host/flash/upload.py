@@ -1,4 +1,4 @@
-"""Describe an upload, run the program of an uploader, and explain its failure."""
+"""Describe an upload to a board, run an uploader's program, and explain its failure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ UPLOAD_TIMEOUT_S = 300.0
 
 @dataclass(frozen=True)
 class Upload:
-    """The project, its ELF, the board, and how the board is connected.
+    """The parameters of an upload: the project in ``directory``, its ELF, the board, and how the board is connected.
 
     ``port`` is a serial port, HOST:PORT for gdb, or the folder of a drive for uf2 and copy. ``probe`` is the serial
     number of the debug probe. ``extra`` has more arguments for the tool. ``root`` is the folder that contains ``sys``,
@@ -43,7 +43,7 @@ class Upload:
 
 
 class Uploader(Protocol):
-    """A method to write a program into a chip."""
+    """The interface of all uploaders. An uploader writes a program into a chip with one tool."""
 
     @property
     def name(self) -> str:
@@ -65,8 +65,8 @@ class Uploader(Protocol):
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A pattern in a tool's output, and its explanation. ``{board}``, ``{port}`` and ``{found}`` (the first group of
-    the pattern) are replaced in the explanation."""
+    """A pattern in the output of a failed tool, and its explanation as an error of class ``kind``. In ``problem`` and
+    ``hint``, ``{board}``, ``{port}`` and ``{found}`` (the text of the pattern's first matching group) are replaced."""
 
     pattern: str
     problem: str
@@ -91,7 +91,8 @@ COMMON = (
 
 @dataclass(frozen=True)
 class CommandUploader:
-    """An uploader that runs a program. ``command`` returns its arguments, ``failures`` explain its output."""
+    """An uploader that runs a program. ``install`` says how to install the program, ``command`` returns its command
+    line, ``nbytes`` returns the number of bytes that it writes, and ``failures`` explain its output."""
 
     name: str
     install: str
@@ -133,7 +134,7 @@ class CommandUploader:
         return self.nbytes(upload)
 
 
-#: Programs whose name differs from that of the tool.
+#: Maps the name of an uploader to the name of its program, if the names differ.
 PROGRAMS = {"stlink": "st-flash", "dfu": "dfu-util", "jlink": "JLinkExe"}
 
 
@@ -146,12 +147,12 @@ def installed(program: str) -> str | None:
 
 
 def program(name: str) -> str:
-    """Return ``name`` if the program is on PATH, else its path."""
+    """Return the word that starts the program ``name``: its name if it is on PATH, else its path."""
     return name if shutil.which(name) else installed(name) or name
 
 
 def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:
-    """Return the error that explains the output of a failed ``tool``."""
+    """Return an error that explains the output of the uploader ``tool``, which failed."""
     for failure in (*tool.failures, *COMMON):
         if match := re.search(failure.pattern, output, re.MULTILINE):
             facts = {

@@ -13,7 +13,7 @@ from arenite.host.link.client import DeviceClient
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import SerialTransport, Transport
 
-_HASH_BYTES = 8  # bytes of the image's SHA-256 in the reply to HELLO
+_HASH_BYTES = 8  # the number of bytes of the image's SHA-256 in the reply to the request HELLO
 RECONNECT_S = 12.0  # a board restarts after flashing, and its USB port may take some seconds to return
 
 
@@ -40,7 +40,8 @@ def identify(transport: Transport, protocol: str, timeout_s: float = 10.0) -> Id
 
 
 def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
-    """Compare a device's answer with the manifest. Returns false if the manifest has nothing to compare with.
+    """Compare a device's answer with the manifest. Returns true if the model is the same, and false if the manifest has
+    neither a hash nor a name to compare with.
 
     Raises:
         DeviceError: the device does not run the project of ``manifest``.
@@ -70,14 +71,14 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
 def wait_and_compare(
     port: Callable[[], str], baud: int, manifest: dict[str, Any], timeout_s: float = RECONNECT_S
 ) -> tuple[str, Identity, bool]:
-    """Wait for a board that was just flashed, ask it, and compare. Returns its port, its identity, and the
-    result of :func:`compare`.
+    """Wait for a board that was just flashed, ask which model it runs, and compare the answer with the manifest.
+    Returns the board's port, its identity, and the result of :func:`compare`.
 
     Args:
-        port: a function that finds the port. It is called until the board answers, because USB may rename the port.
-        baud: baud rate of the port.
-        manifest: ``arenite.json`` of the project.
-        timeout_s: the time within which the board must answer.
+        port: a function that returns the port. It is called until the board answers, because USB may rename the port.
+        baud: the baud rate of the port.
+        manifest: the contents of the project's ``arenite.json``.
+        timeout_s: the number of seconds within which the board must answer.
 
     Raises:
         DeviceNotBackError: the board's port did not come back.

@@ -1,1 +1,2 @@
-"""The Python interface: the functions of ``import arenite``, with the names and options of the command line."""
+"""Contains the Python interface: the functions of ``import arenite``, with the names and options of the command
+line."""

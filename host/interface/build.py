@@ -23,9 +23,9 @@ from arenite.profiles.boards import Board, all_boards, load_board
 
 @dataclass(frozen=True)
 class FitReport:
-    """The verdicts of one model, one for each board.
+    """Whether one model fits boards. ``verdicts`` has one entry for each board.
 
-    ``shrink`` has suggestions if they were requested and a board is too small; otherwise it is None.
+    ``shrink`` has suggested changes if they were requested and a board is too small, else it is None.
     """
 
     prepared: Prepared
@@ -57,13 +57,13 @@ def fit(
     build: BuildOptions = DEFAULT_BUILD,
     suggest: bool = False,
 ) -> FitReport:
-    """Return whether a model fits boards: flash, SRAM and estimated time, before anything is built.
+    """Predict whether a model fits boards, its flash, its SRAM, and its time per inference. Nothing is built.
 
     Args:
-        model: a loaded model, or the path of one.
-        boards: names of boards; None: all known boards.
-        build: options of the build.
-        suggest: also look for recipes and sizes that would fit the boards that are too small.
+        model: a loaded model, or the path of a model.
+        boards: the names of boards; None: all known boards.
+        build: the options of the build.
+        suggest: also look for recipes and smaller sizes of the model that would fit the boards that are too small.
 
     Raises:
         ProfileError: a board is unknown.
@@ -77,7 +77,8 @@ def fit(
 
 
 def chosen_boards(names: str | Sequence[str] | None) -> Sequence[Board]:
-    """Return the boards called ``names``; for None all boards. Raises ``ProfileError``."""
+    """Return the boards with the names ``names``, or all boards if it is None. Raises ``ProfileError`` for an unknown
+    name."""
     if names is None:
         return all_boards()
     return [load_board(name) for name in ([names] if isinstance(names, str) else names)]
@@ -85,7 +86,7 @@ def chosen_boards(names: str | Sequence[str] | None) -> Sequence[Board]:
 
 @dataclass(frozen=True)
 class FirmwareProject:
-    """A generated project; ``arenite build`` and ``arenite flash`` take its ``directory``."""
+    """A generated firmware project. ``arenite build`` and ``arenite flash`` take its ``directory`` as argument."""
 
     project: Project
 
@@ -95,7 +96,7 @@ class FirmwareProject:
         return self.project.directory
 
     def to_json(self) -> dict[str, Any]:
-        """Return the object of schema ``arenite.firmware/1``: sizes in bytes, predicted."""
+        """Return the object of schema ``arenite.firmware/1``, which has the predicted sizes in bytes."""
         project, predicted = self.project, self.project.prediction
         return {
             "schema": "arenite.firmware/1",
@@ -133,7 +134,7 @@ def firmware(
 
 @dataclass(frozen=True)
 class CLibrary:
-    """Models as C sources in ``directory``; ``manifest`` describes them, sizes in bytes."""
+    """A library of C sources in ``directory``. ``manifest`` describes its models, with sizes in bytes."""
 
     directory: Path
     manifest: Mapping[str, Any]
@@ -157,13 +158,14 @@ def library(
     """Write models as plain C sources without any board's code, for your own program.
 
     Args:
-        models: map name to model; the names become the prefixes of the C functions.
+        models: the models by name. Each name becomes the prefix of the model's C functions.
         output: the folder for the library.
-        name: the name of the library; None: that of the folder.
+        name: the name of the library; None: the name of the folder.
         board: generate kernels for the core of this board, and check that its memory suffices.
-        core: generate kernels for this core; without board and core they are plain C for any 32-bit core.
-        optimise: the goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
-        stream_input: the models take their input row by row.
+        core: generate kernels for this core. Without ``board`` and ``core``, the kernels are plain C for any 32-bit
+            core.
+        optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
+        stream_input: the models receive their input row by row.
         passes: apply the graph optimizations.
 
     Raises:
@@ -199,13 +201,13 @@ def library(
 
 
 def shortage_hint(memory: str, optimise: str, stream_input: bool) -> str:
-    """Return what to try if the models need more ``memory`` ("RAM" or "flash") than a board has."""
+    """Return a sentence with changes to try if the models need more ``memory`` ("RAM" or "flash") than a board has."""
     steps = []
     if memory == "RAM":
         steps += ["--optimise ram"] if optimise != "ram" else []
         steps += ["--stream-input"] if not stream_input else []
     else:
-        # Only this goal stores weights wider than the models do.
+        # Only the goal "speed" may store weights with more bits than in the model.
         steps += ["--optimise flash"] if optimise == "speed" else []
         steps += ["4-bit weights (arenite convert --recipe w4)"]
     return f"Try {', '.join(steps)}{', ' if steps else ''}fewer models, or a larger board."

@@ -20,12 +20,13 @@ class Camera:
             for served in camera:
                 print(served.answer)
 
-    ``model`` and ``source`` are those of ``arenite camera``; ``options`` are the fields of ``CameraOptions``
-    (``frames``, ``limits``, ``runtime``, ...). The loop runs in its own thread; leaving the block or the ``for``
-    stops it. A consumer that is slower than a live camera misses the oldest answers.
+    ``model`` and ``source`` have the same values as the options of ``arenite camera``. ``options`` are fields of
+    ``CameraOptions``, such as ``frames``, ``limits`` and ``runtime``. The loop runs in its own thread. It stops at the
+    end of the ``with`` block or of the ``for`` loop. A program that is slower than a live camera misses the oldest
+    answers.
 
-    Raises ``AreniteError`` on entry when the model or the source cannot be opened, and from the iterator when the loop
-    fails.
+    Raises ``AreniteError`` at the start of the ``with`` block if the model or the source cannot be opened, and from the
+    iterator if the loop fails.
     """
 
     def __init__(
@@ -59,18 +60,19 @@ class Camera:
         return self._session.stream()
 
     def run(self) -> CameraResult:
-        """Process frames until a limit or the end of the source, without yielding answers, and return the result."""
+        """Process frames until a limit or the end of the source is reached, without yielding answers, and return the
+        result."""
         if not self._open:
             raise UsageError("The camera is not open.", "Use it as `with arenite.Camera(...) as camera:`.")
         return self._session.run()
 
     def stop(self) -> None:
-        """End the loop; any thread may call this."""
+        """End the loop. Any thread may call this method."""
         self._session.stop()
 
     @property
     def result(self) -> CameraResult | None:
-        """Frames, stage times, energy and temperatures of the run; None until it has ended."""
+        """The result of the run (frames, stage times, energy and temperatures), or None while the loop runs."""
         return self._session.result
 
     def to_json(self) -> dict[str, Any]:

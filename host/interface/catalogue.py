@@ -11,12 +11,12 @@ from arenite.profiles.boards import Board, all_boards
 
 
 def boards() -> list[Board]:
-    """Return every known board, emulated ones first, each with core, clock and memory in bytes."""
+    """Return every known board with core, clock and memory sizes in bytes. Emulated boards come first."""
     return sorted(all_boards(), key=lambda board: (not board.emulated, board.name))
 
 
 class Zoo:
-    """Real trained models, fetched on demand and checked against their hashes."""
+    """The model zoo: real trained models, which are downloaded on demand and checked against their hashes."""
 
     def __iter__(self) -> Iterator[ZooEntry]:
         return iter(self.list())
@@ -26,7 +26,7 @@ class Zoo:
         return zoo_files.zoo_entries()
 
     def fetch(self, name: str, *, progress: bool = False) -> Path:
-        """Return the file of a model, downloaded first if the cache does not have it.
+        """Return the path of a model's file. The file is downloaded first if the cache does not have it.
 
         Raises:
             UsageError: the zoo has no such model.
@@ -35,7 +35,7 @@ class Zoo:
         return zoo_files.fetch(name, progress=progress)
 
     def is_cached(self, name: str) -> bool:
-        """Return whether the cache holds the model. Raises ``UsageError``."""
+        """Return whether the model is in the cache. Raises ``UsageError`` if the zoo has no such model."""
         return zoo_files.is_cached(zoo_files.zoo_entry(name))
 
 

@@ -29,16 +29,17 @@ from arenite.host.report.conversion_text import to_json
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import load_board
 
-#: An .npz file or a folder of samples, or the arrays of an .npz file by name: x (x0, x1, ...) and y.
+#: The path of an .npz file or of a folder of samples; or arrays by their names in an .npz file: x (or x0, x1, ... for
+#: several inputs) and y; or only the array x.
 CalibrationData = str | Path | Mapping[str, np.ndarray] | np.ndarray
 
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """An image that was written to ``path``, with its scores and its verdicts.
+    """The result of a conversion, whose image was written to ``path``.
 
-    ``model`` is None for an image with float activations, which only a host runs. ``verdicts`` has one entry for each
-    board that the user named.
+    ``model`` is None for an image with float activations, which only host computers can run. ``verdicts`` has one entry
+    for each board that the user named.
     """
 
     path: Path
@@ -49,25 +50,25 @@ class ConversionReport:
 
     @property
     def model(self) -> Model | None:
-        """The converted model, planned."""
+        """The converted model with its planned arena, or None if it has float activations."""
         return None if self.conversion.prepared is None else Model(self.conversion.prepared)
 
     @property
     def score_before(self) -> float | None:
-        """The score of the source, or None if there are no samples for it."""
+        """The score of the source, or None without samples for a score."""
         scores = self.conversion.scores
         return None if scores is None else scores.source.value
 
     @property
     def score_after(self) -> float | None:
-        """The score of the image."""
+        """The score of the image, or None without samples for a score."""
         scores = self.conversion.scores
         return None if scores is None else scores.image.value
 
     @property
     def met(self) -> bool:
-        """Whether the image fits every board that was named, a search met its budget, and no output of the
-        image loses more than ``max_drop``."""
+        """Whether all requirements are met: the image fits every board that the user named, a search found a recipe
+        within its budget, and no output's score drops by more than ``max_drop``."""
         request, calibrated = self.conversion.request, self.conversion.calibrated
         missed = request.budget is not None and (
             calibrated is None or calibrated.search is None or calibrated.search.chosen is None
@@ -117,28 +118,28 @@ def convert(
     Args:
         source: a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel folder, or ``module:function`` (PyTorch).
         output: the file for the image; None: the name of the source with ``.image.tflite``.
-        calibration: real inputs, which a float model needs; arrays are shaped ``(samples, ...)``. ``"random"``: random
-            numbers, which show only the sizes.
-        calibration_samples: number of samples to calibrate with; the remaining ones are used for the score.
+        calibration: samples of real inputs, which a float model needs. Arrays have the shape ``(samples, ...)``. With
+            ``"random"``, random numbers are used; the result then shows only the sizes.
+        calibration_samples: the number of samples to calibrate with. The remaining samples are used for the score.
         test: labelled samples for the scores of source and image.
         metric: ``accuracy``, ``auc``, ``mse``, ``r2`` or ``agreement``; None: depends on the data.
-        recipe: the name of a shipped recipe (``int8``, ``w4``, ``int16x8``, ...) or a TOML file.
-        check_data: data from the field; the report shows which tensors clip them.
-        sensitivity: also measure the error that each layer causes when only that layer is quantized.
-        boards: boards that the image should fit.
-        budget: search for a recipe within limits such as ``"ram=48k,flash=256k,drop=1%"``, on the first board.
-        trials, study, jobs, dask, seed: for the search: number of recipes to try, its file, number of processes,
-            address of a Dask scheduler, random seed.
-        pixels: the values that pictures of 0 to 255 become: ``0..1``, ``-1..1``, ``0..255`` or ``imagenet``. Instead of
-            ``preprocessing``, for pictures that are only resized to the model's input.
-        preprocessing, postprocessing, labels: TOML and text files that are recorded in the image.
-        input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source leaves open.
-        signature: the signature of a SavedModel.
+        recipe: the name of a shipped recipe (such as ``int8``, ``w4`` or ``int16x8``) or a TOML file.
+        check_data: samples from the real use of the model. The report shows which tensors clip their values.
+        sensitivity: also measure the error that each layer causes if only this layer is quantized.
+        boards: the names of boards that the image should fit.
+        budget: search for a recipe within limits such as ``"ram=48k,flash=256k,drop=1%"``, for the first board.
+        trials, study, jobs, dask, seed: options of the search: the number of recipes to try, the file that stores them,
+            the number of processes, the address of a Dask scheduler, and the random seed.
+        pixels: the range to which the pixels of pictures (0 to 255) are converted: ``0..1``, ``-1..1``, ``0..255`` or
+            ``imagenet``. Use it in place of ``preprocessing`` if pictures are only resized to the model's input.
+        preprocessing, postprocessing, labels: two TOML files and a text file whose contents are recorded in the image.
+        input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source does not specify.
+        signature: the name of the signature of a SavedModel.
         keep_layout: do not change NCHW inputs to NHWC.
         passes: apply the graph optimizations.
-        max_drop: the largest acceptable loss of the score, as a fraction (0.01 is one percentage point; for mse its
-            relative increase). ``ConversionReport.met`` is false if the image loses more.
-        progress: called as ``progress(stage, done, total)``.
+        max_drop: the largest acceptable loss of the score, as a fraction (0.01 is one percentage point; for mse, 0.01
+            is an increase by 1 %). ``ConversionReport.met`` is false if the loss is larger.
+        progress: a function that is called as ``progress(stage, done, total)``.
 
     Raises:
         UsageError, ModelError, UnsupportedModelError: the source, the data or the options are not valid.
@@ -200,7 +201,7 @@ def default_output(source: str) -> Path:
 
 @contextmanager
 def _file(data: CalibrationData | None) -> Iterator[Path | None]:
-    """Yield the path of ``data``; arrays are written to a temporary .npz file."""
+    """Yield the path of ``data``, or None. Arrays are written to a temporary .npz file."""
     if data is None or isinstance(data, str | Path):
         yield None if data is None else Path(data)
         return

@@ -27,10 +27,11 @@ from arenite.host.energy.meter_choice import MeterChoice
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
 
-#: A file (.npz, picture, WAV), a folder of files, or the arrays of an .npz file by name: x, or x0, x1, ..., and y.
+#: The path of a file (.npz, picture, WAV) or of a folder of files; or arrays by their names in an .npz file: x (or x0,
+#: x1, ... for several inputs) and y.
 SampleData = str | Path | Mapping[str, np.ndarray]
 
-#: Number of random inputs for a bench without data, and for an energy measurement.
+#: The number of random inputs for a bench without data, and for an energy measurement without data.
 DEFAULT_SAMPLES, ENERGY_SAMPLES = 10, 5
 
 
@@ -51,23 +52,24 @@ def bench(
     report: Callable[[str], None] = lambda text: None,
     progress: Progress = lambda *_: None,
 ) -> BenchResult:
-    """Generate firmware, build it, start or flash it, feed every sample, and check every output byte.
+    """Generate and build firmware, run it on a board or in an emulator, send every sample to it, and compare every
+    output byte with LiteRT's reference kernels.
 
     Args:
-        model: a loaded model, or the path of one.
-        board: a board of ``arenite.boards()``; ``qemu_*`` boards are emulated.
-        data: samples with the shape and type of the model's inputs; None: random ones.
-        samples: number of samples; None: 10 random ones, or all of ``data``.
-        build: options of the build.
-        port: the serial port of a real board, or "auto"; several ports share the samples.
-        copies: number of emulators that share the samples.
+        model: a loaded model, or the path of a model.
+        board: the name of a board of ``arenite.boards()``; ``qemu_*`` boards are emulated.
+        data: samples with the shape and type of the model's inputs; None: random samples.
+        samples: the number of samples; None: 10 random samples, or all samples of ``data``.
+        build: the options of the build.
+        port: the serial port of a real board, or "auto". With several ports, the boards share the samples.
+        copies: the number of emulators that share the samples.
         stateful: do not reset the state of the model between samples.
-        cycles: estimate cycles by counting instructions by class; None: if possible.
-        resume: continue an earlier run that was interrupted; None: with 50 or more samples.
-        wait_s: seconds to wait for a board that disconnects.
-        keep: write the generated project to this folder and keep it.
-        report: called with lines of text about devices that fail or come back.
-        progress: called as ``progress(step, done, total)``.
+        cycles: estimate cycles by counting instructions by class; None: do so if it is possible.
+        resume: continue an earlier run that was interrupted; None: do so only with 50 or more samples.
+        wait_s: the number of seconds to wait for a board that disconnects.
+        keep: write the generated project to this folder and keep it. None: use a temporary folder.
+        report: a function that is called with messages about devices that fail or are connected again.
+        progress: a function that is called as ``progress(step, done, total)``.
 
     Raises:
         DoesNotFitError: the board is too small.
@@ -94,7 +96,8 @@ def bench(
 def model_samples(
     prepared: Prepared, data: SampleData | None, count: int | None, default: int = DEFAULT_SAMPLES
 ) -> Samples:
-    """Return ``count`` samples of ``data``, or random ones. Raises ``UsageError`` for data of another shape or type."""
+    """Return at most ``count`` samples of ``data`` (None: all). Without ``data``, return ``count`` random samples
+    (None: ``default``). Raises ``UsageError`` for data of another shape or type."""
     graph = prepared.model.main
     tensors = [graph.tensors[i] for i in graph.inputs]
     if data is None:
@@ -111,7 +114,8 @@ def model_samples(
 class EnergyReport:
     """The energy of one inference.
 
-    ``median_uj`` is in microjoules; ``kind`` is "measured", "estimated" or "assumed". ``record`` has all figures.
+    ``median_uj`` is the median in microjoules. ``kind`` is "measured", "estimated" or "assumed". ``record`` is the
+    complete ``arenite.energy/1`` object.
     """
 
     median_uj: float
@@ -138,25 +142,26 @@ def energy(
     duration_s: float | None = None,
     progress: Progress = lambda *_: None,
 ) -> EnergyReport:
-    """Measure the energy of one inference with a meter, or estimate it without one.
+    """Measure the energy of one inference with a meter. Without a meter, estimate it.
 
     Args:
-        model: a loaded model, or the path of one.
-        board: a board of ``arenite.boards()``.
-        meter: the kind of meter, such as ``ppk2``; None: estimate from instructions and the board's profile.
-        meter_port: the meter's port.
+        model: a loaded model, or the path of a model.
+        board: the name of a board of ``arenite.boards()``.
+        meter: the kind of meter, such as ``ppk2``; None: estimate the energy from the number of instructions and the
+            board's profile.
+        meter_port: the serial port of the meter, or "auto".
         port: the serial port of a real board.
-        data: samples; None: random ones.
-        build: options of the build; ``build.mark`` is a pin that is high while an inference computes.
-        supply_v: supply voltage; None: that of the board's profile.
-        own_supply: the board has its own power supply; the meter only measures.
-        inferences: number of inferences to record; None: record until there are enough.
-        duration_s: seconds to record; None: record until there are enough inferences.
-        progress: called as ``progress(step, done, total)``.
+        data: samples; None: random samples.
+        build: the options of the build. ``build.mark`` is the name of a pin that is high during an inference.
+        supply_v: the supply voltage in volts; None: the voltage in the board's profile.
+        own_supply: the board has its own power supply, so the meter only measures.
+        inferences: the number of inferences to record; None: record until there are enough.
+        duration_s: the number of seconds to record; None: record until there are enough inferences.
+        progress: a function that is called as ``progress(step, done, total)``.
 
     Raises:
-        DoesNotFitError, UsageError, ModelError, ProfileError, ToolError, DeviceError: as in ``bench``; also if no
-            meter is found, or the recording contains no inference.
+        DoesNotFitError, UsageError, ModelError, ProfileError, ToolError, DeviceError: for the same reasons as in
+            ``bench``, and also if no meter is found, or the recording contains no inference.
     """
     prepared, chosen = prepared_model(model, passes=build.passes), load_board(board)
     samples = model_samples(prepared, data, None, ENERGY_SAMPLES)

@@ -1,4 +1,4 @@
-"""A model that is ready for a board: read, checked, optimized and planned."""
+"""Load a model: read it, check and optimize it, and plan its arena."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from arenite.host.build.prepare import Prepared, prepare
 
 @dataclass(frozen=True)
 class TensorInfo:
-    """An input or an output: ``real = scale * (value - zero_point)``; both are None without quantization."""
+    """An input or an output of a model. A stored value means ``scale * (value - zero_point)``. ``scale`` and
+    ``zero_point`` are None without quantization."""
 
     name: str
     shape: tuple[int, ...]
@@ -33,12 +34,12 @@ class TensorInfo:
 
 
 class Model:
-    """A model with a planned tensor arena; ``arenite.load`` makes one.
+    """A model with a planned tensor arena. ``arenite.load`` returns an object of this class.
 
     Attributes:
-        path: the file that it was read from.
-        sha256: the hash of that file.
-        macs: multiply-accumulates of one inference, after the graph optimizations.
+        path: the file from which the model was read.
+        sha256: the SHA-256 of this file.
+        macs: the number of multiply-accumulates of one inference, after the graph optimizations.
         notes: one sentence for each repair and each folded operator.
     """
 
@@ -63,17 +64,18 @@ class Model:
 
     @property
     def operators(self) -> tuple[str, ...]:
-        """The names of the operators, in the planned order."""
+        """The names of the operators, in the execution order of the plan."""
         graph = self.prepared.model.main
         return tuple(graph.ops[k].name for k in self.prepared.plan.order)
 
     @property
     def arena_bytes(self) -> int:
-        """Size of the planned arena for portable kernels, in bytes."""
+        """The size of the planned arena in bytes, for portable kernels."""
         return self.prepared.plan.arena_bytes
 
     def save(self, path: str | Path) -> Path:
-        """Write the image: the flatbuffer with its planned arena, which stock LiteRT loads. Raises ``UsageError``."""
+        """Write the image to ``path``: the flatbuffer with its arena plan, which stock LiteRT can load. Returns the
+        path. Raises ``UsageError`` if the file cannot be written."""
         write_atomic(path, self.prepared.image)
         return Path(path)
 
@@ -95,15 +97,15 @@ class Model:
 
 
 def load(path: str | Path, *, passes: bool = True) -> Model:
-    """Read a quantized ``.tflite`` file or an image, check that it runs exactly, and plan its arena.
+    """Read a quantized ``.tflite`` file or an image, check that Arenite can run it bit-exactly, and plan its arena.
 
     Args:
         path: the file.
-        passes: apply the graph optimizations; none of them changes an output.
+        passes: apply the graph optimizations. They do not change any output.
 
     Raises:
         ModelError: the file is malformed.
-        UnsupportedModelError: an operator cannot be run exactly; the message names it.
+        UnsupportedModelError: Arenite cannot run an operator bit-exactly. The message names the operator.
         UsageError: the file cannot be read.
     """
     return Model(prepare(path, passes=passes))

@@ -1,1 +1,1 @@
-"""MLPerf Tiny: the accuracy, performance and energy modes."""
+"""Runs MLPerf Tiny in its accuracy, performance and energy modes."""

@@ -1,5 +1,5 @@
-"""The accuracy mode: run every sample once, skip those that an interrupted run has answered, and compare the quality
-with the required minimum."""
+"""Run the accuracy mode: run every sample once, and compare the quality with the minimum of the rules. Samples that an
+interrupted run has answered are skipped."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
 from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
 
-#: The run stops after this many unanswered samples in a row, because the connection does not work.
+#: The run stops after this number of unanswered samples in a row, because the connection does not work.
 MAX_UNANSWERED = 5
 
 
@@ -38,11 +38,11 @@ def run_accuracy(
     journal: Journal,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Run the samples that ``journal`` lacks, check all answers, and write the folder. Returns the mode's
-    part of the result.
+    """Run the samples without an answer in ``journal``, check all answers, and write the results folder. Returns the
+    fields of ``arenite.mlperf/1`` that are specific to this mode.
 
-    ``inputs``: the bytes of each sample. Raises ``DeviceError`` if the device disappears; the answers up to
-    then stay in the journal.
+    ``inputs`` has the input bytes of each sample. Raises ``DeviceError`` if the device disappears. The answers that
+    arrived before stay in the journal.
     """
     expected = []
     for k, sample in enumerate(config.samples.inputs):
@@ -74,7 +74,7 @@ def _answer_samples(
     journal: Journal,
     progress: Progress,
 ) -> int:
-    """Start the device and run every sample that ``journal`` lacks. Returns the number of repeated runs."""
+    """Start the device and run every sample without an answer in ``journal``. Returns the number of repeated runs."""
     in_a_row = 0
     with open_device(project, elf, config.port) as transport:
         client = MonitorClient(transport)
@@ -100,7 +100,8 @@ def _check_answers(
     journal: Journal,
     counts: dict[str, int],
 ) -> dict[str, Any]:
-    """Count the answers, compare the quality with the minimum, and write the folder."""
+    """Count the answers, compare the quality with the minimum, and write the results folder. Returns the fields of
+    ``arenite.mlperf/1`` that are specific to this mode, including ``counts``."""
     generated, board, samples = project.generated, project.board, config.samples
     tensors = output_tensors(generated)
     answers = {k: split_outputs(a.outputs, tensors) for k, a in sorted(journal.answers.items())}
@@ -149,7 +150,7 @@ def _check_answers(
 def _quality(
     config: MlperfConfig, generated: Generated, answers: dict[int, list[np.ndarray]]
 ) -> float | None:
-    """Return the task's metric (top-1 accuracy or AUC) over the samples that were answered."""
+    """Return the value of the task's metric (top-1 accuracy or AUC) for the samples in ``answers``."""
     labels = config.samples.labels
     assert labels is not None
     answered = np.array(list(answers))

@@ -1,4 +1,4 @@
-"""The configuration of one run."""
+"""Define the configuration of an MLPerf Tiny run."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from arenite.profiles.boards import Board
 
 @dataclass(frozen=True)
 class MlperfConfig:
-    """The configuration of one run.
+    """The configuration of one MLPerf Tiny run.
 
-    ``recordings``: for each sample, the recording that it is a window of (ad01). ``results``: the folder for the
-    results of all runs.
+    ``recordings`` has, for each sample, the number or name of the recording of which the sample is a window (only in
+    the task ad01). ``results`` is the folder for the results of all runs.
     """
 
     task: Task
@@ -32,10 +32,14 @@ class MlperfConfig:
     journals: Path | None = None  # None: a folder in the cache
     meter: Meter | None = None  # for the energy mode; not open yet
     mark: str | None = (
-        None  # pin for the energy mode's timestamps; None: the ordinary monitor with its lap times
+        None  # the pin that signals timestamps in the energy mode; None: use the ordinary monitor with its lap times
     )
-    mark_input: int | None = None  # the meter's input that the pin is connected to; None: it is detected
-    window_s: float = WINDOW_S  # for the energy mode; shorter windows are for tests, and not valid
+    mark_input: int | None = (
+        None  # the digital input of the meter that is connected to the pin; None: detect it
+    )
+    window_s: float = (
+        WINDOW_S  # seconds per window in the energy mode; shorter windows are for tests and not valid
+    )
 
     def folder(self, board: Board) -> Path:
         """Return the folder for the results of this run."""

@@ -1,9 +1,9 @@
-"""The energy mode: the median of five windows of at least ten seconds and ten inferences, measured by a
-meter.
+"""Run the energy mode: measure five windows of at least ten seconds and ten inferences with a meter, and report the
+median.
 
 Each window is a separate recording. If a digital input of the meter is connected to the device's pin, the pin's falling
-edges mark the start and end of the window. Otherwise the lines of the serial port do; their delay of a few
-milliseconds is small compared to ten seconds.
+edges mark the start and end of the window. Otherwise the lines that the device sends over the serial port mark them.
+Their delay of a few milliseconds is small compared to ten seconds.
 """
 
 from __future__ import annotations
@@ -38,10 +38,11 @@ EDGES, LINES = "falling edges", "serial timestamps"
 IDLE_MARGIN_S = 0.5
 #: A window is planned longer than the rules require by this factor, because inferences and clocks vary a little.
 MARGIN = 1.03
-#: Two edges belong to a window if their distance equals that of the serial port's lines within this share or this time.
+#: Two edges mark a window if their distance equals the time between the two serial lines, up to this fraction of it or
+#: up to this number of seconds.
 NEAR_SHARE, NEAR_S = 0.05, 0.1
-#: The maximum difference between the serial lines and the activity in the recorded current. USB and the start of a
-#: recording delay them by less.
+#: The maximum difference in seconds between the times of the serial lines and the activity in the recorded current. The
+#: delays of USB and of the start of a recording are shorter.
 MAX_EDGE_SHIFT_S = 0.2
 #: The number of windows that may be too short before the measurement fails.
 MAX_REPEATS = 10
@@ -55,10 +56,11 @@ def measure_windows(
     bit: int | None,
     progress: Callable[[int, int], None],
 ) -> list[EnergyWindow]:
-    """Measure five windows of ``window_s`` or more, each with another input. If there are fewer than five inputs, they
-    are used again.
+    """Measure five windows of at least ``window_s`` seconds, each with another input. If there are fewer than five
+    inputs, they are used again.
 
-    ``meter`` is open. Raises ``DeviceError`` if device or meter fail, or windows stay too short.
+    ``meter`` must be open. ``bit`` is the number of the meter's digital input for the pin, or None to detect it. Raises
+    ``DeviceError`` if device or meter fail, or if windows stay too short.
     """
     client.load(inputs[0])
     inference_s = client.timed(WINDOW_INFERENCES, 1).seconds / WINDOW_INFERENCES
@@ -103,7 +105,12 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
 
 
 def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
-    """Return the last two falling edges, as the official runner does, if they agree with the serial port's lines."""
+    """Return the start and end of the window, and the method that found them.
+
+    These are the last two falling edges, as in the official runner, if their distance agrees with the times of the
+    serial lines. Otherwise the times of the serial lines are used. They are moved to the activity in the recorded
+    current if it is near.
+    """
     if trace.marks is not None:
         for input_bit in range(8) if bit is None else (bit,):
             edges = falling_edges(trace, input_bit)
@@ -138,10 +145,11 @@ def run_energy(
     progress: Progress,
     draw: Draw | None,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder. Returns the mode's part of the result.
+    """Measure the windows, compare their last outputs with LiteRT's, and write the results folder. Returns the fields
+    of ``arenite.mlperf/1`` that are specific to this mode.
 
-    ``draw`` returns an SVG of a window for the folder; None leaves the pictures out.
-    Raises ``DeviceError`` if device or meter fail, ``UsageError`` if the folder cannot be written.
+    ``draw`` is a function that returns an SVG of a window for the folder. If it is None, there are no pictures. Raises
+    ``DeviceError`` if device or meter fail, and ``UsageError`` if the folder cannot be written.
     """
     windows = measure_windows(
         client,

@@ -1,7 +1,6 @@
-"""Write the energy mode's folder: results.txt as the official runner writes it, results.json, log.txt, and a
-picture of each window.
+"""Write the results folder of the energy mode: results.txt, results.json, log.txt, and a picture of each window.
 
-The lines are those that the runner prints and that its submission checker looks for
+The lines of results.txt are the lines that the official runner prints and that the submission checker reads
 (github.com/mlcommons/tiny, benchmark/runner/main.py and tools/submission/submission_checker.py).
 """
 
@@ -17,7 +16,7 @@ from arenite.host.mlperf.energy_monitor import WARM_UP
 from arenite.host.mlperf.energy_window import EnergyWindow
 from arenite.host.mlperf.folder import stamped, write_results
 
-#: Draws the recorded current of a window as an SVG element.
+#: A function that draws the recorded current of a window and returns an SVG element.
 Draw = Callable[[EnergyResult], str]
 
 _RULE = "-" * 57
@@ -32,8 +31,9 @@ def write_energy(
 ) -> None:
     """Write the files of the energy mode into ``folder``.
 
-    ``median_uj``: energy per inference in microjoules. ``invalid``: the reasons why the result cannot be submitted.
-    ``draw``: returns the picture of a window; None for no pictures. Raises ``UsageError`` if writing is not allowed.
+    ``median_uj`` is the median energy per inference in microjoules. ``invalid`` has the reasons why the result cannot
+    be submitted. ``draw`` returns the picture of a window; if it is None, there are no pictures. Raises ``UsageError``
+    if a file cannot be written.
     """
     now = datetime.now()
     lines = []

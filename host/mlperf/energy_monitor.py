@@ -1,8 +1,8 @@
-"""The monitor in the energy mode: the times at which inferences begin and end, by this computer's clock.
+"""Record the times at which a run of inferences begins and ends, by this computer's clock, for the energy mode.
 
-In the energy mode the device reports no times in its answers: its timestamps are edges on a pin. The ordinary monitor
-reports lap times. Both send a line before the first inference and after the last, and this module records when these
-lines arrive.
+The device's monitor for the energy mode reports no times in its answers; its timestamps are edges on a pin. The
+ordinary monitor reports lap times. Both monitors send a line before the first inference and a line after the last
+inference. This module records the times at which these lines arrive.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from arenite.errors import DeviceError
 from arenite.host.link.mlperf_monitor import READY, MonitorClient
 
-#: Number of inferences before the timed ones.
+#: The number of inferences before the timed inferences.
 WARM_UP = 10
 _LAP = re.compile(rb"m-lap-us-\d+\r\n")
 _START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-done\r\n")
@@ -22,7 +22,7 @@ _START, _DONE = re.compile(rb"m-infer-start-\d+\r\n"), re.compile(rb"m-infer-don
 
 @dataclass(frozen=True)
 class TimedRun:
-    """Start and end of a run by ``time.monotonic``. Both are late by the delay of the connection."""
+    """The start and end of a run of inferences by ``time.monotonic``. Both are late by the delay of the connection."""
 
     inferences: int
     start_s: float
@@ -34,10 +34,10 @@ class TimedRun:
 
 
 class EnergyMonitor(MonitorClient):
-    """A client of the ordinary monitor or that of the energy mode, on one transport."""
+    """A client that can use the ordinary monitor and the monitor of the energy mode."""
 
     def timed(self, times: int, warm_up: int) -> TimedRun:
-        """Run ``warm_up`` inferences, then ``times`` inferences between the two recorded times.
+        """Run ``warm_up`` inferences, then ``times`` inferences, and return the start and end of the latter.
 
         Raises ``DeviceError`` if the device does not answer, or sends an unexpected answer.
         """
@@ -55,12 +55,12 @@ class EnergyMonitor(MonitorClient):
                 )
             text += self._transport.read(0.2)
             now = time.monotonic()
-            # The lap time after the first line is a millisecond late, and the one before the last line a
-            # millisecond early.
+            # The lap time after the first line arrives a millisecond later than this line, and the lap time before the
+            # last line arrives a millisecond earlier than that line.
             started = now if started is None and _START.search(text) else started
             ended = now if ended is None and (len(_LAP.findall(text)) == 2 or _DONE.search(text)) else ended
-        # If both lines arrived together, the inferences took less time than the connection needs to report them, and
-        # only the time of the command is known.
+        # If both lines arrived together, the inferences took less time than the connection needs to report them. The
+        # time at which the command was sent is then used as the start.
         started = sent if started == ended else started
         if started is None or ended is None:
             reply_text = text.decode("ascii", "replace").strip()[:80]

@@ -1,4 +1,4 @@
-"""One measured window of the energy mode."""
+"""Define the result of one measured window of the energy mode."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from arenite.host.mlperf.energy_monitor import TimedRun
 
 @dataclass(frozen=True)
 class EnergyWindow:
-    """One window: its run, the method that found its bounds, its energy, and the outputs of its last inference."""
+    """One measured window: its run of inferences, the ``method`` that found its start and end, its energy (``result``),
+    and the output bytes of its last inference."""
 
     run: TimedRun
     method: str

@@ -18,7 +18,7 @@ _RULE = "-" * 57
 
 
 def stamped(text: str, when: datetime) -> str:
-    """Return ``text`` with the time and the prefix that the official runner writes at the start of a line."""
+    """Return ``text`` after the time ``when`` and the prefix that the official runner writes at the start of a line."""
     return f"{when:%m%d.%H%M%S} ulp-mlperf: {text}"
 
 
@@ -31,8 +31,8 @@ def accuracy_lines(metric: str, value: float, when: datetime) -> list[str]:
 
 
 def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """Return the result lines of a real board. Each window has the keys ``inferences`` and ``seconds``; ``median`` is
-    in inferences per second."""
+    """Return the result lines of the performance mode for a real board. Each window has the keys ``inferences`` and
+    ``seconds``. ``median`` is the median throughput in inferences per second."""
     figures = [
         (
             f"Runtime: {window['seconds']} sec.",
@@ -44,8 +44,8 @@ def performance_lines(windows: Sequence[dict[str, Any]], median: float, when: da
 
 
 def emulated_lines(windows: Sequence[dict[str, Any]], median: float, when: datetime) -> list[str]:
-    """Return the result lines of an emulated board. Its time is virtual, so no line has the form of a throughput that
-    the submission checker would read. ``median`` is in instructions per inference."""
+    """Return the result lines of the performance mode for an emulated board. Its time is virtual, so no line has the
+    form of a throughput that the submission checker would read. ``median`` is in instructions per inference."""
     figures = [
         (
             f"Virtual runtime: {window['seconds']} sec.",

@@ -1,7 +1,7 @@
-"""The performance mode: the median of five windows, each of at least ten seconds and ten inferences.
+"""Run the performance mode: time five windows of at least ten seconds and ten inferences, and report the median.
 
-On an emulated board the seconds are virtual, and every instruction takes the same time. The figure is then
-instructions per inference, as ``arenite bench`` counts them.
+On an emulated board the seconds are virtual, and every instruction takes the same time. The result is then the number
+of instructions per inference, as ``arenite bench`` counts them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MARGIN = 1.02
 
 @dataclass(frozen=True)
 class PerformanceWindow:
-    """One timed window, by the device's own clock. ``outputs`` are the bytes of its last inference."""
+    """One window, timed by the device's own clock. ``outputs`` has the output bytes of its last inference."""
 
     inferences: int
     microseconds: int
@@ -93,8 +93,8 @@ def run_performance(
     reference: Reference,
     progress: Progress,
 ) -> dict[str, Any]:
-    """Measure the windows, compare their last outputs, and write the folder. Returns the mode's part of the
-    result."""
+    """Measure the windows, compare their last outputs with LiteRT's, and write the results folder. Returns the fields
+    of ``arenite.mlperf/1`` that are specific to this mode."""
     board, emulator = project.board, project.board.emulator
     windows = measure_windows(client, inputs, lambda done, total: progress("run", done, total))
     exact, rows = 0, []

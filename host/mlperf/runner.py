@@ -1,8 +1,8 @@
-"""Run MLPerf Tiny with one command: build the monitor firmware, start it, run a mode by the rules, write the
+"""Run MLPerf Tiny with one command: build the monitor firmware, start it, run a mode by the rules, and write the
 results.
 
-The result is ``arenite.mlperf/1``. The device's outputs are compared with those of LiteRT's reference kernels byte by
-byte.
+The result is an ``arenite.mlperf/1`` object. The device's outputs are compared with the outputs of LiteRT's reference
+kernels byte by byte.
 """
 
 from __future__ import annotations
@@ -37,11 +37,13 @@ from arenite.profiles.boards import Board
 def run_mlperf(
     prepared: Prepared, board: Board, config: MlperfConfig, progress: Progress, draw: Draw | None = None
 ) -> dict[str, Any]:
-    """Run the mode of ``config`` on ``board``. ``progress(step, done, total)`` is called during the run.
+    """Run the mode of ``config`` on ``board``, and return the ``arenite.mlperf/1`` object. ``progress(step, done,
+    total)`` is called during the run.
 
-    ``draw`` returns the pictures of the energy mode's windows; None leaves them out.
-    Raises ``UsageError`` for a configuration that cannot run, ``DoesNotFitError`` before the build, ``ToolError`` and
-    ``DeviceError`` for a later failure. Answers that arrived before a failure are kept, and a later run resumes there.
+    ``draw`` returns the picture of a window of the energy mode; if it is None, there are no pictures. Raises
+    ``UsageError`` for a configuration that cannot run, ``DoesNotFitError`` if the board is too small, and ``ToolError``
+    or ``DeviceError`` for a failure of the build or of the device. Answers of the accuracy mode that arrived before a
+    failure are stored, and a later run continues there.
     """
     if config.mode == "energy" and config.meter is None:
         raise UsageError(
@@ -120,7 +122,7 @@ def run_mlperf(
 
 
 def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str]:
-    """Return the reasons why a result does not follow the rules."""
+    """Return one sentence for each reason why the result does not follow the rules."""
     task, graph = config.task, generated.model.main
     sizes = tuple(int(np.prod(graph.tensors[t[0]].shape)) for t in (graph.inputs, graph.outputs))
     notes = []

@@ -1,4 +1,5 @@
-"""Compute accuracy by the rules: top-1, or the area under the ROC curve of anomaly scores."""
+"""Compute the quality metrics of the MLPerf Tiny rules for anomaly detection: anomaly scores, and the area under their
+ROC curve (AUC)."""
 
 from __future__ import annotations
 
@@ -11,14 +12,15 @@ from arenite.errors import UsageError
 
 
 def real_values(array: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """Return the real numbers (float64) that ``array`` represents."""
+    """Return the real numbers (float64) that ``array`` represents with the scale and zero point of ``tensor``."""
     if tensor.quant is None or array.dtype.kind == "f":
         return array.astype(np.float64)
     return (array.astype(np.float64) - tensor.quant.zero_point[0]) * tensor.quant.scale[0]
 
 
 def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
-    """Return the mean squared error of an autoencoder's reconstruction, in real values."""
+    """Return the mean squared difference between an autoencoder's inputs and outputs, both in real values. Raises
+    ``UsageError`` if their sizes differ."""
     if inputs.size != outputs.size:
         raise UsageError(
             f"The model returns {outputs.size} numbers for {inputs.size} inputs, so it is not an autoencoder.",
@@ -28,8 +30,8 @@ def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
 
 
 def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean score of each recording, and the index of its first window. Without ``recordings`` each window
-    counts as a recording."""
+    """Return the mean score of each recording, and the index of its first window. ``values`` has the score of each
+    window, ``recordings`` its recording. If ``recordings`` is None, each window counts as a recording."""
     scores = np.asarray(values, np.float64)
     if recordings is None:
         return scores, np.arange(len(scores))
@@ -38,7 +40,8 @@ def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tup
 
 
 def auc(scores: np.ndarray, labels: np.ndarray) -> float:
-    """Return the area under the ROC curve: the probability that a positive scores above a negative; a tie counts half.
+    """Return the area under the ROC curve: the probability that a positive sample has a higher score than a negative
+    sample. A tie counts half.
 
     This is the Mann-Whitney statistic (Hanley and McNeil 1982), which equals the trapezoidal area. Raises
     ``UsageError`` if one of the classes is missing, because the curve is not defined then.

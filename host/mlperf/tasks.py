@@ -1,4 +1,4 @@
-"""The tasks of MLPerf Tiny, and the requirements of their rules.
+"""Define the tasks of MLPerf Tiny, and the requirements of its rules.
 
 Source: github.com/mlcommons/tiny, benchmark/MLPerfTiny_Rules.adoc (version 1.2) and
 benchmark/evaluation/datasets.
@@ -13,11 +13,11 @@ from arenite.errors import UsageError
 
 @dataclass(frozen=True)
 class Task:
-    """A task.
+    """A task of MLPerf Tiny.
 
     Attributes:
         name: the task's name.
-        benchmark: the folder of its results.
+        benchmark: the name of the folder for its results.
         metric: "top-1" or "auc".
         floor: the minimal quality in the closed division; None if the rules do not score single windows.
         samples: the size of the official set.
@@ -43,8 +43,8 @@ TASKS = {
     )
 }
 MODES = ("accuracy", "performance", "energy")
-#: In the performance mode: the number of windows, of which the median counts, and the minimal seconds and inferences
-#: of each.
+#: The requirements of the performance and energy modes: the number of windows (the result is their median), and the
+#: minimum seconds and inferences of each window.
 WINDOWS, WINDOW_S, WINDOW_INFERENCES = 5, 10.0, 10
 
 

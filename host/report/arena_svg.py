@@ -1,4 +1,5 @@
-"""Draw the arena over time. Every block is a rectangle: its x axis is the operators, its y axis the address in bytes.
+"""Draw the arena over time. Each tensor or buffer is a rectangle: the x axis has the operators in execution order, the
+y axis has the address in bytes.
 
 The picture loads no script or font and follows the reader's light or dark scheme. Every rectangle has a tooltip. The
 picture works alone or inside a page.
@@ -22,7 +23,7 @@ from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.precedence import handle_names
 from arenite.converters.planner.requirements import OpRequirements
 
-#: kind -> (legend, light fill, dark fill)
+#: Maps the kind of a block to (name in the legend, color in the light scheme, color in the dark scheme).
 _KINDS = {
     "input": ("input", "#2f6fb5", "#5b9be0"),
     "activation": ("activation", "#9aa9bb", "#5f7084"),
@@ -31,6 +32,7 @@ _KINDS = {
     "variable": ("variable", "#8a5bb0", "#b58add"),
 }
 
+# In pixels: the margins left, right and above, the height of the plot, and the space below it for the operators' names.
 _LEFT, _RIGHT, _TOP, _HEIGHT, _FOOT = 84, 24, 54, 380, 150
 _CHAR = 5.6  # width of a character of the block labels, in pixels
 
@@ -56,11 +58,11 @@ def _style() -> str:
 @dataclass(frozen=True)
 class _Block:
     kind: str
-    start: float  # in steps; .5 if an output replaces an input in place
+    start: float  # in steps (positions in the execution order); ends in .5 if an output replaces an input in place
     end: float
     offset: int
     nbytes: int
-    label: tuple[str, str]  # number or name, and size
+    label: tuple[str, str]  # the tensor's number or the block's name, and its size
     title: str
     is_in_place: bool = False
 
@@ -72,10 +74,10 @@ def arena_svg(
     *,
     persistent: Mapping[str, int] | None = None,
 ) -> str:
-    """Return an SVG element that shows ``plan``.
+    """Return an SVG element that shows the arena plan ``plan``.
 
-    ``persistent`` has the bytes of the resource variables; by default they come from the operators that read and assign
-    them. A variable without such operators is not drawn.
+    ``needs`` has the requirements of each operator. ``persistent`` has the bytes of each resource variable; by default
+    they come from the operators that read and assign the variables. A variable without such operators is not drawn.
     """
     if persistent is None:
         persistent = _variable_sizes(graph)
@@ -192,8 +194,8 @@ def _blocks(
 
 
 class _Streamed:
-    """The effect of streamed segments on the picture: a streamed tensor occupies its slots during the complete
-    segment."""
+    """Computes the blocks of tensors that operators compute row by row (streamed segments). Of a streamed tensor, only
+    some rows (slots) are in memory, and they are reserved during the complete segment."""
 
     def __init__(self, graph: Subgraph, plan: Plan) -> None:
         self.graph = graph
@@ -215,7 +217,7 @@ class _Streamed:
         return min((s.slots[t] for s in self.users.get(t, ())), default=0)
 
     def nbytes(self, tensors: Sequence[int]) -> int:
-        """Return the bytes that are in memory at the same time."""
+        """Return the number of bytes of ``tensors`` (which share one block) that are in memory at the same time."""
         for t in tensors:
             if self._slots(t):
                 tensor = self.graph.tensors[t]
@@ -223,7 +225,7 @@ class _Streamed:
         return self.graph.tensors[tensors[0]].nbytes
 
     def remarks(self, tensors: Sequence[int]) -> list[str]:
-        """Return the lines of the tooltip on streamed rows."""
+        """Return the lines of the tooltip that say which rows of ``tensors`` are in memory."""
         lines = []
         for t in tensors:
             slots, rows = self._slots(t), self.graph.tensors[t].shape[1:2]
@@ -235,7 +237,8 @@ class _Streamed:
 
 
 def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> bool:
-    """Return whether the plan uses aliases: it has a view, or a variable that is read in place."""
+    """Return whether tensors share memory without a copy: an output is a view of an input, or a variable is read in
+    place."""
     places = set(plan.variable_offsets.values())
     return any((i, o) in needs[k].alias for k, i, o in plan.sharing) or any(
         plan.offsets.get(t) in places and graph.tensors[t].nbytes > 0
@@ -293,7 +296,8 @@ def _rectangle(block: _Block, canvas: _Canvas) -> str:
 
 
 def _label(label: tuple[str, str], width: float, height: float) -> tuple[str, ...]:
-    """Return the part of a block's label that fits into it: one line or two, the number alone, or nothing."""
+    """Return the lines of a label that fit into a block: both parts on one or two lines, the first part only, or no
+    line."""
     for lines in ((f"{label[0]}  {label[1]}",), label, label[:1]):
         if height >= 12 * len(lines) and max(map(len, lines)) * _CHAR + 6 <= width:
             return lines
@@ -326,7 +330,7 @@ def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
 
 
 def _peaks(requirements: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list[str]:
-    """Return a bar below the steps with the most live bytes. There is none if the plan streams rows."""
+    """Return a bar below each step with the most live bytes. There is no bar if the plan streams rows."""
     if plan.segments:
         return []
     pairs = {(k, i, o) for k, i, o in plan.sharing}

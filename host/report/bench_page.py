@@ -1,4 +1,5 @@
-"""The HTML pages of bench, inspect and pareto. They are self-contained: they load no script, font or picture."""
+"""Make the HTML pages of `arenite bench`, `inspect` and `pareto`. They are self-contained: they load no script, font or
+picture."""
 
 from __future__ import annotations
 
@@ -21,9 +22,10 @@ def bench_page(
     builds: Sequence[Mapping[str, Any]] = (),
     pareto_svg: str = "",
 ) -> str:
-    """Return the page for one ``arenite.bench/1`` result, ``arenite.fit/1`` board entries and the drawn arena.
+    """Return the HTML page for one ``arenite.bench/1`` result.
 
-    ``builds`` are those of an ``arenite.pareto/1`` object, ``pareto_svg`` is their picture.
+    ``fits`` has the board entries of an ``arenite.fit/1`` object, ``arena_svg`` is the picture of the arena. ``builds``
+    are the builds of an ``arenite.pareto/1`` object, ``pareto_svg`` is their picture.
     """
     model, board = result["model"], result["board"]
     name = str(model["path"]).rsplit("/", 1)[-1]
@@ -57,7 +59,7 @@ def bench_page(
 
 
 def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
-    """Return the page for one ``arenite.inspect/1`` description."""
+    """Return the HTML page for one ``arenite.inspect/1`` object."""
     name = str(described["model"]["path"]).rsplit("/", 1)[-1]
     plan = described["plan"]
     rows = "".join(
@@ -89,7 +91,7 @@ def inspect_page(described: Mapping[str, Any], arena_svg: str) -> str:
 
 
 def pareto_page(described: Mapping[str, Any], picture: str) -> str:
-    """Return the page for one ``arenite.pareto/1`` object and its picture."""
+    """Return the HTML page for one ``arenite.pareto/1`` object and its picture."""
     name = str(described["model"]["path"]).rsplit("/", 1)[-1]
     board = described["board"]
     parts = [
@@ -102,7 +104,7 @@ def pareto_page(described: Mapping[str, Any], picture: str) -> str:
 
 
 def pareto_section(builds: Sequence[Mapping[str, Any]], picture: str) -> list[str]:
-    """Return the table and the picture of builds. The numbers in the table are those of the picture's marks."""
+    """Return HTML parts with the picture and the table of builds. A build has the same number in both."""
     rows = []
     for number, b in enumerate(builds, 1):
         sign = "~" if b["kind"] == "estimated" else ""

@@ -12,7 +12,7 @@ PAGE = DOCS / "boards.md"
 
 
 def sections() -> dict[str, str]:
-    """Return the generated parts of the page, by the name of their marker."""
+    """Return the generated Markdown parts of the page, by the name in their marker lines."""
     boards = all_boards()
     real = [board for board in boards if not board.emulated]
     return {

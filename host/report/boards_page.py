@@ -1,4 +1,5 @@
-"""The HTML page that compares results of boards. It is self-contained: it loads no script, font or picture."""
+"""Make the HTML page that compares the bench results of boards. It is self-contained: it loads no script, font or
+picture."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _FLASH = (("weights", "var(--a)"), ("code", "var(--d)"))
 
 @dataclass(frozen=True)
 class Entry:
-    """A result, or the error that prevented it. ``mode`` is a text that describes the build."""
+    """A bench result, or the error that prevented it. ``mode`` is a text that describes the build options."""
 
     model: str
     board: str
@@ -38,7 +39,7 @@ class Entry:
 
     @property
     def build(self) -> str:
-        """The text for board and mode."""
+        """The text that names board and mode in the tables."""
         return self.board if self.mode == "default" else f"{self.board} ({self.mode})"
 
 
@@ -64,7 +65,8 @@ def matrix_page(result: Mapping[str, Any]) -> str:
 
 
 def comparison(entries: Sequence[Entry]) -> list[str]:
-    """Return the total figures, a grid of boards and models, and each model's builds with their layers."""
+    """Return HTML parts: the totals of all entries, a table of boards and models, and for each model a table of its
+    builds and of their layers."""
     measured = [e for e in entries if e.result is not None]
     exact = sum(e.result["samples"]["bit_exact"] for e in measured if e.result is not None)
     count = sum(e.result["samples"]["count"] for e in measured if e.result is not None)
@@ -90,7 +92,7 @@ def comparison(entries: Sequence[Entry]) -> list[str]:
 
 
 def speed(result: Mapping[str, Any]) -> tuple[float, str] | None:
-    """Return the median of one inference and its unit, or None when it was not measured."""
+    """Return the median cost of one inference and its unit ("instructions" or "µs"), or None if it was not measured."""
     for name, unit in (("instructions", "instructions"), ("latency_us", "µs")):
         if result["inference"][name] is not None:
             return result["inference"][name]["p50"], unit
@@ -119,7 +121,7 @@ def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]
 
 
 def _builds(entries: Sequence[Entry]) -> str:
-    """Return a table with one row per build; a bar is a fraction of the largest figure in its column."""
+    """Return a table with one row per build. The length of a bar is relative to the largest figure in its column."""
     results = [e.result for e in entries if e.result is not None]
     maxima = {
         unit: max((s[0] for s in map(speed, results) if s is not None and s[1] == unit), default=0) or 1
@@ -191,7 +193,7 @@ def _figures(
 
 
 def _with_bar(cell_text: str, parts: Sequence[tuple[float, str]]) -> RawCell:
-    """Return a cell with a figure above a bar; each part is a fraction of the bar's width and a color."""
+    """Return a cell with a figure above a bar. Each of ``parts`` is (fraction of the bar's width, color)."""
     segments, left = [], 0.0
     for share, color in parts:
         segments.append((left, left + share, color))

@@ -1,4 +1,4 @@
-"""Console output of the camera loop: a status line while it runs, and tables at the end."""
+"""Make the console output of the camera loop: a status line while it runs, and tables at the end."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _show_soak(record: Mapping[str, Any]) -> None:
 
 
 def answer_line(answer: Mapping[str, Any]) -> str:
-    """Return an answer as one line of text."""
+    """Return the model's answer to a picture (an entry of ``last_answer``) as one line of text."""
     if answer.get("classes"):
         return ", ".join(f"{c['label'] or c['index']} {c['score']:.2f}" for c in answer["classes"][:3])
     if answer["kind"] == "boxes":
@@ -169,7 +169,7 @@ def answer_line(answer: Mapping[str, Any]) -> str:
 
 
 def live_line(state: Mapping[str, Any]) -> str:
-    """Return the status line for the supervisor's state."""
+    """Return the status line for ``state``, which the supervisor of the camera loop reports."""
     frames = state["frames"]
     parts = [f"{state['fps']:5.1f} fps", f"{frames['served']} served", f"{frames['dropped']} dropped"]
     total = state["stage_ms"].get("total")

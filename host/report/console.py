@@ -13,7 +13,7 @@ from arenite.printable import printable
 from arenite.safe_console import SafeConsole
 
 # Names of files and tensors may contain brackets and colons, so markup and emoji are off.
-#: Progress and warnings go to standard error. Standard output has only results.
+#: The console for progress and warnings. Standard output has only results.
 stderr = SafeConsole(stderr=True, highlight=False, markup=False, emoji=False)
 stdout = SafeConsole(highlight=False, markup=False, emoji=False, width=None if sys.stdout.isatty() else 160)
 
@@ -39,7 +39,7 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def show(*parts: object) -> None:
-    """Print sentences and tables to standard output; sentences are not wrapped."""
+    """Print sentences and tables to standard output. Sentences are not wrapped."""
     for part in parts:
         stdout.print(part, soft_wrap=isinstance(part, str))
 

@@ -1,4 +1,7 @@
-"""Sections of a conversion's report: error and size of each layer, and how the tensors use their scales."""
+"""Make sections of a conversion's HTML report: the error and size of each layer, and how the tensors use their scales.
+
+Each section is a list of HTML parts.
+"""
 
 from __future__ import annotations
 
@@ -22,14 +25,15 @@ from arenite.host.report.html_parts import (
     track,
 )
 
-#: Below this SQNR in dB, the amplitude of the error is more than a fifth of that of the values.
+#: A layer with a lower SQNR (signal-to-quantization-noise ratio, in dB) is marked as bad. At this SQNR, the amplitude
+#: of the error is a fifth of the amplitude of the values.
 _LOW_DB = 14.0
 #: The SQNR in dB of a bar of full length.
 _FULL_DB = 60.0
 
 
 def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) -> list[str]:
-    """Return the section on the difference between each layer's output and the source's."""
+    """Return the section on the difference between each layer's output in the quantized model and in the source."""
     if not errors:
         return []
     figures = {f.index: f for f in layers}
@@ -68,7 +72,7 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
 
 
 def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
-    """Return the section on the loss when each layer alone is quantized; the worst layer comes first."""
+    """Return the section on the loss if only one layer is quantized, for each layer. The worst layer comes first."""
     rows = [
         row(
             s.layer,

@@ -1,4 +1,4 @@
-"""The report of a conversion as one self-contained HTML page: the image's source, sizes, plan and loss."""
+"""Make the report of a conversion, one self-contained HTML page: the image's source, sizes, arena plan and loss."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ from arenite.host.report.conversion_search import search_section
 from arenite.host.report.graph_svg import graph_svg
 from arenite.host.report.html_parts import bullet_list, cards, document, name_cell, row, table, text
 
-#: A graph with more operators is collapsed until the reader opens it.
+#: The picture of a graph with more operators is hidden until the reader opens it.
 _MAX_OPEN_OPERATORS = 40
 
 
 def conversion_page(conversion: Conversion, verdicts: Sequence[FitVerdict], command: str = "") -> str:
-    """Return the page of a conversion.
+    """Return the HTML page of a conversion.
 
     Args:
-        conversion: the result of ``arenite.host.conversion``'s ``convert``.
-        verdicts: whether the model fits each board of the request.
-        command: the command line that creates the same image, or "".
+        conversion: the result of ``convert`` in ``arenite.host.conversion``.
+        verdicts: for each board of the request, whether the model fits it.
+        command: the command line that creates the same image, or "" to leave it out.
     """
     name = Path(conversion.request.source).name
     calibrated = conversion.calibrated
@@ -96,7 +96,7 @@ def _figures(conversion: Conversion, verdicts: Sequence[FitVerdict]) -> list[tup
 
 
 def _source(conversion: Conversion) -> list[str]:
-    """Return the section on the source of the image and on what the image records."""
+    """Return the section on the source of the image and on the metadata that the image contains."""
     imported = conversion.imported
     rows = [row("source", name_cell(conversion.request.source)), row("kind", name_cell(imported.kind))]
     if imported.sha256:
@@ -131,7 +131,8 @@ def _source(conversion: Conversion) -> list[str]:
 
 
 def _graph(conversion: Conversion) -> list[str]:
-    """Return the image's operators and arena. Without a plan, the operators are in the order of the file."""
+    """Return the section with pictures of the image's operators and arena. Without a plan, the arena is left out and
+    the operators are in the order of the file."""
     prepared = conversion.prepared
     if prepared is None:
         graph = parse(conversion.image).main

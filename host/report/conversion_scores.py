@@ -1,4 +1,8 @@
-"""Sections of a conversion's report: the image's loss, and how field data fits the scales."""
+"""Make sections of a conversion's HTML report: the loss of score by quantization, and how field data fits the scales.
+
+Field data are inputs from real use of the model. A loss is a score of the source minus the score of the image; for mse
+it is the relative growth.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from arenite.converters.quantize.scoring.metrics import METRICS, MetricDrop, Sco
 from arenite.host.conversion.scores import Scores
 from arenite.host.report.html_parts import bullet_list, head, name_cell, row, span_cell, table, text, track
 
-#: The number of parts that are shown. The reader can open the others.
+#: The number of parts of the data (such as classes) whose loss is shown. The reader can open the remaining parts.
 _OPEN_PARTS = 12
 
 
@@ -18,7 +22,7 @@ def value_text(metric: str, value: float) -> str:
 
 
 def score_text(score: Score) -> str:
-    """Return the value with the half width of its confidence interval, if that is known."""
+    """Return the score as text, with half the width of its confidence interval if that is known."""
     if score.margin is None:
         return value_text(score.metric, score.value)
     if score.metric == "mse":
@@ -27,7 +31,7 @@ def score_text(score: Score) -> str:
 
 
 def loss_text(base: Score, lost: float) -> str:
-    """Return a loss against ``base`` (``metrics.drop``) in percentage points.
+    """Return the loss ``lost`` against the score ``base`` (from ``metrics.drop``) as text, in percentage points.
 
     For mse it is the relative growth, or "-" if ``base`` is 0 because the model is compared with itself.
     """
@@ -37,7 +41,7 @@ def loss_text(base: Score, lost: float) -> str:
 
 
 def lost_text(scores: Scores) -> str:
-    """Return the change of the score in words, such as "0.05 points lost"."""
+    """Return the change of the score from source to image in words, such as "0.05 points lost"."""
     source, lost = scores.source, scores.lost
     if source.metric != "mse":
         return f"{100 * abs(lost):.2f} points {'gained' if lost < 0 else 'lost'}"
@@ -78,7 +82,7 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
 
 
 def _output_table(scores: Scores) -> str:
-    """Return a table with one row per output."""
+    """Return a table with one row per model output: its scores, its loss, and its difference from the source."""
     rows = [
         row(
             o.index,
@@ -111,7 +115,8 @@ def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> l
 
 
 def _part(part: MetricDrop, metric: str, labels: Sequence[str], largest: float) -> str:
-    """Return the row of a part; its bar is the loss, or in another color the gain, as a fraction of ``largest``."""
+    """Return the row of a part of the data. Its bar shows the loss, or in another color the gain, as a fraction of
+    ``largest``."""
     lost = f"{part.drop:+.3g}" if metric == "mse" else f"{100 * part.drop:+.2f}"
     bar = track((0, abs(part.drop) / largest, "var(--b)" if part.drop > 0 else "var(--c)"))
     values = (value_text(metric, p.value) for p in (part.before, part.after))
@@ -119,7 +124,7 @@ def _part(part: MetricDrop, metric: str, labels: Sequence[str], largest: float) 
 
 
 def _part_title(name: str, labels: Sequence[str]) -> str:
-    """Return the name of a part; the label of the class is appended to a name such as "class 3"."""
+    """Return the title of the part ``name``. For a class such as "class 3", the class's label is appended."""
     kind, _, number = name.partition(" ")
     if kind == "class" and number.isdecimal() and int(number) < len(labels):
         return f"{name}: {labels[int(number)]}"
@@ -127,7 +132,7 @@ def _part_title(name: str, labels: Sequence[str]) -> str:
 
 
 def field_section(report: FieldReport) -> list[str]:
-    """Return the section on field data and the scales of the image."""
+    """Return the section on how field data fits the scales of the image: scores, and the tensors that are clipped."""
     scores = [("source model", report.score), ("source model, clipped to the scales", report.together)]
     scores.append(("image", report.quantized))
     rows = [row(name, score_text(s), f"{s.samples:,}") for name, s in scores if s is not None]

@@ -1,4 +1,5 @@
-"""The section of a conversion's report on a recipe search: the recipes that were tried, and their Pareto front."""
+"""Make the section of a conversion's HTML report on a recipe search: the recipes that were tried, and their Pareto
+front."""
 
 from __future__ import annotations
 
@@ -10,7 +11,8 @@ from arenite.host.report.html_parts import RawCell, head, name_cell, row, table,
 
 
 def search_section(search: SearchResult) -> list[str]:
-    """Return the section on the recipes that were tried, the chosen one, and a drawing of the front."""
+    """Return HTML parts: a sentence on the search and the chosen recipe, a picture, and tables of the recipes that were
+    tried."""
     tried = len(search.trials)
     resumed_text = f", {search.resumed} of them in an earlier run" if search.resumed else ""
     parts = [

@@ -1,4 +1,4 @@
-"""The output of ``arenite convert``: one JSON object, or sentences and tables."""
+"""Make the output of ``arenite convert``: one JSON object, or sentences and tables."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def to_json(
     verdicts: Sequence[FitVerdict],
     shrink_report: ShrinkReport | None = None,
 ) -> dict[str, Any]:
-    """Return the ``arenite.convert/1`` object."""
+    """Return the ``arenite.convert/1`` object. ``target`` is the path of the image."""
     imported, p = conversion.imported, conversion.prepared
     return {
         "schema": "arenite.convert/1",
@@ -88,7 +88,8 @@ def tables(
     verdicts: Sequence[FitVerdict],
     shrink_report: ShrinkReport | None = None,
 ) -> list[object]:
-    """Return sentences and tables, in the order of the conversion's steps."""
+    """Return sentences and tables for the console, in the order of the conversion's steps. ``target`` is the path of
+    the image."""
     lines: list[object] = []
     if conversion.imported.agreement is not None:
         lines.append(f"import: {conversion.imported.agreement}")

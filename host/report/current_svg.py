@@ -1,7 +1,7 @@
-"""Draw the current over time: the complete recording, and three inferences of it, with shaded windows.
+"""Draw the measured current over time: one plot of the complete recording, and one of three inferences in its middle.
 
-Every column of pixels shows the minimum and the maximum of its samples, so every peak is visible. The picture loads no
-script or font, and follows the reader's light or dark scheme.
+The windows of the inferences are shaded. Every column of pixels shows the minimum and the maximum of its samples, so
+every peak is visible. The picture loads no script or font, and follows the reader's light or dark scheme.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from arenite.host.energy.windows.result import EnergyResult
 from arenite.host.report.html_parts import bullet_list, cards, document, text
 from arenite.host.report.pareto_svg import ticks
 
+# In pixels: the width of the picture, the margins left, right and above, the height of a plot, and the space below it.
 _WIDTH, _LEFT, _RIGHT, _TOP, _HEIGHT, _GAP = 960, 70, 20, 34, 200, 66
 _COLUMNS = _WIDTH - _LEFT - _RIGHT
-#: The number of inferences in the lower picture.
+#: The number of inferences in the lower plot.
 DETAIL_WINDOWS = 3
 _STYLE = (
     ".ar-amps text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-amps .ar-soft{fill:#5b6675}"
@@ -36,7 +37,7 @@ _STYLE = (
 
 
 def current_svg(result: EnergyResult, word: str = "inference") -> str:
-    """Return an SVG element with both pictures; ``word`` is the word for a window in the titles."""
+    """Return an SVG element with both plots. ``word`` is the noun that the titles use for a window."""
     trace, windows = result.trace, result.windows.spans
     height = _TOP + 2 * (_HEIGHT + _GAP)
     total_span = (float(trace.time_s[0]), float(trace.time_s[-1]))
@@ -74,7 +75,7 @@ def current_svg(result: EnergyResult, word: str = "inference") -> str:
 
 
 def current_page(record: Mapping[str, Any], result: EnergyResult, model: str) -> str:
-    """Return a self-contained page with the figures of an ``arenite.energy/1`` object and the picture."""
+    """Return a self-contained HTML page with the figures of an ``arenite.energy/1`` object and the picture."""
     figure = record["energy_uj_per_inference"]
     cells = [
         (f"{figure['median']:.4g} µJ", f"per inference, {figure['kind']} (median)"),
@@ -130,7 +131,8 @@ def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: s
 
 
 def _shaded(result: EnergyResult, span: tuple[float, float], x: Any, top: float, word: str) -> list[str]:
-    """Return the shaded windows. Each tooltip has the energy of its window."""
+    """Return the rectangles that shade the windows in the time range ``span``. Each has a tooltip with the energy of
+    its window. ``x`` converts seconds to pixels."""
     parts = []
     for number, window in enumerate(result.windows.spans, 1):
         if window.end_s < span[0] or window.start_s > span[1]:
@@ -151,7 +153,11 @@ def _joules(trace: Trace, window: InferenceWindow) -> float:
 
 
 def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any) -> list[str]:
-    """Return one outline per section without a gap, along the minimum and the maximum of each pixel column."""
+    """Return the SVG paths of the samples ``low`` to ``high``.
+
+    If there are few samples, the path is a line. Otherwise it is the outline of the minima and maxima of all pixel
+    columns, and each gap in the recording starts a new path. ``y`` converts amperes to pixels.
+    """
     times, current = trace.time_s[low:high], trace.current_a[low:high]
     if len(times) == 0:
         return []

@@ -1,4 +1,4 @@
-"""Draw battery life over the time between events. Without a battery, draw the average power.
+"""Draw the battery life over the mean time between events. Without a battery, draw the average power.
 
 The picture loads no script or font, and follows the reader's light or dark scheme. Both axes are logarithmic.
 """
@@ -25,9 +25,9 @@ _TIMES = ((1e-3, "ms"), (1.0, "s"), (60.0, "min"), (3600.0, "h"), (86400.0, "d")
 
 
 def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
-    """Return an SVG document with the line through ``points`` (at least two) and a mark at ``period_s``.
+    """Return an SVG document with the line through ``points`` and a mark at the time ``period_s`` between events.
 
-    Raises ``ValueError`` for fewer points.
+    Raises ``ValueError`` for fewer than two points.
     """
     if len(points) < 2:
         raise ValueError(f"a line needs two points, not {len(points)}")
@@ -88,20 +88,21 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
 
 
 def _decades(low: float, high: float) -> list[float]:
-    """Return the logarithms of 1, 2, 5, 10, … in the range. In a wide range, only powers of ten are returned."""
+    """Return the base-10 logarithms of 1, 2, 5, 10, 20 and so on that are between ``low`` and ``high``. In a wide
+    range, only powers of ten are returned."""
     steps = (0.0,) if high - low > 2.5 else (0.0, math.log10(2), math.log10(5))
     marks = [k + s for k in range(math.floor(low), math.ceil(high) + 1) for s in steps]
     return [v for v in marks if low - 1e-9 <= v <= high + 1e-9]
 
 
 def span(seconds: float) -> str:
-    """Return a time with its unit, such as "20 ms", "3.5 d" or "1.2 a"."""
+    """Return a time as text with its unit, such as "20 ms", "3.5 d" (days) or "1.2 a" (years)."""
     factor, unit = next(((f, u) for f, u in reversed(_TIMES) if seconds >= f * 0.9999), _TIMES[0])
     return f"{seconds / factor:.3g} {unit}"
 
 
 def watts(value: float) -> str:
-    """Return a power with its unit."""
+    """Return a power in watts as text with a unit that suits its size."""
     for factor, unit in ((1.0, "W"), (1e-3, "mW"), (1e-6, "µW")):
         if value >= factor * 0.9999:
             return f"{value / factor:.3g} {unit}"

@@ -1,4 +1,6 @@
-"""Draw the recipes that a search tried, as score over flash, RAM and instructions. Marks of the front are filled.
+"""Draw the recipes that a search tried, in three plots: score over flash, over RAM and over instructions.
+
+The marks of the recipes on the Pareto front are filled.
 
 The picture loads no script or font, and follows the reader's light or dark scheme.
 """
@@ -12,10 +14,13 @@ from typing import Any
 
 from arenite.host.report.pareto_svg import short, ticks
 
+# In pixels: the width of the picture, width and height of a plot, the margins left and above, and the gap between
+# plots.
 _WIDTH, _PANEL, _HEIGHT, _LEFT, _TOP, _GAP = 960, 250, 280, 62, 44, 52
 _ROW = 18  # height of a row of the legend, in pixels
 
-#: Kind of a point -> (color in the light scheme, color in the dark scheme).
+#: Maps the kind of a recipe to (color in the light scheme, color in the dark scheme). A recipe meets or misses the
+#: budget; "int8" is the plain int8 recipe, trial 0.
 _COLORS = {"meets": ("#4d8a3d", "#86c373"), "misses": ("#b3261e", "#ff8a80"), "int8": ("#2f6fb5", "#6fa8e6")}
 
 _STYLE = (
@@ -37,7 +42,7 @@ _PANELS = (("flash", "flash", "B"), ("ram", "RAM", "B"), ("instructions", "instr
 
 
 def front_svg(search: Mapping[str, Any]) -> str:
-    """Return an SVG element for an ``arenite.search/1`` object; at least one of its trials needs a build."""
+    """Return an SVG element for an ``arenite.search/1`` object. At least one of its trials must have a build."""
     trials = [t for t in search["trials"] if t["build"] is not None]
     numbered_trials = [search["trials"][k] for k in search["front"]]
     chosen_trial = None if search["chosen"] is None else search["chosen"]["trial"]
@@ -61,7 +66,8 @@ def front_svg(search: Mapping[str, Any]) -> str:
 
 
 class _Axis:
-    """The vertical axis. It begins at the score of the worst numbered recipe. Worse ones are drawn at its lower end."""
+    """The vertical axis, which shows the score. It begins at the score of the worst recipe that has a number. Recipes
+    with a worse score are drawn at its lower end."""
 
     def __init__(
         self, search: Mapping[str, Any], trials: Sequence[Any], numbered_trials: Sequence[Any]
@@ -125,7 +131,7 @@ def _panel(
     score_limit = _score_limit(search)
     if score_limit is not None and axis.low <= score_limit <= axis.high:
         parts.append(f'<path class="ar-limit" d="M{left} {axis.y(score_limit):.1f}H{left + _PANEL}"/>')
-    # The numbered recipes are drawn last, on top of the others.
+    # The recipes with a number are drawn last, on top of the remaining recipes.
     for t in sorted(trials, key=lambda t: t["trial"] in numbers):
         parts.append(_mark(search, t, numbers.get(t["trial"]), x(_figure(t, key)), axis.y(t["score"]), axis))
     return parts
@@ -137,7 +143,8 @@ def _figure(trial: Mapping[str, Any], key: str) -> int:
 
 
 def _score_limit(search: Mapping[str, Any]) -> float | None:
-    """Return the lowest score within the budget, or the highest if the metric is mse."""
+    """Return the lowest score (for mse: the highest) that the budget allows, or None if the budget has no such
+    limit."""
     budget, base = search["budget"], search["float"]
     if budget["accuracy"] is not None:
         return float(budget["accuracy"])
@@ -150,7 +157,8 @@ def _score_limit(search: Mapping[str, Any]) -> float | None:
 def _mark(
     search: Mapping[str, Any], trial: Mapping[str, Any], number: int | None, x: float, y: float, axis: _Axis
 ) -> str:
-    """Return the mark of a recipe: a circle with its number in the legend, or a small open circle.
+    """Return the mark of a recipe at the pixel ``x``, ``y``: a circle with its number in the legend, or a small open
+    circle if it has no number.
 
     The chosen recipe has a ring.
     """

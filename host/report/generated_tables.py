@@ -1,4 +1,4 @@
-"""Update tables in the documentation that are generated from data.
+"""Update the generated tables in pages of the documentation.
 
 A generated table is between the lines ``<!-- generated: NAME -->`` and ``<!-- end of NAME -->``. The rest of the page
 is written by hand.
@@ -27,10 +27,10 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: It
 
 
 def with_section(page: str, name: str, content: str) -> str:
-    """Return ``page`` with ``content`` between the markers of ``name``.
+    """Return ``page`` with ``content`` between the two marker lines of ``name``.
 
     Raises:
-        UsageError: the page does not have each marker once, in order.
+        UsageError: the page does not have each marker line exactly once, or they are in the wrong order.
     """
     start, end = f"<!-- generated: {name} -->", f"<!-- end of {name} -->"
     head, found_start, rest = page.partition(start)
@@ -41,8 +41,10 @@ def with_section(page: str, name: str, content: str) -> str:
 
 
 def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = None) -> int:
-    """Write the sections to the page at ``path``. With ``--check``, only report whether it is up to date.
+    """Run the command line of a script that generates a page.
 
+    It writes ``sections`` (by the name in their marker lines) to the page at ``path``. With ``--check``, it only
+    reports whether the page is up to date. ``arguments`` are the arguments of the command line (default: ``sys.argv``).
     Returns the exit code: 1 if ``--check`` finds that the page is not up to date, else 0.
     """
     parser = argparse.ArgumentParser(description=f"Update the generated tables of docs/{path.name}.")

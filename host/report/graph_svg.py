@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from arenite.converters.graph.model import Op, Subgraph, Tensor
 from arenite.host.report.html_parts import text
 
+# In pixels: the height of a row and of a box, the width of a box, the margin above, and the width of a lane (see
+# _lanes).
 _ROW, _BOX, _WIDE, _TOP, _LANE = 48, 32, 250, 14, 14
 _MAX_LANES = 8
 
@@ -28,12 +30,13 @@ _STYLE = (
 @dataclass(frozen=True)
 class _Node:
     title: str
-    detail: tuple[str, str]  # texts beside the box: outputs and constants
-    end: bool  # whether it is an input or output of the model
+    detail: tuple[str, str]  # the texts beside the box: the operator's outputs, and its constants
+    end: bool  # whether the box is an input or output of the model
 
 
 def graph_svg(graph: Subgraph, order: Sequence[int]) -> str:
-    """Return an SVG element with the operators in ``order``, the graph's inputs above them and its outputs below."""
+    """Return an SVG element with the operators ``order`` (indices in execution order), the graph's inputs above them
+    and its outputs below."""
     nodes = [
         _Node("input", (tensor_text(graph.tensors[i]), graph.tensors[i].name), True) for i in graph.inputs
     ]
@@ -71,7 +74,8 @@ def _details(graph: Subgraph, op: Op) -> tuple[str, str]:
 
 
 def _lanes(skips: Sequence[tuple[int, int]]) -> dict[tuple[int, int], int]:
-    """Assign a lane left of the boxes to each connection that skips a box. Short ones are nearest to the boxes."""
+    """Return a lane (a vertical track left of the boxes) for each connection that skips a box. Lane 0 is nearest to the
+    boxes. Short connections get the nearest lanes."""
     lanes: dict[tuple[int, int], int] = {}
     for edge in sorted(skips, key=lambda e: (e[1] - e[0], e)):
         used_lanes = {lanes[e] for e in lanes if e[0] <= edge[1] and edge[0] <= e[1]}

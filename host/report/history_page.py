@@ -1,4 +1,4 @@
-"""The self-contained HTML page of stored runs: figures over time, and a comparison of the latest results."""
+"""Make the self-contained HTML page of stored runs: figures over time, and a comparison of the latest results."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from arenite.host.report.boards_page import Entry, comparison
 from arenite.host.report.html_parts import RawCell, document, head, name_cell, number_cell, row, table, text
 from arenite.host.report.trend_svg import TrendPoint, trend_svg
 
-#: The figures that are drawn if a series has them.
+#: The figures that are drawn over time if a series has them.
 DRAWN = ("instructions", "latency_us", "energy_uj", "ram_total", "flash_total", "accuracy")
 
 
 def history_page(
     store: str, series: Sequence[RunSeries], latest: Sequence[StoredRun], rules: RegressionRules
 ) -> str:
-    """Return the page for the series of ``arenite bench history``.
+    """Return the HTML page for the series of ``arenite bench history``.
 
-    ``latest`` is the last run of each series with its result.
+    ``store`` is the path of the store. ``latest`` has the last run of each series, including its complete result.
     """
     regressions = [(s, c) for s in series for c in s.points[-1].regressions]
     parts = ["<h1>Bench history</h1>", f'<p class="sub">{text(store)}</p>', "<h2>Regressions</h2>"]

@@ -1,4 +1,4 @@
-"""Parts of HTML pages: style, document, tables. The pages load no script, font or picture."""
+"""Functions that return parts of HTML pages: style, document, tables. The pages load no script, font or picture."""
 
 from __future__ import annotations
 
@@ -49,18 +49,19 @@ def document(title: str, parts: Sequence[str]) -> str:
 
 
 def head(*columns: str) -> str:
-    """Return a table's first row; a column that ends in ":n" is numeric."""
+    """Return the first row of a table. The cells of a column whose title ends with ":n" are right-aligned; the title is
+    shown without ":n"."""
     cells = (f'<th class="n">{c[:-2]}</th>' if c.endswith(":n") else f"<th>{c}</th>" for c in columns)
     return f"<tr>{''.join(cells)}</tr>"
 
 
 def text(value: object) -> str:
-    """Return ``value`` escaped, without the control characters that HTML and XML forbid."""
+    """Return ``value`` as escaped text. Control characters that HTML and XML forbid are replaced by U+FFFD."""
     return escape("".join(c if c >= " " or c in "\n\t" else "\ufffd" for c in str(value)))
 
 
 def table(first: str, rows: Iterable[str]) -> str:
-    """Return a table that scrolls sideways on a narrow page; ``first`` is the row that ``head`` returns."""
+    """Return a table that scrolls sideways on a narrow page. ``first`` is the row that ``head`` returns."""
     return f'<div class="scroll"><table>{first}{"".join(rows)}</table></div>'
 
 
@@ -73,7 +74,7 @@ def row(*cells: object) -> str:
 
 
 class RawCell(str):
-    """A complete cell as HTML."""
+    """The complete HTML of a table cell, including its <td> or <th> tags."""
 
 
 def name_cell(value: object) -> RawCell:
@@ -93,7 +94,8 @@ def span_cell(low: float, high: float) -> RawCell:
 
 
 def track(*spans: tuple[float, float, str]) -> RawCell:
-    """Return a cell with a bar; each span has a start, an end (fractions of the width) and a color."""
+    """Return a cell with a bar that has colored parts. Each of ``spans`` is (start, end, color), with start and end as
+    fractions of the bar's width."""
     spans_html = "".join(
         f'<span style="left:{100 * a:.1f}%;width:{100 * max(b - a, 0.01):.1f}%;background:{color}"></span>'
         for a, b, color in spans

@@ -1,4 +1,6 @@
-"""Draw the builds of a model, as instructions over RAM and over flash. Marks of the Pareto front are filled.
+"""Draw the builds of a model, in two plots: instructions over RAM and over flash.
+
+The marks of the builds on the Pareto front are filled.
 
 The picture loads no script or font, and follows the reader's light or dark scheme.
 """
@@ -10,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-#: Goal of a build -> (light fill, dark fill).
+#: Maps the optimization goal of a build to (color in the light scheme, color in the dark scheme).
 _COLORS = {
     "speed": ("#b3261e", "#ff8a80"),
     "balanced": ("#2f6fb5", "#6fa8e6"),
@@ -18,6 +20,8 @@ _COLORS = {
     "flash": ("#8a5bb0", "#bd93e0"),
 }
 
+# In pixels: the width of the picture, width and height of a plot, the margins left and above, and the gap between
+# plots.
 _WIDTH, _PANEL, _HEIGHT, _LEFT, _TOP, _GAP = 960, 380, 300, 70, 44, 90
 _ROW = 18  # height of a row of the legend, in pixels
 _STYLE = (
@@ -36,10 +40,10 @@ _STYLE = (
 
 
 def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -> str:
-    """Return an SVG element with the ``builds`` of an ``arenite.pareto/1`` object; there must be at least one.
+    """Return an SVG element with the ``builds`` of an ``arenite.pareto/1`` object. There must be at least one build.
 
-    ``limits`` are the board's bytes of "ram" and "flash"; they are drawn if they are not far above the needs of the
-    builds.
+    ``limits`` has the board's bytes of "ram" and "flash". A limit is drawn if it is not much larger than the largest
+    build.
     """
     rows = -(-len(builds) // 2)
     height = _TOP + _HEIGHT + 60 + rows * _ROW
@@ -60,7 +64,7 @@ def pareto_svg(builds: Sequence[Mapping[str, Any]], limits: Mapping[str, int]) -
 def _panel(
     builds: Sequence[Mapping[str, Any]], memory: str, title: str, limit: int, left: float
 ) -> list[str]:
-    """Draw instructions over ``memory``. Both axes begin at zero."""
+    """Return the plot of instructions over ``memory`` ("ram" or "flash"). Both axes begin at zero."""
     maximum = max(b[memory] for b in builds) * 1.08 or 1
     if limit < maximum * 1.5:
         maximum = max(maximum, limit * 1.08)
@@ -84,14 +88,15 @@ def _panel(
         parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{short(value)}B</text>')
     if limit <= maximum:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
-    # The builds of the Pareto front are drawn last, on top of the others.
+    # The builds of the Pareto front are drawn last, on top of the remaining builds.
     for k in sorted(range(len(builds)), key=lambda k: builds[k]["dominated_by"] is None):
         parts.append(_mark(builds[k], k + 1, x(builds[k][memory]), y(builds[k]["instructions"])))
     return parts
 
 
 def _mark(build: Mapping[str, Any], number: int, x: float, y: float) -> str:
-    """Return the mark of a build: a circle with its number, or a square if the input arrives in rows.
+    """Return the mark of a build at the pixel ``x``, ``y``: a circle with its number, or a square if the build receives
+    its input row by row.
 
     The mark of a dominated build is open.
     """
@@ -133,7 +138,8 @@ def ticks(maximum: float) -> list[float]:
 
 
 def short(value: float) -> str:
-    """Return a figure with a prefix: 1 500 000 is "1.5 M"."""
+    """Return a figure as text with an SI prefix, such as "1.5 M" for 1 500 000. The text ends with a space if there is
+    no prefix."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= size:
             return f"{value / size:g} {unit}"

@@ -1,4 +1,4 @@
-"""Describe the origin that an image records in one sentence."""
+"""Describe the origin of an image in one sentence: the source model, and how it was converted."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.host.build.attachments import MADE_FROM
 
 
 def made_from_sentence(extra: Mapping[str, Any]) -> str | None:
-    """Return a sentence on the origin in the image's ``extra``, or None if it records no origin.
+    """Return a sentence on the origin that the image's metadata ``extra`` records, or None if it records no origin.
 
     Any tool may have written ``extra``, so every entry may be missing.
     """

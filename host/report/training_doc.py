@@ -12,7 +12,7 @@ PAGE = DOCS / "training.md"
 
 
 def sections() -> dict[str, str]:
-    """Return the generated parts of the page, by the name of their marker."""
+    """Return the generated Markdown parts of the page, by the name in their marker lines."""
     records = training_records().values()
     rows = [
         (

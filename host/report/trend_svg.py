@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from arenite.host.report.html_parts import text
 from arenite.host.report.pareto_svg import short, ticks
 
+# In pixels: width and height of the picture, and its four margins.
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 344, 170, 84, 26, 14, 26
 _STYLE = (
     ".ar-trend text{font:11px system-ui,sans-serif;fill:#1c2430}.ar-trend .ar-soft{fill:#5b6675}"
@@ -22,7 +23,8 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """A run. ``label`` is drawn below it, ``tooltip`` appears under the pointer. ``bad`` marks a regression."""
+    """The value of one run. ``label`` is drawn below its mark, ``tooltip`` appears under the pointer. ``bad`` marks a
+    regression."""
 
     label: str
     value: float
@@ -31,7 +33,7 @@ class TrendPoint:
 
 
 def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
-    """Return an SVG element with the runs at equal distances.
+    """Return an SVG element with a line through the values of ``dots``, at equal horizontal distances.
 
     The vertical axis begins at zero unless all values are close to each other.
     """
@@ -69,7 +71,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
             parts.append(
                 f'<text class="ar-soft" x="{x(k):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{text(dot.label)}</text>'
             )
-    # The text for screen readers.
+    # This text is for screen readers.
     label = text(f"{title}: {len(dots)} runs")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="ar-trend" role="img" aria-label="{label}" '
@@ -80,7 +82,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
 
 
 def _marks(axis_min: float, axis_max: float) -> list[float]:
-    """Return round values between the two limits."""
+    """Return round values from ``axis_min`` to ``axis_max`` at equal distances."""
     steps = ticks(axis_max - axis_min)
     step = steps[1] if len(steps) > 1 else axis_max - axis_min
     first = math.ceil(axis_min / step - 1e-9)

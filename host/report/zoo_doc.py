@@ -15,7 +15,7 @@ PAGE = DOCS / "zoo.md"
 
 
 def sections() -> dict[str, str]:
-    """Return the generated parts of the page, by the name of their marker."""
+    """Return the generated Markdown parts of the page, by the name in their marker lines."""
     models = zoo_entries()
     packages = {item.package for item in models}
     packages |= {entry.package for entry in manifest().samples.values()}
@@ -90,7 +90,7 @@ def sections() -> dict[str, str]:
 
 
 def _steps(record: Mapping[str, Any]) -> str:
-    """Return the steps of a recorded pipeline as text, without normalization."""
+    """Return the steps of a recorded pre- or postprocessing as text, without the step "normalise"."""
     steps = []
     for step in record["steps"]:
         size = f" {step['width']}x{step['height']}" if "width" in step else ""

@@ -1,1 +1,1 @@
-"""Programs that a camera benchmark starts as separate processes."""
+"""Contains programs that the camera benchmark starts as separate processes."""

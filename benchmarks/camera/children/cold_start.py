@@ -1,9 +1,10 @@
-"""Start, compute one answer, and report when it was ready.
+"""Start, compute one answer, and report the time at which it was ready and the peak memory of this process.
 
     python cold_start.py loop MODEL FRAME.yuyv     open the model and the runtime in Python, and run one frame
     python cold_start.py cli ARGUMENTS ...         run the command ``arenite`` with these arguments
 
-The last line on standard error is {"first_ns": time.monotonic_ns of the first answer or null, "peak_kb": VmHWM}.
+The last line on standard error is a JSON object. "first_ns" is the ``time.monotonic_ns`` of the first answer, or null
+if the command itself reports it. "peak_kb" is the largest resident set in KiB (VmHWM).
 """
 
 import atexit
@@ -18,7 +19,7 @@ def peak_kb() -> int:
 
 
 def loop(model_name: str, frame: str) -> int:
-    """Run one frame and return the time of the answer, as ``time.monotonic_ns``."""
+    """Run the model on one frame, and return the ``time.monotonic_ns`` at which the answer was ready."""
     import ctypes
     import mmap
 

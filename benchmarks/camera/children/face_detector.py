@@ -2,10 +2,18 @@
 
     python face_detector.py MODEL.tflite RGB.npy YUYV.npy
 
-Each line of JSON on standard input requests a round: {"mode": "image" or "video", "input": "rgb" or "yuyv", "frames":
-N, "processors": number of processors that its threads may use, 0 for all}. The reply is one line of JSON: {"ns": [time
-of each frame; with all processors only frames in which no thread was interrupted], "found": [for each picture [left,
-top, right, bottom, score] or null]}.
+Each line of JSON on standard input requests a round. Its fields are:
+
+- "mode": MediaPipe's running mode, "image" or "video";
+- "input": the format of the frames, "rgb" or "yuyv";
+- "frames": the number of frames;
+- "processors": the number of processors that the threads may use, or 0 for all.
+
+The reply is one line of JSON with these fields:
+
+- "ns": the time of each frame in nanoseconds; unless "processors" is 1, frames in which a thread was interrupted are
+  left out;
+- "found": for each picture the best face as [left, top, right, bottom, score], or null.
 """
 
 import importlib
@@ -23,12 +31,14 @@ from mediapipe.tasks.metadata import metadata_schema_py_generated as metadata
 from mediapipe.tasks.metadata import schema_py_generated as schema
 from mediapipe.tasks.python import BaseOptions, vision
 
-# Imported by name, because type checkers would resolve `import mediapipe` to the module in the parent folder.
+# The module is imported by its name, because type checkers would resolve `import mediapipe` to the module in the parent
+# folder.
 mp: Any = importlib.import_module("mediapipe")
 
 
 def with_normalization(model: bytes) -> bytes:
-    """Return ``model`` with the metadata that MediaPipe requires for a float input: (p - 127.5) / 127.5."""
+    """Return ``model`` with the metadata that MediaPipe requires for a float input. They specify that a pixel p becomes
+    (p - 127.5) / 127.5."""
     normalization = metadata.NormalizationOptionsT()
     normalization.mean, normalization.std = [127.5], [127.5]
     unit = metadata.ProcessUnitT()
@@ -64,7 +74,7 @@ def serialize(table, identifier: bytes) -> bytes:
 
 
 class Detectors:
-    """Detectors for both running modes of the same model."""
+    """Two detectors with the same model, one for each of MediaPipe's running modes."""
 
     def __init__(self, model: bytes) -> None:
         def create(mode):
@@ -88,16 +98,16 @@ class Detectors:
 
 
 def confine(processors: int, allowed: set) -> None:
-    """Restrict all threads of this process, and threads that they start later, to the first ``processors`` processors
-    of ``allowed``. 0 permits all of them."""
+    """Restrict all threads of this process, and the threads that they start later, to the first ``processors`` of the
+    processors ``allowed``. If ``processors`` is 0, all of ``allowed`` may be used."""
     permitted = set(sorted(allowed)[:processors]) if processors else allowed
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), permitted)
 
 
 def best(result, width: int, height: int):
-    """Return left, top, right and bottom of the best face as fractions of the picture, and its score; None without a
-    face."""
+    """Return [left, top, right, bottom, score] of the best face, with edges as fractions of the picture, or None if
+    there is no face. ``width`` and ``height`` are the size of the picture in pixels."""
     if not result.detections:
         return None
     detection = max(result.detections, key=lambda each: each.categories[0].score)

@@ -1,1 +1,1 @@
-"""Programs that run in the environments of the frameworks."""
+"""Contains programs that run in the Python environments of the frameworks."""

@@ -11,7 +11,8 @@ source, target, packages = sys.argv[1:]
 sys.path.append(packages)
 program = torch.export.load(source)
 module = program.module()
-# The exporter calls train(False), which an exported program does not support: it is always in evaluation mode.
+# The exporter calls train(False). An exported program does not support this call, because it is always in evaluation
+# mode.
 module.train = lambda mode=True: module
 inputs = program.example_inputs[0]
 torch.onnx.export(module, inputs, target, dynamo=False, opset_version=17, input_names=["image"])

@@ -1,4 +1,5 @@
-"""A ``module:function`` source: the network as PyTorch code, with the weights of the program in ``MNIST_PT2``."""
+"""Define the network of the benchmark as PyTorch code, for a conversion from ``module:function``. The weights come from
+the exported program (.pt2) whose path is in the environment variable ``MNIST_PT2``."""
 
 import os
 

@@ -1,5 +1,5 @@
-"""Shares the samples of one run between boards. Each board takes the next sample; the samples of a lost board go to
-the others.
+"""Shares the samples of one run between boards. A board that is free takes the next sample. Samples that a lost board
+did not answer go to the remaining boards.
 
 A single board is served in the calling thread. Each of several boards has its own thread.
 """
@@ -25,20 +25,21 @@ MAX_FAILURES = 5
 #: A board may reconnect this number of times without giving an answer in between.
 MAX_RECONNECTIONS = 3
 
-
+#: A function that returns a context manager, which opens a transport to a board and closes it at the end.
 OpenSession = Callable[[], AbstractContextManager[Transport]]
 
 
 @dataclass(frozen=True)
 class DeviceSlot:
-    """One board of a run.
+    """The functions that connect to one board of a run.
 
     Attributes:
+        name: the name of the board in results and messages.
         open: flashes the board, or starts the emulator, and opens a transport.
-        reopen: waits until a lost board is connected again, or is None.
-        recover: resets a board that is connected but does not answer. Returns the method that it used, or None if
-            the board has none.
-        recovered: opens the board after ``recover``.
+        reopen: waits until a lost board is connected again, and opens a transport. None: a lost board is given up.
+        recover: resets a board that is connected but does not answer. Returns the name of the reset method, or None if
+            the board has no such method. None: the board cannot be reset.
+        recovered: opens a transport after ``recover``.
     """
 
     name: str
@@ -52,8 +53,9 @@ class DeviceSlot:
 class SlotResult:
     """The work of one board in this run.
 
-    ``error`` is the reason why it stopped early. ``lost`` is true if the board disappeared, and false if its
-    connection was only noisy.
+    ``samples`` has the numbers of the samples that the board answered, ``repeated`` counts how often a sample was sent
+    again. ``tick_hz`` is the rate of the board's counter. ``error`` is the reason why the board stopped early, or None.
+    ``lost`` is true if the board disappeared, and false if its connection was only noisy.
     """
 
     name: str
@@ -83,10 +85,12 @@ def dispatch_samples(
     callbacks: SessionCallbacks,
     progress: Progress,
 ) -> list[SlotResult]:
-    """Request the answer to every sample of ``todo``, and add it to ``store``.
+    """Request the answer to each sample number in ``todo``, and add the answers to ``store``. Return one result per
+    slot.
 
-    A sample without an answer is missing from ``store``. Raises errors that do not come from a connection: overwritten
-    memory on the device, a bug, a full disk, an interruption.
+    ``count`` is the number of samples of the complete run, for ``progress``. A sample without an answer is missing from
+    ``store``. Errors of a connection are in the results. Other errors are raised: overwritten memory on the device, a
+    bug, a full disk, an interruption.
     """
     work = SampleQueue(todo, store, count, progress)
     results = [SlotResult(slot.name) for slot in slots]
@@ -133,7 +137,7 @@ def _serve(
     *,
     use_names: bool,
 ) -> None:
-    """Request samples from one board until none is left for it, or the board is given up."""
+    """Request answers from one board until no sample is left for it, or the board is given up."""
     attempts_without_answer, open_transport, was_reset = 0, slot.open, False
     while True:
         answers_before = len(slot_result.samples)
@@ -173,7 +177,7 @@ def _serve(
 
 
 def _is_silent(error: AreniteError) -> bool:
-    """Whether the board's port exists, but the board neither answered nor restarted."""
+    """Return whether the error means that the board's port exists, but the board neither answered nor restarted."""
     return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
@@ -186,7 +190,7 @@ def _session(
     open_lock: threading.Lock,
     use_names: bool,
 ) -> None:
-    """Run one session: open the transport, then request samples until none is left or an error occurs."""
+    """Run one session: open the transport, then request answers until no sample is left or an error occurs."""
     with ExitStack() as stack:
         with open_lock:  # uploaders share a folder
             transport = stack.enter_context(open_transport())

@@ -3,8 +3,9 @@
 Each run has one file. Its first line is the key of the run; each further line is the answer to one sample. A line ends
 with a CRC-32 and is written in one call, so a crash damages at most the last line, which is then ignored.
 
-A line is ``sample ticks outputs``. If the protocol reports more, ``init layers board`` follow: the ticks before the
-first layer, the ticks of each layer separated by commas, and the board that answered.
+A line is ``sample ticks outputs``: the sample's number, the ticks of the inference, and the output bytes in
+hexadecimal. If the protocol reports more, ``init layers board`` follow: the ticks before the first layer, the ticks of
+each layer separated by commas, and the name of the board that answered. An empty value is written as ``-``.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from arenite.errors import UsageError
 from arenite.files import replace_file
 from arenite.host.bench.samples import Samples
 
-#: Written data is forced to the disk after this number of lines or seconds. A power cut can lose no more than this.
+#: Written data is forced to the disk after this number of lines or of seconds. A power cut can lose no more than this.
 SYNC_LINES, SYNC_S = 32, 2.0
 
 
@@ -38,10 +39,10 @@ class DeviceAnswer:
 
     Attributes:
         outputs: the bytes of all outputs, one output after the other.
-        ticks: ticks of the inference.
-        init: ticks before the first layer; 0 if the protocol does not report them.
-        layers: ticks of each layer; empty if the protocol does not report them.
-        board: the name of the board that answered, if there are several.
+        ticks: the duration of the inference, in ticks of the device's counter.
+        init: the ticks before the first layer; 0 if the protocol does not report them.
+        layers: the ticks of each layer; empty if the protocol does not report them.
+        board: the name of the board that answered; empty if only one board runs the samples.
     """
 
     outputs: bytes
@@ -88,7 +89,8 @@ class Journal:
     """Stores answers by the number of their sample, in a file in ``folder``.
 
     ``key`` contains everything that an answer depends on: image, firmware, data, board, protocol. Each key has its own
-    file. If ``resume`` is false, earlier answers are deleted.
+    file. If ``resume`` is true, ``answers`` starts with the answers of earlier runs; otherwise those answers are
+    deleted.
     """
 
     def __init__(self, folder: Path, key: Mapping[str, str], *, resume: bool = True) -> None:
@@ -161,7 +163,7 @@ class Journal:
         self._unsynced, self._synced_at = 0, time.monotonic()
 
     def close(self) -> None:
-        """Write everything and release the file for other runs; a second call does nothing."""
+        """Force all lines to the disk and release the file for other runs. A second call does nothing."""
         if self._file >= 0:
             self.sync()
             os.close(self._file)

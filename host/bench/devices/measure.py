@@ -17,7 +17,8 @@ from arenite.host.link.device_replies import DeviceMemory
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.transport import Transport
 
-#: A function that is called with (step, done, total).
+#: A function that shows progress. It is called with the name of a step, the number of finished items, and the number of
+#: all items of this step.
 Progress = Callable[[str, int, int], None]
 
 
@@ -25,8 +26,9 @@ Progress = Callable[[str, int, int], None]
 class DeviceMeasurement:
     """The outputs of each sample, the ticks of each inference, and the other figures that the protocol reports.
 
-    ``tick_hz`` is the rate of the counter; 0 means that the board's profile states it. The MLPerf monitor does not
-    report layers, the time before the first layer, or memory. These are then empty or None.
+    ``outputs[k]`` has one array per model output for sample ``k``. ``tick_hz`` is the rate of the counter; 0 means that
+    the board's profile states it. The MLPerf monitor does not report the ticks of layers (``layer_ticks``), the ticks
+    before the first layer (``init_ticks``), or memory. With it, the two lists are empty and ``memory`` is None.
     """
 
     outputs: list[list[np.ndarray]]
@@ -40,7 +42,8 @@ class DeviceMeasurement:
 def measure(
     transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
-    """Send every sample by Arenite's protocol.
+    """Send every sample by Arenite's protocol, and return the measurement. If ``stateful``, the model's variables keep
+    their values from one sample to the next.
 
     Raises ``DeviceError`` if the device does not answer, runs other firmware or restarts, or if guard words around the
     arena were overwritten.
@@ -63,7 +66,7 @@ def measure(
 def collect_measurement(
     generated: Generated, answers: Sequence[DeviceAnswer], tick_hz: int, memory: DeviceMemory | None
 ) -> DeviceMeasurement:
-    """Return the answers as a measurement. ``memory`` is None if they come from the MLPerf monitor."""
+    """Return the answers as a measurement. ``memory`` is None if the answers come from the MLPerf monitor."""
     tensors = output_tensors(generated)
     has_memory = memory is not None
     return DeviceMeasurement(
@@ -79,7 +82,8 @@ def collect_measurement(
 def measure_mlperf(
     transport: Transport, generated: Generated, samples: Samples, stateful: bool, progress: Progress
 ) -> DeviceMeasurement:
-    """Send every sample to the MLPerf Tiny monitor, and run one timed inference of each, always with fresh state."""
+    """Send every sample to the MLPerf Tiny monitor, run one timed inference of each, and return the measurement. The
+    monitor resets the model's state before each inference, so ``stateful`` must be false."""
     assert not stateful
     client = MonitorClient(transport)
     client.connect()
@@ -105,7 +109,8 @@ def _array(raw: bytes, tensor: Tensor) -> np.ndarray:
 
 
 def split_outputs(raw: bytes, tensors: Sequence[Tensor]) -> list[np.ndarray]:
-    """Split the bytes of all outputs into one array per output. Raises ``DeviceError`` if their number is wrong."""
+    """Split the bytes of all outputs into one array per output. Raises ``DeviceError`` if the number of bytes is
+    wrong."""
     if len(raw) != sum(t.nbytes for t in tensors):
         raise DeviceError(
             f"The device sent {len(raw)} bytes of output, but the model has {sum(t.nbytes for t in tensors)}.",

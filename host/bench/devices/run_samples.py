@@ -1,4 +1,5 @@
-"""Run all samples on one or several boards. A run of many samples keeps a journal."""
+"""Run all samples on one or several boards. A run of many samples stores its answers in a journal, so that it can
+continue after an interruption."""
 
 from __future__ import annotations
 
@@ -31,11 +32,12 @@ class RunConfig:
     """Which boards run the samples, and what happens after an interruption.
 
     Attributes:
-        ports: ports of boards of one type, which share the samples. If empty, emulators run the samples.
-        copies: number of emulators.
-        resume: continue where an earlier run stopped. None: only if there are many samples.
-        wait_s: seconds to wait for a board that disappeared.
-        journals: folder of the journals. None: a folder in the cache.
+        ports: the ports of boards of one type, which share the samples. If empty, emulators run the samples.
+        copies: the number of emulators.
+        resume: continue where an earlier run stopped. None: do so only if there are at least ``JOURNAL_THRESHOLD``
+            samples.
+        wait_s: the number of seconds to wait for a board that disappeared.
+        journals: the folder of the journals. None: a folder in the cache.
         report: a function that is called with messages for the user.
     """
 
@@ -53,8 +55,8 @@ SINGLE_BOARD = RunConfig()
 
 @dataclass(frozen=True)
 class RunResult:
-    """The ``answers`` by sample number, the ``results`` of each board in this run, and the number of answers that were
-    ``resumed`` from an earlier run."""
+    """The ``answers`` by sample number, and the ``results`` of each board in this run. ``resumed`` is the number of
+    answers from an earlier run. ``missing`` has the numbers of the samples without an answer."""
 
     answers: dict[int, DeviceAnswer]
     results: list[SlotResult]
@@ -66,7 +68,7 @@ class RunResult:
 
     @property
     def notes(self) -> list[str]:
-        """Return sentences about the problems of the run."""
+        """One sentence for each problem of the run."""
         notes = [
             f"{s.name} is out of the run: {s.error.problem}" for s in self.results if s.error is not None
         ]
@@ -96,10 +98,11 @@ def run_samples(
     *,
     stateful: bool = False,
 ) -> RunResult:
-    """Run every sample, and return the answers that the devices gave. ``stack`` closes the journal.
+    """Run every sample, and return the answers that the devices gave.
 
-    Raises ``UsageError`` for options that exclude each other. Raises ``DeviceError`` when no board is left; the
-    answers received until then are stored, and the hint says so.
+    ``open_line`` opens the transport of a port, see ``slots.Opener``. ``stack`` closes the journal. Raises
+    ``UsageError`` for options that exclude each other. Raises ``DeviceError`` when no board is left; if the run has a
+    journal, the answers received until then are stored, and the hint says so.
     """
     baud = baud_of(project.protocol, project.board)
     slots = device_slots(
@@ -175,7 +178,8 @@ def run_samples(
 def _expected(
     project: Project, samples: Samples, verifier: OutputVerifier, progress: Progress
 ) -> list[bytes]:
-    """Return LiteRT's outputs for the MLPerf monitor, whose answers have no checksum. Empty for Arenite's protocol."""
+    """Return LiteRT's output bytes of each sample for the MLPerf monitor, whose answers have no checksum. The list is
+    empty for Arenite's protocol."""
     if project.protocol != "mlperf":
         return []
     references = []
@@ -186,8 +190,8 @@ def _expected(
 
 
 def _journal(project: Project, samples: Samples, config: RunConfig, stack: ExitStack) -> Journal | None:
-    """Return the run's journal, or None for a short run. If it cannot be opened, raise ``UsageError`` if the user
-    requested it, else return None."""
+    """Return the run's journal, or None for a short run. If the journal cannot be opened, raise ``UsageError`` if the
+    user requested one with ``resume``, else return None."""
     if not config.resume and len(samples) < JOURNAL_THRESHOLD:
         return None
     key = {
@@ -220,7 +224,8 @@ def _with_hint(error: AreniteError, addition: str) -> AreniteError:
 
 
 def board_samples(results: Sequence[SlotResult], answers: dict[int, DeviceAnswer]) -> dict[str, list[int]]:
-    """Return the samples that each board answered in this run and in the earlier runs that it continues."""
+    """Return the numbers of the samples that each board answered, by the board's name. ``answers`` has the answers of
+    this run and of the earlier runs that it continues."""
     if len(results) == 1:
         return {results[0].name: sorted(answers)}
     samples: dict[str, list[int]] = {s.name: [] for s in results}

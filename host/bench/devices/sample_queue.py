@@ -20,7 +20,11 @@ class AnswerStore(Protocol):
 
 
 class SampleQueue:
-    """The samples that still need an answer. Every method may be called from any thread."""
+    """The samples that still need an answer. Every method may be called from any thread.
+
+    ``todo`` has the numbers of these samples, ``count`` is the number of samples of the complete run. Answers are added
+    to ``store``.
+    """
 
     def __init__(self, todo: Sequence[int], store: AnswerStore, count: int, progress: Progress) -> None:
         self._todo = list(reversed(todo))
@@ -31,8 +35,8 @@ class SampleQueue:
         self.stopped = False
 
     def take(self, name: str) -> int | None:
-        """Return the next sample for the board ``name``, or None if none is left for it. Waits while other boards may
-        still give a sample back."""
+        """Return the number of the next sample for the board ``name``, or None if no sample is left for it. Waits while
+        other boards may still give a sample back."""
         with self._changed:
             while not self.stopped:
                 position = next(

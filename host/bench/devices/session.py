@@ -1,7 +1,8 @@
 """Run samples on one device by Arenite's protocol or the MLPerf Tiny monitor, over a transport that may damage data.
 
-Damaged data is requested again. A sample may remain without an answer, but it never gets a wrong one: Arenite's frames
-carry a CRC-32, and ``host/bench/devices/monitor_answers.py`` decides which answers of the MLPerf monitor are accepted.
+Damaged data is requested again. A sample may remain without an answer, but it never gets a damaged answer: Arenite's
+frames carry a CRC-32, and ``host/bench/devices/monitor_answers.py`` decides which answers of the MLPerf monitor are
+accepted.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ class MemoryOverrunError(DeviceError):
 class DeviceSession(Protocol):
     """An open session with a device.
 
-    ``tick_hz`` is the rate of its counter; 0 means that the board's profile states it. ``repeated`` counts the runs of
-    samples that were repeated.
+    ``tick_hz`` is the rate of the device's counter; 0 means that the board's profile states it. ``repeated`` counts how
+    often a sample was sent again.
     """
 
     @property
@@ -46,8 +47,8 @@ class DeviceSession(Protocol):
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """Return the device's answer to ``inputs``, or None if the sample is missing. ``expected`` are LiteRT's output
-        bytes if they are known.
+        """Return the device's answer to ``inputs``, or None if the device gave no valid answer. ``expected`` has
+        LiteRT's output bytes if they are known. ``fresh`` resets the model's state before the inference.
 
         Raises ``DeviceError`` when the device no longer answers, or fails repeatedly in the same way.
         """
@@ -70,8 +71,8 @@ class FramedSession:
     def answer(
         self, inputs: Sequence[np.ndarray], expected: bytes | None, *, fresh: bool = True
     ) -> DeviceAnswer | None:
-        """See :class:`DeviceSession`. If the inference continues with earlier state (not ``fresh``), it is tried
-        only once, because a retry would lose the state."""
+        """See :class:`DeviceSession`. An inference that continues with earlier state (not ``fresh``) is tried only
+        once, because a retry would lose the state."""
         damaged_before = self._damaged_frames()
         faults = 0
         for attempt in range(ATTEMPTS):
@@ -89,7 +90,8 @@ class FramedSession:
         return None
 
     def _reopen(self) -> None:
-        """Open the session again. Raises ``DeviceError`` if nothing answers, but not if frames were only damaged."""
+        """Open the session again. Raises ``DeviceError`` if nothing answers, but not if damaged frames are the only
+        reason."""
         damaged_before = self._damaged_frames()
         try:
             self._client.connect(self._hash)
@@ -113,8 +115,8 @@ class FramedSession:
         return DeviceAnswer(outputs, run.total, run.init, layers)
 
     def memory(self) -> DeviceMemory:
-        """See :class:`DeviceSession`. Raises :class:`MemoryOverrunError` when guard words or the stack were
-        overrun."""
+        """See :class:`DeviceSession`. Raises :class:`MemoryOverrunError` when guard words around the arena were
+        overwritten, or when the stack is full."""
         memory = self._client.memory()
         with suppress(HealthUnavailableError):
             memory = replace(memory, health=self._client.health())
@@ -132,7 +134,7 @@ class FramedSession:
 
 
 class MonitorSession:
-    """A session with the MLPerf Tiny monitor, which starts every inference with fresh state."""
+    """A session with the MLPerf Tiny monitor, which resets the model's state before every inference."""
 
     tick_hz = 1_000_000
 

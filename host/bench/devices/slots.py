@@ -1,4 +1,4 @@
-"""Open the boards of one run, which are emulators or boards on ports, and open them again after a loss."""
+"""Open the boards of one run, which are emulators or boards on ports, and open a lost board again."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.host.link.reset import recover_board
 from arenite.host.link.transport import SerialTransport, Transport
 from arenite.profiles.boards import Board
 
-#: Opens the transport of a port after flashing its board; for None it starts the emulator.
+#: A function that flashes the board on a port and opens its transport. For None it starts the emulator instead.
 Opener = Callable[[str | None], AbstractContextManager[Transport]]
 
 #: Seconds between two checks for a port that disappeared, and the longest time that a reset may take.
@@ -31,10 +31,11 @@ def device_slots(
     baud: int,
     reconnect: bool = True,
 ) -> list[DeviceSlot]:
-    """Return one slot per port, or per copy of an emulated board.
+    """Return one slot per port, or ``copies`` slots of an emulated board if there are no ports.
 
     An emulated board with a port was started by the user, so it is treated as a board on a cable. ``wait_s`` is the
-    time to wait for a board that disappeared. If ``reconnect`` is false, a board that stopped is lost.
+    number of seconds to wait for a board that disappeared. ``open_line`` flashes a board and opens its transport. If
+    ``reconnect`` is false, a board that stopped is lost.
 
     Raises ``UsageError`` for ports and copies that exclude each other.
     """
@@ -113,10 +114,13 @@ def reopen_board(board: Board, port: str, baud: int, wait_s: float) -> Iterator[
 
 
 def _wait_for_port(board: Board, port: str, baud: int, end: float) -> SerialTransport | None:
-    """Open ``port`` when it exists. It may be ``auto`` or ``usb:SERIAL``, so the board may get another name."""
+    """Wait for ``port`` and open it. Return None if it does not exist before the time ``end`` of the monotonic clock.
+
+    ``port`` may be ``auto`` or ``usb:SERIAL``, so the board's device file may have a new name after a loss.
+    """
     time.sleep(PORT_POLL_S)  # the name of a port may exist a little longer than its device
     while time.monotonic() < end:
-        # Missing or not ready: udev may still be setting its permissions.
+        # An error means that the port is missing or not ready: udev may still be setting its permissions.
         with contextlib.suppress(AreniteError):
             return SerialTransport(resolve_port(board, port) or port, baud)
         time.sleep(PORT_POLL_S)

@@ -1,1 +1,1 @@
-"""Runs a bench for each combination of models, boards and options in one file."""
+"""Runs a bench for each combination of models, boards and options that a file ``bench.toml`` lists."""

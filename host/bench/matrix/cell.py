@@ -1,4 +1,4 @@
-"""A cell of a matrix: one bench run with all its options."""
+"""Describe a cell of a matrix: one bench run with all its options."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from arenite.profiles.boards import Board
 class Cell:
     """One bench run of a matrix.
 
-    ``data`` is a file or folder of samples, or None for random samples. ``ports`` are the board's ports, empty for an
-    emulated board.
+    ``data`` is a file or folder of samples, or None for random samples. ``samples`` is their number, or None for the
+    bench's default. ``cycles`` is true for --cycles, false for --no-cycles, None for neither. ``ports`` are the serial
+    ports of boards that may run the cell; it is empty for an emulated board.
     """
 
     model: Path
@@ -58,7 +59,8 @@ class Cell:
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
     def command(self, store: Path, port: str | None, resume: bool) -> list[str]:
-        """Return the command that runs only this cell."""
+        """Return the ``arenite bench`` command, as a list of words, that runs only this cell on ``port`` and stores its
+        result in ``store``."""
         words = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(self.model), "--json"]
         words += ["--board", self.board.name, "--store", str(store), "--protocol", self.mode.protocol]
         words += ["--optimise", self.mode.optimise] if self.mode.optimise else []
@@ -100,7 +102,7 @@ def _file_hash(path: Path) -> str:
 
 @cache
 def _data_hash(path: Path) -> str:
-    """Return the hash of a file, or the hash of the names, sizes and times of a folder's files."""
+    """Return the hash of a file, or the hash of the names, sizes and modification times of a folder's files."""
     if path.is_file():
         return _file_hash(path)
     digest_of_names = hashlib.sha256()

@@ -1,4 +1,5 @@
-"""Run a matrix: keep the cells of an interrupted run, run the others, and return the ``arenite.matrix/1`` object."""
+"""Run a matrix: keep the cells that an interrupted run completed, run the remaining cells, and return the
+``arenite.matrix/1`` object."""
 
 from __future__ import annotations
 
@@ -43,7 +44,8 @@ def _restore(state: CellState, run: StoredRun) -> None:
 
 
 def finish(plan: MatrixPlan, identity: str, states: Sequence[CellState], store: Path) -> dict[str, Any]:
-    """Return the result. If no cell failed or is missing, the next run starts again with all cells."""
+    """Return the ``arenite.matrix/1`` object. If no cell failed and no sample is missing, the next run starts again
+    with all cells."""
     complete = worst_exit_code(states) < 2 and not any(
         s.result and s.result["samples"]["missing"] for s in states
     )
@@ -72,7 +74,8 @@ def run_matrix(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> dict[str, Any]:
-    """Run the cells that are not finished. If interrupted, ``KeyboardInterrupt`` says how many cells are stored."""
+    """Run the cells that are not finished, and return the ``arenite.matrix/1`` object. ``changed`` is called after each
+    step of a cell. The message of a ``KeyboardInterrupt`` says how many cells are stored."""
     try:
         run_cells(states, jobs=jobs, store=store, matrix=identity, resume=resume, changed=changed)
     except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""Read ``bench.toml``, and combine its boards, models and modes into cells.
+"""Read ``bench.toml``, and combine its boards, models and build options into cells. An example of the file:
 
 models = ["kws.tflite", { path = "person.tflite", data = "people.npz" }]
 boards = ["qemu_mps2_an386", { name = "nucleo_l4r5zi", ports = ["/dev/ttyACM0"] }]
@@ -28,7 +28,7 @@ _EXCLUDE_KEYS = ("model", "board", *_MODES)
 
 @dataclass(frozen=True)
 class MatrixPlan:
-    """The cells of a file. ``skipped`` has one sentence for each combination that cannot run."""
+    """The cells of the file ``path``. ``skipped`` has one sentence for each combination that cannot run."""
 
     path: Path
     cells: tuple[Cell, ...]
@@ -45,7 +45,7 @@ class _Reader:
         return UsageError(f"{self.path}: {key} is {value!r}.", f"Write {requirement}.")
 
     def values_of(self, key: str, kinds: type | tuple[type, ...], requirement: str) -> list[Any]:
-        """Return one value or an array of values as a list, empty if the key is missing."""
+        """Return one value or an array of values as a list. The list is empty if the key is missing."""
         value = self._table.get(key, [])
         values = value if isinstance(value, list) else [value]
         for item in values:
@@ -107,7 +107,8 @@ class _Reader:
 def read_plan(path: Path) -> MatrixPlan:
     """Return the cells of a file.
 
-    Raises ``UsageError`` that names the file and the key, and ``ProfileError`` for an unknown board.
+    Raises ``UsageError`` that names the file and the key if a value is invalid, and ``ProfileError`` for an unknown
+    board.
     """
     try:
         table = tomllib.loads(path.read_text("utf-8"))
@@ -209,6 +210,6 @@ def _exclude_rules(
 
 
 def _is_excluded(rules: Sequence[dict[str, Any]], cell: Cell) -> bool:
-    """Whether all values of an ``[[exclude]]`` table match the cell."""
+    """Return whether there is an ``[[exclude]]`` table whose values all match the cell."""
     facts = cell.to_json()
     return any(rule and all(facts[key] == value for key, value in rule.items()) for rule in rules)

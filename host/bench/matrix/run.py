@@ -29,7 +29,8 @@ STOP_S = 10.0
 
 @dataclass
 class CellState:
-    """The state of a cell: waiting, building, ..., done, failed. ``error`` and ``hint`` come from the bench."""
+    """The state of a cell. ``step`` is "waiting", "starting", then the step that the bench reports, and finally "done"
+    or "failed". ``done`` and ``total`` count the items of this step. ``error`` and ``hint`` come from the bench."""
 
     cell: Cell
     step: str = "waiting"
@@ -40,7 +41,7 @@ class CellState:
     error: str | None = None
     hint: str | None = None
     seconds: float = 0.0
-    earlier: bool = False  # from an interrupted run of the matrix
+    earlier: bool = False  # whether the result comes from an earlier, interrupted run of the matrix
     port: str | None = None
     messages: list[str] = field(default_factory=list)
 
@@ -106,7 +107,8 @@ def run_cells(
     resume: bool = True,
     changed: Callable[[CellState], None] = lambda _: None,
 ) -> None:
-    """Run every cell that has no exit code yet. Several threads call ``changed``, after each step of a cell.
+    """Run every cell that has no exit code yet, at most ``jobs`` cells at once. Several threads call ``changed``, after
+    each step of a cell.
 
     On ``KeyboardInterrupt`` the running cells store their answers and stop.
     """
@@ -173,7 +175,7 @@ def _run_cell(
     running.discard(process)
     state.seconds = time.monotonic() - began
     if queue.stopped:
-        return  # the cell was interrupted and has no outcome
+        return  # the cell was interrupted, so it has no result
     _conclude(state, code, stdout)
     changed(state)
 
@@ -191,7 +193,8 @@ def _listen(process: subprocess.Popen[str], state: CellState, changed: Callable[
 
 
 def _conclude(state: CellState, code: int, stdout: str) -> None:
-    """Set the cell's outcome from exit code, standard output and standard error."""
+    """Set the cell's result, error and exit code from the exit code, standard output and standard error of the
+    bench."""
     try:
         output = json.loads(stdout) if stdout.strip() else None
     except ValueError:

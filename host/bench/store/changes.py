@@ -1,12 +1,13 @@
-"""Find the changes from one run to another, and the regressions among them.
+"""Find the changes from an earlier run to a later run, and the regressions among them.
 
-A change is a regression if one of these figures changed by more than the limit of its rule:
+A change is a regression in these cases (the quoted names are fields of ``RegressionRules``):
 
-- a size grew by more than ``bytes`` (default 0);
-- an exact count of instructions grew by more than ``instructions`` (0.5 %) and by more than a tick of the timer;
-- a time or a measured energy grew by more than ``time`` (5 %) and by more than the spread of either run;
-- the accuracy fell by more than ``accuracy`` (0);
-- a sample was bit-exact and no longer is.
+- a size grew by more than ``bytes`` (default: 0);
+- an exact count of instructions grew by more than ``instructions`` (default: 0.5 %) and by more than a tick of the
+  timer;
+- a time or a measured energy grew by more than ``time`` (default: 5 %) and by more than the larger spread of both runs;
+- the accuracy fell by more than ``accuracy`` (default: 0);
+- all samples were bit-exact, and at least one is not bit-exact now.
 
 Figures that depend on the data are compared only with a run on the same data. Estimates are shown, but are never a
 regression. Regressions are found only between runs of the same model and board.
@@ -50,7 +51,8 @@ TITLES = {
 
 @dataclass(frozen=True)
 class RegressionRules:
-    """The allowed changes: ``bytes`` and ``accuracy`` as differences, ``instructions`` and ``time`` as fractions."""
+    """The allowed changes. ``bytes`` and ``accuracy`` are differences, ``instructions`` and ``time`` are fractions of
+    the old value."""
 
     bytes: int = 0
     instructions: float = 0.005
@@ -64,8 +66,8 @@ class RegressionRules:
 
 @dataclass(frozen=True)
 class Change:
-    """A figure in two runs. ``against`` is the number of the older run. ``rule`` says why the change is a regression,
-    or is None."""
+    """The values of one figure in an older and a newer run. ``against`` is the number of the older run. ``rule`` says
+    why the change is a regression, or is None if it is not a regression."""
 
     figure: str
     old: float
@@ -85,9 +87,9 @@ class Change:
 
 
 def same_data(old: StoredRun, new: StoredRun) -> bool:
-    """Whether both runs used equal samples, or the same number of samples of the same file.
+    """Return whether both runs used equal samples, or the same number of samples of the same file.
 
-    The second rule is needed because a new quantization changes the bytes of the samples.
+    The second condition is needed because a new quantization changes the bytes of the samples.
     """
     if old.figures["data_sha256"] is not None and old.figures["data_sha256"] == new.figures["data_sha256"]:
         return True
@@ -95,7 +97,8 @@ def same_data(old: StoredRun, new: StoredRun) -> bool:
 
 
 def value(run: StoredRun, figure: str) -> float | None:
-    """Return a figure of a run. For ``bit_exact`` it is the number of samples with a wrong answer."""
+    """Return the value of a figure of a run, or None. For ``bit_exact`` it is the number of samples with a wrong
+    answer."""
     if figure == "bit_exact":
         figures = run.figures
         value: float | None = figures["samples"] - (figures["missing"] or 0) - figures["bit_exact"]
@@ -104,7 +107,8 @@ def value(run: StoredRun, figure: str) -> float | None:
 
 
 def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) -> Change | None:
-    """Return the change of a figure, or None if a run does not have it or the figures cannot be compared."""
+    """Return the change of a figure, or None if one of the runs does not have it or the two values cannot be
+    compared."""
     if figure in DATA_FIGURES and not same_data(old, new):
         return None
     a, b = value(old, figure), value(new, figure)
@@ -119,7 +123,7 @@ def change(old: StoredRun, new: StoredRun, figure: str, rules: RegressionRules) 
 def _rule(
     old: StoredRun, new: StoredRun, figure: str, a: float, b: float, rules: RegressionRules
 ) -> str | None:
-    """Return the rule that the change breaks, or None."""
+    """Return the rule that the change from the value ``a`` to the value ``b`` breaks, or None."""
     if figure == "bit_exact":
         return f"{b:g} outputs differ that were exact" if b > a == 0 else None
     if figure == "accuracy":
@@ -138,8 +142,8 @@ def _rule(
 
 
 def _spread(run: StoredRun, figure: str) -> float:
-    """Return the spread of a figure in a run: the median to the 95th percentile for times, half the interquartile range
-    for energies."""
+    """Return the spread of a figure in a run: the 95th percentile minus the median for times, half the interquartile
+    range for energies."""
     if figure == "latency_us":
         p95_us = run.figures["latency_p95_us"]
         return 0.0 if p95_us is None else p95_us - run.figures["latency_us"]
@@ -148,8 +152,8 @@ def _spread(run: StoredRun, figure: str) -> float:
 
 
 def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Compare each figure of ``new`` with the latest run of ``earlier`` that it can be compared with. ``earlier`` is
-    sorted by time."""
+    """Compare each figure of ``new`` with the latest run of ``earlier`` that has a comparable value. ``earlier`` is
+    sorted by time. Return the changes in the order of ``FIGURES``."""
     differences = []
     for figure in FIGURES:
         for old in reversed(earlier):
@@ -161,7 +165,8 @@ def changes(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules
 
 
 def layer_changes(old: StoredRun, new: StoredRun) -> list[dict[str, Any]]:
-    """Return pairs of layers with the same index. A value is None if a model has no such layer or did not count it."""
+    """Return one row per layer index, with pairs [value of the old run, value of the new run]. A value is None if a run
+    has no such layer or did not count the value."""
     a, b = (list(run.result.get("layers") or ()) for run in (old, new))
     rows = []
     for k in range(max(len(a), len(b))):

@@ -18,7 +18,7 @@ PREVIOUS, BEST = "previous", "best"
 
 @dataclass(frozen=True)
 class SeriesPoint:
-    """One run of a series, and its changes since earlier runs."""
+    """One run of a series, and the changes of its figures since earlier runs."""
 
     run: StoredRun
     changes: tuple[Change, ...]
@@ -41,7 +41,7 @@ class RunSeries:
 def series_of(
     runs: Sequence[StoredRun], rules: RegressionRules, *, last: int | None = None, against: str = PREVIOUS
 ) -> list[RunSeries]:
-    """Group ``runs`` into series, and keep the latest ``last`` runs of each.
+    """Group ``runs`` into series, and keep the latest ``last`` runs of each series (None: all runs).
 
     ``against`` is ``PREVIOUS`` to compare each figure with the run before, or ``BEST`` to compare it with the best of
     all earlier runs that are shown. ``BEST`` also finds a regression that happened in small steps.
@@ -67,8 +67,8 @@ def series_of(
 
 
 def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
-    """Compare each figure with the best among ``earlier``: the highest accuracy, or the lowest value of other
-    figures."""
+    """Compare each figure of ``new`` with its best value in ``earlier``: the highest accuracy, or the lowest value of
+    any other figure."""
     best: dict[str, Change] = {}
     for old in earlier:
         for difference in changes([old], new, rules):
@@ -84,7 +84,8 @@ def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) 
 
 
 def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRules) -> dict[str, Any]:
-    """Return the ``arenite.history/1`` object. ``regressions`` counts those of the latest run of each series."""
+    """Return the ``arenite.history/1`` object. Its ``regressions`` is the number of regressions in the latest runs of
+    all series."""
     return {
         "schema": "arenite.history/1",
         "store": str(store),
@@ -112,7 +113,8 @@ def history_json(store: Path, series: Sequence[RunSeries], rules: RegressionRule
 
 
 def named_run(argument: str, store: Path) -> StoredRun:
-    """Return a run by its number, ``last``, ``last~N``, or the file that ``arenite bench --json`` wrote.
+    """Return the run that ``argument`` names: a run's number, ``last``, ``last~N`` (N runs before the last run), or the
+    path of a file that ``arenite bench --json`` wrote.
 
     Raises ``UsageError`` when there is no such run.
     """

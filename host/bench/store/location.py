@@ -1,12 +1,12 @@
-"""Find the store of bench results."""
+"""Find the store of bench results, an SQLite file."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: If the working folder or a folder above it contains a folder of this name, the results of the project are stored in
-#: it.
+#: If the working folder or a folder above it contains a folder with the first name, the results are stored there, in a
+#: file with the second name.
 FOLDER, FILE = ".arenite", "bench.sqlite"
 
 

@@ -1,4 +1,4 @@
-"""Where a run comes from: the version of Arenite, the git revision of the model's folder, and the computer."""
+"""Find out where a run comes from: the version of Arenite, the git revision of the model's folder, and the computer."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _GIT_TIMEOUT_S = 5.0
 
 @dataclass(frozen=True)
 class Revision:
-    """A git revision. ``dirty`` is true if files that git tracks differ from it."""
+    """A git revision. ``repository`` is the path of the work tree. ``dirty`` is true if files that git tracks differ
+    from the revision."""
 
     repository: str
     commit: str
@@ -30,7 +31,8 @@ def version() -> str:
 
 
 def host() -> str:
-    """Return the properties of this computer that figures may depend on. They do not identify its owner."""
+    """Return operating system, processor type and Python version as text. Figures may depend on them. They do not
+    identify the computer's owner."""
     return (
         f"{platform.system()} {platform.release()} {platform.machine()}, Python {platform.python_version()}"
     )

@@ -26,7 +26,11 @@ def store_result(
     report: Callable[[str], None],
 ) -> int | None:
     """Store a result and return the run's number. If that is not possible, call ``report`` with the reason and return
-    None."""
+    None.
+
+    ``data`` is the name of the samples, ``model`` the path of the model, and ``path`` the path of the store (None: the
+    default store).
+    """
     try:
         with Store(store_path(path)) as store:
             return store.add(

@@ -11,7 +11,7 @@ from typing import Any
 
 from arenite.host.bench.store.origin import Revision, host, version
 
-#: Maps a column to its path in an ``arenite.bench/1`` object.
+#: Maps a column of the table ``runs`` to the path of its value in an ``arenite.bench/1`` object.
 FIGURE_PATHS: dict[str, tuple[str, ...]] = {
     "model_path": ("model", "path"),
     "model_sha256": ("model", "sha256"),
@@ -47,7 +47,7 @@ LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tie
 
 @dataclass(frozen=True)
 class BuildMode:
-    """The options of build and run. Only runs of the same mode are compared."""
+    """The options of the build and of the run. Only runs with equal options are compared."""
 
     optimise: str | None = None  # None: the fastest build that fits
     protocol: str = "arenite"
@@ -69,7 +69,7 @@ class BuildMode:
 class StoredRun:
     """A row of the table ``runs``.
 
-    ``figures`` has a value for each column, None if the run does not have it. ``result`` is the complete
+    ``figures`` has a value for each column; it is None if the run does not have this figure. ``result`` is the complete
     ``arenite.bench/1`` object, or empty if it was not read.
     """
 
@@ -84,7 +84,8 @@ class StoredRun:
 
     @property
     def series(self) -> tuple[str, str, str]:
-        """The series of the run. Runs of a series differ only in their time and in the sources that were built."""
+        """The model, board and mode of the run, which identify its series. Runs of a series may differ in their time,
+        in the sources that were built, and in their samples."""
         return (self.model, self.board, self.mode)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 
-#: The ASCII codes of "AREN".
+#: The value of ``application_id`` in a store: the ASCII codes of "AREN".
 APPLICATION = 0x4152454E
 
 _FIRST = """
@@ -48,7 +48,7 @@ CREATE TABLE matrices (
 );
 """
 
-#: Adds the spread of energies, so runs can be compared without reading their complete objects.
+#: Adds the 25th and 75th percentile of the energy, so runs can be compared without reading their complete objects.
 _SECOND = """
 ALTER TABLE runs ADD COLUMN energy_p25_uj REAL;
 ALTER TABLE runs ADD COLUMN energy_p75_uj REAL;
@@ -59,15 +59,15 @@ VERSION = len(MIGRATIONS)
 
 
 class NotAStoreError(Exception):
-    """A file of another program."""
+    """The database belongs to another program."""
 
 
 class NewerStoreError(Exception):
-    """A file of a later version of Arenite."""
+    """The store was written by a later version of Arenite."""
 
 
 def migrate(connection: sqlite3.Connection) -> None:
-    """Create the tables or update them to this version, in one transaction.
+    """Create the tables, or update them to the version ``VERSION``, in one transaction.
 
     If it raises ``NotAStoreError``, ``NewerStoreError`` or ``sqlite3.Error``, the file was not changed.
     """

@@ -1,4 +1,5 @@
-"""Stores every bench result in one SQLite file: a column for each figure, the layers, and the complete object.
+"""Stores every bench result in one SQLite file: its figures in columns, its layers as rows, and the complete
+``arenite.bench/1`` object as text.
 
 Several programs may write at the same time. The file has a write-ahead log, and transactions wait for each other.
 """
@@ -61,8 +62,8 @@ class Store:
             raise
 
     def _enable_write_ahead_log(self) -> None:
-        """Switch to a write-ahead log. Try again if another program does so too; ignore that a file system does not
-        support it."""
+        """Switch to a write-ahead log. Try again if another program does the same at this time. If the file system does
+        not support a write-ahead log, change nothing."""
         for _ in range(20):
             try:
                 self._connection.execute("PRAGMA journal_mode = WAL")
@@ -124,7 +125,11 @@ class Store:
         matrix: str | None = None,
         cell: str | None = None,
     ) -> int:
-        """Store a bench result with its layers, and return the run's number."""
+        """Store a bench result with its layers, and return the run's number.
+
+        ``data`` is the name of the samples, ``origin`` the git revision of the model. ``matrix`` and ``cell`` identify
+        the cell of a matrix that ran the bench.
+        """
         row = run_row(result, mode, data, origin, matrix, cell)
         names = ", ".join(row)
         placeholders = ", ".join("?" * len(row))
@@ -149,9 +154,10 @@ class Store:
         matrix: str | None = None,
         results: bool = True,
     ) -> list[StoredRun]:
-        """Return runs in the order in which they were stored. ``model`` is a file name without its suffix.
+        """Return the runs of a board, model or matrix (None: of all) in the order in which they were stored. ``model``
+        is a file name without its suffix.
 
-        If ``results`` is false, only columns are read, which is fast even for thousands of runs.
+        If ``results`` is false, the complete results are not read, which is fast even for thousands of runs.
         """
         filters = {"board": board, "model": model, "matrix": matrix}
         conditions = {name: value for name, value in filters.items() if value is not None}

@@ -20,8 +20,9 @@ from arenite.converters.tflite.image import to_flatbuffer
 from arenite.errors import AreniteError, ModelError
 from arenite.host.bench.tflm.runner import TflmJob, TflmResult, run_tflm
 
-#: Operators that differ, and in which cases. An image without these cases gives the same bytes in both runtimes.
-#: ``tests/host/bench/tflm/test_tflm.py`` measures the differences, and fails when one of them no longer exists.
+#: Maps the name of an operator whose outputs differ to the cases in which they differ. An image without these cases
+#: gives the same bytes in both runtimes. ``tests/host/bench/tflm/test_tflm.py`` measures the differences, and fails
+#: when one of them no longer exists.
 KNOWN_DIFFERENCES: dict[str, str] = {
     "ADD": (
         "int16 with power-of-two scales and pot_scale_int16: LiteRT shifts, TFLM multiplies; int32 with a fused "
@@ -46,7 +47,8 @@ KNOWN_DIFFERENCES: dict[str, str] = {
 
 @dataclass(frozen=True)
 class OpVerdict:
-    """The number of output bytes of an operator that differ, or the reason why TFLM does not run it."""
+    """The comparison of one operator: ``different`` of its ``total`` output bytes differ. ``refused`` is the reason why
+    TFLM does not run the operator, else it is empty."""
 
     index: int
     name: str
@@ -57,7 +59,7 @@ class OpVerdict:
 
 
 def single_op(model: Model, op: Op) -> Model:
-    """Return a model that has only ``op``. Results of other operators become inputs."""
+    """Return a model that contains only the operator ``op``. Tensors that other operators compute become its inputs."""
     main = model.main
     used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
     new_index = {old: new for new, old in enumerate(used)}
@@ -86,7 +88,8 @@ def single_op(model: Model, op: Op) -> Model:
 
 
 def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
-    """Return every tensor of the main subgraph that LiteRT's reference kernels compute, by tensor index.
+    """Run LiteRT's reference kernels, and return the values of all inputs and computed tensors of the main subgraph, by
+    tensor index.
 
     Raises ``ModelError`` if LiteRT rejects the model or the values.
     """
@@ -113,7 +116,8 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
-    """Check every operator of the main subgraph. Each of ``runs`` has one array per model input.
+    """Check every operator of the main subgraph, and return one verdict per operator. Each of ``runs`` has one array
+    per model input.
 
     Operators on resources are left out, because their state is not in a tensor.
     """
@@ -129,7 +133,7 @@ def check_all(models: Sequence[tuple[Model, Sequence[Sequence[np.ndarray]]]]) ->
 
 @dataclass(frozen=True)
 class _ModelJobs:
-    """The operators of a model, a job for each, and LiteRT's values of each run."""
+    """The checked operators of a model, one TFLM job per operator, and for each run LiteRT's values by tensor index."""
 
     ops: list[Op]
     jobs: list[TflmJob]

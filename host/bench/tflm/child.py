@@ -2,7 +2,7 @@
 
 ``python -m arenite.host.bench.tflm.child FOLDER FIRST`` runs FOLDER/N.tflite for each number N from FIRST on. The
 inputs are in FOLDER/N.npz (``r0_i0`` is input 0 of run 0). The outputs are written to FOLDER/N.out.npz (``r0_o0``),
-or an error to FOLDER/N.error. FOLDER/N.log has the output of TFLM, which includes its use of the arena.
+or an error message to FOLDER/N.error. FOLDER/N.log has the text that TFLM prints, which includes its use of the arena.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-#: TFLM gets this number of bytes plus twice the model's size, which suffices for every model that fits a
+#: TFLM gets an arena of this number of bytes plus twice the model's size, which suffices for every model that fits a
 #: microcontroller.
 _ARENA_BYTES = 8 << 20
 
 
 def run_one(folder: Path, number: int) -> None:
-    """Run one model. Raises the errors of TFLM."""
+    """Run the model FOLDER/NUMBER.tflite, and write its outputs. Raises the errors of TFLM."""
     from tflite_micro.python.tflite_micro import runtime
 
     data = (folder / f"{number}.tflite").read_bytes()
@@ -43,7 +43,7 @@ def run_one(folder: Path, number: int) -> None:
 def main() -> None:
     folder, first = Path(sys.argv[1]), int(sys.argv[2])
     for number in range(first, len(list(folder.glob("*.tflite")))):
-        # TFLM prints from C++, so the file becomes its standard error.
+        # TFLM prints from C++, so the log file replaces the standard error of the process.
         with (folder / f"{number}.log").open("wb") as log:
             os.dup2(log.fileno(), 2)
         try:

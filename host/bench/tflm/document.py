@@ -1,4 +1,4 @@
-"""Write docs/tflm-differences.md.
+"""Write docs/tflm-differences.md from the table ``KNOWN_DIFFERENCES``. Run this file after a change of the table:
 
 python -m arenite.host.bench.tflm.document
 """

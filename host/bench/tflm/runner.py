@@ -25,7 +25,8 @@ _TIMEOUT_S = 120
 
 @dataclass(frozen=True)
 class TflmJob:
-    """A model and its runs. A run has one array per input, and starts with the initial values of variables."""
+    """A .tflite model and its runs. A run has one array per input. Each run starts with the initial values of the
+    model's variables."""
 
     model: bytes
     runs: Sequence[Sequence[np.ndarray]]
@@ -43,12 +44,12 @@ class TflmResult:
 
 
 def available() -> bool:
-    """Whether the package is installed (x86_64 Linux only)."""
+    """Return whether the package tflite-micro is installed. It exists only for Linux on x86_64."""
     return importlib.util.find_spec("tflite_micro") is not None
 
 
 def run_tflm(jobs: Sequence[TflmJob]) -> list[TflmResult]:
-    """Run every job in a separate process, starting a new process after each abort.
+    """Run the jobs in a separate process, and start a new process after each abort. Return one result per job.
 
     Raises ``UsageError`` when the package is missing and ``ToolError`` when a model hangs.
     """
@@ -78,7 +79,8 @@ def _store(folder: Path, number: int, job: TflmJob) -> None:
 
 
 def _start(folder: Path, first: int, count: int) -> int:
-    """Run jobs from ``first`` on. Return the number of the next job to run, after the one that ended the process."""
+    """Run the jobs from number ``first`` on in one process. If a job aborts the process, return the number of the job
+    after it; else return ``count``."""
     command = [sys.executable, "-m", "arenite.host.bench.tflm.child", str(folder), str(first)]
     try:
         process = run(command, capture_output=True, text=True, timeout=_TIMEOUT_S + count, check=False)

@@ -88,7 +88,7 @@ def _change_text(c: Change) -> str:
 
 
 def _show_layers(layers: list[dict[str, Any]]) -> None:
-    """Show the layers that changed as a table."""
+    """Show the layers that changed as a table. ``layers`` are rows of ``layer_changes``."""
     rows = []
     for layer in layers:
         unit = "instructions" if any(v is not None for v in layer["instructions"]) else "ticks"

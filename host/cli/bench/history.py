@@ -1,4 +1,4 @@
-"""``arenite bench history``: show stored results over time and flag regressions."""
+"""``arenite bench history``: show stored results over time, and mark regressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""``arenite bench matrix``: bench every combination of boards, models and modes, several in parallel."""
+"""``arenite bench matrix``: run ``arenite bench`` for every combination of boards, models and build options that a file
+lists, several combinations in parallel."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from arenite.host.cli.bench.subcommands import store_option
 from arenite.host.report.boards_page import matrix_page
 from arenite.host.report.console import note, print_json, show, stderr, table
 
-#: The largest number of cells that the live table shows. If there are more, it shows only those that are running.
+#: The largest number of cells (combinations) that the live table shows. If there are more cells, it shows only the
+#: cells that are running.
 _MAX_ROWS = 24
 
 
@@ -82,7 +84,8 @@ def matrix(
 
 
 class _ProgressView:
-    """Shows a live table on a terminal. Otherwise prints one line for each finished cell."""
+    """Shows the progress of all cells as a live table on a terminal. If standard error is no terminal, it prints one
+    line for each finished cell."""
 
     def __init__(self, states: Sequence[CellState]) -> None:
         self._states = states

@@ -1,4 +1,5 @@
-"""``arenite bench`` takes an image or a subcommand: ``matrix``, ``history``, ``compare``."""
+"""Add the subcommands ``matrix``, ``history`` and ``compare`` to ``arenite bench``, whose first argument is an image or
+a subcommand."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import click
 from arenite.host.bench.store.changes import RegressionRules
 from arenite.host.cli.options import Number
 
-#: Each subcommand and its help line. The command is in the module of the same name in this folder.
+#: The help line of each subcommand. The command is in the module with the same name in this folder.
 SUBCOMMANDS = {
     "matrix": "Run all combinations of the models, boards and build options in a file.",
     "history": "Show earlier results over time and flag regressions.",
@@ -31,7 +32,8 @@ store_option = click.option(
 
 
 class CommandWithSubcommands(click.Command):
-    """A command whose first argument may be one of ``SUBCOMMANDS`` (write ./matrix for a file of that name)."""
+    """A command whose first argument may be one of ``SUBCOMMANDS``. Users write ./matrix for a file with such a
+    name."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -44,14 +46,15 @@ class CommandWithSubcommands(click.Command):
         return super().make_context(info_name, args, parent, **extra)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, then the subcommands."""
+        """Write the help on the options, then on the subcommands."""
         super().format_options(ctx, formatter)
         with formatter.section("Subcommands (in place of IMAGE)"):
             formatter.write_dl(list(SUBCOMMANDS.items()))
 
 
 def rules_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that define a regression; the command receives them as one parameter, ``rules``."""
+    """Add the options that define a regression to ``command``. The command receives them as one parameter,
+    ``rules``."""
 
     @functools.wraps(command)
     def with_rules(

@@ -11,7 +11,7 @@ from arenite.host.report.console import note, show, table
 
 
 def show_bench(result: dict[str, Any]) -> None:
-    """Show a result as tables."""
+    """Show an ``arenite.bench/1`` object as tables on standard output."""
     s, inference, memory, flash = result["samples"], result["inference"], result["memory"], result["flash"]
     counts, latency = inference["instructions"], inference["latency_us"]
     if result["layers"] and result["layers"][0]["instructions"] is not None:
@@ -97,7 +97,7 @@ def show_bench(result: dict[str, Any]) -> None:
 
 
 def _show_classes(classes: list[dict[str, Any]]) -> None:
-    """Show the instruction classes that make up 1 % of the cycles or more."""
+    """Show the classes of instructions and the timing rules that contribute at least 1 % of the cycles."""
     total = sum(row["cycles"] for row in classes)
     rows = [
         (

@@ -6,7 +6,8 @@ from typing import Any
 
 
 def two_cores_line(prediction: dict[str, Any] | None) -> list[str]:
-    """Return one line about the work of both cores, or an empty list for a single core."""
+    """Return a list with one line about the work of both cores. Return an empty list if all layers run on one core.
+    ``prediction`` is the result of ``predicted_split``."""
     if prediction is None:
         return []
     cut = sum(row["cut"] for row in prediction["layers"])

@@ -93,7 +93,7 @@ def _resolve_path(port: str, board: Board | None) -> str:
 
 @contextmanager
 def _until_interrupted() -> Iterator[None]:
-    """Treat Ctrl-C as the normal end of the monitor."""
+    """Treat Ctrl-C in the ``with`` block as the normal end of the monitor."""
     try:
         yield
     except KeyboardInterrupt:

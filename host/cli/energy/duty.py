@@ -31,8 +31,8 @@ from arenite.host.report.duty_svg import duty_svg, span, watts
 from arenite.profiles.batteries import load_battery
 from arenite.profiles.boards import Board, load_board
 
-#: The longest virtual time that is emulated, in seconds. The emulated program polls its counter during sleep, so the
-#: emulator needs as much time for sleep as for work.
+#: The longest virtual time that is emulated, in seconds. The emulated program polls a counter during sleep, so a second
+#: of sleep takes the emulator as long as a second of work.
 _MAX_EMULATED_S = 60.0
 _FILE = click.Path(path_type=Path, dir_okay=False)
 
@@ -272,7 +272,8 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
 def _on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
-    """Run the same events on the emulated board, and predict those events from the times measured on it."""
+    """Run ``count`` random events on the emulated board, predict the figures of the same events from the service and
+    wake times measured on it, and return both."""
     count = min(count, 4000, device.max_events, int(_MAX_EMULATED_S * events.rate_hz))
     if count < 20:
         raise UsageError(

@@ -9,7 +9,7 @@ from arenite.host.report.console import note, show, table
 
 
 def show_energy(record: dict[str, Any]) -> None:
-    """Show the figures, with the kind of each (measured, estimated or assumed), and the notes."""
+    """Show the figures and the notes. Each figure has its kind: measured, estimated or assumed."""
     figure = record["energy_uj_per_inference"]
     kind = figure["kind"]
     rows: list[tuple[str, str, str]] = [("energy per inference", microjoules(figure["median"]), kind)]
@@ -94,7 +94,7 @@ def _between(low: float, high: float) -> str:
 
 
 def microjoules(value: float) -> str:
-    """Format an energy as nJ, µJ or mJ."""
+    """Return an energy in microjoules as text in nJ, µJ, mJ or J."""
     for size, unit in ((1e6, "J"), (1e3, "mJ"), (1.0, "µJ")):
         if abs(value) >= size:
             return f"{value / size:.4g} {unit}"
@@ -102,7 +102,7 @@ def microjoules(value: float) -> str:
 
 
 def watts(value: float) -> str:
-    """Format a power as µW, mW or W."""
+    """Return a power in watts as text in µW, mW or W."""
     for size, unit in ((1.0, "W"), (1e-3, "mW")):
         if abs(value) >= size:
             return f"{value / size:.4g} {unit}"
@@ -110,7 +110,7 @@ def watts(value: float) -> str:
 
 
 def amperes(value: float) -> str:
-    """Format a current as nA, µA, mA or A."""
+    """Return a current in amperes as text in nA, µA, mA or A."""
     for size, unit in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
         if abs(value) >= size:
             return f"{value / size:.4g} {unit}"

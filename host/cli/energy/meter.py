@@ -170,7 +170,8 @@ def record(
 
 
 def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
-    """Record for ``seconds``. Ctrl-C ends the recording early and keeps its samples."""
+    """Record for ``seconds``, show the progress with ``stages``, and return the trace. Ctrl-C ends the recording early
+    and keeps its samples."""
     instrument.start()
     end = time.monotonic() + seconds
     try:

@@ -1,4 +1,4 @@
-"""Options of the commands that take a meter."""
+"""Define the options of the commands that use a meter."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ _OPTIONS = (
 
 
 def meter_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add ``--meter``, ``--meter-port``, ``--supply``, ``--own-supply``, ``--rate`` and ``--mark-input``."""
+    """Add the options ``--meter``, ``--meter-port``, ``--supply``, ``--own-supply``, ``--rate`` and ``--mark-input`` to
+    a command."""
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
@@ -64,5 +65,6 @@ def meter_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def make_meter(
     name: str, port: str, board: Board, supply: float | None, own_supply: bool, rate: float | None
 ) -> tuple[Meter, str]:
-    """Return the meter, not open yet, and its port. Raises ``UsageError``."""
+    """Return the meter that the options describe, which is not open yet, and its port. Raises ``UsageError`` if there
+    is no such meter."""
     return MeterChoice(name, port, supply or board.supply_v, own_supply, rate).make()

@@ -1,4 +1,4 @@
-"""The output of ``arenite meter`` for an instrument and for a recording."""
+"""Make the output of ``arenite meter`` for a meter and for a recording."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.profiles.meters import MeterProfile
 
 
 def amperes(value: float) -> str:
-    """Format a current with its unit."""
+    """Return a current in amperes as text in nA, µA, mA or A."""
     for factor, unit in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
         if value >= factor * 0.9999:
             return f"{value / factor:g} {unit}"
@@ -20,7 +20,7 @@ def amperes(value: float) -> str:
 
 
 def meter_json(m: MeterProfile) -> dict[str, Any]:
-    """Return a meter profile as JSON."""
+    """Return a meter profile as a JSON object."""
     return {
         "name": m.name,
         "title": m.title,
@@ -39,7 +39,7 @@ def meter_json(m: MeterProfile) -> dict[str, Any]:
 
 
 def recording_json(trace: Trace, profile: MeterProfile | None, port: str, output: Path) -> dict[str, Any]:
-    """Return the ``arenite.recording/1`` object of a recording."""
+    """Return the ``arenite.recording/1`` object of a recording. ``output`` is the file that contains it."""
     mean = float(np.mean(trace.current_a))
     return {
         "schema": "arenite.recording/1",

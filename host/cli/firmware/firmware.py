@@ -54,7 +54,8 @@ def firmware(
 
 
 def _next(board: Board, output: Path) -> list[str]:
-    """Return the next command, and the alternatives of the board's framework, one per line."""
+    """Return lines with the command that builds the project in ``output``, and with alternative commands of the board's
+    frameworks."""
     commands = build_commands(board, str(output))
     if board.emulated or board.platformio is not None:
         commands[0] = f"arenite build {output}"

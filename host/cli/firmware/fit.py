@@ -78,7 +78,8 @@ def fit(
 
 
 def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
-    """Show the predictions of built projects beside their built and measured sizes."""
+    """Show the predicted, built and measured sizes of built projects. Return the exit code: 1 if a size contradicts its
+    prediction, else 0."""
     checks = [check_sizes(folder) for folder in folders]
     if as_json:
         reports = [e.to_json() for e in checks]
@@ -107,7 +108,7 @@ def show_evidence(title: str, evidence: SizeCheck) -> None:
 
 
 def show_fits(prepared: Prepared, verdicts: Sequence[FitVerdict]) -> None:
-    """Show the verdicts as a table; boards that fit come first, sorted by speed."""
+    """Show the verdicts as a table. Boards that the model fits come first, sorted by speed."""
     rows = []
     for v in sorted(verdicts, key=lambda v: (not v.fits, v.latency_ms)):
         sign = "" if v.needs.exact else "~"

@@ -78,7 +78,7 @@ def pareto(
 
 
 def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
-    """Show the builds as a table, the fastest first."""
+    """Show the builds as a table, sorted by the number of instructions."""
     rows = []
     for build in sorted(all_builds, key=lambda b: b.instructions):
         sign = "~" if build.kind == "estimated" else ""

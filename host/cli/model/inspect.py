@@ -91,13 +91,14 @@ def inspect(
 
 
 def _macs_text(described: dict[str, Any]) -> str:
-    """Return the multiply-accumulates before and after the graph passes."""
+    """Return the number of multiply-accumulates before and after the graph passes as text."""
     before, after = described["macs"], described["macs_after_passes"]
     return f"{before:,}" if before == after else f"{before:,} -> {after:,}"
 
 
 def _search_sentence(plan: Plan) -> str:
-    """Return one line about the planner's searches. Budgets count nodes, so a plan is the same on every machine."""
+    """Return one line about the planner's searches for an operator order and for offsets. The limit of a search is a
+    number of search nodes and not a time, so a plan is the same on every machine."""
     s = plan.statistics
     order = "no other order needs less" if plan.order_proven else "best order found"
     return (

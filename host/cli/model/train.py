@@ -109,7 +109,8 @@ def _training_options(
     rate: float | None,
     seed: int,
 ) -> TrainingOptions:
-    """Return the training to run: a recorded one with changes, or an architecture."""
+    """Return the options of the training ``name``, which is a recorded training or an architecture. Options that are
+    not None replace recorded options."""
     from arenite.models.architectures import ARCHITECTURES
     from arenite.models.training.training import TrainingOptions, with_options
     from arenite.models.training.training_records import training_records

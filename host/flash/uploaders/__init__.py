@@ -1,1 +1,1 @@
-"""One uploader per file, each for one tool or bootloader."""
+"""Contains one uploader per file, each for one tool or bootloader."""

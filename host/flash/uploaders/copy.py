@@ -67,7 +67,8 @@ class CopyUploader:
         )
 
     def _settle(self, upload: Upload, drive: Drive) -> None:
-        """Wait for the probe. Its drive disappears while it writes, and then returns, with FAIL.TXT after a failure."""
+        """Wait until the probe has written the image. Its drive disappears while it writes, and then returns. After a
+        failure, the drive has the file FAIL.TXT."""
         end = time.monotonic() + DRIVE_TIMEOUT_S
         image = drive.folder / "ARENITE.BIN"
         while time.monotonic() < end:

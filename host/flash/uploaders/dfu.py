@@ -1,4 +1,5 @@
-"""Flash with ``dfu-util`` through the DFU bootloaders in ST's ROMs (DfuSe, with addresses) and of Arduino boards."""
+"""Flash with ``dfu-util`` through a DFU bootloader: in the ROM of ST's chips (DfuSe, which takes addresses), or of
+Arduino boards."""
 
 from __future__ import annotations
 

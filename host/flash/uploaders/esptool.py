@@ -1,5 +1,5 @@
-"""Flash with esptool, which writes each part of the flash to its address and checks its MD5. It is run as a command
-because it is under the GPL."""
+"""Flash with esptool, which writes each file to its flash address and checks its MD5. esptool is run as a separate
+program, not imported, because its license is the GPL."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(upload: Upload) -> list[str]:
 
 
 class Esptool(CommandUploader):
-    """esptool, which is called esptool or esptool.py."""
+    """The uploader for esptool, whose program is called esptool or esptool.py."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""

@@ -60,7 +60,8 @@ def restart(remote: GdbRemote) -> None:
 
 @contextmanager
 def flashed_emulator(upload: Upload) -> Iterator[RunningEmulator]:
-    """Start an emulated board without a program, load the program with GDB, and run it until the block ends."""
+    """Start an emulated board without a program, load the program with Arenite's GDB client, and yield the running
+    emulator. It is stopped at the end of the ``with`` block."""
     program = read_program(upload.elf)
     with temporary_folder("arenite-gdb-") as folder:
         address = str(Path(folder) / "gdb")
@@ -85,7 +86,7 @@ class GdbUploader:
         return None
 
     def describe(self, upload: Upload) -> list[str]:
-        """See ``Uploader``: the equivalent GDB command."""
+        """See ``Uploader``. The returned lines are the equivalent commands for GDB itself."""
         server, lines = upload.port or "localhost:1234", []
         if upload.board.emulated and upload.port is None:
             command = command_line(upload.board, None, ("-S", "-gdb", "tcp::1234"))
@@ -99,7 +100,7 @@ class GdbUploader:
         return [*lines, shlex.join(["gdb-multiarch", "-batch", *options, str(upload.elf)])]
 
     def run(self, upload: Upload) -> int:
-        """See ``Uploader``. An emulated board without a ``port`` is for :func:`flashed_emulator`."""
+        """See ``Uploader``. For an emulated board without a ``port``, use :func:`flashed_emulator`."""
         if upload.port is None:
             raise UsageError(
                 f"GDB needs the server of {upload.board.name}'s probe.",

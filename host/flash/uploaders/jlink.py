@@ -19,7 +19,7 @@ def command(upload: Upload) -> list[str]:
         raise UsageError(f"J-Link has no name for the chip of {upload.board.name}.", "Choose another --tool.")
     path = str(upload.elf)
     if '"' in path or any(character < " " for character in path):
-        # J-Link Commander has no escape for them, so the rest of the path would be read as commands.
+        # J-Link Commander cannot escape these characters, so it would read the rest of the path as commands.
         raise UsageError(
             f"The path {path!r} contains a quotation mark or a control character, which J-Link Commander cannot read.",
             "Rename the folder, or choose another --tool.",

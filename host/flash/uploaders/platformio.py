@@ -16,7 +16,7 @@ def command(upload: Upload) -> list[str]:
 
 
 class PlatformIO(CommandUploader):
-    """PlatformIO, which is a module of this Python and not a program."""
+    """The uploader for PlatformIO, which is run as a module of this Python and not as a program."""
 
     def missing(self) -> str | None:
         """See ``Uploader``."""

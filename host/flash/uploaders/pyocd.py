@@ -9,7 +9,7 @@ from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, pro
 
 
 def command(upload: Upload) -> list[str]:
-    """Return the command ``pyocd load --target T ELF``, which does not wait for a probe.
+    """Return the command ``pyocd load --target TARGET ELF``, which does not wait for a probe.
 
     Raises UsageError if the board's profile has no pyOCD target.
     """

@@ -26,8 +26,8 @@ def _uf2_bootloader(upload: Upload) -> Uf2Bootloader:
 
 
 def in_flash(upload: Upload, program: Program) -> list[Segment]:
-    """Return the segments. Raises UsageError if one is outside the board's flash, because the bootloader writes only
-    flash."""
+    """Return the segments of ``program``. Raises UsageError if a segment is outside the board's flash, because the
+    bootloader writes only flash."""
     regions = upload.board.flash
     for segment in program.segments:
         if not any(r.origin <= segment.address and segment.end <= r.origin + r.size for r in regions):
@@ -41,8 +41,8 @@ def in_flash(upload: Upload, program: Program) -> list[Segment]:
 
 
 class Uf2Uploader:
-    """See ``Uploader``. ``port`` is the drive's folder, or the serial port of the running board. Then the bootloader is
-    started through that port."""
+    """See ``Uploader``. ``port`` is the drive's folder, or the serial port of the running board. In the second case,
+    the bootloader is started through this port."""
 
     name = "uf2"
 
