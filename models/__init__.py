@@ -1,1 +1,1 @@
-"""The zoo: a manifest of trained models, their download, data sets, and the training of small networks."""
+"""The model zoo: a manifest of trained models and their download, data sets, and the training of small networks."""

@@ -1,4 +1,4 @@
-"""Read single files of wheels, zip files and source archives without unpacking the others."""
+"""Read single files from wheels, zip files and source archives without unpacking the whole archive."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from arenite.errors import ToolError
 
 
 def read_member(archive: Path, path: Sequence[str]) -> bytes:
-    """Return the bytes of a file in ``archive``. If ``path`` has several names, each further one is a file in the zip
-    file before it.
+    """Return the bytes of a file in ``archive``. If ``path`` has several names, the file of each name is a zip file
+    that contains the file of the next name.
 
     Raises:
-        ToolError: the archive has an unknown format, is damaged, or does not have the file.
+        ToolError: The archive has an unknown format, is damaged, or does not have the file.
     """
     try:
         data = _read_outer_member(archive, path[0])

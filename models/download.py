@@ -1,4 +1,5 @@
-"""Download a pinned package from the npm registry, or with pip, which uses its configured index, mirror or proxy."""
+"""Download a package of a pinned version, from the npm registry or with pip. pip uses its configured index, mirror or
+proxy."""
 
 from __future__ import annotations
 
@@ -26,15 +27,16 @@ TIMEOUT_SECONDS = 900.0
 
 @contextmanager
 def download_package(package: Package, directory: Path, progress: bool = True) -> Iterator[Path]:
-    """Download ``package`` below ``directory``, and yield the file. It is deleted at the end of the context.
+    """Download ``package`` to a temporary folder in ``directory``, and yield the path of the file. The file is
+    deleted at the end of the context.
 
-    pip checks the pinned hash before it opens the file, and nothing is installed. ``progress`` shows on
-    standard error a line if a download takes longer than ``QUIET_SECONDS``, or a bar for the npm registry.
+    pip checks the pinned hash before it opens the file, and nothing is installed. With ``progress``, standard error
+    shows a line if a download with pip takes longer than ``QUIET_SECONDS``, or a bar for a download from the npm
+    registry.
 
     Raises:
-        ToolError: there is no network, the index does not have the package, the file differs from the pinned one, or
-        pip
-            is not installed.
+        ToolError: There is no network, the index does not have the package, the hash of the file is not the pinned
+            hash, or pip is not installed.
     """
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
@@ -72,6 +74,7 @@ def _from_npm(package: Package, file: Path, progress: bool) -> None:
 
 
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:
+    """Run the pip command with its output in the file ``log``. Raises ``ToolError`` if it fails or takes too long."""
     label = f"{package.name} {package.version} ({package.bytes / 1e6:.1f} MB)"
     console = SafeConsole(stderr=True, quiet=not progress)
     with log.open("wb") as stream, Child(command, stdout=stream, stderr=stream) as process:
@@ -97,7 +100,7 @@ def _run(command: list[str], package: Package, log: Path, progress: bool) -> Non
 
 
 def _failure(package: Package, log: str) -> ToolError:
-    """Return pip's error as one sentence, and what to try."""
+    """Return the error for a failed download: pip's error as one sentence, and what to try."""
     name = f"{package.name} {package.version}"
     if "No module named pip" in log:
         return ToolError(

@@ -1,4 +1,4 @@
-"""Read the zoo's manifest, ``manifest.toml``."""
+"""Read the manifest of the model zoo, ``manifest.toml``."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ class Package:
 
     name: str
     version: str
-    sha256: str  # hash of the file of this version that is used
-    bytes: int
+    sha256: str  # hash of the package's file
+    bytes: int  # size of the package's file
     licence: str
     url: str
-    pip: tuple[str, ...]  # options of `pip download` that select this file on every computer
-    registry: str = "pypi"  # or "npm"
+    pip: tuple[str, ...]  # options of `pip download` that select the same file on every computer
+    registry: str = "pypi"  # "pypi" or "npm"
 
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The accuracy that the package states for the model; ``value`` is a fraction of 1."""
+    """The accuracy of a model as its package states it. ``value`` is a fraction of 1."""
 
     value: float
     metric: str
@@ -37,32 +37,32 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class ZooEntry:
-    """A model: its source, its task, and how to prepare its input."""
+    """A model of the zoo: its source, its task, and how to prepare its input."""
 
     name: str
     title: str
     task: str
     package: Package
-    path: tuple[str, ...]  # a file in the package, then a file in that file, ...
-    sha256: str
-    bytes: int
+    path: tuple[str, ...]  # the model's file in the package, see archive_members.read_member
+    sha256: str  # hash of the model's file
+    bytes: int  # size of the model's file
     licence: str
     precision: str  # type of weights and activations: "int8", "float16" or "float32"
     preprocessing: str
     trained_on: str
     labels: tuple[str, ...]
     accuracy: Accuracy | None
-    samples: str  # name of a sample set for the model, or ""
+    samples: str  # name of a sample set for the model; "" if there is none
 
     @property
     def source(self) -> str:
-        """Package and version in pip's notation."""
+        """The package and its version in pip's notation, such as ``name==1.2``."""
         return f"{self.package.name}=={self.package.version}"
 
 
 @dataclass(frozen=True)
 class SampleSet:
-    """Real, labelled inputs that a package contains."""
+    """Real inputs with labels that a package contains."""
 
     name: str
     title: str
@@ -87,6 +87,8 @@ class DataFiles:
 
 @dataclass(frozen=True)
 class Manifest:
+    """The content of the manifest, by name."""
+
     models: Mapping[str, ZooEntry]
     samples: Mapping[str, SampleSet]
     datasets: Mapping[str, DataFiles]

@@ -1,4 +1,4 @@
-"""Download a pinned package from the npm registry over HTTPS, without npm or Node."""
+"""Download a package of a pinned version from the npm registry over HTTPS, without npm or Node."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ _CHUNK_BYTES = 1 << 16
 
 
 def registry() -> str:
-    """Return the address of the registry, which npm's variable ``npm_config_registry`` can set."""
+    """Return the address of the registry: npm's environment variable ``npm_config_registry``, or ``REGISTRY``."""
     configured = os.environ.get("npm_config_registry")  # noqa: SIM112 (npm's spelling)
     return (configured or REGISTRY).rstrip("/")
 
 
 def tarball_url(package: Package) -> str:
-    """Return the address of the package's archive. Its file name has only the last part of a scoped name."""
+    """Return the address of the package's archive. The archive of a scoped package such as ``@scope/name`` is called
+    ``name-VERSION.tgz``."""
     return f"{registry()}/{package.name}/-/{package.name.rsplit('/', 1)[-1]}-{package.version}.tgz"
 
 
 def download(package: Package, target: Path, report: Callable[[int, int], None]) -> None:
-    """Write the package's archive to ``target``, check its hash, and call ``report(done, total)`` with bytes.
+    """Write the package's archive to the file ``target``, and check its hash. ``report(done, total)`` is called
+    during the download with numbers of bytes.
 
-    Raises ``ToolError`` if there is no network, the package is unknown, or the file differs from the pinned one.
+    Raises ``ToolError`` if there is no network, the package is unknown, or the hash of the file is not the pinned hash.
     """
     url = tarball_url(package)
     name = f"{package.name} {package.version}"
@@ -54,7 +56,7 @@ def download(package: Package, target: Path, report: Callable[[int, int], None])
                 done += len(chunk)
                 report(min(done, package.bytes), package.bytes)
                 if done > package.bytes:
-                    break  # larger than the pinned file
+                    break  # the file is larger than the pinned file
     except (
         urllib.error.URLError,
         http.client.HTTPException,

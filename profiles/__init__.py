@@ -1,1 +1,2 @@
-"""Profiles of boards, hosts, meters, batteries and cores: TOML files and their readers."""
+"""Profiles (TOML files) of boards, hosts, meters, batteries and the energy of cores' instructions, and the code that
+reads them."""

@@ -1,4 +1,4 @@
-"""Battery profiles: one TOML file per battery in ``profiles/batteries/``, read into frozen values.
+"""Read battery profiles: one TOML file per battery in ``profiles/batteries/``.
 
 A profile describes a battery (a cell, or the cells of a holder in series): its charge at a rated current down to a
 cut-off voltage, the reduction at other currents and temperatures, its open-circuit voltage and internal resistance over
@@ -21,18 +21,21 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, profile
 
 BATTERY_DIRECTORY = Path(__file__).parent / "batteries"
 
-#: The temperature of the self-discharge in the profile. Self-discharge doubles every ten kelvin (assumed, Arrhenius).
+#: The temperature in °C for which the profile states the self-discharge. Self-discharge doubles every ten kelvin
+#: (assumed after Arrhenius).
 REFERENCE_C = 20.0
 
 
 @dataclass(frozen=True)
 class Curve:
-    """A curve through points with ascending ``x``: linear between them, and constant outside."""
+    """A curve through points with ascending ``x``: linear between the points, and constant before the first and after
+    the last point."""
 
     x: tuple[float, ...]
     y: tuple[float, ...]
 
     def at(self, x: float) -> float:
+        """Return the value of the curve at ``x``."""
         if x <= self.x[0]:
             return self.y[0]
         if x >= self.x[-1]:
@@ -44,13 +47,14 @@ class Curve:
 
 @dataclass(frozen=True)
 class Battery:
-    """The data of a battery. mAh, mA, V and ohm are those of the complete battery at 20 °C."""
+    """The data of a battery. Charges, currents, voltages and resistances are those of the complete battery at 20 °C.
+    The ends of field names are units (mAh, mA, V)."""
 
     name: str
     title: str
     chemistry: str
     rechargeable: bool
-    capacity_mah: float  # at rated_ma down to cutoff_v
+    capacity_mah: float  # charge at a current of rated_ma, down to a voltage of cutoff_v
     rated_ma: float
     nominal_v: float
     cutoff_v: float
@@ -60,26 +64,29 @@ class Battery:
     shelf_years: float
     voltage: Curve  # open-circuit voltage in V over depth of discharge, from 0 to 1
     resistance: Curve  # in ohms, over depth of discharge
-    rate: Curve | None  # fraction of capacity_mah over log10 of the current in mA
-    peukert: float | None
-    temperature_capacity: Curve  # factor over temperature in °C
-    temperature_resistance: Curve
+    rate: Curve | None  # fraction of capacity_mah, over log10 of the current in mA; None if peukert is given
+    peukert: float | None  # the exponent k of Peukert's law; None if rate is given
+    temperature_capacity: Curve  # factor for the capacity, over temperature in °C
+    temperature_resistance: Curve  # factor for the resistance, over temperature in °C
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def coldest_c(self) -> float:
+        """The lowest temperature in °C for which the profile has figures."""
         return self.temperature_capacity.x[0]
 
     @property
     def hottest_c(self) -> float:
+        """The highest temperature in °C for which the profile has figures."""
         return self.temperature_capacity.x[-1]
 
     def capacity_as(self, current_a: float, celsius: float) -> float:
-        """Return the charge in A·s that the battery delivers at a current of ``current_a`` and this temperature.
+        """Return the charge in A·s that the battery delivers at a current of ``current_a`` in A and a temperature in
+        °C.
 
-        If the profile has a rate table, it is used: linear in the logarithm of the current, and constant outside. Else
-        Peukert's law C = C_r·(I_r / I)^(k − 1) holds above the rated current (W. Peukert, Elektrotechnische Zeitschrift
-        20, 1897).
+        If the profile has a table ``rate``, the result is linear in the logarithm of the current between the points
+        of the table, and constant outside. Otherwise Peukert's law C = C_r·(I_r / I)^(k − 1) holds above the rated
+        current I_r, with the rated capacity C_r (W. Peukert, Elektrotechnische Zeitschrift 20, 1897).
         """
         ma = max(current_a * 1000, 1e-9)
         if self.rate is not None:
@@ -89,6 +96,7 @@ class Battery:
         return self.capacity_mah * 3.6 * fraction * self.temperature_capacity.at(celsius)
 
     def ohm(self, depth: float, celsius: float) -> float:
+        """Return the internal resistance in ohms at a depth of discharge from 0 to 1 and a temperature in °C."""
         return self.resistance.at(depth) * self.temperature_resistance.at(celsius)
 
     def loss_per_s(self, celsius: float) -> float:
@@ -101,6 +109,7 @@ class _Table(ProfileTable):
     folder = "profiles/batteries"
 
     def values(self, key: str, minimum: float, maximum: float) -> tuple[float, ...]:
+        """Return the list ``key`` of two or more numbers in a range."""
         value = self._data.pop(key, None)
         if (
             not isinstance(value, list)
@@ -116,6 +125,7 @@ class _Table(ProfileTable):
         return tuple(map(float, value))
 
     def curve(self, x: tuple[float, ...], key: str, minimum: float, maximum: float) -> Curve:
+        """Return the curve with the points ``x`` and the list ``key`` of values in a range."""
         y = self.values(key, minimum, maximum)
         if len(x) != len(y) or any(a >= b for a, b in pairwise(x)):
             raise ProfileError(f"{self._location}: '{key}' needs one value for each of the ascending points.")
@@ -123,10 +133,10 @@ class _Table(ProfileTable):
 
 
 def parse_battery(text: str, location: str) -> Battery:
-    """Read a profile from TOML ``text``. ``location`` is its name in errors.
+    """Return the battery that the TOML text ``text`` describes. Errors begin with ``location``, the name of the file.
 
     Raises:
-        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
+        ProfileError: The TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, location)
     volts, ohms, rate, temperature = (

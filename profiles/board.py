@@ -1,4 +1,4 @@
-"""The contents of a board profile as frozen dataclasses."""
+"""The classes that hold the contents of a board profile."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ CORES = (
 )
 FEATURES = ("fpu", "dsp", "mve")
 RAM_KINDS = ("sram", "tcm", "ccm", "psram")
-#: Cycles of a load or store for each kind of RAM, if the profile has no figure. They are assumed: on-chip memory
-#: answers in one cycle; PSRAM is on a serial bus behind a cache, which serves most accesses.
+#: The average cycles of a load or store for each kind of RAM, if the profile has no figure. They are assumed: on-chip
+#: memory takes one cycle; PSRAM is on a serial bus, and a cache serves most accesses to it.
 ACCESS_CYCLES = {"sram": 1.0, "tcm": 1.0, "ccm": 1.0, "psram": 4.0}
 PSRAM_BUSES = ("none", "quad", "octal", "hex")
 ESP_LINKS = ("uart0", "usb_serial_jtag")
@@ -44,10 +44,11 @@ class MemoryRegion:
     """A range of addresses from ``origin`` to ``origin + size - 1``. ``size`` is in bytes.
 
     Attributes:
-        access_cycles: average duration of a load or store in the core's cycles, from the profile or ``ACCESS_CYCLES``.
-        arena: whether the region may hold a part of the arena.
-        section: the linker section with which the board's framework puts variables there. It is "" if there is none,
-            or if the framework uses attributes instead.
+        access_cycles: The average duration of a load or store in cycles of the core, from the profile or
+            ``ACCESS_CYCLES``.
+        arena: Whether the region may hold a part of the arena.
+        section: The linker section with which the board's framework puts variables into this region. It is "" if
+            there is no such section, or if the framework uses attributes instead.
     """
 
     name: str
@@ -69,7 +70,7 @@ class Uart:
 
 @dataclass(frozen=True)
 class PlatformIO:
-    """PlatformIO's names of the board, and of the platform and framework that build its firmware."""
+    """PlatformIO's names for the board, and for the platform and the framework that build its firmware."""
 
     board: str
     platform: str
@@ -78,8 +79,9 @@ class PlatformIO:
 
 @dataclass(frozen=True)
 class Espressif:
-    """The settings of ESP-IDF for a board: the chip as esptool names it, size in bytes and read mode of the flash
-    chip, the bus of the PSRAM ("none" if there is no PSRAM), and the peripheral behind the host's port."""
+    """The settings of ESP-IDF for a board: the chip as esptool names it, the size in bytes and the read mode of the
+    flash chip, the bus of the PSRAM ("none" if there is no PSRAM), and the chip's peripheral that the host's serial
+    port leads to (one of ``ESP_LINKS``)."""
 
     chip: str
     flash_size: int
@@ -90,7 +92,7 @@ class Espressif:
 
 @dataclass(frozen=True)
 class Emulator:
-    """The QEMU machine of an emulated board, and the relation of its timer to instructions.
+    """The QEMU machine of an emulated board, and the ratio of its timer's ticks to instructions.
 
     With ``-icount shift=icount_shift``, an instruction takes ``2**icount_shift`` ns of virtual time. So a counter of
     ``timer_hz`` advances by ``timer_hz * 2**shift / 1e9`` ticks per instruction. ``ticks_numerator`` ticks equal
@@ -118,10 +120,11 @@ class Emulator:
 
 @dataclass(frozen=True)
 class SecondCore:
-    """A second core that can compute halves of layers. ``port`` says how the firmware starts work on it.
+    """A second core that can compute one half of a layer while the first core computes the other half. ``port`` says
+    how the firmware starts work on it.
 
-    ``barrier_cycles`` is the cost of handing over a half and waiting for it. ``kind`` says whether this figure is
-    measured, estimated or assumed.
+    ``barrier_cycles`` is the number of cycles for handing over a half and waiting for its end. ``kind`` says whether
+    this figure is measured, estimated or assumed.
     """
 
     port: str
@@ -132,8 +135,9 @@ class SecondCore:
 
 @dataclass(frozen=True)
 class Power:
-    """Typical supply figures for estimates: current in mA while the core computes, voltage, and current in µA in the
-    deepest sleep mode that keeps the memory and wakes by a timer. The sleep current is None if it is unknown."""
+    """Typical supply figures for estimates: the current in mA while the core computes, the voltage in V, and the
+    current in µA in the deepest sleep mode that keeps the memory and that a timer can end. The sleep current is None
+    if it is unknown."""
 
     active_ma: float
     supply_v: float
@@ -144,7 +148,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Board:
-    """The data of a board. ``ram[0]`` holds the arena, the stack and the data."""
+    """The data of a board. ``ram[0]`` holds the arena, the stack and static data."""
 
     name: str
     title: str
@@ -165,7 +169,7 @@ class Board:
     usb: UsbConnection = field(default_factory=UsbConnection)
     targets: UploadTargets = field(default_factory=UploadTargets)
     second_core: SecondCore | None = None
-    zephyr_target: str = ""  # what `west build -b` takes; "" if the profile names none
+    zephyr_target: str = ""  # the board's name for `west build -b`; "" if the profile has none
 
     @property
     def cores(self) -> int:
@@ -189,9 +193,10 @@ class Board:
 
     @property
     def second_rams(self) -> tuple[MemoryRegion, ...]:
-        """Other RAMs that may hold a part of the arena, sorted by speed and then by size.
+        """The other RAM regions that may hold a part of the arena, the fastest first. If regions are equally fast, the
+        largest is first.
 
-        There are none if it is unknown how the board's framework can put a variable there.
+        The tuple is empty if it is unknown how the board's framework can put a variable into another region.
         """
         arduino = self.platformio is not None and self.platformio.framework == "arduino"
         if not (self.emulated or self.espressif is not None or arduino):

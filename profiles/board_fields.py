@@ -21,7 +21,9 @@ class BoardTable:
         self._read_keys: set[str] = set()
 
     def get(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value of ``key``; without a default it must be there.  Raises ProfileError on a wrong type."""
+        """Return the value of the field ``key``, or ``default`` if the table does not have it. Raises
+        ``ProfileError`` if the field is missing and has no default, has another type than ``kind``, or is a negative
+        integer."""
         self._read_keys.add(key)
         if key not in self._data:
             if default is None:
@@ -39,13 +41,13 @@ class BoardTable:
         return value
 
     def choice(self, key: str, allowed: tuple[str, ...], default: str | None = None) -> str:
-        """Return a text that is one of ``allowed``."""
+        """Return the text of the field ``key``. Raises ``ProfileError`` if it is not one of ``allowed``."""
         value = self.get(key, str, default)
         return self._allowed(key, value, allowed)
 
     def choices(self, key: str, allowed: tuple[str, ...] | None) -> tuple[str, ...]:
-        """Return a list of strings, each of which is one of ``allowed`` if that is not None. Empty if the field is
-        missing."""
+        """Return the list of strings of the field ``key``, or () if the field is missing. Raises ``ProfileError`` if
+        ``allowed`` is not None and a string is not one of ``allowed``."""
         values = self.get(key, list, [])
         for value in values:
             if not isinstance(value, str):
@@ -69,7 +71,7 @@ class BoardTable:
         return BoardTable(f"{self._location} [{key}]", self._data[key])
 
     def tables(self, key: str) -> list[BoardTable]:
-        """Return the tables ``[[key]]``. There must be at least one."""
+        """Return the tables ``[[key]]``. Raises ``ProfileError`` if there is none."""
         self._read_keys.add(key)
         rows = self._data.get(key)
         if not isinstance(rows, list) or not rows:
@@ -77,7 +79,7 @@ class BoardTable:
         return [BoardTable(f"{self._location} [[{key}]] #{i}", row) for i, row in enumerate(rows)]
 
     def items(self) -> dict[str, Any]:
-        """Return the raw contents of the table."""
+        """Return all fields of the table, unchecked."""
         return dict(self._data)
 
     def finish(self) -> None:

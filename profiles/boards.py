@@ -1,4 +1,4 @@
-"""Board profiles: one TOML file per board in ``profiles/boards/``.
+"""Read board profiles: one TOML file per board in ``profiles/boards/``.
 
 A profile describes a board (core, memory, UART), the frameworks that build for it, the tools that upload to it, and
 the source of each figure. To add a board, add a file; the code does not refer to any board by name.
@@ -42,6 +42,7 @@ BOARD_DIRECTORY = Path(__file__).parent / "boards"
 
 
 def _region(table: BoardTable, kind: str | None) -> MemoryRegion:
+    """Return the memory region of a ``[[flash]]`` table (``kind`` is "flash") or a ``[[ram]]`` table (None)."""
     name, origin, size = table.get("name", str), table.get("origin", int), table.get("size", int)
     region = MemoryRegion(name, origin, size, kind or table.choice("kind", RAM_KINDS, "sram"))
     if kind is None:
@@ -122,10 +123,10 @@ def _power(table: BoardTable) -> Power:
 
 
 def parse_board(text: str, location: str) -> Board:
-    """Read a profile from TOML ``text``. ``location`` is its name in errors.
+    """Return the board that the TOML text ``text`` describes. Errors begin with ``location``, the name of the file.
 
     Raises:
-        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
+        ProfileError: The TOML is malformed, or a field is missing, misspelt or out of range.
     """
     try:
         data = tomllib.loads(text)
@@ -191,7 +192,7 @@ def load_board(name: str) -> Board:
     """Return the profile of board ``name``.
 
     Raises:
-        ProfileError: there is no such board (the hint has similar names), or its profile is malformed.
+        ProfileError: There is no such board (the hint lists similar names), or its profile is malformed.
     """
     names = board_names()
     if name not in names:
@@ -206,5 +207,5 @@ def load_board(name: str) -> Board:
 
 
 def all_boards() -> list[Board]:
-    """Return every profile, sorted by name."""
+    """Return the profiles of all boards, sorted by name."""
     return [_load(BOARD_DIRECTORY / f"{name}.toml") for name in board_names()]

@@ -1,4 +1,5 @@
-"""Read how a board is connected to a computer: its USB identification, and the settings of each uploader."""
+"""Read the parts of a board profile that say how the board is connected to a computer: its USB identification, and the
+settings of each upload tool."""
 
 from __future__ import annotations
 
@@ -8,11 +9,11 @@ from typing import Any, cast
 
 from arenite.errors import ProfileError
 
-#: Debug probes that are part of boards or sold separately.
+#: The kinds of debug probes. Some are part of a board, others are separate devices.
 PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")
-#: Methods to restart a program over its serial port (host/link/reset.py).
+#: The methods to restart a board over its serial port (see host/link/reset.py).
 RESETS = ("dtr", "rts", "esp", "usb-jtag", "break")
-#: Methods to enter a bootloader over the serial port of the running program.
+#: The methods to start a board's bootloader over the serial port of the running program.
 BOOTLOADER_ENTRIES = ("1200bps",)
 _ID = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
@@ -22,17 +23,19 @@ class UsbConnection:
     """The USB identification of a board. Ids are ``vvvv:pppp``: vendor and product in lower-case hexadecimal."""
 
     ids: tuple[str, ...] = ()  # ids of the serial port that the firmware uses
-    boot: tuple[str, ...] = ()  # ids of its bootloader, or of another port that only an uploader can use
+    #: Ids of the board's bootloader, or of another port that only an upload tool can use.
+    boot: tuple[str, ...] = ()
     adapter: bool = (
         False  # whether its serial port is on pins, to which any USB-to-serial adapter may be connected
     )
-    serials: tuple[str, ...] = ()  # start of its serial number, if that distinguishes boards with the same id
-    probe: str = ""  # the kind of the debug probe on the board, one of PROBES, or ""
+    serials: tuple[str, ...] = ()  # beginnings of the serial number that tell boards with the same id apart
+    probe: str = ""  # the kind of the debug probe on the board, one of PROBES; "" if there is none
 
 
 @dataclass(frozen=True)
 class Uf2Bootloader:
-    """A mass-storage bootloader: the UF2 family that it accepts, and the Board-IDs in its INFO_UF2.TXT."""
+    """A bootloader that appears as a USB drive: the UF2 family that it accepts, and the Board-IDs that its file
+    INFO_UF2.TXT can have."""
 
     family: int
     boards: tuple[str, ...]
@@ -40,7 +43,8 @@ class Uf2Bootloader:
 
 @dataclass(frozen=True)
 class DfuBootloader:
-    """A DFU bootloader: ids for ``dfu-util --device``, and the address for DfuSe, or None for plain DFU."""
+    """A DFU bootloader: its ids for ``dfu-util --device``, the flash address for DfuSe (None for plain DFU), and the
+    number of the alternate setting."""
 
     ids: tuple[str, ...]
     address: int | None
@@ -51,8 +55,8 @@ class DfuBootloader:
 class UploadTargets:
     """The name of the chip in each upload tool, or "" if the tool does not support the chip.
 
-    ``openocd`` is a script below ``target/``, or ``board/NAME``, which includes the probe. ``reset`` is one of
-    ``RESETS``, and ``enter`` one of ``BOOTLOADER_ENTRIES``.
+    ``openocd`` is the name of an OpenOCD script in its folder ``target/``, or ``board/NAME`` for a board's script,
+    which also selects the probe. ``reset`` is one of ``RESETS`` and ``enter`` one of ``BOOTLOADER_ENTRIES``, or "".
     """
 
     openocd: str = ""
@@ -65,7 +69,8 @@ class UploadTargets:
 
 
 def parse_usb(table: Any) -> UsbConnection:
-    """Read ``[usb]`` of a profile. Raises ProfileError for a malformed id."""
+    """Return the content of the table ``[usb]`` of a profile. Raises ``ProfileError`` for a malformed id, and for a
+    table with neither ids nor an adapter."""
     usb = UsbConnection(
         ids=_ids(table, "ids"),
         boot=_ids(table, "boot"),
@@ -82,7 +87,7 @@ def parse_usb(table: Any) -> UsbConnection:
 
 
 def parse_targets(table: Any) -> UploadTargets:
-    """Read the fields of ``[upload]`` except ``tools``."""
+    """Return the content of the table ``[upload]`` of a profile, except ``tools``. Raises ``ProfileError``."""
     uf2, dfu = table.table("uf2"), table.table("dfu")
     targets = UploadTargets(
         openocd=table.get("openocd", str, ""),

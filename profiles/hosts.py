@@ -1,7 +1,8 @@
-"""Host profiles: one TOML file per kind of computer in ``profiles/hosts/``.
+"""Read host profiles: one TOML file per kind of computer in ``profiles/hosts/``.
 
-A profile describes a computer's power (idle, per core, accelerator), its frequency steps, its thermal model, and its
-firmware's reaction to heat. Each figure has its source, or the word "assumed". To add a host, add a file.
+A profile describes the computer's power (when idle, per busy core, and of the accelerator), its frequency steps, its
+thermal model, and how its firmware reacts to heat. Each figure has its source, or the word "assumed". To add a host,
+add a file.
 """
 
 from __future__ import annotations
@@ -17,22 +18,26 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, profile
 
 HOST_DIRECTORY = Path(__file__).parent / "hosts"
 
-#: How firmware reacts above the trip point. ``step`` lowers the frequency by one step per second, and raises it by
-#: one step per second below the trip point (the kernel's step_wise governor). ``cap`` lowers it immediately to
-#: ``throttled_fraction``, until the temperature is ``hysteresis_c`` below the trip point.
+#: The ways in which firmware reacts if the temperature is above the trip point. ``step`` lowers the frequency by one
+#: step per second, and raises it by one step per second below the trip point (as Linux's step_wise governor does).
+#: ``cap`` immediately sets the frequency to ``throttled_fraction`` of the highest frequency, until the temperature is
+#: ``hysteresis_c`` below the trip point.
 POLICIES = ("step", "cap")
 
 
 @dataclass(frozen=True)
 class Thermal:
-    """A thermal model of two nodes in series to the air: junction (chip), and case (heat sink, or surface of a
-    phone)."""
+    """A thermal model of two nodes: heat flows from the junction (chip) to the case (heat sink, or surface of a
+    phone), and from the case to the air.
+
+    Names with ``_k_w`` are thermal resistances in K/W, and names with ``_j_k`` are heat capacities in J/K.
+    """
 
     junction_case_k_w: float
     junction_j_k: float
     case_ambient_k_w: float
     case_j_k: float
-    trips_on: str  # junction or case
+    trips_on: str  # the node whose temperature is compared with trip_c: "junction" or "case"
     trip_c: float
     hysteresis_c: float
     policy: str
@@ -40,22 +45,23 @@ class Thermal:
 
     @property
     def resistance_k_w(self) -> float:
-        """The thermal resistance from the node that trips to the air, in K per watt of the device."""
+        """The thermal resistance from the node ``trips_on`` to the air, in K per watt of the device's power."""
         return self.case_ambient_k_w + (self.junction_case_k_w if self.trips_on == "junction" else 0.0)
 
 
 @dataclass(frozen=True)
 class HostProfile:
-    """The data of one kind of host. Powers are those of the complete device in W. Frequencies are in MHz and ascend."""
+    """The data of one kind of host. Powers are powers of the complete device in W. Frequencies are in MHz, in ascending
+    order."""
 
     name: str
     title: str
     cores: int
     steps_mhz: tuple[float, ...]
     idle_w: float
-    core_w: float  # power of one busy core at the highest frequency, above idle
-    voltage_floor: float  # lowest core voltage divided by the highest
-    accelerator_w: float  # power of the busy GPU or NPU, above idle; 0 if there is none
+    core_w: float  # additional power of one busy core at the highest frequency
+    voltage_floor: float  # lowest core voltage divided by the highest core voltage
+    accelerator_w: float  # additional power of the busy GPU or NPU; 0 if there is none
     accelerator_steps_mhz: tuple[float, ...]
     leakage_per_k: float  # relative growth of the chip's power per K of junction temperature
     thermal: Thermal
@@ -66,20 +72,21 @@ class HostProfile:
 
     @property
     def max_power_w(self) -> float:
-        """The power in W if every core and the accelerator are busy."""
+        """The power in W when every core and the accelerator are busy."""
         return self.idle_w + self.cores * self.core_w + self.accelerator_w
 
     def voltage(self, ratio: float) -> float:
-        """Return the relative core voltage at ``ratio`` of the highest frequency: linear above the floor, which
-        approximates."""
+        """Return the core voltage at the frequency ``ratio`` times the highest frequency, as a fraction of the highest
+        voltage. It is approximated as linear from ``voltage_floor`` at 0 to 1 at the highest frequency."""
         return self.voltage_floor + (1 - self.voltage_floor) * min(max(ratio, 0.0), 1.0)
 
     def relative_power(self, ratio: float) -> float:
-        """Return the dynamic power of CMOS, f·V², relative to that at the highest frequency."""
+        """Return the dynamic power of CMOS (frequency times voltage squared) at the frequency ``ratio`` times the
+        highest frequency, as a fraction of the power at the highest frequency."""
         return ratio * self.voltage(ratio) ** 2
 
     def core_watts(self, ratio: float = 1.0) -> float:
-        """Return the power in W of one busy core at ``ratio`` of the highest frequency, above idle."""
+        """Return the additional power in W of one busy core at the frequency ``ratio`` times the highest frequency."""
         return self.core_w * self.relative_power(ratio)
 
 
@@ -102,10 +109,10 @@ class _Table(ProfileTable):
 
 
 def parse_host(text: str, location: str) -> HostProfile:
-    """Read a profile from TOML ``text``. ``location`` is its name in errors.
+    """Return the host that the TOML text ``text`` describes. Errors begin with ``location``, the name of the file.
 
     Raises:
-        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
+        ProfileError: The TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, location)
     cpu, accelerator, thermal_table = top.table("cpu"), top.table("accelerator", {}), top.table("thermal")
@@ -161,10 +168,11 @@ def load_host(name: str) -> HostProfile:
 
 
 def detect_host(root: str | Path = "/") -> HostProfile:
-    """Return the profile of this computer, by the model in the device tree, the product name in DMI, or the chassis
-    type.
+    """Return the profile of this computer, which is found by the model in the device tree or by the product name in
+    DMI. ``root`` is the root of the file system.
 
-    The profile of an unknown computer is phone if it runs Android, laptop if it has a battery, else generic_x86.
+    If no profile matches, the result is the profile ``phone`` on Android, ``laptop`` if the chassis type in DMI is
+    portable or there is a battery, and ``generic_x86`` otherwise.
     """
     base = Path(root)
     names = [

@@ -1,8 +1,8 @@
 """Read the relative energy of classes of instructions, from one TOML file per kind of core in ``profiles/energy/``.
 
-The unit is the energy of a register-to-register instruction of one cycle. Its value in joules follows from the
-current in a data sheet. That current was measured with a mix of instructions (``mix``), which has a known number of
-units per cycle.
+The unit of energy is the energy of a register-to-register instruction that takes one cycle. Its value in joules follows
+from the current in a chip's data sheet. That current was measured while the core executed a mix of instructions
+(``mix``), which takes a known number of units per cycle.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from arenite.profiles.profile_tables import ProfileTable, profile_names, read_pr
 
 ENERGY_DIRECTORY = Path(__file__).parent / "energy"
 KINDS = ("estimated", "assumed")
-#: Groups that every file has: the reference instruction, and a cycle in which the pipeline waits.
+#: The names of two groups that every file has: the instruction whose energy is the unit, and a cycle in which the
+#: pipeline waits.
 PLAIN, STALL = "plain", "stall"
 
 
 @dataclass(frozen=True)
 class EnergyCoefficient:
-    """A coefficient with its range from ``low`` to ``high``, its kind (estimated or assumed), and its source."""
+    """The energy of a group of instructions in units: the value, its range from ``low`` to ``high``, its kind
+    (estimated or assumed), and its source."""
 
     value: float
     low: float
@@ -37,8 +39,8 @@ class EnergyCoefficient:
 class EnergyUnits:
     """The energy of the instructions of some cores.
 
-    ``units`` has the energy of each group of instructions, ``group`` the group of each timing class, and ``mix`` the
-    fraction of each group, which add up to 1.
+    ``units`` has the energy of each group of instructions by name. ``group`` maps a timing class of instructions to its
+    group. ``mix`` has the fraction of each group in the mix of instructions; the fractions add up to 1.
     """
 
     name: str
@@ -49,7 +51,8 @@ class EnergyUnits:
     mix_source: str
 
     def unit_of(self, timing_class: str) -> EnergyCoefficient:
-        """Return the energy of a timing class. Raises ``ProfileError`` for a class that the file does not have."""
+        """Return the energy of an instruction of a timing class. Raises ``ProfileError`` for a class that the file
+        does not have."""
         if timing_class not in self.group:
             raise ProfileError(f"profiles/energy/{self.name}.toml has no class '{timing_class}'.")
         return self.units[self.group[timing_class]]
@@ -85,7 +88,8 @@ def _unit(table: _Table, sources: Mapping[str, Any]) -> EnergyCoefficient:
 
 
 def parse_energy(text: str, location: str) -> EnergyUnits:
-    """Read a file from TOML ``text``. ``location`` is its name in errors. Raises ``ProfileError``."""
+    """Return the energy of instructions that the TOML text ``text`` describes. Errors begin with ``location``, the
+    name of the file. Raises ``ProfileError``."""
     top = _Table.parse(text, location)
     sources = top.table("sources").rest()
     units, mix, classes = (top.table(key) for key in ("units", "mix", "classes"))
@@ -115,7 +119,7 @@ def parse_energy(text: str, location: str) -> EnergyUnits:
 
 @cache
 def energy_units() -> Mapping[str, EnergyUnits]:
-    """Return the energy of instructions for each core."""
+    """Return {core: energy of its instructions} for all cores in the files."""
     files = [
         read_profile(ENERGY_DIRECTORY / f"{name}.toml", "file", parse_energy)
         for name in profile_names(ENERGY_DIRECTORY)
@@ -124,7 +128,7 @@ def energy_units() -> Mapping[str, EnergyUnits]:
 
 
 def energy_units_of(core: str) -> EnergyUnits:
-    """Return the energy units of ``core``. Raises ``ProfileError`` for a core that is not in any file."""
+    """Return the energy of the instructions of ``core``. Raises ``ProfileError`` for a core that is in no file."""
     try:
         return energy_units()[core]
     except KeyError as error:

@@ -1,8 +1,9 @@
-"""Meter profiles: one TOML file per instrument in ``profiles/meters/``.
+"""Read meter profiles: one TOML file per instrument in ``profiles/meters/``.
 
-A profile describes an instrument: ranges with the maker's error limits (a fraction of the reading, and an offset),
-samples per second, digital inputs, its supply, its connection and its driver. Each group of figures has its source,
-or the word "assumed" or "recalled". To add an instrument with a known protocol, add a file.
+A profile describes an instrument that measures current: its ranges with the maker's error limits (a fraction of the
+reading, and an offset), its samples per second, its digital inputs, its supply, its connection and its driver. Each
+group of figures has its source, or the word "assumed" or "recalled". To add an instrument for whose protocol a driver
+exists, add a file.
 """
 
 from __future__ import annotations
@@ -23,13 +24,15 @@ CONNECTIONS = ("serial", "tcp", "i2c", "usb")
 
 @dataclass(frozen=True)
 class MeterRange:
-    """A range up to ``max_a``. Its error is at most ``gain`` × reading + ``offset_a``."""
+    """A range of currents up to ``max_a`` in A. The error of a reading in A is at most ``gain`` × reading +
+    ``offset_a``."""
 
     max_a: float
     gain: float
     offset_a: float
 
     def limit_a(self, amperes: float) -> float:
+        """Return the maximum error in A of a reading."""
         return self.gain * abs(amperes) + self.offset_a
 
 
@@ -38,13 +41,14 @@ class MeterProfile:
     """The data of an instrument.
 
     Attributes:
-        driver: name of the driver in ``arenite.host.energy.meters``.
-        connection: one of CONNECTIONS.
-        address: how an address of this connection is written.
-        supply_v: lowest and highest voltage with which it can supply a board, or None if it has no supply.
-        marks: number of digital inputs that the driver reads.
-        usb: USB ids as vendor:product.
-        baud: baud rate of the serial port, or None for native USB and for other connections.
+        driver: The name of the driver in ``arenite.host.energy.meters``.
+        connection: The kind of connection, one of CONNECTIONS.
+        address: A description for the user of how the instrument's address is written.
+        supply_v: The lowest and the highest voltage with which the instrument can supply a board, or None if it has no
+            supply.
+        marks: The number of digital inputs that the driver reads.
+        usb: The instrument's USB ids, as vendor:product.
+        baud: The baud rate of the serial port, or None for native USB and for other connections.
     """
 
     name: str
@@ -62,11 +66,11 @@ class MeterProfile:
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def range_of(self, amperes: float) -> MeterRange:
-        """Return the smallest range that includes the current, or else the largest range."""
+        """Return the smallest range that includes a current of ``amperes``, or the largest range if none does."""
         return next((r for r in self.ranges if abs(amperes) <= r.max_a), self.ranges[-1])
 
     def limit_a(self, amperes: float) -> float:
-        """Return the maker's error limit in A at this current, in the best range for it."""
+        """Return the maker's error limit in A at a current of ``amperes``, in the smallest range that includes it."""
         return self.range_of(amperes).limit_a(amperes)
 
 
@@ -100,10 +104,11 @@ class _Table(ProfileTable):
 
 
 def parse_meter(text: str, location: str) -> MeterProfile:
-    """Read a profile from TOML ``text``. ``location`` is its name in errors.
+    """Return the instrument that the TOML text ``text`` describes. Errors begin with ``location``, the name of the
+    file.
 
     Raises:
-        ProfileError: the TOML is malformed, or a field is missing, misspelt or out of range.
+        ProfileError: The TOML is malformed, or a field is missing, misspelt or out of range.
     """
     top = _Table.parse(text, location)
     supply = top.table("supply") if top.has("supply") else None

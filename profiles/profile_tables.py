@@ -1,4 +1,5 @@
-"""Shared code of profile readers: read tables with errors that name file and field, and find profiles by name."""
+"""The code that several profile readers share: reading tables, with errors that name the file and the field, and
+finding profiles by name."""
 
 from __future__ import annotations
 
@@ -12,9 +13,13 @@ from arenite.errors import ProfileError
 
 
 class ProfileTable:
-    """A TOML table. Each value is read once. ``finish`` raises an error if a value was not read."""
+    """A TOML table. Each value is read once. ``finish`` raises an error if a value was not read.
 
-    #: The folder whose files are named as examples in errors.
+    The methods that read a value raise ``ProfileError``, which names the file and the field, if the value is missing or
+    wrong.
+    """
+
+    #: The folder that errors name as the place of examples.
     folder = "profiles"
 
     def __init__(self, location: str, data: Any) -> None:
@@ -33,6 +38,7 @@ class ProfileTable:
             raise ProfileError(f"{location} is not valid TOML: {error}.") from error
 
     def number(self, key: str, minimum: float, maximum: float, default: float | None = None) -> float:
+        """Return the number ``key``, which must be from ``minimum`` to ``maximum``."""
         value = self._data.pop(key, default)
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not minimum <= value <= maximum:
             raise ProfileError(
@@ -41,28 +47,34 @@ class ProfileTable:
         return float(value)
 
     def text(self, key: str) -> str:
+        """Return the text ``key``, which must not be empty."""
         value = self._data.pop(key, None)
         if not isinstance(value, str) or not value:
             raise ProfileError(f"{self._location}: '{key}' must be text, not {value!r}.")
         return value
 
     def flag(self, key: str) -> bool:
+        """Return the boolean ``key``."""
         value = self._data.pop(key, None)
         if not isinstance(value, bool):
             raise ProfileError(f"{self._location}: '{key}' must be true or false, not {value!r}.")
         return value
 
     def has(self, key: str) -> bool:
+        """Return whether the table has a value ``key`` that was not read yet."""
         return key in self._data
 
     def table(self, key: str, default: Any = None) -> Self:
+        """Return the sub-table ``key``."""
         return type(self)(f"{self._location} [{key}]", self._data.pop(key, default))
 
     def rest(self) -> dict[str, Any]:
+        """Return all values that were not read yet, unchecked."""
         data, self._data = self._data, {}
         return data
 
     def finish(self) -> None:
+        """Raise ``ProfileError`` if a value was not read, because its name is usually misspelt."""
         if self._data:
             raise ProfileError(
                 f"{self._location} has an unknown field '{next(iter(self._data))}'.",
@@ -79,12 +91,14 @@ Profile = TypeVar("Profile", bound=NamedProfile)
 
 
 def profile_names(folder: Path) -> list[str]:
-    """Return the names of all profiles in a folder, sorted."""
+    """Return the names of all profiles in ``folder``, sorted. The name of a profile is its file name without
+    ``.toml``."""
     return sorted(path.stem for path in folder.glob("*.toml"))
 
 
 def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) -> Profile:
-    """Read a profile, whose name must be that of the file. Raises ``ProfileError``."""
+    """Return the profile that ``parse`` makes from the text and the name of the file ``path``. ``kind`` is the kind
+    of the profile for messages. Raises ``ProfileError`` if the profile's name is not the name of the file."""
     profile = parse(path.read_text("utf-8"), path.name)
     if profile.name != path.stem:
         raise ProfileError(
@@ -94,7 +108,8 @@ def read_profile(path: Path, kind: str, parse: Callable[[str, str], Profile]) ->
 
 
 def profile_path(name: str, kind: str, folder: Path) -> Path:
-    """Return the file of profile ``name``. Raises ``ProfileError`` with similar names if it does not exist."""
+    """Return the path of the file of profile ``name`` in ``folder``. Raises ``ProfileError``, which lists similar
+    names, if it does not exist. ``kind`` is the kind of the profile for messages."""
     names = profile_names(folder)
     if name not in names:
         close_names = difflib.get_close_matches(name, names, 3, 0.4) or names

@@ -1,1 +1,1 @@
-"""The graph as small value types, with shape rules and quantized arithmetic."""
+"""The graph of a model as small immutable classes, with rules for output shapes and TFLite's quantized arithmetic."""

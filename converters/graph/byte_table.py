@@ -1,7 +1,8 @@
-"""A table of 256 bytes that a model looks up with CAST, ADD and GATHER, which run as one loop.
+"""Find the operators CAST, ADD and GATHER that together look up each byte of a tensor in a table of 256 bytes.
 
-TFLite has no operator for a table, so a converted model casts int8 to int32, adds 128 and gathers from a constant. The
-firmware neither widens nor adds: both tensors in between are the bytes of the input, and GATHER looks them up.
+TFLite has no operator for such a table, so a converted model casts int8 to int32, adds 128 and gathers from a constant.
+The firmware runs the three operators as one loop. It neither widens nor adds: the outputs of CAST and ADD are the bytes
+of the input, and GATHER looks them up.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ _OFFSET = 128
 
 @dataclass(frozen=True)
 class ByteTable:
-    """The operators of one table, and the result of each byte of the input, read as uint8."""
+    """The three operators of one table. ``values[i]`` is the result for the input byte that is ``i`` as uint8."""
 
     cast: Op
     add: Op
@@ -27,7 +28,7 @@ class ByteTable:
 
 
 def byte_table_of(graph: Subgraph, op: Op) -> ByteTable | None:
-    """Return the table of which the CAST, ADD or GATHER ``op`` is a part, or None if it is not part of one."""
+    """Return the table to which the CAST, ADD or GATHER ``op`` belongs, or None if it belongs to none."""
     if op.name == "GATHER":
         cast = _before(graph, _before(graph, op, 1, "ADD"), 0, "CAST")
     elif op.name == "ADD":
@@ -43,7 +44,8 @@ def byte_table_of(graph: Subgraph, op: Op) -> ByteTable | None:
 
 
 def planned_graph(graph: Subgraph) -> Subgraph:
-    """Return ``graph`` as the planner must see it: what CAST and ADD of a table return is one byte per value."""
+    """Return ``graph`` as the planner must see it: the outputs of the CAST and the ADD of a table are int8, not
+    int32."""
     tensors = list(graph.tensors)
     for op in graph.ops:
         table = _table(graph, op) if op.name == "CAST" else None
@@ -79,7 +81,11 @@ def _table(graph: Subgraph, cast: Op) -> ByteTable | None:
 
 
 def _only_reader(graph: Subgraph, tensor: int, name: str, position: int) -> Op | None:
-    """Return the operator that alone reads ``tensor``, if it is a ``name`` that reads it at ``position`` only."""
+    """Return the only operator that reads ``tensor``, if it is a ``name`` whose only input ``tensor`` is at
+    ``position``.
+
+    Returns None otherwise, and if ``tensor`` is an output of the graph.
+    """
     readers = [op for op in graph.ops if tensor in (*op.inputs, *op.intermediates)]
     if len(readers) != 1 or tensor in graph.outputs or readers[0].name != name:
         return None

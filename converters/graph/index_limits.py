@@ -10,7 +10,7 @@ from arenite.converters.graph.model import Op, Subgraph
 #: For each operator with indices: the position of the table, and the position of the indices.
 _TABLE_AND_INDICES = {"GATHER": (0, 1), "GATHER_ND": (0, 1), "EMBEDDING_LOOKUP": (1, 0)}
 
-#: Operators whose outputs hold values of these inputs, unchanged. None: of all inputs.
+#: Operators whose outputs hold unchanged values of inputs, and the positions of these inputs. None means all inputs.
 _COPIES: dict[str, tuple[int, ...] | None] = {
     "RESHAPE": (0,),
     "SQUEEZE": (0,),
@@ -34,7 +34,7 @@ _COPIES: dict[str, tuple[int, ...] | None] = {
 
 
 def index_limits(graph: Subgraph) -> dict[int, int]:
-    """Return the number of valid indices, which are 0 to that number minus 1, by input tensor of ``graph``.
+    """Return {input tensor of ``graph``: number of valid indices}. The valid indices are 0 to that number minus 1.
 
     Inputs whose values are not used as indices are not in the result.
     """
@@ -66,7 +66,10 @@ def _copied_inputs(op: Op) -> tuple[int, ...]:
 
 
 def _rows(op: Op, table: tuple[int, ...], indices: tuple[int, ...]) -> int | None:
-    """Return the number of entries of ``table`` that an index of ``op`` can select; None if the shapes do not tell."""
+    """Return the number of entries that an index of ``op`` can select, or None if the shapes do not determine it.
+
+    ``table`` and ``indices`` are shapes.
+    """
     if not table:
         return None
     if op.name == "GATHER":

@@ -1,4 +1,4 @@
-"""The graph: small value types over the TFLite schema.
+"""The graph of a model: small immutable classes that follow the TFLite schema.
 
 A ``Model`` holds subgraphs; a ``Subgraph`` holds tensors and operators by index, as in the file. This module
 does not plan, lower or run graphs. All types are frozen: a pass creates new values with ``dataclasses.replace``.
@@ -18,7 +18,7 @@ from arenite.converters.graph.tensor import Tensor as Tensor
 
 @dataclass(frozen=True)
 class Op:
-    """One operator. ``inputs`` holds tensor indices, -1 for an optional input that is absent.
+    """One operator. ``inputs`` holds tensor indices, with -1 for an optional input that is absent.
 
     ``options`` is the builtin options table with snake_case keys (``stride_h``, ``fused_activation_function``)
     and the schema's integers as values. Arrays are tuples (``bytes`` for byte arrays); an absent array is None. The
@@ -60,11 +60,14 @@ class Subgraph:
         return (self.tensors[i] for i in op.inputs if i >= 0)
 
     def out_tensors(self, op: Op) -> Iterator[Tensor]:
+        """Return the outputs of ``op`` that are present."""
         return (self.tensors[i] for i in op.outputs if i >= 0)
 
 
 @dataclass(frozen=True)
 class Signature:
+    """The names of the inputs and outputs of a subgraph, as in TFLite. ``key`` is the signature's name."""
+
     key: str
     subgraph: int
     inputs: tuple[tuple[str, int], ...]  # (name, tensor index)
@@ -73,6 +76,8 @@ class Signature:
 
 @dataclass(frozen=True)
 class Model:
+    """The content of a model file."""
+
     subgraphs: tuple[Subgraph, ...]
     description: str = ""
     metadata: Mapping[str, bytes] = field(default_factory=dict)
@@ -81,4 +86,5 @@ class Model:
 
     @property
     def main(self) -> Subgraph:
+        """The subgraph that runs when the model is invoked: the first."""
         return self.subgraphs[0]

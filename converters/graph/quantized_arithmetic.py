@@ -1,4 +1,4 @@
-"""TFLite's arithmetic that turns real scales into integers, in Python.
+"""TFLite's integer arithmetic of quantized operators, in Python.
 
 Sources: TFLite's quantization_util (QuantizeMultiplier) and kernel_util (activation ranges).
 """
@@ -24,7 +24,7 @@ INTEGER_RANGE = {
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """Return ``(multiplier, shift)`` with real = multiplier * 2**(shift - 31).
+    """Return ``(multiplier, shift)`` such that multiplier * 2**(shift - 31) is ``real``, rounded to 31 bits.
 
     The multiplier is 0 or in [2**30, 2**31). Multipliers below 2**-32 become 0, as in TFLite.
     """
@@ -43,7 +43,7 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def round_half_away(x: float) -> int:
-    """Round as C's ``round``: to nearest, ties away from zero, exact for every finite double."""
+    """Round like C's ``round``: to nearest, ties away from zero. The result is exact for every finite double."""
     integer = math.floor(abs(x))
     return int(math.copysign(integer + (abs(x) - integer >= 0.5), x))
 
@@ -70,17 +70,21 @@ SAME, VALID = 0, 1
 
 
 def conv_padding(padding: int, size: int, kernel: int, stride: int, dilation: int) -> tuple[int, int]:
-    """Return ``(output size, padding before)`` of one spatial dimension, as TFLite computes them."""
+    """Return ``(output size, padding before the first element)`` of one spatial dimension, as TFLite computes them.
+
+    ``size`` is the input's size, ``kernel`` the filter's size, both without padding and dilation.
+    """
     effective = (kernel - 1) * dilation + 1
     out = -(-size // stride) if padding == SAME else (size + stride - effective) // stride
     return out, max((out - 1) * stride + effective - size, 0) // 2
 
 
 def round_twice(acc: np.ndarray, multiplier: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return acc * multiplier * 2**(shift - 31) with gemmlowp's two roundings (``ar_requant``), as int64.
+    """Return acc * multiplier * 2**(shift - 31) as int64, rounded twice as in gemmlowp and the C function
+    ``ar_requant``.
 
-    The arrays are broadcast together; ``multiplier`` is in [0, 2**31). The result is exact if ``acc`` fits into
-    32 bits after a shift to the left. Source: TFLite's MultiplyByQuantizedMultiplier.
+    The arrays are broadcast together; ``multiplier`` is in [0, 2**31). The result is exactly TFLite's if ``acc``,
+    shifted left by a positive ``shift``, fits into 32 bits. Source: TFLite's MultiplyByQuantizedMultiplier.
     """
     left, right = np.maximum(shift, 0), np.maximum(-shift, 0)
     high = ((acc << left) * multiplier + (1 << 30)) >> 31

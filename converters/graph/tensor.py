@@ -1,6 +1,6 @@
 """The tensor type: data type, shape, quantization and, for a constant, its value.
 
-This module is separate from ``model.py`` because the camera loop imports only the tensors before its first answer.
+This module is separate from ``model.py`` because the camera loop needs only tensors to begin, so it starts sooner.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-#: TFLite tensor types by the names used throughout Arenite (NumPy's where NumPy has one).
+#: Arenite's names of TFLite's tensor types (NumPy's name if NumPy has the type), and the NumPy types.
 DTYPES: dict[str, np.dtype | None] = {
     "float32": np.dtype(np.float32),
     "float16": np.dtype(np.float16),
@@ -71,12 +71,13 @@ class Tensor:
 
     index: int
     name: str
-    shape: tuple[int, ...]  # () for a scalar; every dimension >= 0; at most 2**27 bytes, constants 2**31 - 1
+    #: () for a scalar; every dimension >= 0; at most 2**27 bytes (constants: 2**31 - 1).
+    shape: tuple[int, ...]
     dtype: str  # a key of DTYPES
     quant: Quantization | None = None  # only for integer types
     data: np.ndarray | None = None
     is_variable: bool = False  # keeps its value between invocations (SVDF and LSTM state)
-    shape_signature: tuple[int, ...] | None = None  # as in the file; no -1 (a dynamic batch is fixed at 1)
+    shape_signature: tuple[int, ...] | None = None  # as in the file, without -1: a dynamic batch is set to 1
     stored: str = ""  # "int4" for an int8 constant that a file stores as int4 (see int4.py); "" otherwise
 
     @property
@@ -88,7 +89,8 @@ class Tensor:
 
     @property
     def itemsize(self) -> int:
-        """Bytes of one element. 0 for ``PACKED_BITS`` and for types that take no arena (resource, variant, string)."""
+        """Bytes of one element; 0 for the types of ``PACKED_BITS`` and for types that take no space in the arena
+        (resource, variant, string)."""
         dtype = DTYPES[self.dtype]
         return dtype.itemsize if dtype is not None else 0
 
@@ -116,6 +118,7 @@ class Tensor:
 
     @property
     def zero_point(self) -> int:
+        """The only zero point of a per-tensor quantized tensor (ValueError otherwise)."""
         if self.quant is None or len(self.quant.zero_point) != 1:
             raise ValueError(f"tensor {self.index} '{self.name}' is not quantized per tensor")
         return self.quant.zero_point[0]

@@ -1,4 +1,4 @@
-"""Measure how closely a converted model agrees with its source. Both have run on the same inputs."""
+"""Measure how closely the outputs of a converted model agree with the outputs of its source for the same inputs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.errors import ModelError
 
 @dataclass(frozen=True)
 class Agreement:
-    """The differences over all values of all outputs.
+    """The differences between the outputs of the source and of the converted model, over all values and samples.
 
     ``sqnr_db`` is 10 log10(sum of squares of the source's values / sum of squares of the differences). It is infinite
     if no value differs. ``source`` names the program that ran the source, for example "keras 3.15.1".
@@ -46,10 +46,11 @@ class Agreement:
 
 
 def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source: str) -> Agreement | None:
-    """Compare (outputs of the source, outputs of the flatbuffer) of each sample. Return None if there are no samples.
+    """Return the agreement of ``pairs``, or None if there are no samples.
 
-    A value that is NaN on one side only counts as an infinite difference. Raises ``ModelError`` if an output has
-    another size.
+    ``pairs`` has (outputs of the source, outputs of the flatbuffer) for each sample. ``source`` names the program that
+    ran the source. A value that is NaN on one side only counts as an infinite difference. Raises ``ModelError`` if an
+    output of the flatbuffer has another size than the source's output.
     """
     samples = values = 0
     largest = total = signal = noise = 0.0

@@ -1,7 +1,8 @@
 """Create Python environments for frameworks that cannot be installed together, and keep them in the cache.
 
-``environments.toml`` describes each one, and pip installs the packages of its lock file in ``lockfiles/``, checking
-the SHA-256 hash of every file. An environment whose creation was interrupted has no stamp and is created again.
+``environments.toml`` describes each environment. pip installs the packages of its lock file in ``lockfiles/`` and
+checks the SHA-256 hash of every file. The last step of the creation writes a stamp, the file ``complete.json``. An
+environment without a stamp was interrupted and is created again.
 """
 
 from __future__ import annotations
@@ -56,9 +57,12 @@ _LAST_LINES = 12
 class EnvironmentSpec:
     """One table of ``environments.toml``, with its lock files.
 
-    ``lock`` lists every package with its hashes. If there is a ``first_lock``, pip installs it before ``lock``, on
-    Linux only, and searches ``index`` in addition to its own indexes. If that fails for any reason other than a wrong
-    hash, pip installs ``fallback_lock`` together with ``lock``.
+    ``modules`` are the Python modules that the environment must have, ``requires`` the pinned packages that provide
+    them. ``lock`` lists every package with its hashes. If there is a ``first_lock`` (smaller builds of some
+    packages), pip installs it before ``lock``, on Linux only, and searches the package index ``index`` in addition to
+    its own indexes. If that fails for any reason other than a wrong hash, pip installs ``fallback_lock`` together
+    with ``lock``. ``max_python`` is the newest Python version that the packages support, "" for no limit. ``disk_mb``
+    is the free disk space that the creation needs.
     """
 
     name: str
@@ -83,7 +87,8 @@ class EnvironmentSpec:
 
 @dataclass(frozen=True)
 class Environment:
-    """A Python interpreter with a framework. ``own`` is false if it is the interpreter that runs Arenite."""
+    """A Python interpreter with a framework. ``own`` is true if the interpreter is in a folder of its own, and false if
+    it is the interpreter that runs Arenite."""
 
     name: str
     python: Path
@@ -100,11 +105,10 @@ class Environment:
     def start(
         self, script: Path, *args: str, log: Path, pipe_stdout: bool = False, writable: Path | None = None
     ) -> subprocess.Popen[bytes]:
-        """Start ``script`` and write its standard error and standard output to the file ``log``.
+        """Start ``script``, with its standard error and standard output in the file ``log``, and return the process.
 
         With ``pipe_stdout`` standard input and output are pipes instead. With ``writable`` the script runs in a sandbox
-        and writes to that folder only. Raises ``ToolError`` if the process cannot be
-        started.
+        and can write to that folder only. Raises ``ToolError`` if the process cannot be started.
         """
         pipe = subprocess.PIPE if pipe_stdout else None
         command, variables = [str(self.python), str(script), *args], self.variables()
@@ -138,8 +142,8 @@ class Environment:
     ) -> str:
         """Run ``script`` to its end and return what it wrote on standard output.
 
-        ``on_line`` is called with each line as soon as it is written. ``timeout`` is in seconds. Raises ``ToolError``
-        with the last lines of standard error if the script fails or takes longer.
+        ``on_line`` is called with each line as soon as it is written. ``timeout`` is in seconds. ``writable`` is as in
+        ``start``. Raises ``ToolError`` with the last lines of standard error if the script fails or takes longer.
         """
         with temporary_folder() as folder:
             log = folder / "stderr.txt"
@@ -166,7 +170,7 @@ class Environment:
         return "".join(lines)
 
     def failure(self, script: Path, returncode: int, log: Path) -> ToolError:
-        """Return the error for a failed process of this environment; it quotes the last lines of its log."""
+        """Return the error for a failed process of this environment. The error quotes the last lines of the log."""
         if returncode > 128:  # bubblewrap and shells report a signal this way
             returncode = 128 - returncode
         text = log.read_text("utf-8", "replace") if log.exists() else ""
@@ -208,8 +212,8 @@ def _spec(name: str, table: Mapping[str, Any]) -> EnvironmentSpec:
 def environment(name: str, *, progress: bool = True) -> Environment:
     """Return the environment called ``name``, and create it first if it does not exist.
 
-    If the Python that runs Arenite has every module, that Python is returned. If two processes ask at the same time,
-    only one of them creates the environment.
+    If the Python that runs Arenite has every module of the environment, that Python is returned. If two processes call
+    this function at the same time, only one creates the environment and the other waits.
 
     Raises:
         UsageError: ``environments.toml`` has no environment of this name.
@@ -317,7 +321,7 @@ def _importable(module: str) -> bool:
 
 
 def versions(env: Environment, packages: Sequence[str]) -> dict[str, str]:
-    """Return the versions of ``packages`` in ``env``; packages that are not installed are left out."""
+    """Return {package: version} for ``packages`` in ``env``. Packages that are not installed are left out."""
     code = (
         "import json, sys, importlib.metadata as m\n"
         "have = {d.metadata['Name'].lower(): d.version for d in m.distributions()}\n"

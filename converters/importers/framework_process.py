@@ -1,8 +1,8 @@
-"""Convert and run a source in a child process, in the environment of the source's framework.
+"""Convert and run a source (a trained model of a framework) in a child process, in the framework's environment.
 
 The child converts the source and reports the end of the conversion. The parent reads the flatbuffer and chooses
-samples, and the child runs the source on them. Then LiteRT runs the flatbuffer in the parent, which compares both
-results. The child's side is ``subprocesses/protocol.py``.
+samples, and the child runs the source on them. Then the parent runs the flatbuffer in LiteRT and compares the results
+with the child's. The child's side of this protocol is ``subprocesses/protocol.py``.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from arenite.errors import AreniteError, ModelError, ToolError, UsageError
 from arenite.processes import temporary_folder
 from arenite.safe_console import SafeConsole
 
-#: ``_ENVIRONMENTS`` maps the kind of a source to the environment that converts it, ``_SCRIPTS`` the environment to its
-#: script in ``subprocesses``.
+#: ``_ENVIRONMENTS`` maps the kind of a source to the environment that converts it. ``_SCRIPTS`` maps the environment to
+#: its script in ``subprocesses``.
 _ENVIRONMENTS = {
     source_kinds.KERAS: "tensorflow",
     source_kinds.KERAS_H5: "tensorflow",
@@ -49,12 +49,13 @@ _ENVIRONMENTS = {
 }
 _SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
 
-#: Below ``_POOR_SQNR_DB``, a float32 conversion differs by more than rounding: a note says so. Below
-#: ``_WRONG_SQNR_DB``, it computes something else: an error.
+#: If the signal-to-noise ratio of a float32 conversion is below ``_POOR_SQNR_DB``, the difference is more than
+#: rounding, and a note says so. If it is below ``_WRONG_SQNR_DB``, the model computes something else, which is an
+#: error.
 _POOR_SQNR_DB = 60.0
 _WRONG_SQNR_DB = 10.0
 
-#: The most seconds that one step of a conversion may take.
+#: The maximum time of one step of a conversion, in seconds.
 MAX_SECONDS = 3600.0
 
 _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
@@ -62,9 +63,12 @@ _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelErr
 
 @dataclass(frozen=True)
 class SourceRun:
-    """The child's report on the source: versions of its packages, the program that ran it, and notes on the conversion.
-    ``quantized`` is true if the source was trained with quantization, so that its outputs are only close to the
-    flatbuffer's."""
+    """The child's report on the source.
+
+    ``versions`` has the versions of the child's packages, ``ran_by`` the program that ran the source, and ``notes``
+    sentences on the conversion. ``quantized`` is true if the source was trained with quantization, so that its outputs
+    are only close to the flatbuffer's.
+    """
 
     versions: Mapping[str, str]
     ran_by: str
@@ -73,7 +77,7 @@ class SourceRun:
 
     @staticmethod
     def read(folder: Path) -> SourceRun:
-        """Read the report in the folder of a job."""
+        """Return the report that the child wrote to ``folder``, the folder of one conversion."""
         record = json.loads((folder / "result.json").read_text("utf-8"))
         return SourceRun(record["versions"], record["ran_by"], tuple(record["notes"]), record["quantized"])
 
@@ -87,10 +91,10 @@ def import_framework(source: str, kind: str, inputs: Inputs | None, options: Imp
 
 
 class FrameworkProcess:
-    """A process of a framework's environment that converts one source after the other; a context manager.
+    """A process in a framework's environment that converts one source after another. It is a context manager.
 
     Loading a framework takes seconds, so use one process for many sources. If ``sandboxed``, the process has no
-    network, writes only to its own folder, and ends after ``MAX_SECONDS`` per source.
+    network and can write only to its own folder. It is ended if a step of a conversion takes ``MAX_SECONDS``.
     """
 
     def __init__(self, name: str, *, progress: bool = True, sandboxed: bool = True) -> None:
@@ -122,7 +126,8 @@ class FrameworkProcess:
     def convert(
         self, source: str, kind: str, inputs: Inputs | None = None, options: ImportOptions | None = None
     ) -> ImportedModel:
-        """Convert one source. Raises the errors of ``import_source``; after one, the next source can be converted."""
+        """Convert one source. Raises the errors of ``import_source``. After an error, you can convert the next source
+        unless the process has ended."""
         options = options or ImportOptions()
         self._jobs += 1
         folder = self._folder / str(self._jobs)
@@ -161,8 +166,8 @@ class FrameworkProcess:
             self._process.stdin.flush()
 
     def _wait(self, expected: str, folder: Path) -> None:
-        """Wait until the process writes ``expected``. Raises the error that the process reports, or ``ToolError`` if it
-        ends."""
+        """Wait until the process writes the line ``expected``. Raises the error that the process reports, or
+        ``ToolError`` if the process ends."""
         assert self._process.stdout is not None
         timer = threading.Timer(MAX_SECONDS, self._process.kill)
         timer.daemon = True
@@ -188,7 +193,7 @@ def _error(reply: dict[str, str]) -> AreniteError:
 
 
 def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
-    """Return the child's flatbuffer, written anew with float32 weights unless it is quantized."""
+    """Return the child's flatbuffer (with float32 weights, unless it is quantized), its model, and notes on changes."""
     model = parse((folder / "model.tflite").read_bytes())
     notes: tuple[str, ...] = ()
     if not has_quantized_operators(model):
@@ -229,7 +234,7 @@ def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
 
 
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
-    """Return random samples, then those of ``inputs``. Values for quantized inputs are real values."""
+    """Return random samples, followed by the samples of ``inputs``. Values for quantized inputs are real values."""
     g = model.main
     random_samples = []
     for sample in random_inputs(model):
@@ -245,7 +250,8 @@ def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
 
 
 def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
-    """Write ``inputs.npz``: the number of samples, and one array ``SAMPLE_INPUT`` per sample and input."""
+    """Write ``inputs.npz``: the number of samples as ``samples``, and one array per sample and input, which is named
+    after the indices of both, such as ``0_1`` for input 1 of sample 0."""
     arrays = {f"{k}_{i}": value for k, sample in enumerate(samples) for i, value in enumerate(sample)}
     with (folder / "inputs.npz").open("wb") as file:
         np.savez(file, samples=np.array(len(samples)), **arrays)  # type: ignore[arg-type]
@@ -254,7 +260,8 @@ def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
 def _compare(
     folder: Path, flatbuffer: bytes, samples: list[list[np.ndarray]], run: SourceRun
 ) -> tuple[Agreement | None, bool]:
-    """Return the agreement, and whether the source's outputs depend on its inputs at all."""
+    """Return the agreement with the child's ``outputs.npz``, and whether the source's outputs differ between
+    samples."""
     expected: list[list[np.ndarray]] = []
 
     def pairs() -> Iterator[tuple[list[np.ndarray], list[np.ndarray]]]:
@@ -271,7 +278,7 @@ def _compare(
 
 
 def _verdict(source: str, compared: Agreement | None, varies: bool, run: SourceRun) -> list[str]:
-    """Return notes on the agreement. Raises ``ModelError`` when the two models compute different things."""
+    """Return notes on the agreement. Raises ``ModelError`` if the flatbuffer does not compute what the source does."""
     if compared is None:
         return []
     notes = []

@@ -1,4 +1,4 @@
-"""The result of an import, the options that a source may need, and the hash of a source."""
+"""The classes for the result and the options of an import, and the hash of a source."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.modernize import has_quantized_operators
 from arenite.converters.tflite.reader import parse
 
-#: ``samples[k][i]`` is input ``i`` of sample ``k``, in the layout of the flatbuffer with its batch of 1. A function
-#: that returns the samples is called with the converted model, which has the shapes.
+#: Samples, or a function that returns samples. ``samples[k][i]`` is input ``i`` of sample ``k``, in the layout of the
+#: flatbuffer with its batch of 1. A function is called with the converted model, from which it can read the shapes.
 Inputs = Sequence[Sequence[np.ndarray]] | Callable[[Model], Sequence[Sequence[np.ndarray]]]
 
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Options for what a source does not state.
+    """Options for facts that a source may not contain.
 
     ``shape`` maps the name of an input to its shape in the source's layout (NCHW for PyTorch and ONNX); "" names the
     only input. ``signature`` is the signature of a SavedModel to convert. ``keep_layout`` leaves NCHW inputs and
@@ -41,9 +41,9 @@ class ImportedModel:
     """A model as TFLite: batch 1, static shapes, NHWC for images.
 
     ``flatbuffer`` is float32, or quantized if the source was already quantized (``quantized``). ``sha256`` is the hash
-    of the source's bytes. ``agreement`` compares ``flatbuffer`` with the source run by its own framework; it is None if
-    nothing was changed. ``made_by`` has the versions of the packages that determine the bytes, ``notes`` a sentence for
-    each change.
+    of the source's bytes. ``agreement`` compares the outputs of ``flatbuffer`` with the outputs of the source in its
+    own framework. It is None if nothing was changed. ``made_by`` has the versions of the packages that determine the
+    bytes of ``flatbuffer``. ``notes`` has a sentence for each change.
     """
 
     kind: str
@@ -60,7 +60,8 @@ class ImportedModel:
 
 
 def source_sha256(source: str, kind: str) -> str:
-    """Return the SHA-256 of a file, or of the sorted names and bytes of a folder's files; "" for a Python factory."""
+    """Return the SHA-256 of a file, or of the sorted names and the hashes of a folder's files. Returns "" for a Python
+    function that builds a model."""
     if kind == source_kinds.TORCH_FACTORY:
         return ""
     path = Path(source)

@@ -1,4 +1,4 @@
-"""Run a converted model in LiteRT, to compare it with its source."""
+"""Run a converted model in LiteRT, and create the samples on which it is compared with its source."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import DTYPES, Model, Tensor
 from arenite.errors import ModelError, UsageError
 
-#: The number of random samples per comparison, and the largest number of the user's samples that are run as well.
+#: The number of random samples per comparison, and the maximum number of the user's samples that are compared too.
 RANDOM_SAMPLES = 8
 GIVEN_SAMPLES = 64
 
@@ -22,9 +22,10 @@ def litert_version() -> str:
 
 
 def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.ndarray]]:
-    """Return ``count`` samples from ``default_rng(0)``: floats in [-1, 1), integers and booleans of 0 and 1.
+    """Return ``count`` samples, each a list with one array per input, from NumPy's ``default_rng(0)``.
 
-    Indices into a table, such as the tokens of an embedding, are from the whole table.
+    Floats are in [-1, 1). Quantized inputs cover the range of their type. Indices into a table, such as the tokens of
+    an embedding, cover the whole table. Other integers and booleans are 0 or 1.
     """
     rng = np.random.default_rng(0)
     g = model.main
@@ -87,9 +88,10 @@ def typed_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list
 def run_litert(
     flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], *, real: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """Yield the outputs of each sample by LiteRT's builtin kernels without a delegate.
+    """Yield the outputs for each sample, computed by LiteRT's builtin kernels without a delegate.
 
-    With ``real``, samples hold real values that are quantized for the model, and quantized outputs become real values.
+    If ``real``, the samples are real values, which are quantized for quantized inputs, and quantized outputs are
+    converted to real values.
     Raises ``ModelError`` if LiteRT refuses the model.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType

@@ -1,4 +1,5 @@
-"""Read an image or a plain ``.tflite`` file. For a model of another format the error says how to convert it."""
+"""Read an image (a ``.tflite`` file with a plan) or a plain ``.tflite`` file. For a model of another format, the error
+says how to convert it."""
 
 from __future__ import annotations
 
@@ -19,16 +20,15 @@ _KINDS = {
 
 
 def load_any(path: str | Path) -> Model:
-    """Return the model in an image or a plain ``.tflite``. ``Model.repairs`` includes the repairs recorded in the
-    image.
+    """Return the model in an image or a plain ``.tflite`` file.
 
-    Raises ``ModelError``.
+    ``Model.repairs`` includes the repairs that are recorded in the image. Raises ``ModelError``.
     """
     return load_any_image(path).model
 
 
 def load_any_image(path: str | Path) -> Image:
-    """Return the image: the model, the plan (None for a plain ``.tflite``) and the file's hash.
+    """Return the image: the model, the plan (None for a plain ``.tflite`` file) and the file's hash.
 
     Raises ``ModelError``.
     """
@@ -45,7 +45,7 @@ def load_any_image(path: str | Path) -> Image:
 
 
 def _other_source_message(path: str | Path) -> AreniteError | None:
-    """Return the error for a file or folder that is not a TFLite file, or None if no better error is known."""
+    """Return an error that says what ``path`` is, if it is not a TFLite file. Return None if that is not known."""
     from arenite.converters.importers.source_kinds import source_kind
 
     source = Path(path)
@@ -53,7 +53,7 @@ def _other_source_message(path: str | Path) -> AreniteError | None:
         return None
     try:
         kind = _KINDS.get(source_kind(str(path)))
-    except UsageError as error:  # a checkpoint, weights alone, or not a model at all
+    except UsageError as error:  # the file is a checkpoint or weights without a graph, or it is not a model
         return None if source.is_dir() else ModelError(error.problem, error.hint)
     except ModelError as error:
         return error

@@ -1,8 +1,8 @@
-"""Make the lock files of Arenite's own environments: python -m arenite.converters.importers.make_locks [NAME ...]
+"""Make the lock files of the environments in ``environments.toml``.
 
-Run it after a change to ``environments.toml``. It needs uv (``pip install uv``) and the network. The lock files hold
-every package that an environment needs on Linux and macOS, for every Python that Arenite supports, with the SHA-256
-hashes of all files of that version.
+Run ``python -m arenite.converters.importers.make_locks [NAME ...]`` after a change to ``environments.toml``. It needs
+uv (``pip install uv``) and the network. A lock file lists every package that an environment needs on Linux and macOS,
+for every Python version that Arenite supports, with the SHA-256 hashes of all files of the package's version.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def resolve(requires: Sequence[str], *options: str) -> str:
-    """Return a requirements file with the packages ``requires``, all their dependencies and hashes, resolved by uv.
+    """Return the text of a requirements file with the packages ``requires``, all their dependencies and all hashes.
 
-    Raises ``ToolError`` if uv is missing or finds no set of versions.
+    ``options`` are additional options of ``uv pip compile``, which resolves the versions. Raises ``ToolError`` if uv is
+    missing or finds no set of versions.
     """
     uv = shutil.which("uv")
     if uv is None:
@@ -58,13 +59,13 @@ def resolve(requires: Sequence[str], *options: str) -> str:
 
 
 def entries(lock: str) -> list[str]:
-    """Split a requirements file into its requirements. Each includes the lines of its hashes."""
+    """Return the requirements in the text of a requirements file. Each includes the lines of its hashes."""
     return [entry for entry in re.split(r"\n(?=[^\s#])", "\n" + lock.strip() + "\n") if _NAME.match(entry)]
 
 
 def partition(lock: str, replaces: Sequence[str]) -> tuple[str, str]:
-    """Split a requirements file into two: packages that are always needed, and those that a pattern of ``replaces``
-    (with ``*``) matches."""
+    """Split the text of a requirements file into two texts: packages that match no pattern of ``replaces`` (with
+    ``*``), which are always installed, and packages that match one, which are the fallback."""
     always: list[str] = []
     fallback: list[str] = []
     for entry in entries(lock):
@@ -108,7 +109,10 @@ def make(name: str, table: Mapping[str, Any]) -> list[Path]:
 
 
 def main(names: Sequence[str]) -> None:
-    """Make the lock files of the environments ``names``, or of all. Raises ``UsageError`` and ``ToolError``."""
+    """Make the lock files of the environments ``names``, or of all environments if ``names`` is empty.
+
+    Raises ``UsageError`` for an unknown name, and ``ToolError`` as ``make`` does.
+    """
     tables = tomllib.loads((LOCK_FOLDER.parent / "environments.toml").read_text("utf-8"))
     for name in names or tables:
         if name not in tables:

@@ -1,6 +1,6 @@
-"""Rewrite a flatbuffer as current tools expect it, and convert stored weights back to float32.
+"""Rewrite a flatbuffer as current tools expect it, and convert int8 and float16 weights of float models to float32.
 
-Quantizers read only ``builtin_code`` and call a model by its signature. Files of old converters have neither.
+Quantizers read only the field ``builtin_code`` and call a model by its signature. Files of old converters have neither.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from arenite.converters.tflite.writer import to_flatbuffer
 #: A computed tensor of one of these types shows that a model is quantized.
 _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
-#: Kernels accept weights of these types together with float32 activations, and convert one of the two.
+#: LiteRT's kernels accept weights of these types together with float32 activations. They convert one of the two.
 _STORED = frozenset({"int8", "uint8"})
 
 
 def modernize(flatbuffer: bytes) -> bytes:
-    """Return the model with ``builtin_code`` set, a signature, a batch of 1 and constants at multiples of 16 bytes.
+    """Return the model with ``builtin_code`` set, a signature, a batch of 1, and constants at file offsets that are
+    multiples of 16.
 
-    No value and no operator changes. Raises ``ModelError`` as ``tflite.parse`` does.
+    No value and no operator changes. Raises ``ModelError`` as ``tflite.reader.parse`` does.
     """
     return to_flatbuffer(replace(parse(flatbuffer), repairs=()))
 
@@ -35,8 +36,8 @@ def modernize(flatbuffer: bytes) -> bytes:
 def has_quantized_operators(model: Model) -> bool:
     """Return whether some operator computes a quantized tensor.
 
-    Quantized weights alone do not count. A QUANTIZE does not count either: in a float model it states a range that
-    training chose.
+    Quantized weights alone do not count. A QUANTIZE operator does not count either: a float model that was trained with
+    quantization uses it to state the range of a tensor.
     """
     return any(
         g.tensors[i].dtype in _QUANTIZED and g.tensors[i].quant is not None
@@ -53,16 +54,16 @@ def has_float16(model: Model) -> bool:
 
 
 def has_stored_weights(model: Model) -> bool:
-    """Return whether operators on float32 read quantized weights directly ("dynamic range" quantization)."""
+    """Return whether operators with float32 outputs read quantized weights directly ("dynamic range" quantization)."""
     return any(_hybrid_inputs(g, op) for g in model.subgraphs for op in g.ops)
 
 
 def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """Return a float model with every weight as a float32 constant, and one sentence per kind of change.
+    """Return ``model``, a float model, with every weight as a float32 constant, and one sentence per kind of change.
 
-    float16 constants behind a DEQUANTIZE are folded by LiteRT's reference kernel; int8 weights that an operator reads
-    beside float32 activations become scale * (q - zero_point). Raises ``UnsupportedModelError`` for a shape that
-    depends on the data.
+    float16 constants that a DEQUANTIZE reads become float32, computed by LiteRT's reference kernel. int8 weights that
+    an operator reads together with float32 activations become scale * (q - zero_point). Raises
+    ``UnsupportedModelError`` for a shape that depends on the data.
     """
     halves = sum(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
     model, weights = _with_float_weights(model)
@@ -125,7 +126,8 @@ def _dequantized(t: Tensor, index: int) -> Tensor:
 
 
 def _float_options(op: Op) -> dict[str, Any]:
-    """Return the options of ``op`` without the one that only concerns quantized inputs of float operators."""
+    """Return the options of ``op`` for float32 weights: without ``asymmetric_quantize_inputs``, which only applies to
+    quantized weights."""
     options = dict(op.options)
     if "asymmetric_quantize_inputs" in options:
         options["asymmetric_quantize_inputs"] = False

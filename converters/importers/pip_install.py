@@ -1,4 +1,5 @@
-"""Install packages into an environment with the pip of this Python, and report pip's errors as one sentence."""
+"""Install packages into an environment with the pip of the Python that runs Arenite, and report pip's errors as one
+sentence."""
 
 from __future__ import annotations
 
@@ -33,11 +34,12 @@ def install(
     fallback_lock: Path | None = None,
     index: str = "",
 ) -> None:
-    """Install the packages of ``lock``, and only files with its hashes, into the environment of ``python``.
+    """Install the packages of ``lock`` into the environment called ``name`` with the interpreter ``python``.
 
-    ``first_lock`` is installed before ``lock``, from ``index`` and pip's own indexes. If that fails, ``fallback_lock``
-    is installed together with ``lock`` instead. pip uses the index, mirror or proxy that it is configured for.
-    ``progress`` shows the current download on standard error.
+    Every downloaded file must have a hash that the lock file lists for it. ``first_lock`` is installed before ``lock``,
+    from the package index ``index`` and pip's own indexes. If that fails for any reason other than a wrong hash,
+    ``fallback_lock`` is installed together with ``lock`` instead. pip uses the index, mirror or proxy that it is
+    configured for. ``progress`` shows the current download on standard error.
 
     Raises:
         ToolError: pip failed, or a file has none of the hashes that the lock file lists for it.
@@ -93,7 +95,8 @@ def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
 
 
 def _step(line: str) -> str:
-    """Shorten a line of pip's output: "downloading tensorflow-2.21.0-...whl (570 MB)". Return "" for other lines."""
+    """Return the step that a line of pip's output reports, such as "downloading tensorflow-2.21.0 (570 MB)" or
+    "installing". Return "" for other lines."""
     words = line.split()
     if line.startswith(("Collecting", "  Downloading", "Downloading")) and len(words) > 1:
         file_name = words[1].rpartition("/")[2].partition("-cp")[0]
@@ -121,7 +124,7 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
     reason = (
         errors[-1].rstrip(".") if errors else next((x for x in reversed(lines) if x), "pip gave no reason")
     )
-    if "after connection broken" in text:  # pip then only reports that it did not find that version
+    if "after connection broken" in text:  # pip's own error is then only that it did not find the version
         reason = "the package index cannot be reached"
     return ToolError(
         f"Could not create the environment '{name}': {reason}.",
@@ -130,7 +133,8 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
 
 
 def _hash_failure(name: str, lines: Sequence[str]) -> HashError:
-    """Return the error for a wrong hash. pip lists the package, the hashes of the lock file and the actual hash."""
+    """Return the error for a wrong hash. It names the package and the file's actual hash, which pip prints below the
+    line with ``_WRONG_HASH``."""
     at = next(i for i, line in enumerate(lines) if _WRONG_HASH in line)
     below = [line.split() for line in lines[at + 1 :] if line.strip()]
     package = below[0][0] if below else "a package"

@@ -2,8 +2,8 @@
 
 PyTorch and ONNX networks reduce or flatten images as NCHW. After the conversion to NHWC, a TRANSPOSE remains before the
 reduction or the first fully connected layer. This module changes the axes of the reduction, or the order of the layer's
-weights, and removes the TRANSPOSE. It is used on float32 models before calibration, because sums are then added up in
-another order.
+weights, and removes the TRANSPOSE. Sums are then added up in another order, which can change their rounding, so this is
+done only to float32 models before calibration.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _REDUCTIONS = frozenset({"MEAN", "SUM", "REDUCE_MAX", "REDUCE_MIN", "REDUCE_PROD
 
 
 def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
-    """Absorb TRANSPOSE into reductions and fully connected layers. Return the model and at most one note on it."""
+    """Remove TRANSPOSE operators before reductions and fully connected layers. Return the model, and one note with the
+    number of removed operators, or no note if there are none."""
     work = _TransposeRemover(model.main)
     for op in model.main.ops:
         if op.name in _REDUCTIONS:
@@ -38,7 +39,12 @@ def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
 
 
 class _TransposeRemover:
-    """Changes the main graph in place. Indices of existing tensors and operators do not change."""
+    """A copy of the main graph that ``reduce`` and ``flatten`` change.
+
+    Indices of existing tensors and operators do not change. ``maker`` maps a tensor to the operator that computes it,
+    ``users`` a tensor to the operators that read it. ``absorbed`` counts the TRANSPOSE operators that are not needed
+    any more.
+    """
 
     def __init__(self, g: Subgraph) -> None:
         self.outputs = frozenset(g.outputs)
@@ -52,7 +58,8 @@ class _TransposeRemover:
         self.absorbed = 0
 
     def reduce(self, op: Op) -> None:
-        """Reduce the input of the TRANSPOSE before ``op``, along the axes that the TRANSPOSE moved there."""
+        """If the reduction ``op`` reads a TRANSPOSE, let it read the input of the TRANSPOSE, with the axes of that
+        input that the TRANSPOSE moves to the axes of ``op``."""
         transposed_source = self._transposed(op.inputs[0])
         axes = self.tensors[op.inputs[1]]
         if transposed_source is None or axes.data is None or op.options.get("keep_dims"):
@@ -66,7 +73,8 @@ class _TransposeRemover:
         self._replace(op, inputs=(source, self._constant(axes, new), *op.inputs[2:]))
 
     def flatten(self, op: Op) -> None:
-        """Flatten the input of the TRANSPOSE before ``op``, and reorder the weights of the layers that read ``op``."""
+        """If the RESHAPE ``op`` flattens the output of a TRANSPOSE for fully connected layers, let it flatten the
+        input of the TRANSPOSE, and reorder the weights of these layers."""
         transposed_source = self._transposed(op.inputs[0])
         flat = op.outputs[0]
         layers = [self.ops[k] for k in self.users.get(flat, ())]
@@ -77,7 +85,7 @@ class _TransposeRemover:
         columns = int(np.prod(shape))
         if shape[0] != 1 or order[0] != 0 or not all(self._takes(layer, flat, columns) for layer in layers):
             return
-        # The position of each element of the source in the flattened transpose.
+        # ``columns_order[k]`` is the position of element ``k`` of the flattened source in the flattened TRANSPOSE.
         columns_order = np.arange(columns).reshape(shape).transpose(np.argsort(order)).ravel()
         for layer in layers:
             weights = self.tensors[layer.inputs[1]]
@@ -97,7 +105,8 @@ class _TransposeRemover:
         return op.inputs[0], [int(a) for a in order.ravel()]
 
     def _takes(self, layer: Op, flat: int, columns: int) -> bool:
-        """Return whether ``layer`` is fully connected and reads all of ``flat`` as one row."""
+        """Return whether ``layer`` is FULLY_CONNECTED with constant float32 weights, and reads the tensor ``flat`` of
+        ``columns`` elements as one row."""
         if layer.name != "FULLY_CONNECTED" or layer.inputs[0] != flat or flat in layer.inputs[1:]:
             return False
         weights = self.tensors[layer.inputs[1]]

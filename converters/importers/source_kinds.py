@@ -15,7 +15,7 @@ ONNX, TORCH_EXPORT, TORCH_FACTORY = "onnx", "torch-export", "torch-factory"
 TFLITE_FLOAT32, TFLITE_FLOAT16 = "tflite-float32", "tflite-float16"
 TFLITE_DYNAMIC, TFLITE_QUANTIZED = "tflite-dynamic", "tflite-quantised"
 
-#: Every kind that ``source_kind`` can return. "tflite-dynamic" has int8 weights and float32 activations.
+#: Every kind that ``source_kind`` can return. A "tflite-dynamic" model has int8 weights and float32 activations.
 KINDS = (
     KERAS, KERAS_H5, SAVED_MODEL, ONNX, TORCH_EXPORT, TORCH_FACTORY,
     TFLITE_FLOAT32, TFLITE_FLOAT16, TFLITE_DYNAMIC, TFLITE_QUANTIZED,
@@ -30,7 +30,7 @@ _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
 _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
 
-#: The format that each file ending stands for, for the error if the content is something else.
+#: The format of each file name ending. The error for a file with another content names it.
 _FORMATS = {
     ".keras": "Keras 3",
     ".h5": "HDF5",
@@ -45,7 +45,7 @@ _CHECKPOINT = (
     "as .pt2.",
 )
 
-#: Common files that are not models, by their ending.
+#: Common files that are not models: (description, hint for the user) by file name ending.
 _OTHERS = {
     ".pt": _CHECKPOINT,
     ".pth": _CHECKPOINT,

@@ -20,8 +20,8 @@ def import_source(
     ``ImportedModel.agreement`` compares both on random samples and on ``inputs``, for example calibration samples.
 
     Raises:
-        UsageError: a missing or unknown source, or a source that needs a setting of ``options``.
-        ModelError: a damaged file, or a model that its framework or TensorFlow Lite refuses.
+        UsageError: the source is missing or of an unknown kind, or needs a setting of ``options``.
+        ModelError: the file is damaged, or its framework or TensorFlow Lite refuses the model.
         ToolError: the framework's environment could not be created, or its process failed.
     """
     options = options or ImportOptions()
@@ -36,7 +36,8 @@ def import_source(
 
 
 def parse_shapes(texts: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Parse ``["1,3,96,96"]`` or ``["image=1,3,96,96", "state=1,8"]`` for ``ImportOptions.shape``."""
+    """Return the value of ``ImportOptions.shape`` for texts such as ``["1,3,96,96"]`` or ``["image=1,3,96,96",
+    "state=1,8"]``. Raises ``UsageError`` for a text that is no shape, and for two shapes of one input."""
     shapes: dict[str, tuple[int, ...]] = {}
     for text in texts:
         name, _, numbers = text.rpartition("=")

@@ -1,4 +1,5 @@
-"""Shorten tensor names for recipes and reports. Converters write long paths, or the same name for all tensors."""
+"""Shorten tensor names for quantization recipes and reports. The names that converters write are long paths, or the
+same for all tensors."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from dataclasses import replace
 
 from arenite.converters.graph.model import Model
 
-#: Parts that wrappers and packages add before or between the names that the model's author chose.
+#: Parts of names that wrappers and packages add before or between the names that the model's author chose.
 _GENERATED_PARTS = re.compile(
     r"(Stateful)?PartitionedCall(_\d+)?(:\d+)?(/|$)|__main__\._ChannelsLast(/|$)|torch\.nn\.modules\.\w+\."
     r"|[\w.]*_module(/|$)|serving_default_"
@@ -24,7 +25,7 @@ def shorten_tensor_names(model: Model) -> Model:
     operator_names = {i: f"{op.name.lower()}_{op.index}" for op in g.ops for i in op.outputs}
     names = {i: g.tensors[i].name for i in interface}
     used_names = set(names.values())
-    # Computed tensors come first: they are the layers, and constants often have the same names.
+    # Computed tensors get their names first, because they stand for layers. Constants often have the same names.
     for t in sorted(g.tensors, key=lambda t: t.index not in operator_names):
         if t.index in interface:
             continue

@@ -22,10 +22,11 @@ from arenite.converters.tflite.writer import to_flatbuffer
 def import_tflite(
     path: str, kind: str, inputs: Inputs | None, shapes: Mapping[str, tuple[int, ...]]
 ) -> ImportedModel:
-    """Import the file at ``path``. ``agreement`` compares the model with float32 weights to the original file.
+    """Import the TensorFlow Lite file at ``path``, of a kind that ``source_kind`` returns.
 
-    ``shapes`` has the sizes of inputs with open dimensions, as ``parse`` takes them. With it, a quantized file is
-    written anew with these shapes. Raises ``ModelError`` and ``UsageError`` as ``parse`` does.
+    If weights were converted to float32, ``agreement`` compares the outputs with those of the original file. ``shapes``
+    has the shapes of inputs with open dimensions, as ``parse`` takes them. With ``shapes``, a quantized file is written
+    again with these shapes. Raises ``ModelError`` and ``UsageError`` as ``parse`` does.
     """
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()

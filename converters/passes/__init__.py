@@ -1,1 +1,2 @@
-"""Graph rewrites, one per module. Each function takes a model and returns a model and one sentence per change."""
+"""Passes: rewrites of the graph that change no output, one per module. A pass takes a model and returns a model and a
+report of the changes."""

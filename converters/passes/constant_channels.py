@@ -1,8 +1,9 @@
 """Remove channels that have the same value for every input, and channels that no output needs.
 
-Trained networks have many such channels: if the sums of a channel never exceed a ReLU's zero for any image, the channel
-is a constant. Its contribution to the layers that read it is added to their biases, and the weights that produce or
-read it are removed. docs/passes.md argues that no output changes; ``channels.prove`` checks it on the rewritten graph.
+Trained networks have many such channels: if the accumulators of a channel are never positive and a ReLU follows, the
+channel is a constant. Its contribution to the layers that read it is added to their biases, and the weights that
+produce or read it are removed. docs/passes.md explains why no output changes; ``channels.prove`` checks this for the
+rewritten graph.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from arenite.converters.passes.intervals import analyze_intervals
 from arenite.converters.passes.pass_report import LayerChange, PassReport, layer_macs
 from arenite.converters.passes.prune import compact
 
-#: The number of channels that kernels read at a time.
+#: The number of channels that kernels read at once.
 MULTIPLE = 4
 
 
@@ -41,7 +42,8 @@ def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model,
 
 
 def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
-    """Return how many channels and multiply-accumulates each operator with weights lost."""
+    """Return the numbers of channels and multiply-accumulates that operators with weights lost. Operators that lost no
+    multiply-accumulates are left out."""
     changes = []
     for a, b in zip(old.ops, new.ops, strict=True):
         before, after = layer_macs(old, a), layer_macs(new, b)

@@ -11,7 +11,8 @@ _MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION
 
 
 def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
-    """Return the model without identities whose result is not itself an output of the graph."""
+    """Return the model without the operators that ``_is_identity`` accepts, and a report. If there are none, return the
+    model itself and None."""
     graph = model.main
     identities = {op.index: op for op in graph.ops if _is_identity(graph, op)}
     if not identities:
@@ -26,10 +27,11 @@ def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _is_identity(graph: Subgraph, op: Op) -> bool:
-    """Return whether ``op`` returns its input unchanged: shape, type and quantization are the same.
+    """Return whether ``op`` returns its input unchanged (with the same shape, type and quantization) and can be
+    removed.
 
     RESHAPE, SQUEEZE, EXPAND_DIMS, PAD and CONCATENATION copy bytes, so they change nothing if the shape is the same.
-    QUANTIZE to the same scale multiplies by exactly one.
+    QUANTIZE to the same scale multiplies by exactly one. An operator that computes an output of the graph stays.
     """
     if op.name not in _MOVES or len(op.outputs) != 1 or op.outputs[0] in graph.outputs:
         return False

@@ -1,7 +1,7 @@
-"""Run a model once in LiteRT's reference kernels, in a separate process.
+"""Run a model once with LiteRT's reference kernels, in a separate process.
 
-The reference kernels do not check their input. A hostile model that crashes them ends only the child process. The child
-runs this module: it reads a flatbuffer from standard input and writes an ``.npz`` to standard output.
+The reference kernels do not check their inputs. A malicious model that crashes them ends only the child process. The
+child runs this module: it reads a flatbuffer from standard input and writes an ``.npz`` file to standard output.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from arenite.converters.graph.model import Model
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.processes import run
 
-#: The seconds and the bytes of address space that one evaluation may take.
+#: The maximum time in seconds and the maximum address space in bytes of one evaluation.
 TIME_LIMIT = 120
 MEMORY_LIMIT = 8 << 30
 
-#: Largest number of bytes of output values that the child returns.
+#: The maximum size of the output values that the child returns, in bytes.
 OUTPUT_LIMIT = 256 << 20
 
 #: The child's argument to return only shapes, not values.
@@ -36,12 +36,13 @@ class EvaluationError(Exception):
 class Evaluation:
     """The results of one inference with inputs of zeros."""
 
-    shapes: dict[int, tuple[int, ...]]  # main-subgraph tensor index to shape
+    shapes: dict[int, tuple[int, ...]]  # the shape of each tensor of the main subgraph, by tensor index
     values: tuple[np.ndarray, ...]  # one per graph output; empty when only shapes were requested
 
 
 def evaluate(model: Model, *, values: bool = True) -> Evaluation:
-    """Run one inference of ``model`` with zeros in every graph input. If ``values`` is false, return only shapes.
+    """Run one inference of ``model`` with zeros in every graph input, and return the shapes of its tensors and the
+    values of its outputs. If ``values`` is false, return only the shapes.
 
     Raises ``EvaluationError``.
     """
@@ -73,6 +74,7 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
 
 
 def _child() -> int:
+    """Run the model on standard input, in the child process. Return the exit code."""
     try:
         import resource
 

@@ -1,9 +1,10 @@
-"""Evaluate operators that do not depend on the inputs at conversion time, and remove those that no output needs.
+"""Compute operators that do not depend on the model's inputs at conversion time, and remove operators that no output
+needs.
 
-The pass folds operators whose inputs are all constant, and ``SHAPE``, ``RANK`` and ``ZEROS_LIKE``, which depend only on
-a shape. This removes the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE, PACK, RESHAPE) and the dequantization
-of stored weights. LiteRT's own reference kernels compute the values, so folding never changes a result. A shape that
-still depends on the data afterwards is an error.
+The pass replaces by constants the outputs of operators whose inputs are all constant, and of ``SHAPE``, ``RANK`` and
+``ZEROS_LIKE``, which depend only on a shape. This removes the shape arithmetic of Keras exports (SHAPE, STRIDED_SLICE,
+PACK, RESHAPE) and the dequantization of stored weights. LiteRT's own reference kernels compute the values, so no result
+changes. A shape that still depends on the data afterwards is an error.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ NEVER_CONSTANT = EFFECTS | {
     "PLACEHOLDER_FOR_GREATER_OP_CODES",
 }
 
-#: Inputs that determine the shape of an output, by operator.
+#: The positions of the inputs whose values determine the shape of an output, by operator.
 SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
     "ARG_MAX": (1,),
     "ARG_MIN": (1,),
@@ -87,7 +88,7 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
             model = _true_shapes(model, notes)
         model = _fold(model, subgraph, notes)
         if subgraph == 0:
-            model = _true_shapes(model, notes)  # now also behind operators whose shapes were computed values
+            model = _true_shapes(model, notes)  # again, because more shapes are known after folding
         _refuse_dynamic(model.subgraphs[subgraph])
         model = _prune(model, subgraph, notes, "is no longer needed")
         tensors = len(model.subgraphs[subgraph].tensors)
@@ -99,10 +100,12 @@ def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
 
 
 def _with(model: Model, subgraph: int, graph: Subgraph) -> Model:
+    """Return ``model`` with ``graph`` in place of the subgraph with the index ``subgraph``."""
     return replace(model, subgraphs=(*model.subgraphs[:subgraph], graph, *model.subgraphs[subgraph + 1 :]))
 
 
 def _prune(model: Model, subgraph: int, notes: list[str], reason: str) -> Model:
+    """Return the model without operators that no output needs. Append a note with ``reason`` for each of them."""
     graph = model.subgraphs[subgraph]
     ops = live_ops(graph)
     if len(ops) == len(graph.ops):
@@ -115,7 +118,8 @@ def _prune(model: Model, subgraph: int, notes: list[str], reason: str) -> Model:
 def _true_shapes(model: Model, notes: list[str]) -> Model:
     """Return the model with the shapes that LiteRT computes, if the file has a shape that may be wrong.
 
-    A shape that no rule can check may be wrong too. It matters where an operator returns a shape as its value.
+    A shape may be wrong if ``_has_placeholder_shape`` says so, or if no rule can check it. The second case only matters
+    for models with an operator whose value depends on a shape. A note is appended for each shape that changes.
     """
     graph = model.main
     doubtful = next((op for op in graph.ops if _has_placeholder_shape(graph, op)), None)
@@ -146,9 +150,10 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
 
 
 def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
-    """Return whether the file has a dimension of 1 for an output where the operator computes another size.
+    """Return whether the shape of an output of ``op`` in the file has a 1 where the operator computes another size.
 
-    Converters write 1 for a dimension that they do not know, even if it is a product of known ones (batch x time).
+    Converters write 1 for a dimension that they do not know, even if it is a product of known dimensions (batch x
+    time).
     """
     try:
         shapes = infer(graph, op)
@@ -162,6 +167,7 @@ def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
 
 
 def _is_unchecked(graph: Subgraph, op: Op) -> bool:
+    """Return whether no rule can compute the shapes of the outputs of ``op``."""
     try:
         return infer(graph, op) is None
     except UnsupportedModelError:
@@ -169,7 +175,8 @@ def _is_unchecked(graph: Subgraph, op: Op) -> bool:
 
 
 def _foldable(graph: Subgraph) -> list[Op]:
-    """Return the operators with constant outputs, in order, except those that only copy a constant to an output."""
+    """Return the operators whose outputs are known at conversion time, in execution order, except operators that only
+    copy a constant to a graph output."""
     constants = {t.index for t in graph.tensors if t.data is not None}
     foldable = []
     for op in graph.ops:
@@ -193,8 +200,8 @@ def _foldable(graph: Subgraph) -> list[Op]:
 
 
 def _copies_constant_to_output(graph: Subgraph, op: Op) -> bool:
-    """Return whether ``op`` is a RESHAPE of a constant into a graph output. It must stay, because outputs are in
-    RAM."""
+    """Return whether ``op`` is a RESHAPE that copies a constant to a graph output. It must stay, because graph
+    outputs are in RAM and constants in flash."""
     return (
         op.name == "RESHAPE"
         and graph.tensors[op.inputs[0]].data is not None
@@ -203,6 +210,8 @@ def _copies_constant_to_output(graph: Subgraph, op: Op) -> bool:
 
 
 def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
+    """Return the model with constants in place of the operators of ``_foldable``. A graph output that became constant
+    is copied from the constant by a RESHAPE. A note is appended for each operator."""
     graph = model.subgraphs[subgraph]
     ops = _foldable(graph)
     values = _values(graph, ops)
@@ -238,21 +247,22 @@ def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
 
 
 def _copy_to_output(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
-    """Append a computed tensor and the RESHAPE that copies the constant ``source`` to it."""
+    """Append a computed tensor to ``tensors``, and to ``ops`` a RESHAPE that copies the constant ``source`` to it.
+    ``index`` is larger than the index of every operator of the original graph."""
     t = tensors[source]
     out = len(tensors)
     tensors.append(replace(t, index=out, data=None))
     tensors[source] = replace(t, name=f"{t.name}/constant")
     shape = np.asarray(t.shape, np.int32)
     tensors.append(Tensor(out + 1, f"{t.name}/shape", shape.shape, "int32", data=shape))
-    # The index is larger than that of every other operator; ``compact`` numbers the operators in order.
+    # The new index is larger than the index of every other operator; ``compact`` numbers the operators again.
     ops.append(
         Op(index + len(ops), "RESHAPE", (source, out + 1), (out,), {"new_shape": None}, "ReshapeOptions")
     )
 
 
 def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
-    """Return the value of every output of ``ops``. One run of LiteRT computes them."""
+    """Return {tensor: value} for every output of ``ops``. One run of LiteRT computes all values."""
     if not ops:
         return {}
     computed = {i for op in ops for i in op.outputs if i >= 0}
@@ -278,6 +288,7 @@ def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
 
 
 def _refuse_dynamic(graph: Subgraph) -> None:
+    """Raise ``UnsupportedModelError`` if the shape of an output depends on values that are computed at run time."""
     for op in graph.ops:
         for position in SHAPE_INPUTS.get(op.name, ()):
             index = op.input(position)

@@ -1,8 +1,8 @@
 """Fuse a RELU after a layer into the layer's own clamp.
 
-If the quantization before and after is the same, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp. The
-layer before clamps as well. Two clamps in a row are one clamp. If a fused activation has exactly the limits of this
-clamp, the layer gets that activation and the RELU is removed.
+If their input and output have the same quantization, RELU, RELU6 and RELU_N1_TO_1 multiply by exactly one and clamp.
+The layer before the RELU also ends with a clamp, and two clamps in a row equal one clamp. If a fused activation has
+exactly the limits of this one clamp, the layer gets that activation and the RELU is removed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _FUSED = (NONE, RELU, RELU_N1_TO_1, RELU6)
 
 
 def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
-    """Return the model with activations fused into the operator before them, if that has no other reader."""
+    """Return the model with each activation fused into the operator before it, if nothing else reads that operator's
+    output, and a report. If no activation can be fused, return the model itself and None."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}
@@ -48,7 +49,7 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
         options = {**before.options, "fused_activation_function": activation}
         fused = replace(before, options=options, outputs=op.outputs)
         ops[before.index], ops[op.index] = fused, None
-        producer[op.outputs[0]] = fused  # so that another activation behind this one can be fused too
+        producer[op.outputs[0]] = fused  # so that an activation after this activation can be fused too
         notes.append(
             f"Fused: layer {op.index} {op.name} is now the clamp of layer {before.index} {before.name}."
         )
@@ -58,7 +59,8 @@ def fuse_activation(model: Model) -> tuple[Model, PassReport | None]:
 
 
 def _combined_activation(graph: Subgraph, before: Op, op: Op) -> int | None:
-    """Return the fused activation that clamps as ``before`` followed by ``op`` does, or None if there is none."""
+    """Return the fused activation for ``before`` that gives the outputs of ``before`` followed by ``op``, or None if
+    there is none."""
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     current = before.options["fused_activation_function"]
     if inp.dtype != "int8" or (inp.shape, inp.dtype, inp.quant) != (out.shape, out.dtype, out.quant):

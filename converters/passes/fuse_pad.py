@@ -1,9 +1,9 @@
 """Fuse a PAD before a convolution into the convolution's own padding.
 
-PAD writes the zero point, and a tap on the zero point adds 0 to the sum, as a tap outside the image does. TFLite's
-convolutions have only one padding, SAME, which follows from image size, kernel and stride. The PAD is removed if SAME
-gives the same number of outputs and the same padding before the image. PyTorch's symmetric padding with stride 2 often
-differs.
+PAD writes the zero point. A tap of the filter on the zero point adds 0 to the sum, as a tap outside the image does.
+TFLite's convolutions have only one padding, SAME, which follows from the sizes of image and filter and the stride. The
+PAD is removed if SAME gives the same number of outputs and the same padding before the image. PyTorch's symmetric
+padding with stride 2 often differs from SAME.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from arenite.converters.passes.producers import producers, reader_counts, with_o
 
 
 def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
-    """Return the model with PADs fused into the only convolution that reads them."""
+    """Return the model with each PAD fused into the only convolution that reads it, and a report. If no PAD can be
+    fused, return the model itself and None."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     ops: dict[int, Op | None] = {op.index: op for op in graph.ops}

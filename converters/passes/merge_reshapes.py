@@ -11,7 +11,8 @@ from arenite.converters.passes.prune import live_ops
 
 
 def merge_reshapes(model: Model) -> tuple[Model, PassReport | None]:
-    """Let every RESHAPE skip the RESHAPEs before it, and remove those that have no other reader."""
+    """Return the model in which every RESHAPE reads the input of the RESHAPEs before it, without RESHAPEs whose
+    output is no longer read, and a report. If nothing changes, return the model itself and None."""
     graph = model.main
     producer = producers(graph)
     ops, notes = [], []

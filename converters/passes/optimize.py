@@ -1,4 +1,4 @@
-"""Run the optional rewrites in order. None of them changes a byte of any output, for any input."""
+"""Run the optional passes in order. No pass changes a byte of any output, for any input."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.converters.passes.pass_report import PassReport
 
 Pass = Callable[[Model], tuple[Model, PassReport | None]]
 
-#: The passes in order. ``constant_channels`` is last, because it analyzes fewer operators then.
+#: The passes in order. ``constant_channels`` is last, because the other passes leave it fewer operators to analyze.
 PASSES: tuple[Pass, ...] = (
     drop_identities,
     merge_reshapes,
@@ -28,8 +28,8 @@ def run_passes(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
     """Return the model after all passes, and a report for each pass that changed it. If no pass changed the model, the
     model itself is returned.
 
-    The firmware must support the model: its shapes agree, and the firmware runs all its operators exactly. Each report
-    numbers layers as they were before that pass.
+    The model must be one that the firmware supports: ``check_shapes`` accepts it, and the firmware computes all its
+    operators exactly. Each report uses the layer numbers before its pass.
     """
     reports = []
     for rewrite in PASSES:

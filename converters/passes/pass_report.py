@@ -1,4 +1,4 @@
-"""The report of a pass, as text and for ``--json``."""
+"""The report of a pass: sentences for the user, and a JSON object for the option ``--json``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from arenite.converters.passes.intervals.layer import WEIGHTED
 
 @dataclass(frozen=True)
 class LayerChange:
-    """The channels and multiply-accumulates that one operator lost. ``index`` is its number before the pass."""
+    """The channels and multiply-accumulates that one operator lost. ``index`` is the operator's number before the pass,
+    ``op`` its name."""
 
     index: int
     op: str
-    removed: int  # output channels
-    channels: int  # before the pass
+    removed: int  # number of removed output channels
+    channels: int  # number of output channels before the pass
     macs_before: int
     macs_after: int
 
@@ -44,7 +45,7 @@ class PassReport:
 
 
 def layer_macs(graph: Subgraph, op: Op) -> int:
-    """Return the multiply-accumulates of a layer with weights, or 0 for another operator."""
+    """Return the number of multiply-accumulates of a layer with weights, or 0 for another operator."""
     if op.name not in WEIGHTED:
         return 0
     out, weights = graph.tensors[op.outputs[0]], graph.tensors[op.inputs[1]]

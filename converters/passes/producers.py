@@ -10,12 +10,12 @@ from arenite.converters.passes.prune import compact
 
 
 def producers(graph: Subgraph) -> dict[int, Op]:
-    """Return the operator that produces each computed tensor."""
+    """Return {tensor: operator that computes it} for all computed tensors."""
     return {i: op for op in graph.ops for i in op.outputs if i >= 0}
 
 
 def reader_counts(graph: Subgraph) -> dict[int, int]:
-    """Return how often each tensor is read. Being a graph output counts as one read."""
+    """Return {tensor: number of times that it is read}. Being a graph output counts as one read."""
     count: dict[int, int] = {}
     for i in (*graph.outputs, *(i for op in graph.ops for i in (*op.inputs, *op.intermediates))):
         count[i] = count.get(i, 0) + 1
@@ -23,8 +23,8 @@ def reader_counts(graph: Subgraph) -> dict[int, int]:
 
 
 def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] | None = None) -> Model:
-    """Return the model with ``ops`` as the operators of its main subgraph, and without unused tensors. None entries are
-    skipped. ``renamed`` maps a tensor to the tensor that operators read in its place."""
+    """Return the model with ``ops`` as the operators of its main subgraph, and without unused tensors. ``ops`` may
+    contain None, which is skipped. ``renamed`` maps a tensor to the tensor that operators read instead."""
     names = dict(renamed or {})
 
     def final(i: int) -> int:

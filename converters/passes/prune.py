@@ -1,4 +1,4 @@
-"""Remove operators that no output needs, then unused tensors, and renumber the rest."""
+"""Find the operators that the outputs need, remove unused tensors, and renumber operators and tensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ EFFECTS = frozenset({"ASSIGN_VARIABLE", "CALL_ONCE", "CUSTOM", "IF", "WHILE", "C
 
 
 def live_ops(graph: Subgraph) -> tuple[Op, ...]:
-    """Return the operators that have an effect or produce a tensor that a live operator or a graph output reads."""
+    """Return the live operators in order. An operator is live if it has effects other than its outputs, or computes a
+    tensor that is a graph output or is read by a live operator."""
     needed = set(graph.outputs)
     live = []
     for op in reversed(graph.ops):
@@ -23,8 +24,8 @@ def live_ops(graph: Subgraph) -> tuple[Op, ...]:
 
 
 def compact(model: Model, subgraph: int) -> Model:
-    """Return the model with the unused tensors of subgraph ``subgraph`` removed, and its operators and tensors
-    renumbered."""
+    """Return the model without the unused tensors of the subgraph with the index ``subgraph``, and with the operators
+    and tensors of that subgraph numbered by position. TensorFlow Lite Micro's plan is removed if numbers change."""
     graph = model.subgraphs[subgraph]
     used = {*graph.inputs, *graph.outputs}
     for op in graph.ops:
@@ -64,6 +65,6 @@ def compact(model: Model, subgraph: int) -> Model:
         )
         for s in model.signatures
     )
-    # TFLM's plan refers to tensors by index.
+    # TensorFlow Lite Micro's plan refers to tensors by index, and the indices have changed.
     metadata = {k: v for k, v in model.metadata.items() if k != TFLM_PLAN}
     return replace(model, subgraphs=subgraphs, signatures=signatures, metadata=metadata)

@@ -1,7 +1,8 @@
-"""The planner: execution order, arena offsets and a lower bound of the arena, and an independent checker.
+"""The planner computes the execution order, the arena offsets and a lower bound of the arena. An independent checker
+verifies plans.
 
-``plan`` computes a ``Plan`` from a graph and the requirements of its operators. ``check`` verifies any plan and shares
-no code with the planner.
+``plan`` computes a ``Plan`` from a graph and the memory requirements of its operators. ``check`` verifies any plan and
+shares no code with the planner.
 """
 
 # The submodule ``plan`` is imported before the function ``plan``, so that ``planner.plan`` is the function.

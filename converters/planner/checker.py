@@ -1,8 +1,9 @@
 """An independent check of a plan: simulate it on a map of the arena's bytes and detect every overwritten value.
 
-The checker shares nothing with the planner except the plan. It computes no lifetimes. The arena is a map from bytes to
-contents. The operators run in the plan's order, and the inputs of each must be intact. Adjacent bytes that belong to
-the same blocks of the plan form one cell, so the map is exact and small.
+The checker shares nothing with the planner except the plan. It computes no lifetimes. A map says what each byte of the
+arena holds: the value of a tensor, scratch or a variable. The simulation runs the operators in the plan's order and
+checks before each operator that its inputs are intact. Adjacent bytes that belong to the same blocks of the plan form
+one cell, so the map is exact and small.
 """
 
 from __future__ import annotations
@@ -21,9 +22,11 @@ from arenite.errors import PlanError
 #: reads the plan.
 _MAX_ARENA = 1 << 31
 
+#: What a cell holds: ("nothing",), ("tensor", index of the tensor that was first computed into these bytes),
+#: ("scratch", operator), ("variable", name) or ("variable", name, version).
 _NOTHING = ("nothing",)
 Content = tuple[object, ...]
-#: A block of the plan: its kind, and a tensor's or an operator's index or a variable's name.
+#: A block of the plan: ("tensor", tensor index), ("scratch", operator index) or ("variable", variable name).
 Block = tuple[str, int | str]
 
 
@@ -35,8 +38,8 @@ def check(
     persistent: Mapping[str, int] | None = None,
     folded: Collection[int] = (),
 ) -> None:
-    """Raise ``PlanError`` with the first violations of ``plan``, if it has any. The arguments are those of
-    ``planner.plan``."""
+    """Raise ``PlanError`` with the first three violations of ``plan``, if it has any. The other arguments have the same
+    meaning as for ``planner.plan``."""
     violations = find_violations(graph, plan, needs, persistent=persistent, folded=folded)
     if violations:
         more = f" ({len(violations) - 3} more)" if len(violations) > 3 else ""
@@ -53,8 +56,8 @@ def find_violations(
 ) -> list[str]:
     """Return one sentence for each violation of ``plan``.
 
-    The list is empty if every operator reads the values that were written for it, no variable is overwritten, and all
-    outputs are intact at the end.
+    The list is empty if every operator reads the values that were computed for it, no variable is overwritten, and all
+    outputs are intact at the end. The other arguments have the same meaning as for ``planner.plan``.
     """
     if len(needs) != len(graph.ops):
         return [f"There are {len(needs)} requirements for {len(graph.ops)} operators."]
@@ -73,6 +76,12 @@ def find_violations(
 
 
 class _PlanExecution:
+    """The simulation of one plan. The methods append a sentence to ``violations`` for each violation.
+
+    In the private methods, ``k`` is an operator, ``t`` and ``i`` are tensors, ``o`` is an output position, ``p`` an
+    input position, and ``c`` a cell.
+    """
+
     def __init__(
         self,
         graph: Subgraph,
@@ -84,13 +93,13 @@ class _PlanExecution:
         self.graph, self.plan, self.needs = graph, plan, needs
         self.persistent, self.folded = persistent, folded
         self.violations: list[str] = []
-        #: handle tensor -> the resource variable behind it
+        #: {handle tensor: name of the resource variable to which it refers}
         self.handles: dict[int, str] = {}
         for op in graph.ops:
             if op.name == "VAR_HANDLE":
                 name = f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
                 self.handles.update(dict.fromkeys(op.outputs, name))
-        self.absent = {t for k in folded for t in graph.ops[k].outputs}  # constants after folding
+        self.absent = {t for k in folded for t in graph.ops[k].outputs}  # tensors that have become constants
 
     def add_violation(self, sentence: str) -> None:
         self.violations.append(sentence)
@@ -111,6 +120,7 @@ class _PlanExecution:
     # -- checks without simulation -------------------------------------------------------------------------
 
     def check_figures(self) -> None:
+        """Check the arena size, the alignment, the lower bound and the status."""
         plan = self.plan
         if not 0 <= plan.arena_bytes <= _MAX_ARENA:
             self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
@@ -128,8 +138,8 @@ class _PlanExecution:
             )
 
     def check_blocks(self) -> None:
-        """Check that everything that needs an address has an aligned one in the arena, and that nothing else has an
-        address."""
+        """Check that every tensor, scratch and variable that takes arena has an aligned address, that its block is
+        inside the arena, and that nothing else has an address."""
         graph, plan = self.graph, self.plan
         touched = {*graph.inputs, *graph.outputs}
         for op in graph.ops:
@@ -169,6 +179,8 @@ class _PlanExecution:
             self.add_violation(f"Block of {description} at {offset} is not aligned to {self.plan.alignment}.")
 
     def check_order(self) -> None:
+        """Check that the order contains every operator once, runs operators after those whose outputs they read, and
+        keeps the order of operators that use the same state."""
         order = self.plan.order
         if sorted(order) != [op.index for op in self.graph.ops if op.index not in self.folded]:
             self.add_violation("The order is not a permutation of the operators that run.")
@@ -190,7 +202,8 @@ class _PlanExecution:
                 )
 
     def _state_users(self) -> dict[str, set[int]]:
-        """Return the operators that use each state. An operator that may use any state belongs to all."""
+        """Return {description of a state: operators that use it}. A state is a variable, a resource or the
+        initialization. A CALL_ONCE may use any state, so it is in every set."""
         users: dict[str, set[int]] = {"of initialisation": set()}
         for op in self.graph.ops:
             for t in {*op.inputs, *op.outputs} - {-1}:
@@ -206,6 +219,7 @@ class _PlanExecution:
     # -- simulation ----------------------------------------------------------------------------------------
 
     def execute(self) -> None:
+        """Run the operators in the plan's order on the map of cells."""
         graph, plan = self.graph, self.plan
         spans: dict[Block, tuple[int, int]] = {
             ("tensor", t): (o, o + graph.tensors[t].nbytes) for t, o in plan.offsets.items()
@@ -213,15 +227,15 @@ class _PlanExecution:
         spans |= {("scratch", k): (o, o + self.needs[k].scratch) for k, o in plan.scratch_offsets.items()}
         spans |= {("variable", n): (o, o + self.persistent[n]) for n, o in plan.variable_offsets.items()}
         edges = sorted({edge for span in spans.values() for edge in span})
-        #: cells of each block, and what each cell holds
+        # ``cells`` has the cells of each block, ``edges`` the first byte of each cell, ``holds`` what each cell holds.
         self.cells = {
             key: range(bisect_left(edges, a), bisect_left(edges, b)) for key, (a, b) in spans.items()
         }
         self.edges = edges
         self.holds: list[Content] = [_NOTHING] * len(edges)
-        self.content: dict[int, Content] = {}  # tensor -> content of its bytes, named after the first writer
-        self.reserved: dict[int, Content] = {}  # cell -> the variable that owns it for the whole run
-        self.version = dict.fromkeys(plan.variable_offsets, 0)  # how often each variable was changed
+        self.content: dict[int, Content] = {}  # tensor -> what its cells must hold when it is read
+        self.reserved: dict[int, Content] = {}  # cell -> the variable to which it belongs for the whole run
+        self.version = dict.fromkeys(plan.variable_offsets, 0)  # variable -> number of changes
         for name in plan.variable_offsets:
             self._reserve(("variable", name), f"variable '{name}'")
             self._change(name)
@@ -246,6 +260,7 @@ class _PlanExecution:
                 self._read(t, "the caller", " at the end")
 
     def _reserve(self, key: Block, description: str) -> None:
+        """Reserve the cells of a variable for the whole run."""
         for c in self.cells[key]:
             if c in self.reserved:
                 self.add_violation(
@@ -256,6 +271,7 @@ class _PlanExecution:
             self.holds[c] = key
 
     def _named(self, content: Content) -> str:
+        """Return a description of ``content`` for a message."""
         kind, *rest = content
         if kind == "tensor" and isinstance(rest[0], int):
             return self.tensor_name(rest[0])
@@ -264,6 +280,7 @@ class _PlanExecution:
         return f"variable '{rest[0]}'" if kind == "variable" else "nothing"
 
     def _read(self, t: int, reader: str, when: str) -> None:
+        """Check that the cells of tensor ``t`` hold its value. ``reader`` and ``when`` are parts of the message."""
         for c in self.cells["tensor", t]:
             if self.holds[c] != self.content.get(t):
                 span = f"[{self.edges[c]}, {self.edges[c + 1]})"
@@ -273,6 +290,7 @@ class _PlanExecution:
                 return
 
     def _write(self, key: Block, content: Content, writer: str) -> None:
+        """Write ``content`` to the cells of a block, and check that they are not reserved for another block."""
         for c in self.cells[key]:
             if c in self.reserved and self.reserved[c] != key:
                 self.add_violation(f"{writer} overwrites {self._named(self.reserved[c])}.")
@@ -281,13 +299,16 @@ class _PlanExecution:
             self.holds[c] = content
 
     def _step(self, op: Op) -> None:
+        """Run one operator: check its inputs, write its scratch and its outputs, and change its variables."""
         k, op_name = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if ("tensor", t) in self.cells]
         outputs = [(p, t) for p, t in enumerate(op.outputs) if ("tensor", t) in self.cells]
         for _, t in inputs:
             self._read(t, op_name, "")
-        busy: dict[int, str] = {}  # cell -> the block of this operator that writes it
-        unwritten: set[int] = set()  # outputs that need no write because their bytes exist as another tensor
+        # Cell -> description of the output or scratch of this operator that is written there.
+        busy: dict[int, str] = {}
+        # Outputs that are not written, because their bytes exist as another tensor.
+        unwritten: set[int] = set()
         for o, t in outputs:
             cells = set(self.cells["tensor", t])
             touched = [(p, i) for p, i in inputs if cells & set(self.cells["tensor", i])]
@@ -326,7 +347,8 @@ class _PlanExecution:
             self.holds[c] = ("variable", name, self.version[name])
 
     def _view(self, k: int, o: int, t: int) -> Content | None:
-        """Return the content of the variable that output ``t`` aliases, or None if operator ``k`` copies it."""
+        """Return the content of the variable if output ``t`` (position ``o``) of the READ_VARIABLE ``k`` has the
+        variable's address. Return None if operator ``k`` copies the variable or is another operator."""
         op = self.graph.ops[k]
         name = self.handles.get(op.input(0), "")
         if op.name != "READ_VARIABLE" or (0, o) not in self.needs[k].alias or name not in self.version:
@@ -336,21 +358,23 @@ class _PlanExecution:
         return ("variable", name, self.version[name]) if same_place and same_size else None
 
     def _claim(self, busy: dict[int, str], cells: set[int], writer: str, block: str) -> None:
+        """Mark ``cells`` as written by the current operator, and check that it does not write a cell twice."""
         for c in cells & set(busy):
             self.add_violation(f"{writer} writes {block} and {busy[c]} to the same bytes.")
             break
         busy.update(dict.fromkeys(cells, block))
 
     def _is_alias(self, k: int, p: int, i: int, o: int, t: int) -> bool:
-        """Return whether output ``t`` at position ``o`` is input ``i`` at position ``p`` with another shape."""
+        """Return whether output ``t`` (position ``o``) is input ``i`` (position ``p``) with another shape, at the same
+        address."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         declared = (p, o) in self.needs[k].alias and source.nbytes == target.nbytes
         state = source.is_variable or target.is_variable
         return declared and not state and self.plan.offsets[i] == self.plan.offsets[t]
 
     def _overwrite_error(self, k: int, p: int, i: int, o: int, t: int) -> str:
-        """Return the reason why output ``t`` at position ``o`` may not overwrite input ``i`` at position ``p``; "" if
-        it may."""
+        """Return the reason why output ``t`` (position ``o``) may not overwrite input ``i`` (position ``p``), or ""
+        if it may."""
         source, target = self.graph.tensors[i], self.graph.tensors[t]
         if source.is_variable or target.is_variable:
             return "a variable cannot share its memory"
@@ -363,6 +387,7 @@ class _PlanExecution:
         return ""
 
     def check_sharing(self) -> None:
+        """Check that the inputs and outputs that ``Plan.sharing`` lists have the same address."""
         for k, p, o in self.plan.sharing:
             if not 0 <= k < len(self.graph.ops) or o >= len(self.graph.ops[k].outputs):
                 self.add_violation(f"Sharing ({k}, {p}, {o}) names no operator and output.")

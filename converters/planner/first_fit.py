@@ -1,8 +1,9 @@
 """Compute offsets by first fit: place every block at the lowest free address, in several orders.
 
 The blocks are ``Buffer``s. Two blocks that live at the same time must not overlap. Because a buffer's size can change
-over time, their distance depends on which one is below: ``PlacementProblem.gap[a][b]`` is the smallest ``offset(b) -
-offset(a)`` if a is below b. It is the largest size of a while both live, and 0 if they never live at the same time.
+over time, the distance of two blocks depends on which block is below the other: ``PlacementProblem.gap[a][b]`` is the
+smallest allowed ``offset(b) - offset(a)`` if block a is below block b. It is the largest size of a at any step at which
+both live, and 0 if they never live at the same time.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ class PlacementProblem:
 
     buffers: tuple[Buffer, ...]
     gap: tuple[tuple[int, ...], ...]
-    neighbours: tuple[tuple[int, ...], ...]  # blocks that live at the same time at some step
-    bound: int  # largest sum of live bytes
+    #: For each block, the blocks that live at the same time at some step.
+    neighbours: tuple[tuple[int, ...], ...]
+    bound: int  # lower bound of the arena: the largest sum of live bytes
 
     def top(self, offsets: Sequence[int]) -> int:
-        """Arena bytes of a complete placement."""
+        """Return the arena bytes of a complete placement."""
         return max((o + b.size for o, b in zip(offsets, self.buffers, strict=True)), default=0)
 
 
 def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
+    """Return the placement problem of ``buffers``, with the distances of all pairs."""
     n = len(buffers)
     gap = [[0] * n for _ in range(n)]
     for a in range(n):
@@ -42,7 +45,7 @@ def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
 
 
 def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
-    """Return the largest size of ``a`` and of ``b`` while both live."""
+    """Return the largest size of ``a`` and the largest size of ``b`` while both live."""
     high_a = high_b = 0
     for start_a, end_a, size_a in a.pieces:
         for start_b, end_b, size_b in b.pieces:
@@ -52,7 +55,8 @@ def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
 
 
 def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
-    """Place the blocks one after the other, each at the lowest address that is free while it lives."""
+    """Place the blocks in the order ``sequence``, each at the lowest address that is free while it lives. Return the
+    offset of each block."""
     offsets = [-1] * len(problem.buffers)
     for b in sequence:
         blocked = sorted(
@@ -78,12 +82,14 @@ _KEYS: tuple[Callable[[Buffer], tuple[int, ...]], ...] = (
     lambda b: (-b.end, -b.size),
 )
 
-#: How often, per sort key, the blocks that reach the top of the arena are moved to the front of the sequence.
+#: The number of first fits per sort key. After each, the blocks that reach the top of the arena are moved to the
+#: front of the sequence.
 _ROUNDS = 24
 
 
 def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
-    """Return the best first-fit placement over several orders. Stop at the first one that meets the bound."""
+    """Return the offsets of the best first-fit placement over several orders. Stop at a placement that meets the
+    bound."""
     best: list[int] = []
     for key in _KEYS:
         sequence = sorted(range(len(problem.buffers)), key=lambda b: (*key(problem.buffers[b]), b))
@@ -102,11 +108,12 @@ def first_fit_in_several_orders(problem: PlacementProblem) -> list[int]:
 
 
 def hill_climb(problem: PlacementProblem, start: Sequence[int], rounds: int) -> list[int]:
-    """Improve the placement ``start`` by hill climbing and return the best placement.
+    """Improve the placement ``start`` by hill climbing and return the offsets of the best placement.
 
-    Each round moves one block earlier in the sequence of a first fit, or swaps two blocks, and keeps the result if it
-    is no worse. The search stops at the bound. The choices are pseudo-random, with the same seed in every run. Most
-    rounds move a block at the top or a block that lives at the same time, because only these can lower the arena.
+    Each of ``rounds`` rounds moves one block to an earlier position in the sequence of a first fit, or swaps two
+    blocks, and keeps the result if the arena is no larger. The search stops at the bound. The choices are
+    pseudo-random, with the same seed in every run. Most rounds move a block at the top of the arena, or a block that
+    lives at the same time as such a block, because only these can lower the arena.
     """
     rng = random.Random(0)
 

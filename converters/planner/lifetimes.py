@@ -1,17 +1,17 @@
 """Compute the arena requirements of a graph, and the lifetimes of all bytes for an order of execution.
 
-Time is counted in steps: step p is the operator at position p of the order. A tensor lives from the step that
-writes it up to and including the last step that reads it. All graph inputs live from step 0, graph outputs live to
-the end, and variables live for the whole run. Constants, handles (resource) and the outputs of folded operators take no
-arena.
+Time is counted in steps: step p runs the operator at position p of the order. A tensor lives from the step that writes
+it up to and including the last step that reads it. All graph inputs live from step 0, graph outputs live to the end,
+and variables live for the whole run. Constants, handles (tensors of type resource) and the outputs of folded operators
+(operators that were replaced by constants) take no arena.
 
 Two ways of sharing memory reduce the arena:
 
-* *alias*: an output has the same bytes as an input (RESHAPE). Both tensors are one ``Value``, which lives as long as
-  either of them. An alias takes no memory. A tensor that is read from a resource variable may be the variable itself,
-  as long as no operator assigns the variable.
+* *alias*: an output has the same bytes as an input (RESHAPE). Both tensors are one ``Value``, which lives until neither
+  tensor is needed. An alias takes no memory. The output of READ_VARIABLE may be the variable itself if no operator
+  changes the variable before the output was read for the last time.
 * *in place*: an output overwrites an input that no later operator reads. Both keep their lifetime and size, but have
-  the same address. A ``Buffer`` is such a chain of values; its size can fall from step to step.
+  the same address. A chain of values that overwrite each other is one ``Buffer``; its size can fall from step to step.
 """
 
 from __future__ import annotations
@@ -31,42 +31,46 @@ class Value:
 
     tensors: tuple[int, ...]
     size: int  # rounded up to the alignment, > 0
-    writer: int | None  # the operator that computes it; None for a graph input or a variable
-    readers: frozenset[int]
-    stays: bool  # a graph output, or a variable: lives to the end
-    variable: bool  # cannot share memory with anything
+    writer: int | None  # the operator that computes the value; None for a graph input or a variable
+    readers: frozenset[int]  # the operators that read the value
+    stays: bool  # whether the value lives to the end, because it is a graph output or a variable
+    variable: bool  # whether the value is a variable, which shares its memory with no other value
 
 
 @dataclass(frozen=True)
 class ArenaRequirements:
-    """The arena requirements of a graph for any order. Operators are indices of ``Subgraph.ops``."""
+    """The arena requirements of a graph, for any order of its operators. Operators are indices into ``Subgraph.ops``,
+    values are indices into ``values``."""
 
     ops: tuple[int, ...]  # operators that run, in the graph's order
     values: tuple[Value, ...]
     value_of: Mapping[int, int]  # tensor index -> index into values
     outputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it computes
-    inputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it reads, each once
-    scratch: Mapping[int, int]  # operator -> rounded bytes, > 0
-    #: operator -> (input position, output position, input value, output value) of every in-place pair that is safe
-    #: whenever the operator is the last one to read the input value
+    inputs_of: Mapping[int, tuple[int, ...]]  # operator -> values that it reads, each listed once
+    scratch: Mapping[int, int]  # operator -> scratch bytes, rounded up to the alignment, > 0
+    #: operator -> (input position, output position, input value, output value) of every pair whose output may overwrite
+    #: the input if the operator is the last that reads the input value
     in_place: Mapping[int, tuple[tuple[int, int, int, int], ...]]
-    aliases: tuple[
-        tuple[int, int, int], ...
-    ]  # (operator, input position, output position) of values with several names
-    before: Mapping[int, frozenset[int]]  # operator -> operators that must run earlier (direct ones)
-    persistent: Mapping[str, int]  # resource variable -> rounded bytes, > 0
-    empty: tuple[int, ...]  # tensors without bytes
-    views: Mapping[int, str]  # tensors that are read in place from a resource variable; not among the values
+    #: (operator, input position, output position) of every output that is an alias of an input.
+    aliases: tuple[tuple[int, int, int], ...]
+    before: Mapping[int, frozenset[int]]  # operator -> its direct predecessors, which must run earlier
+    persistent: Mapping[str, int]  # resource variable -> bytes, rounded up to the alignment, > 0
+    empty: tuple[int, ...]  # tensors of 0 bytes
+    views: Mapping[int, str]  # tensor that is read in place -> its resource variable; the tensor is no value
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """Values tied to one address. ``pieces`` are (first step, end step, bytes): half-open, ascending, without gaps."""
+    """A block with one address: a chain of values, a scratch or a resource variable.
+
+    ``pieces`` are the bytes that live, as (first step, end step, bytes). The end step is the first step after the
+    piece. Pieces are ascending and without gaps.
+    """
 
     pieces: tuple[tuple[int, int, int], ...]
     values: tuple[int, ...] = ()
     scratch: int | None = None  # the operator whose scratch this is
-    variable: str | None = None  # the resource variable that this is
+    variable: str | None = None  # the resource variable whose memory this is
 
     @property
     def start(self) -> int:
@@ -84,8 +88,10 @@ class Buffer:
 def arena_addresses(
     requirements: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
-    """Return the addresses of tensors by index, of scratch by operator and of resource variables by name. Buffer i is
-    at address ``at[i]``."""
+    """Return the addresses of tensors by index, of scratch by operator and of resource variables by name.
+
+    ``at[i]`` is the address of ``buffers[i]``.
+    """
     tensors = dict.fromkeys(requirements.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
@@ -100,8 +106,8 @@ def arena_addresses(
 
 
 def takes_arena(tensor: Tensor) -> bool:
-    """Return whether a tensor takes arena bytes. Raises ``PlanError`` for a computed tensor of a type of unknown
-    size."""
+    """Return whether a tensor takes arena bytes. Raises ``PlanError`` for a computed tensor of a type that cannot be
+    planned, such as string or int4."""
     if tensor.is_constant or tensor.dtype in ("resource", "variant"):
         return False
     if DTYPES[tensor.dtype] is None or tensor.dtype in PACKED_BITS:
@@ -125,7 +131,8 @@ def arena_requirements(
 
     ``needs`` has one entry per operator, and ``persistent`` the bytes of each resource variable. ``folded`` are the
     operators whose outputs have become constants. ``alias=False`` gives every tensor its own value. Raises
-    ``PlanError`` if ``needs`` does not match the graph.
+    ``PlanError`` if ``needs`` does not match the graph, if ``alignment`` (in bytes) is not a power of two, or if the
+    graph cannot be planned.
     """
     if len(needs) != len(graph.ops):
         raise PlanError(
@@ -208,7 +215,7 @@ def arena_requirements(
 
 
 def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
-    """Return the tensor indices of an (input position, output position) pair."""
+    """Return the tensors at a pair of (input position, output position) of ``op``."""
     if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
         raise PlanError(
             f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its requirements."
@@ -219,7 +226,8 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
 def _alias_roots(
     graph: Subgraph, needs: Sequence[OpRequirements], ops: Sequence[int], sized: set[int]
 ) -> tuple[dict[int, int], tuple[tuple[int, int, int], ...]]:
-    """Return the first tensor with the same bytes for every tensor that may alias another one, and the pairs used."""
+    """Return {tensor: first tensor with the same bytes} for every tensor that is an alias, and the (operator, input
+    position, output position) of each alias. ``sized`` are the tensors that take arena bytes."""
     root: dict[int, int] = {}
     used = []
     for k in ops:
@@ -237,10 +245,12 @@ def _alias_roots(
 def _in_place(
     graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
-    """Return the in-place pairs of ``op`` that are safe if ``op`` is the last reader of the input.
+    """Return (input position, output position, input value, output value) of every output of ``op`` that may
+    overwrite an input if ``op`` is the last reader of the input.
 
-    Every position at which the operator reads the input's bytes must be declared for that output. In ADD(x, x) both
-    positions are declared. A gather whose indices are also its data cannot work in place.
+    The operator must declare every position at which it reads the input's bytes as one that this output may overwrite.
+    ADD declares both positions, so ADD(x, x) can work in place. A gather that reads one tensor as indices and as data
+    cannot, because it does not declare both.
     """
     declared = set(needs.in_place)
     pairs = []
@@ -261,11 +271,13 @@ def _in_place(
 def in_place_pairs(
     requirements: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
 ) -> list[tuple[int, int, int, int]]:
-    """Return the in-place pairs that ``op`` uses if it is the last reader of the values ``dying``.
+    """Return the pairs of ``ArenaRequirements.in_place`` that ``op`` uses if it is the last reader of the values
+    ``dying``.
 
-    Each input is used for at most one output and each output for at most one input. The outputs that are placed in this
-    way have the most bytes (a matching by augmenting paths, outputs in descending size). ``last`` prefers the last
-    declared input if several are possible.
+    Each input is used for at most one output and each output for at most one input. The pairs are chosen so that the
+    outputs that need no memory of their own have the most bytes (a matching by augmenting paths, with the largest
+    output first). If several inputs are possible, the first declared input is preferred, or the last if ``last`` is
+    true.
     """
     offers: dict[int, list[tuple[int, int, int, int]]] = {}
     for pair in requirements.in_place[op]:
@@ -274,6 +286,8 @@ def in_place_pairs(
     used: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
 
     def settle(output: int, tried: set[int]) -> bool:
+        """Find an input for ``output``, if necessary by giving another output another input. Return whether it was
+        possible. ``tried`` are the input values that were tried."""
         for pair in offers[output]:
             if pair[2] not in tried:
                 tried.add(pair[2])
@@ -288,7 +302,8 @@ def in_place_pairs(
 
 
 def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (first step, end step) of every value, half-open."""
+    """Return (first step, end step) of every value. The end step is the first step at which it does not live any
+    more."""
     step = {k: p for p, k in enumerate(order)}
     spans = []
     for value in requirements.values:
@@ -301,7 +316,11 @@ def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> li
 def lifetimes(
     requirements: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
-    """Return the buffers of ``order``, and the (operator, input position, output position) of each in-place pair."""
+    """Return the buffers for the order ``order`` of operators, and the (operator, input position, output position) of
+    each output that overwrites an input.
+
+    ``in_place=False`` lets no output overwrite an input. ``last`` is as for ``in_place_pairs``.
+    """
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
     spans = value_lifetimes(requirements, order)
@@ -332,8 +351,9 @@ def lifetimes(
 
 
 def _pieces(spans: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """Return the size of a chain of values over time. At the step where two values meet, the size is that of the
-    earlier value, which is not smaller."""
+    """Return the bytes of a chain of values over time, as ``Buffer.pieces``. ``spans`` has (first step, end step,
+    bytes) of each value. In the step in which two values overlap, the bytes of the earlier value count, which are not
+    fewer."""
     pieces: list[tuple[int, int, int]] = []
     for start, end, size in spans:
         begin = max(start, pieces[-1][1]) if pieces else start

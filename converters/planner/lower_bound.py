@@ -1,6 +1,6 @@
-"""Lower bounds of the arena.
+"""Compute lower bounds of the arena.
 
-``live_bound`` holds for one order, ``graph_bound`` for every order that the graph allows.
+``live_bound`` is a bound for one order of the operators, ``graph_bound`` a bound for every order that the graph allows.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ def live_bytes(buffers: Sequence[Buffer], steps: int) -> list[int]:
 
 
 def live_bound(buffers: Sequence[Buffer], steps: int) -> int:
-    """Return the largest number of live bytes at any step: blocks that live at the same time cannot overlap."""
+    """Return the largest number of live bytes at any step. It is a lower bound, because blocks that live at the same
+    time cannot overlap."""
     return max(live_bytes(buffers, steps), default=0)
 
 
 def predecessors_and_successors(requirements: ArenaRequirements) -> tuple[dict[int, int], dict[int, int]]:
-    """Return two bit sets per operator: the operators that must run before it and after it. A bit is a position in
-    ``requirements.ops``."""
+    """Return two mappings from an operator to a bit set: the operators that must run before it, and the operators that
+    must run after it. Bit p stands for ``requirements.ops[p]``."""
     position = {k: p for p, k in enumerate(requirements.ops)}
     ancestors: dict[int, int] = {}
     descendants = dict.fromkeys(requirements.ops, 0)
@@ -47,7 +48,8 @@ def predecessors_and_successors(requirements: ArenaRequirements) -> tuple[dict[i
 
 
 def graph_bound(requirements: ArenaRequirements, *, in_place: bool = True) -> int:
-    """Return a lower bound for every order: the largest sum, over all operators, of the values that always live then.
+    """Return a lower bound of the arena for every order: the largest number, over all operators, of bytes that live
+    during the operator in every order.
 
     A value lives during operator k in every order if k reads or computes it, or if it is always computed before k and
     read after k. An output is not counted if it may overwrite an input.

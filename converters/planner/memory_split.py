@@ -1,10 +1,11 @@
-"""Plan an arena over two memories, with the most accessed tensors in the faster one.
+"""Plan an arena over two memories, with the most accessed tensors in the faster memory.
 
-The order of the operators is that of a plan for one memory. Every block (tensors that share an address, or a variable)
-is assigned to one of the memories, so that the blocks of each memory fit and the estimated number of loads and stores
-in the slower memory is smallest (``memory_split_search``). Within each memory the offsets are planned as for one
-memory. The result is a ``Plan`` whose addresses continue from the first memory into the second, with a ``MemorySplit``
-that gives the boundary. Scratch stays in the first memory, where the stack is, because kernels access it most often.
+The operators run in the order of a plan for one memory. Every block (tensors that share an address, or a variable) is
+assigned to one of the memories, so that the blocks of each memory fit and the estimated number of loads and stores in
+the slower memory is as small as possible (``memory_split_search``). Within each memory the offsets are planned as for
+one memory. The result is a ``Plan`` whose addresses continue from the first memory into the second. Its
+``MemorySplit`` has the boundary. Scratch is always in the first memory, where the stack is, because kernels access it
+most often.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from arenite.converters.planner.memory_split_search import MemoryAssignment, ass
 from arenite.converters.planner.plan import ALIGNMENT, MemorySplit, Plan, SearchStatistics
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Search nodes for each entry of ``_VARIANTS``.
+#: The maximum number of search nodes for each entry of ``_VARIANTS``.
 BUDGET = 4000
 
-#: Variants of in-place sharing: (share or not, prefer the last of several inputs). Shared blocks are in one memory.
+#: Variants of plans: (whether outputs overwrite inputs, whether the last of several possible inputs is preferred).
+#: Values that overwrite each other are in the same memory.
 _VARIANTS = ((True, False), (True, True), (False, False))
 
 
 @dataclass(frozen=True)
 class AccessCounts:
-    """The estimated loads and stores of one inference, by tensor and by name of resource variable. Scratch is not
-    counted, because it is always in the first memory."""
+    """The estimated number of loads and stores in one inference, by tensor and by name of resource variable. Scratch is
+    not counted, because it is always in the first memory."""
 
     tensors: Mapping[int, int]
     variables: Mapping[str, int] = field(default_factory=dict)
@@ -54,20 +56,25 @@ def plan_split(
     alignment: int = ALIGNMENT,
     budget: int = BUDGET,
 ) -> Plan | None:
-    """Return the plan with the fewest accesses in the slower memory that the search finds, or None if it finds none
+    """Return the plan with the fewest accesses in the slower memory that the search finds, or None if it finds no plan
     that fits.
 
     Args:
-        order: the operators that run, in the order of a plan for one memory.
-        limits: the bytes that the arena may take of the first and of the second memory.
-        preferred_slow: whether the second memory is the faster one.
-        placed: the tensors whose memory is fixed; True means the first memory. For tensors that share a block, the
-        first
-            entry decides.
-        budget: the number of search nodes. A count gives equal plans for equal arguments on every machine.
+        graph: The graph to plan.
+        needs: The memory requirements of each operator.
+        order: The operators that run, in the order of a plan for one memory.
+        accesses: The estimated loads and stores.
+        limits: The number of bytes that the arena may take in the first and in the second memory.
+        persistent: The bytes of each resource variable by name.
+        preferred_slow: Whether the second memory is the faster memory.
+        placed: The tensors whose memory is fixed. True means the first memory, False the second. If several tensors of
+            a block are in ``placed``, the first tensor of the block decides.
+        alignment: The alignment of every block, in bytes.
+        budget: The maximum number of search nodes. Because nodes are counted and not seconds, equal arguments give
+            equal plans on every machine.
 
     Raises:
-        PlanError: the graph cannot be planned.
+        PlanError: The graph cannot be planned.
     """
     requirements = arena_requirements(graph, needs, alignment=alignment, persistent=persistent)
     usable = tuple(limit // alignment * alignment for limit in limits)
@@ -98,7 +105,8 @@ def plan_split(
 
 
 def _fixed_memory(requirements: ArenaRequirements, buffer: Buffer, placed: Mapping[int, bool]) -> bool | None:
-    """Return True if a block must be in the first memory, False for the second, and None if both are allowed."""
+    """Return True if a block must be in the first memory, False if it must be in the second, and None if both are
+    allowed."""
     if buffer.scratch is not None:
         return True
     tensors = (t for v in buffer.values for t in requirements.values[v].tensors)
@@ -106,7 +114,8 @@ def _fixed_memory(requirements: ArenaRequirements, buffer: Buffer, placed: Mappi
 
 
 def _weight(requirements: ArenaRequirements, buffer: Buffer, accesses: AccessCounts) -> int:
-    """Return the number of accesses to all tensors and variables of the block."""
+    """Return the number of accesses to all tensors of the block, or to its variable and the tensors that are read from
+    it in place."""
     total = sum(accesses.tensors.get(t, 0) for v in buffer.values for t in requirements.values[v].tensors)
     if buffer.variable is not None:
         total += accesses.variables.get(buffer.variable, 0)
@@ -125,6 +134,12 @@ def _plan(
     alignment: int,
     spent: tuple[int, int],
 ) -> Plan:
+    """Return the plan for the best assignment.
+
+    ``best`` has the assignment, the blocks, and the (operator, input position, output position) of outputs that
+    overwrite inputs. ``bound`` is the proven lower bound of the accesses. ``spent`` has the used and the allowed
+    search nodes.
+    """
     split, buffers, pairs = best
     first, second = (split.outside, split.inside) if preferred_slow else (split.inside, split.outside)
     fast, slow = iter(first.offsets), iter(second.offsets)

@@ -1,7 +1,7 @@
-"""An independent check of an arena over two memories. It shares nothing with the planner except the plan.
+"""An independent check of plans for two memories. It shares nothing with the planner except the plan.
 
-``checker`` already finds overlaps of live blocks, because addresses continue from one memory into the other. This
-module checks that no block crosses the boundary, that scratch and the state of segments are in the first memory, and
+``checker`` finds overlaps of live blocks, because addresses continue from the first memory into the second. This module
+checks that no block crosses the boundary, that scratch and the working memory of segments are in the first memory, and
 that the blocks of each memory fit into it.
 """
 
@@ -22,9 +22,9 @@ def find_split_violations(
     persistent: Mapping[str, int] | None = None,
     limits: tuple[int, int] | None = None,
 ) -> list[str]:
-    """Return one sentence for each violation of the two memories of ``plan``. A plan for one memory has none.
+    """Return one sentence for each violation of the rules for two memories. A plan for one memory has no violations.
 
-    ``limits`` are the bytes that the arena may take of each memory.
+    ``limits`` are the bytes that the arena may take in each memory. Without limits, the sizes are not checked.
     """
     if plan.split is None:
         return []
@@ -56,11 +56,11 @@ def find_split_violations(
 def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
-    """Yield (description, first byte, bytes, whether it may be in the second memory) of every block."""
+    """Yield (description, offset, size in bytes, whether it may be in the second memory) of every block."""
     slots = {t: n for s in plan.segments for t, n in s.slots.items()}
     for t, offset in plan.offsets.items():
         if not 0 <= t < len(graph.tensors):
-            continue  # there is no such tensor; ``checker`` reports it
+            continue  # the plan names a tensor that does not exist, which ``checker`` reports
         tensor = graph.tensors[t]
         size = tensor.nbytes
         if t in slots and len(tensor.shape) > 1:

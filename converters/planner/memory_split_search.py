@@ -1,18 +1,18 @@
-"""An exact search that assigns blocks to two memories, one of which is preferred.
+"""An exact search that assigns each block of a plan to one of two memories: the preferred memory or the other memory.
 
-Each block has a weight, the cost of having it in the other memory. The search minimizes the sum of the weights of the
+Each block has a weight: the cost of having it in the other memory. The search minimizes the sum of the weights of the
 blocks in the other memory. The blocks of each memory must fit into its bytes (``offset_search.search_offsets``).
 
-The search is depth first. It tries the heaviest block first, and the preferred memory first. A branch is cut if
+The search is depth first. It decides the heaviest block first, and tries the preferred memory first. A branch is cut if
 
 * the blocks assigned to one memory have more live bytes at some step than the memory has, or
-* its lower bound is not below the best assignment found. At each step, the live bytes that exceed the preferred memory
-  must be in the other memory; at best these are the bytes with the least weight each (a fractional knapsack). The
-  bounds of steps without a common undecided block add up. The best set of such steps is found from the last step to
-  the first.
+* the lower bound of its weight is not below the weight of the best assignment found. At each step, the live bytes that
+  exceed the preferred memory must be in the other memory. At best, these are the bytes with the smallest weight per
+  byte (a fractional knapsack). The bounds of several steps add up if no undecided block lives in two of the steps.
+  The set of such steps with the largest sum is found from the last step to the first.
 
-The search starts from greedy assignments. If it ends within its budget of nodes, and every placement that failed is
-proven impossible, the best assignment is optimal. Otherwise ``bound`` is a proven lower bound.
+The search starts from greedy assignments. If it ends within its budget of nodes, and it is proven for every assignment
+that did not fit that it cannot fit, the best assignment is optimal. Otherwise ``bound`` is a proven lower bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from arenite.converters.planner.lifetimes import Buffer
 from arenite.converters.planner.offset_search import Placement, search_offsets
 
-#: The number of placements that are tried for one set of blocks.
+#: The budget of the offset search for one set of blocks, in nodes.
 PLACE_BUDGET = 400
 #: The percentages of the preferred memory that greedy assignments fill. Less than 100 leaves space for holes.
 _FILL_PERCENTAGES = (100, 95, 90, 80)
@@ -37,10 +37,10 @@ class MemoryAssignment:
 
     preferred: tuple[bool, ...]  # for each block, whether it is in the preferred memory
     weight: int  # the sum of the weights of the blocks in the other memory
-    bound: int  # no assignment has a smaller weight
-    nodes: int
-    inside: Placement  # the placement of the blocks in the preferred memory, in their order
-    outside: Placement  # the placement of the other blocks
+    bound: int  # a proven lower bound of the weight
+    nodes: int  # search nodes used
+    inside: Placement  # the offsets of the blocks in the preferred memory, in the order of the blocks
+    outside: Placement  # the offsets of the blocks in the other memory, in the order of the blocks
 
 
 def assign_memories(
@@ -51,10 +51,12 @@ def assign_memories(
     *,
     budget: int,
 ) -> MemoryAssignment | None:
-    """Return the assignment with the smallest weight that ``budget`` nodes find, or None if they find none that fits.
+    """Return the assignment with the smallest weight that a search of ``budget`` nodes finds, or None if it finds no
+    assignment that fits.
 
-    ``weights`` are not negative. ``pinned`` is True for a block that must be in the preferred memory, False for the
-    other memory, and None if both are allowed. ``limits`` are the bytes of the preferred and of the other memory.
+    ``weights`` (one per block) are not negative. ``pinned`` has True for a block that must be in the preferred memory,
+    False for a block that must be in the other memory, and None if both are allowed. ``limits`` are the bytes of the
+    preferred and of the other memory.
     """
     search = _Search(buffers, weights, pinned, limits)
     for order in search.greedy_orders():
@@ -69,6 +71,10 @@ def assign_memories(
 
 
 class _Search:
+    """The state of the search. ``side`` says for each block whether it is in the preferred memory (True) or in the
+    other memory (False); None means undecided. ``best`` is the best assignment found: (side of each block, weight,
+    placement in the preferred memory, placement in the other memory)."""
+
     def __init__(
         self,
         buffers: Sequence[Buffer],
@@ -79,7 +85,8 @@ class _Search:
         self.buffers, self.weights, self.limits = buffers, weights, limits
         self.pinned = pinned
         self.steps = max((b.end for b in buffers), default=0)
-        #: The undecided blocks in the order of the search: the heaviest first; of equal weights, the largest first.
+        #: The blocks to decide, in the order of the search: the heaviest first, and the largest first if weights are
+        #: equal.
         self.order = sorted(
             (b for b in range(len(buffers)) if pinned[b] is None),
             key=lambda b: (-weights[b], -buffers[b].size, b),
@@ -89,7 +96,7 @@ class _Search:
             for start, end, size in buffer.pieces:
                 for t in range(start, end):
                     at[t].append((b, size))
-        #: The (block, bytes) that live at each step, the smallest weight per byte first.
+        #: For each step, the (block, bytes) that live, with the smallest weight per byte first.
         self.at = [sorted(live, key=lambda p: (weights[p[0]] / p[1], p[0])) for live in at]
         self.live = [[0] * self.steps, [0] * self.steps]  # live bytes of assigned blocks: preferred, other
         self.side: list[bool | None] = [None] * len(buffers)
@@ -100,6 +107,8 @@ class _Search:
     # -- one assignment ------------------------------------------------------------------------------------
 
     def _placed(self, preferred: bool, chosen: Sequence[bool | None]) -> Placement:
+        """Return the offsets of the blocks that ``chosen`` puts into the preferred memory, or into the other memory if
+        ``preferred`` is false."""
         blocks = [b for b, side in enumerate(chosen) if side is preferred]
         key = (preferred, frozenset(blocks))
         if key not in self.placements:
@@ -107,7 +116,8 @@ class _Search:
         return self.placements[key]
 
     def _finish(self, chosen: Sequence[bool | None]) -> bool:
-        """Keep a complete assignment if it fits and is better. Return False if it is unknown whether it fits."""
+        """Keep the complete assignment ``chosen`` as the best if it fits and has a smaller weight. Return False if it
+        has a smaller weight and it is unknown whether it fits."""
         weight = sum(self.weights[b] for b, side in enumerate(chosen) if side is False)
         if self.best is not None and weight >= self.best[1]:
             return True
@@ -120,6 +130,7 @@ class _Search:
     # -- greedy --------------------------------------------------------------------------------------------
 
     def greedy_orders(self) -> list[list[int]]:
+        """Return several orders of the blocks to decide, for ``greedy``."""
         weights, buffers = self.weights, self.buffers
 
         def area(b: int) -> int:
@@ -134,8 +145,8 @@ class _Search:
         return [sorted(self.order, key=lambda b, k=key: (k(b), b)) for key in keys]  # type: ignore[misc]
 
     def greedy(self, order: Sequence[int]) -> None:
-        """Put blocks into the preferred memory in ``order``, each if the live bytes fit. If the blocks cannot be
-        placed, retry with less space."""
+        """Put blocks into the preferred memory in the order ``order``, each block if the live bytes then still fit.
+        If no offsets are found for the blocks, try again with less space."""
         for percentage in _FILL_PERCENTAGES:
             limit = self.limits[0] * percentage // 100
             live = [0] * self.steps
@@ -155,6 +166,7 @@ class _Search:
     # -- exact ---------------------------------------------------------------------------------------------
 
     def run(self, budget: int) -> None:
+        """Run the exact search with at most ``budget`` nodes."""
         for b, pin in enumerate(self.pinned):
             if pin is not None:
                 self._put(b, pin, 1)
@@ -196,6 +208,7 @@ class _Search:
                 todo += [(depth + 1, False), (depth + 1, True)]
 
     def _put(self, b: int, preferred: bool, sign: int) -> None:
+        """Assign block ``b`` to a memory (``sign`` is 1), or undo this assignment (``sign`` is -1)."""
         live = self.live[0 if preferred else 1]
         for start, end, size in self.buffers[b].pieces:
             for t in range(start, end):
@@ -203,18 +216,21 @@ class _Search:
         self.side[b] = preferred if sign > 0 else None
 
     def _fits(self) -> bool:
+        """Return whether the live bytes of the assigned blocks fit at every step."""
         return all(max(live, default=0) <= limit for live, limit in zip(self.live, self.limits, strict=True))
 
     def _fits_at(self, b: int, preferred: bool) -> bool:
+        """Return whether the live bytes of the assigned blocks fit at the steps at which block ``b`` lives."""
         live, limit = self.live[0 if preferred else 1], self.limits[0 if preferred else 1]
         return all(live[t] <= limit for t in range(self.buffers[b].start, self.buffers[b].end))
 
     def _bound(self) -> int:
+        """Return a lower bound of the weight over all assignments with the pinned blocks in their memories."""
         pinned = sum(self.weights[b] for b, pin in enumerate(self.pinned) if pin is False)
         return pinned + self._bound_of_rest()
 
     def _bound_of_rest(self) -> int:
-        """Return a lower bound of the weight over all assignments of the undecided blocks."""
+        """Return a lower bound of the weight of the undecided blocks, over all their assignments."""
         best = [0.0] * (self.steps + 1)
         for t in reversed(range(self.steps)):
             excess = self.live[0][t] - self.limits[0]
@@ -232,5 +248,6 @@ class _Search:
                 weight += self.weights[b] * min(1.0, excess / size)
                 excess -= size
             best[t] = max(best[t + 1], weight + best[min(end, self.steps)])
-        # Weights are integers. The margin is for the rounding of the fractions.
+        # Weights are integers, so the bound is rounded up. The margin 1e-12 allows for rounding errors of the
+        # fractions.
         return max(0, -int(-best[0] * (1 - 1e-12) // 1))

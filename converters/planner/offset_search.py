@@ -1,18 +1,20 @@
-"""Find offsets by exact search.
+"""Find the offsets of blocks by exact search.
 
-Any placement can be pushed down until every block is at address 0 or on top of another one. Such a *settled* placement,
-sorted by offset, is a sequence in which every block begins at the lowest address above all earlier blocks that live at
-the same time. The search goes through these sequences, depth first, for one arena size at a time. It cuts sequences
-that
+Any placement can be pushed down until every block is at address 0 or on top of another block. Such a *settled*
+placement, sorted by offset, is a sequence in which every block begins at the lowest address above all earlier blocks
+that live at the same time. The search goes through these sequences, depth first, for one arena size at a time. A
+waiting block is one that is not placed yet. The search cuts sequences in which
 
-* continue with a lower offset (the sequence is sorted by offset), or swap two equal blocks or two at one address;
-* leave a hole below the new block into which another waiting block would fit completely: that block could be moved
-  into the hole, which gives a smaller sum of offsets, so some best placement has no such hole;
-* cannot end within the arena: at each step of time, the waiting blocks must go above the lowest free address.
+* the next block has a lower offset than the block before it, because sequences are sorted by offset;
+* two identical blocks, or two blocks at one address, have another order, because the placement is the same;
+* there is a hole below the new block into which a waiting block would fit completely. That block could be moved into
+the
+  hole, which gives a smaller sum of offsets, so some best placement has no such hole;
+* the waiting blocks cannot fit: at each step of time, their bytes must be above the lowest free address.
 
 After a block has been placed, the waiting blocks often fall into groups that do not live at the same time. Each group
-is solved separately. If a group has no solution, the block that separated it is moved, and the groups that were
-solved in between are not tried again.
+is solved separately. If a group has no solution, the search goes back to the block that separated the group, and does
+not try other placements of the groups that were solved after that block.
 
 Blocks that live in all steps are placed first, at the bottom. If the search ends within its budget of nodes, the best
 placement is optimal. The method is that of minimalloc (Moffitt, 2023), extended to blocks whose size changes over time.
@@ -33,17 +35,19 @@ from arenite.converters.planner.first_fit import (
 )
 from arenite.converters.planner.lifetimes import Buffer
 
-#: The rounds of hill climbing before the exact search.
+#: The number of rounds of hill climbing before the exact search.
 _ROUNDS = 600
 
 
 @dataclass(frozen=True)
 class Placement:
+    """The offsets of blocks, and the result of the search. Sizes are in bytes."""
+
     offsets: tuple[int, ...]  # one per buffer
-    arena: int
-    bound: int  # no placement has a smaller arena
+    arena: int  # the size of the arena
+    bound: int  # a proven lower bound of the arena
     live: int  # largest sum of live bytes; the search may prove a larger ``bound``
-    nodes: int
+    nodes: int  # search nodes used
 
 
 def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
@@ -73,7 +77,7 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
 
 
 def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[int]]:
-    """Split the blocks into groups that do not live at the same time."""
+    """Split the blocks ``members`` into groups, so that no blocks of different groups live at the same time."""
     groups: list[list[int]] = []
     end = 0
     for b in sorted(members, key=lambda b: buffers[b].start):
@@ -85,14 +89,17 @@ def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[in
 
 
 def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tuple[list[int], int, int]:
-    """Return (offsets, proven lower bound, nodes). The search stops at an arena of at most ``enough`` bytes."""
+    """Return (offsets, proven lower bound of the arena, search nodes used). The search stops when it has found an
+    arena of at most ``enough`` bytes, or after ``budget`` nodes."""
     best = first_fit_in_several_orders(problem)
     if problem.top(best) > max(enough, problem.bound):
         best = min(best, hill_climb(problem, best, min(_ROUNDS, budget)), key=problem.top)
     unit = math.gcd(*(size for b in problem.buffers for _, _, size in b.pieces))
-    low = problem.bound  # no arena is smaller
-    limit = max(enough, low) // unit * unit  # begin with the smallest arena, which is usually possible
-    open_below = low  # the search of smaller arenas was given up
+    low = problem.bound  # it is proven that no arena is smaller
+    # The arena size to try. The first is the smallest size, which is usually possible.
+    limit = max(enough, low) // unit * unit
+    # Arenas below this size are not tried any more, because a search for one used up its share of nodes.
+    open_below = low
     search = _Search(problem)
     while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
         offsets = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)
@@ -113,24 +120,29 @@ class _BlockGroup:
     """A group of waiting blocks whose lifetimes overlap, directly or through other blocks of the group."""
 
     members: tuple[int, ...]  # sorted by start
-    low: int  # no block of the group is placed at a lower address
-    last: int  # the block placed at ``low``, which separated the group; -1 for none
-    parent: int  # the depth at which ``last`` was placed; -1 for none
+    low: int  # the minimum address for blocks of the group
+    last: int  # the block placed at ``low`` that separated the group from other blocks; -1 if there is none
+    parent: int  # the depth at which ``last`` was placed; -1 if there is none
 
 
 @dataclass
 class _SearchLevel:
-    """A depth of the search: the current group, and the untried candidates for its lowest block."""
+    """The state of the search at one depth. One block of ``group`` is placed here, as the lowest of the group."""
 
     group: _BlockGroup
     others: tuple[_BlockGroup, ...]  # groups to solve afterwards
-    options: list[int]
-    block: int = -1  # the block that is placed at this depth
-    floors: list[tuple[int, int]] = field(default_factory=list)  # (block, floor before ``block`` was placed)
+    options: list[int]  # blocks of the group that were not tried yet
+    block: int = -1  # the block that is placed at this depth; -1 if none is
+    floors: list[tuple[int, int]] = field(default_factory=list)  # changes to undo: (block, its floor before)
 
 
 class _Search:
-    """A depth-first search for one arena size at a time. ``nodes`` counts the placed blocks over all sizes."""
+    """A depth-first search for one arena size at a time.
+
+    ``nodes`` counts the placed blocks over all sizes. ``twin`` is the result of ``_identical_blocks``, ``steps`` and
+    ``sections`` those of ``_sections``: a section is the set of (block, size) that live at one step. ``at[b]`` has the
+    (section, size) of block b.
+    """
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
@@ -143,12 +155,12 @@ class _Search:
             for b, size in section:
                 self.at[b].append((s, size))
         self.floor: list[int] = []  # for each block, the lowest address above all placed neighbours
-        self.offset: list[int] = []
+        self.offset: list[int] = []  # for each block, its offset, or -1 if it is not placed
         self.waiting: list[int] = []  # for each section, the bytes of blocks that are not placed
 
     def run(self, limit: int, budget: int) -> list[int] | None:
-        """Return a placement of at most ``limit`` bytes. Return None if there is none (then ``exhausted`` is true) or
-        ``nodes`` reached ``budget``."""
+        """Return the offsets of a placement of at most ``limit`` bytes. Return None if there is none (then
+        ``exhausted`` is true), or if ``nodes`` has reached ``budget``."""
         self.floor, self.offset = [0] * self.n, [-1] * self.n
         self.waiting = [sum(size for _, size in section) for section in self.sections]
         self.exhausted = False
@@ -182,7 +194,8 @@ class _Search:
         return list(self.offset)
 
     def _drop(self, level: _SearchLevel, b: int, limit: int) -> bool:
-        """Place ``b`` on its floor. Return False if the rest of its group cannot end within ``limit``."""
+        """Place block ``b`` at its floor. Return False if the block or the rest of its group then does not fit into
+        ``limit`` bytes."""
         gap, buffers = self.problem.gap, self.problem.buffers
         level.block, level.floors = b, []
         low = self.offset[b] = self.floor[b]
@@ -216,8 +229,8 @@ class _Search:
         level.block = -1
 
     def _split(self, members: Sequence[int], low: int, last: int, parent: int) -> tuple[_BlockGroup, ...]:
-        """Split ``members``, sorted by start, into groups. The smallest group is last and is solved first, because it
-        shows soonest whether it has a solution."""
+        """Split ``members``, which are sorted by start, into groups with the given ``low``, ``last`` and ``parent``.
+        The smallest group is last and is solved first, because its search takes the fewest nodes."""
         parts: list[list[int]] = []
         end = -1
         for b in members:
@@ -230,7 +243,7 @@ class _Search:
         return tuple(_BlockGroup(tuple(part), low, last, parent) for part in parts)
 
     def _options(self, group: _BlockGroup) -> list[int]:
-        """Return the blocks that may be the lowest of the group; the best one is last."""
+        """Return the blocks that may be the lowest of the group. The block to try first is last."""
         floor, offset, buffers = self.floor, self.offset, self.problem.buffers
         # Blocks at or above this address would leave a hole into which a block of the group fits completely.
         ceiling = min(floor[b] + buffers[b].size for b in group.members)
@@ -246,8 +259,8 @@ class _Search:
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    """Return the steps and the (block, size) that live at each. Steps are left out if another step has all their blocks
-    in the same or a larger size."""
+    """Return the relevant steps, and for each the (block, size) that live. A step is left out if all its blocks live at
+    another step in the same or a larger size."""
     steps = max((b.end for b in buffers), default=0)
     alive: list[dict[int, int]] = [{} for _ in range(steps)]
     for b, buffer in enumerate(buffers):
@@ -264,12 +277,13 @@ def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int
 
 
 def _is_covered(blocks: dict[int, int], other: dict[int, int]) -> bool:
+    """Return whether every block of ``blocks`` ({block: size}) is in ``other`` in the same or a larger size."""
     return all(other.get(b, 0) >= size for b, size in blocks.items())
 
 
 def _identical_blocks(buffers: Sequence[Buffer]) -> list[int]:
-    """Return, for each block, the previous block with the same times and sizes, or -1. Of identical blocks, the first
-    is placed lowest."""
+    """Return, for each block, the previous block with the same pieces, or -1 if there is none. The search places
+    identical blocks in their order, the first block lowest."""
     latest: dict[tuple[tuple[int, int, int], ...], int] = {}
     twins = []
     for b, buffer in enumerate(buffers):

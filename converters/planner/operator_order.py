@@ -1,9 +1,10 @@
 """Find the topological order of the operators with the smallest peak of live bytes.
 
-A state is the set of operators that have run. The live bytes after a state do not depend on the order within it, so
-this is a shortest-path problem in which the largest step replaces the sum. It is solved best first. No search is needed
-if a bound (``graph_bound``) shows that no order is better than the graph's own, as in chains of operators. Operators on
-the same variable keep their order. Of equal orders, the graph's own order is chosen.
+A state is the set of operators that have run. The live bytes after a state do not depend on the order in which its
+operators ran. So this is a shortest-path problem in which the length of a path is the maximum, not the sum, of its
+steps. It is solved by a best-first search. No search is needed if the lower bound ``graph_bound`` shows that no order
+is better than the graph's own order, as in chains of operators. Operators on the same variable keep their order. If
+no order is better, the graph's own order is returned.
 """
 
 from __future__ import annotations
@@ -15,24 +16,28 @@ from dataclasses import dataclass
 from arenite.converters.planner.lifetimes import ArenaRequirements, in_place_pairs
 from arenite.converters.planner.lower_bound import graph_bound
 
-#: The states per level of the beam search, which runs if the exact search reaches its budget.
+#: The number of states per level of the beam search, which runs if the exact search reaches its budget.
 _BEAM = 32
 
 
 @dataclass(frozen=True)
 class OrderResult:
+    """The result of the search for an order. ``peak`` and ``bound`` are in bytes."""
+
     order: tuple[int, ...]
     peak: int  # largest sum of live bytes of ``order``
-    bound: int  # no order has a smaller peak
-    nodes: int  # states expanded
+    bound: int  # a proven lower bound of the peak of every order
+    nodes: int  # states expanded by the exact search
 
     @property
     def proven(self) -> bool:
+        """Whether it is proven that no order has a smaller peak."""
         return self.peak == self.bound
 
 
 class _Costs:
-    """Computes the live bytes of states. A state is a bit set over positions in ``requirements.ops``."""
+    """Computes the live bytes of states. A state is a bit set; bit p stands for ``requirements.ops[p]``. ``in_place``
+    says whether outputs may overwrite inputs."""
 
     def __init__(self, requirements: ArenaRequirements, in_place: bool) -> None:
         self.requirements, self.in_place = requirements, in_place
@@ -43,19 +48,25 @@ class _Costs:
         self.fixed = sum(requirements.persistent.values())
         inputs = [v for v, value in enumerate(requirements.values) if value.writer is None]
         self.start = sum(requirements.values[v].size for v in inputs)
-        #: Unread inputs live during the first step only.
+        #: The bytes of graph inputs that no operator reads. They live during the first step only.
         self.unread = sum(requirements.values[v].size for v in inputs if self.dead(v, 0))
 
     def dead(self, value: int, state: int) -> bool:
+        """Return whether a value is not needed after ``state``, because all its readers have run."""
         return not self.requirements.values[value].stays and not self.readers[value] & ~state
 
     def ready(self, state: int) -> Iterator[int]:
+        """Yield the positions of the operators that can run after ``state``."""
         for p, before in enumerate(self.before):
             if not state >> p & 1 and not before & ~state:
                 yield p
 
     def step(self, state: int, live: int, p: int) -> tuple[int, int]:
-        """Return (live bytes during, live bytes after) of running the operator at position ``p``."""
+        """Return the live bytes while the operator at position ``p`` runs after ``state``, and the live bytes after it.
+
+        ``live`` is the number of live bytes before it. The first result includes the resource variables, the second and
+        ``live`` do not.
+        """
         requirements, k, after_state = self.requirements, self.requirements.ops[p], state | 1 << p
         dying = [v for v in requirements.inputs_of[k] if self.dead(v, after_state)]
         fresh = sum(requirements.values[v].size for v in requirements.outputs_of[k])
@@ -70,10 +81,12 @@ class _Costs:
         return during + self.fixed, after - (0 if state else self.unread)
 
     def lasting(self, state: int, live: int) -> int:
-        """Return the live bytes without unread inputs, which live only until the first operator ends."""
+        """Return the live bytes ``live`` of ``state`` without the unread inputs, which live only until the first
+        operator has run."""
         return live if state else live - self.unread
 
     def peak(self, order: tuple[int, ...]) -> int:
+        """Return the largest number of live bytes at any step of ``order``."""
         peak, state, live = self.start + self.fixed, 0, self.start
         for k in order:
             during, live = self.step(state, live, self.position[k])
@@ -84,7 +97,8 @@ class _Costs:
 def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool = True) -> OrderResult:
     """Return the best order that an exact search of at most ``budget`` states finds.
 
-    If the budget is not enough, a beam search continues, and ``bound`` is the bound that the exact search has proven.
+    If the budget is not enough, a beam search follows. ``OrderResult.bound`` is then the bound that the exact search
+    has proven. ``in_place`` says whether outputs may overwrite inputs.
     """
     costs = _Costs(requirements, in_place)
     own = costs.peak(requirements.ops)
@@ -104,10 +118,12 @@ def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool =
 def _best_first(
     costs: _Costs, limit: int, bound: int, budget: int
 ) -> tuple[tuple[int, ...] | None, int, int]:
-    """Return (an order with a peak below ``limit`` or None, proven lower bound of all peaks, states expanded)."""
+    """Return the best order with a peak below ``limit`` bytes, or None if there is none or ``budget`` states were
+    expanded; a proven lower bound of all peaks; and the number of expanded states. ``bound`` is a known lower bound."""
     full = (1 << len(costs.requirements.ops)) - 1
     first = max(costs.start + costs.fixed, bound)
-    # Of equal peaks, deeper states come first, then states that were found earlier, in the graph's own order.
+    # If peaks are equal, deeper states come first, then states that were found earlier, which follow the graph's order.
+    # An entry is (peak, -depth, number of the entry, state, live bytes after the state).
     heap: list[tuple[int, int, int, int, int]] = [(first, 0, 0, 0, costs.start)]
     previous: dict[int, tuple[int, int]] = {}
     best = {0: first}
@@ -137,6 +153,8 @@ def _best_first(
 
 
 def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tuple[int, ...]:
+    """Return the operators in the order in which they lead to ``state``. ``previous`` maps a state to the state
+    before it and the position of the operator that ran."""
     order = []
     while state:
         state, p = previous[state]
@@ -145,8 +163,8 @@ def _path(costs: _Costs, previous: dict[int, tuple[int, int]], state: int) -> tu
 
 
 def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
-    """Return an order with a peak below ``limit`` from a beam search, or None. Each level keeps the states with the
-    fewest live bytes among those that stay below the limit."""
+    """Return an order with a peak below ``limit`` bytes that a beam search finds, or None. Each level keeps the
+    ``_BEAM`` states with the fewest live bytes among the states whose peak is below the limit."""
     level: list[tuple[int, int, tuple[int, ...]]] = [(costs.start, 0, ())]  # live, state, path of positions
     while level and len(level[0][2]) < len(costs.requirements.ops):
         states: dict[int, tuple[int, int, tuple[int, ...]]] = {}

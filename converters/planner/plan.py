@@ -1,4 +1,4 @@
-"""The plan as plain data: the execution order, and the arena address of every tensor, scratch and variable."""
+"""The classes of a plan: the execution order, and the arena address of every tensor, scratch and variable."""
 
 from __future__ import annotations
 
@@ -33,41 +33,42 @@ class SearchStatistics:
 class Segment:
     """Operators that run together, row by row.
 
-    ``slots`` gives the number of row slots of each tensor that they read or write. Row r is in slot r modulo slots,
-    which begins at the tensor's offset plus (r modulo slots) rows. A tensor that is completely in memory has as many
-    slots as rows.
+    ``slots`` is the number of row slots of each tensor that the operators read or write. Row r of a tensor with n
+    slots is in slot r modulo n, which begins (r modulo n) * bytes per row after the tensor's offset. A tensor that is
+    completely in memory has as many slots as rows.
     """
 
     stages: tuple[int, ...]  # operators, next to each other in the plan's order
     sources: tuple[int, ...]  # tensors that the stages read and do not write
-    #: Each entry is a stage that computes its next row, as an index into ``stages``. If the next row of the streamed
-    #: input arrives, the entry is its index into ``sources`` plus the number of stages.
+    #: One entry per step: the index into ``stages`` of the stage that computes its next row. In a step in which the
+    #: next row of the streamed input arrives, the entry is the input's index into ``sources`` plus the number of
+    #: stages.
     schedule: tuple[int, ...]
     slots: Mapping[int, int]  # tensor -> rows that are in memory at the same time
     state_offset: int  # offset of the working memory, see row_requirements.StateLayout
     state_bytes: int
-    streamed_input: int | None = None  # the source whose rows arrive one by one, a graph input
+    streamed_input: int | None = None  # the graph input whose rows arrive one by one; None if there is none
 
 
 @dataclass(frozen=True)
 class MemorySplit:
-    """An arena in two memories. Addresses below ``fast_bytes`` are in the first memory. The second memory begins at
-    address ``fast_bytes``. No block has bytes in both.
+    """An arena in two memories. Arena addresses below ``fast_bytes`` are in the first memory. The second memory
+    begins at address ``fast_bytes``. Every block is completely in one memory.
 
-    ``preferred_slow`` is true if the second memory is the faster one. The split minimizes ``accesses``, the estimated
-    loads and stores of an inference in the slower memory.
+    ``preferred_slow`` is true if the second memory is the faster memory. ``accesses`` is the estimated number of
+    loads and stores of one inference in the slower memory, which the planner minimizes.
     """
 
     fast_bytes: int  # a multiple of the plan's alignment
     accesses: int
-    bound: int  # no assignment for this order and these shared buffers has fewer
+    bound: int  # a lower bound of ``accesses`` for this order and these shared buffers
     status: str  # "optimal": accesses == bound; "gap": the search ended before it was proven optimal
     preferred_slow: bool = False
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The execution order, and the addresses of tensors, scratch and variables as bytes from the start of the arena."""
+    """The execution order, and the addresses of tensors, scratch and variables in bytes from the start of the arena."""
 
     order: tuple[int, ...]  # operator indices in execution order; folded operators are absent
     offsets: Mapping[int, int]  # tensor index -> offset, for every tensor that takes arena (variables too)
@@ -82,24 +83,24 @@ class Plan:
     #: (operator, input position, output position) of every output that has the address of an input.
     sharing: tuple[tuple[int, int, int], ...] = ()
     statistics: SearchStatistics = field(default_factory=SearchStatistics)
-    #: The operators that run row by row; the others compute complete tensors. The offset of a streamed tensor is that
-    #: of its slot 0, and the scratch of a streamed operator is for one row.
+    #: The operators that run row by row. All other operators compute complete tensors. The offset of a streamed
+    #: tensor is the offset of its slot 0, and the scratch of a streamed operator is the scratch for one row.
     segments: tuple[Segment, ...] = ()
-    #: None if one memory holds the arena.
+    #: The two memories of the arena, or None if the arena is in one memory.
     split: MemorySplit | None = None
 
     @property
     def fast_bytes(self) -> int:
-        """Arena bytes in the first memory, which also holds the stack and all other data."""
+        """The arena bytes in the first memory, which also holds the stack and all other data."""
         return self.arena_bytes if self.split is None else self.split.fast_bytes
 
     @property
     def slow_bytes(self) -> int:
-        """Arena bytes in the second memory."""
+        """The arena bytes in the second memory; 0 for a plan for one memory."""
         return self.arena_bytes - self.fast_bytes
 
     def to_json(self) -> dict[str, Any]:
-        """Return a JSON record that ``from_json`` turns back into an equal plan."""
+        """Return the plan as a JSON object, from which ``from_json`` makes an equal plan."""
         record = self._to_json()
         if self.segments:
             record["segments"] = [
@@ -128,9 +129,10 @@ class Plan:
 
     @staticmethod
     def from_json(record: object) -> Plan:
-        """Return the plan of a record, which may come from a file. Raises ``PlanError`` if the record is malformed.
+        """Return the plan of a JSON object, which may come from a file. Raises ``PlanError`` if the object is
+        malformed.
 
-        Use ``planner.check`` to find out whether the plan is valid for a graph.
+        This does not check the plan. Use ``planner.check`` to find out whether the plan is valid for a graph.
         """
         try:
             return _read(record)
@@ -141,6 +143,7 @@ class Plan:
 
 
 def _count(value: object) -> int:
+    """Return ``value`` if it is an integer of at least 0. Raises ``ValueError`` otherwise."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(f"{value!r} is not a count")
     return value
@@ -195,5 +198,6 @@ def _read(record: object) -> Plan:
 
 
 def _segment_record(segment: Segment) -> dict[str, Any]:
-    """Return the fields of ``segment`` under their names in the image's metadata."""
+    """Return {name in the image's metadata: value} for the fields of ``segment``. ``streamed_input`` is called "pushed"
+    there."""
     return {"pushed" if name == "streamed_input" else name: value for name, value in vars(segment).items()}

@@ -1,4 +1,4 @@
-"""Compute a plan: order, shared buffers and offsets."""
+"""Compute a plan: the order of the operators, the tensors that share an address, and the offsets."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics
 from arenite.converters.planner.requirements import OpRequirements
 
-#: The default budgets: states of the order search, and blocks placed by the offset search over all ``_VARIANTS``.
+#: The default budgets: the states that the order search expands, and the blocks that the offset search places for all
+#: orders and ``_VARIANTS`` together.
 ORDER_BUDGET = 10000
 OFFSET_BUDGET = 12000
 
-#: Variants of in-place sharing: (share or not, prefer the last of several inputs). Sharing lowers the sum of live
-#: bytes, but ties blocks to one address, which can leave holes. So all variants are tried until one meets the bound.
+#: Variants of plans: (whether outputs overwrite inputs, whether the last of several possible inputs is preferred).
+#: Overwriting lowers the sum of live bytes, but ties values to one address, which can leave holes. So the variants are
+#: tried until one meets the bound.
 _VARIANTS = ((True, False), (True, True), (False, False))
 
 
@@ -43,9 +45,11 @@ def plan(
 ) -> Plan:
     """Return the plan with the smallest arena that the search finds for ``graph``, with a lower bound of the arena.
 
-    ``needs`` has one entry per operator; ``persistent`` gives the bytes of each resource variable by name; ``folded``
-    are operators that do not run because their outputs are constants. ``reorder``, ``in_place`` and ``alias`` allow the
-    three optimizations. Budgets count search nodes, so that equal arguments give equal plans on every machine.
+    ``needs`` has the memory requirements of each operator. ``persistent`` has the bytes of each resource variable by
+    name. ``folded`` are operators that do not run because their outputs are constants. ``alignment`` is the alignment
+    of every block in bytes. Three optimizations can be forbidden: ``reorder`` changes the order of operators,
+    ``in_place`` lets outputs overwrite inputs, and ``alias`` gives equal bytes of an input and an output one address.
+    Budgets count search nodes, so that equal arguments give equal plans on every machine.
 
     Raises ``PlanError`` for a graph that cannot be planned.
     """
@@ -86,9 +90,12 @@ def plan(
 
 @dataclass(frozen=True)
 class _Candidate:
+    """One possible plan."""
+
     order: tuple[int, ...]
     buffers: list[Buffer]
-    pairs: tuple[tuple[int, int, int], ...]  # pairs that share an address in place
+    #: (operator, input position, output position) of overwritten inputs.
+    pairs: tuple[tuple[int, int, int], ...]
     placement: Placement
 
 
@@ -99,8 +106,8 @@ def _best_candidate(
     bound: int,
     budget: int,
 ) -> tuple[_Candidate, int]:
-    """Return the candidate with the smallest arena over all orders and ``_VARIANTS``, and the search nodes used. Of
-    equal arenas, the first is returned."""
+    """Return the candidate with the smallest arena over all orders and ``_VARIANTS``, and the number of search nodes
+    used. If arenas are equal, the first candidate is returned. The search stops at an arena of ``bound`` bytes."""
     best: _Candidate | None = None
     nodes = 0
     for order in orders:

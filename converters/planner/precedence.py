@@ -1,4 +1,4 @@
-"""Dependencies between operators: through tensors, and through variables and other state."""
+"""Find the dependencies between operators: through tensors, and through variables and other state."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.planner.requirements import OpRequirements
 
-#: Operators that may change state that is not one of their tensors. All operators on state keep their order relative to
-#: them.
+#: Operators that may change state that is none of their tensors. An operator that uses state keeps its place before or
+#: after them.
 _BARRIERS = frozenset({"CALL_ONCE"})
 
 
@@ -22,9 +22,11 @@ def handle_names(graph: Subgraph) -> dict[int, str]:
 
 
 def predecessors(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int]) -> dict[int, frozenset[int]]:
-    """Return the direct predecessors of each operator: the writers of its inputs, and the previous operator on each
-    variable that it uses. ``ops`` are the operators that run; ``writer`` maps a tensor to the operator that writes
-    it."""
+    """Return the direct predecessors of each operator: the operators that write its inputs, and for each variable
+    that it uses the previous operator that uses the variable.
+
+    ``ops`` are the operators that run, in the graph's order. ``writer`` maps a tensor to the operator that writes it.
+    """
     names = handle_names(graph)
     before = {}
     last: dict[object, int] = {}
@@ -56,11 +58,12 @@ def variable_views(
     members: Mapping[int, Sequence[int]],
     persistent: Mapping[str, int],
 ) -> dict[int, str]:
-    """Return the resource variable of each output of READ_VARIABLE that needs no copy.
+    """Return {output of READ_VARIABLE: name of the resource variable} for each output that needs no copy.
 
-    An output needs no copy if the requirements allow the alias and if, in every order, all its readers run before any
-    operator that may change the variable. ``members`` maps the first of several tensors with the same bytes to all of
-    them.
+    An output needs no copy if ``needs`` allows the alias and if, in every order, all its readers run before any
+    operator that may change the variable. ``before`` has the direct predecessors of each operator. ``members`` maps
+    the first of several tensors with the same bytes to all these tensors. ``persistent`` has the bytes of each
+    variable.
     """
     names = handle_names(graph)
     ancestors: dict[int, set[int]] = {}  # operator -> all operators that must run before it
@@ -85,7 +88,8 @@ def variable_views(
 
 
 def _may_change(graph: Subgraph, k: int, name: str, names: Mapping[int, str]) -> bool:
-    """Return whether an operator may write the variable: any operator that has its handle, except READ_VARIABLE."""
+    """Return whether operator ``k`` may write the variable ``name``: it has the variable's handle as an input and is
+    not READ_VARIABLE, or it is in ``_BARRIERS``."""
     op = graph.ops[k]
     has_handle = any(names.get(t) == name for t in op.inputs)
     return op.name in _BARRIERS or (has_handle and op.name != "READ_VARIABLE")

@@ -1,5 +1,5 @@
-"""The memory requirements of an operator that the planner needs in addition to the graph. The operator's lowering
-states them."""
+"""The memory requirements of an operator, which the planner needs in addition to the graph. They come from the
+operator's lowering (the code that chooses its kernel)."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ from arenite.converters.planner.row_requirements import RowRequirements
 class OpRequirements:
     """The memory requirements of one operator.
 
-    ``in_place`` and ``alias`` are permissions. The planner uses them only if it is safe for the rest of the graph too.
-    Positions index ``Op.inputs`` and ``Op.outputs``.
+    ``in_place`` and ``alias`` are permissions. The planner uses them only if that is safe for the other operators too.
+    An input is a position in ``Op.inputs``, an output a position in ``Op.outputs``.
     """
 
-    #: Bytes of kernel scratch, which live only while the operator runs. The planner rounds them up to its alignment.
+    #: The bytes of kernel scratch, which live only while the operator runs. The planner rounds them up to its
+    #: alignment.
     scratch: int = 0
     #: (input, output): the kernel may write this output to the address of this input, which is then overwritten.
     #: The planner does so only if the output is no larger than the input and no operator reads the input afterwards.
     in_place: tuple[tuple[int, int], ...] = ()
-    #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS). At the same address the operator
-    #: needs no code, and the input stays readable. For READ_VARIABLE, input 0 means the variable of the handle.
+    #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS). If both have the same address, the
+    #: operator needs no code, and the input is not changed. For READ_VARIABLE, input 0 means the variable of the
+    #: handle.
     alias: tuple[tuple[int, int], ...] = ()
-    #: The requirements for running row by row; None if the operator cannot.
+    #: The requirements for running row by row, or None if the operator cannot run row by row.
     rows: RowRequirements | None = None

@@ -1,21 +1,21 @@
-"""The requirements of an operator that can compute one output row at a time. The operator's lowering states them."""
+"""The requirements of an operator that can compute one output row at a time. They come from the operator's lowering."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-#: The largest number of streamed inputs of one operator, and of the stages and sources of one segment together: limits
-#: of ``ar_stage``.
+#: Limits of the C structure ``ar_stage``: the maximum number of streamed inputs of one operator, and the maximum
+#: number of stages and sources of one segment together.
 MAX_INPUTS = 2
 MAX_STAGES = 255
 
 
 @dataclass(frozen=True)
 class RowInput:
-    """The rows of one input that an output row needs: output row y reads the rows y * stride - pad_top + k * dilation
-    for k in [0, taps). Rows outside the image are not read."""
+    """The rows of one input that an output row needs: output row y reads the input rows y * stride - pad_top + k *
+    dilation for k from 0 to taps - 1. Rows outside the image are not read."""
 
-    position: int  # indexes Op.inputs
+    position: int  # the position of the input in Op.inputs
     taps: int = 1
     stride: int = 1
     dilation: int = 1
@@ -29,23 +29,25 @@ class RowInput:
 
 @dataclass(frozen=True)
 class RowRequirements:
-    """The requirements of an operator with one output for running by rows. A row is an NHWC row of width times channels
-    elements, with batch 1.
+    """The requirements of an operator with one output for running row by row. A row is a row of an NHWC image with
+    batch
+    1: width times channels elements.
 
     An operator that ``accumulates``, such as a mean over the image, is called once per input row and writes its only
     output row in the last call. It has one input with one tap.
     """
 
-    function: str  # the C function of the row, ar_..._row
-    inputs: tuple[RowInput, ...]  # every input that is computed at run time; the others are constants
+    function: str  # the C function that computes a row, ar_..._row
+    inputs: tuple[RowInput, ...]  # every input that is computed at run time; all other inputs are constants
     accumulates: bool = False
     state: int = 0  # bytes of accumulators: zero before the first row, and kept until the last row
     scratch: int = 0  # bytes of kernel scratch while one row is computed
-    #: Whether each row can be computed as an image of one row, with the same parameters (elementwise, 1x1 kernels).
+    #: Whether each row can be computed as an image of one row with the same parameters (elementwise and 1x1 kernels).
     row_alone: bool = False
-    #: The estimated instructions per inference that running by rows adds to those of the kernel for complete tensors.
+    #: The estimated number of instructions per inference that running by rows takes in addition to the kernel for
+    #: complete tensors.
     extra: int = 0
-    #: The C files of the row function, if they differ from those of the kernel for complete tensors.
+    #: The C files of the row function, if they differ from the C files of the kernel for complete tensors.
     sources: tuple[str, ...] = ()
     #: The headers that declare the row function, if the header of the kernel for complete tensors does not.
     headers: tuple[str, ...] = ()
@@ -54,22 +56,25 @@ class RowRequirements:
 @dataclass(frozen=True)
 class StateLayout:
     """The working memory of a segment: the progress of each stage and source, the accumulators of each stage, and the
-    addresses of the rows that one stage reads. Progress and accumulators are cleared at the start."""
+    addresses of the rows that one stage reads. Progress and accumulators are set to zero at the start. Offsets and
+    sizes are in bytes from the start of the working memory."""
 
     accumulators: tuple[int, ...]  # the offset of the accumulators of each stage
-    cleared: int  # the number of bytes that are cleared
-    addresses: int  # the offset of the addresses
-    size: int
+    cleared: int  # the number of bytes that are set to zero, from offset 0
+    addresses: int  # the offset of the addresses of rows
+    size: int  # the size of the working memory
 
 
-#: The bytes of an ``ar_progress``: two numbers of 16 bits. The first ``ar_progress`` counts the steps of the schedule.
+#: The size of the C structure ``ar_progress``: two 16-bit numbers. The first ``ar_progress`` counts the steps of the
+#: schedule.
 _PROGRESS_BYTES = 4
-#: The bytes of an address. 8 are enough on every machine, so that a plan is the same for all.
+#: The bytes reserved for an address. 8 are enough on every machine, so that a plan is the same for all machines.
 _ADDRESS_BYTES = 8
 
 
 def state_layout(stages: tuple[RowRequirements, ...], sources: int) -> StateLayout:
-    """Return the layout of the working memory of a segment of ``stages`` that reads ``sources`` other tensors."""
+    """Return the layout of the working memory of a segment with these stages. ``sources`` is the number of tensors that
+    the segment reads and does not compute."""
     at = _PROGRESS_BYTES * (1 + len(stages) + sources)
     accumulators = []
     for needs in stages:

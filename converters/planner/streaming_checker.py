@@ -1,9 +1,9 @@
 """An independent check of a streaming plan: simulate it on a map of the arena's bytes, row by row.
 
 The checker shares nothing with the planner except the plan and the row requirements of the operators. The map holds,
-for every byte, the number of the value that was written there last. The schedule is executed as in the firmware: each
-stage counts the rows that it has computed, and the count determines the rows that it reads. All bytes of these rows
-must be intact.
+for every byte, the number of the content (such as a row of a tensor) that was written there last. The schedule is
+executed as in the firmware: each stage counts the rows that it has computed, and the count determines the rows that
+it reads. All bytes of these rows must be intact.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MAX_ARENA = 1 << 26
 
 
 def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
-    """Return one sentence for each violation of ``plan``, which has segments. Only the first violations are returned,
-    because the steps after a wrong one are wrong too.
+    """Return one sentence for each violation of ``plan``, which has segments. The checks stop after the first that
+    fails, because the results of all later checks would be wrong too.
 
-    The list is empty if every operator and every row reads the values that were written for it, and all outputs are
-    intact at the end.
+    The list is empty if every operator and every row reads the values that were computed for it, and all outputs are
+    intact at the end. ``needs`` has the memory requirements of each operator.
     """
     run = _PlanExecution(graph, plan, needs)
     for check in (run.check_figures, run.check_order, run.check_segments, run.check_blocks):
@@ -44,10 +44,17 @@ def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]
 
 
 class _CannotContinue(Exception):
-    """The simulation stops. The violation is already in the list."""
+    """The simulation must stop at a violation, which is already in the list."""
 
 
 class _PlanExecution:
+    """The simulation of one plan. The methods append a sentence to ``violations`` for each violation.
+
+    ``names`` has a description of each content by number, and ``ids`` the number of each content. In the methods,
+    ``k`` is an operator, ``t`` and ``i`` are tensors, ``r`` is a row, ``s`` the index of a stage in its segment, and
+    ``at`` an address.
+    """
+
     def __init__(self, graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> None:
         self.graph, self.plan, self.needs = graph, plan, needs
         self.violations: list[str] = []
@@ -55,7 +62,7 @@ class _PlanExecution:
         self.stages = {k for s in plan.segments for k in s.stages}
         self.names: list[str] = ["nothing"]
         self.ids: dict[tuple[object, ...], int] = {}
-        #: tensor -> the tensor under whose name its bytes were written
+        #: {alias of a tensor: the tensor as whose content its bytes were written}
         self.written_as: dict[int, int] = {}
 
     def add_violation(self, sentence: str) -> None:
@@ -68,10 +75,12 @@ class _PlanExecution:
         return f"tensor {t} '{self.graph.tensors[t].name}'"
 
     def in_arena(self, t: int) -> bool:
+        """Return whether tensor ``t`` takes arena."""
         tensor = self.graph.tensors[t]
         return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
 
     def rows_of(self, t: int) -> int:
+        """Return the number of rows of tensor ``t``, an NHWC image."""
         return self.graph.tensors[t].shape[1]
 
     def row_bytes(self, t: int) -> int:
@@ -80,6 +89,7 @@ class _PlanExecution:
     # -- checks without simulation -------------------------------------------------------------------------
 
     def check_figures(self) -> None:
+        """Check the numbers of the plan that concern no single tensor: sizes, alignment, lower bound and status."""
         plan = self.plan
         if len(self.needs) != len(self.graph.ops):
             self.add_violation(
@@ -101,6 +111,7 @@ class _PlanExecution:
             self.add_violation("A graph with state cannot be streamed.")
 
     def check_order(self) -> None:
+        """Check that the order contains every operator once, after the operators that compute its inputs."""
         graph, order = self.graph, self.plan.order
         if sorted(order) != list(range(len(graph.ops))):
             self.add_violation(f"The order {list(order)} is not a permutation of the operators.")
@@ -113,6 +124,8 @@ class _PlanExecution:
             available |= set(graph.ops[k].outputs)
 
     def check_segments(self) -> None:
+        """Check that segments do not overlap, that their stages are adjacent in the order and can run row by row, and
+        that at most one segment has a streamed input."""
         position = {k: p for p, k in enumerate(self.plan.order)}
         checked: set[int] = set()
         for segment in self.plan.segments:
@@ -138,6 +151,8 @@ class _PlanExecution:
             self.add_violation("More than one segment waits for rows from outside.")
 
     def _check_stage(self, k: int) -> None:
+        """Check that the row requirements of operator ``k`` describe all its inputs, and that its tensors are
+        images."""
         op, rows = self.graph.ops[k], self.needs[k].rows
         if rows is None:
             self.add_violation(f"{self.op_name(k)} cannot run by rows.")
@@ -157,7 +172,8 @@ class _PlanExecution:
             self.add_violation(f"{self.op_name(k)} reads rows that do not exist.")
 
     def _check_tensors(self, segment: Segment) -> None:
-        """Check the sources and slots of a segment. Only tensors that live inside the segment may be rings."""
+        """Check the sources and slots of a segment. Only tensors that live only inside the segment may have fewer slots
+        than rows."""
         graph = self.graph
         written = {graph.ops[k].outputs[0] for k in segment.stages}
         read = {graph.ops[k].input(i.position) for k in segment.stages for i in self._rows(k).inputs}
@@ -197,9 +213,12 @@ class _PlanExecution:
         return rows
 
     def _layout(self, segment: Segment) -> int:
+        """Return the size of the working memory of a segment."""
         return state_layout(tuple(self._rows(k) for k in segment.stages), len(segment.sources)).size
 
     def check_blocks(self) -> None:
+        """Check that everything that takes arena has an aligned address, that its block is inside the arena, and that
+        nothing else has an address."""
         graph, plan = self.graph, self.plan
         touched = {*graph.inputs, *graph.outputs}
         for op in graph.ops:
@@ -243,6 +262,7 @@ class _PlanExecution:
     # -- execution -----------------------------------------------------------------------------------------
 
     def execute(self) -> None:
+        """Run the plan on the map of bytes, until the end or the first violation."""
         self.holds = np.zeros(self.plan.arena_bytes, np.int32)
         self.empty = {t for t in self.plan.offsets if not self.graph.tensors[t].nbytes}
         try:
@@ -266,7 +286,7 @@ class _PlanExecution:
         raise _CannotContinue
 
     def _id(self, *key: object) -> int:
-        """Return the number of a content. Its name is stored for error messages."""
+        """Return the number of the content that ``key`` describes, and store its description for messages."""
         if key not in self.ids:
             self.ids[key] = len(self.names)
             self.names.append(" ".join(map(str, key)))
@@ -276,6 +296,7 @@ class _PlanExecution:
         self.holds[at : at + size] = number
 
     def _expect(self, at: int, size: int, number: int, reader: str) -> None:
+        """Check that ``size`` bytes at the address ``at`` hold the content ``number``."""
         span = self.holds[at : at + size]
         if (span != number).any():
             wrong = int(np.flatnonzero(span != number)[0])
@@ -284,7 +305,8 @@ class _PlanExecution:
             )
 
     def _row_ids(self, t: int) -> list[tuple[int, int, int]]:
-        """Return (address, bytes, number) of each row of a tensor, or of the whole tensor if it is not an image."""
+        """Return (address, size in bytes, number of the content) of each row of tensor ``t``, or of the whole tensor
+        if it is not an image."""
         at, name = self.plan.offsets[t], self.written_as.get(t, t)
         tensor = self.graph.tensors[name]
         if len(tensor.shape) == 4 and tensor.shape[0] == 1:
@@ -298,6 +320,7 @@ class _PlanExecution:
                 self._expect(at, size, number, reader)
 
     def _write_tensor(self, t: int, writer: str, fresh: bool = False) -> None:
+        """Write all rows of tensor ``t``. With ``fresh``, its bytes must not have been written before."""
         self.written_as.pop(t, None)
         if t in self.empty:
             return
@@ -346,6 +369,8 @@ class _PlanExecution:
                 self._write_tensor(t, name)
 
     def _segment(self, segment: Segment) -> None:
+        """Execute the schedule of a segment. ``done`` has the number of rows that each stage has computed, ``arrived``
+        the number of rows of the streamed input that have arrived."""
         state = self._id("the state of the segment of", self.op_name(segment.stages[0]))
         self._write(segment.state_offset, segment.state_bytes, state)
         done = [0] * len(segment.stages)
@@ -369,10 +394,13 @@ class _PlanExecution:
             self._wrong(f"{arrived} rows of {self.tensor_name(segment.streamed_input)} are scheduled.")
 
     def _runs(self, k: int) -> int:
+        """Return how often the row function of operator ``k`` is called: once per output row, or once per input row
+        if it accumulates."""
         rows, op = self._rows(k), self.graph.ops[k]
         return self.rows_of(op.input(rows.inputs[0].position) if rows.accumulates else op.outputs[0])
 
     def _stage(self, segment: Segment, s: int, done: list[int], arrived: int) -> None:
+        """Execute the next row of stage ``s``: check the rows that it reads, write its scratch and its output row."""
         k = segment.stages[s]
         rows, op, name = self._rows(k), self.graph.ops[k], self.op_name(k)
         if done[s] >= self._runs(k):
@@ -415,6 +443,8 @@ class _PlanExecution:
     def _put_row(
         self, segment: Segment, t: int, r: int, writer: str, used: Sequence[tuple[int, int]]
     ) -> None:
+        """Write row ``r`` of tensor ``t`` to its slot. ``used`` are the bytes that the same step reads or uses as
+        scratch, as (first byte, end byte)."""
         if r >= self.rows_of(t):
             self._wrong(f"{writer} writes row {r} of {self.tensor_name(t)}, which does not exist.")
         size = self.row_bytes(t)
@@ -423,6 +453,7 @@ class _PlanExecution:
         self._write(at, size, self._id("tensor", t, "row", r))
 
     def _clear_of(self, used: Sequence[tuple[int, int]], low: int, high: int, description: str) -> None:
+        """Check that bytes [low, high) do not overlap the bytes ``used``."""
         for a, b in used:
             if low < b and a < high:
                 self._wrong(f"[{low}, {high}) of {description} overlaps what the same step uses.")

@@ -1,1 +1,2 @@
-"""The TensorFlow Lite file format: reader, verifier, writer, and the image with its metadata."""
+"""Read, verify and write files in the TensorFlow Lite format, and images: TensorFlow Lite files with a memory plan in
+their metadata."""

@@ -1,4 +1,4 @@
-"""Diagnostics of the reader: descriptions of locations in a model, errors, and the list of repairs."""
+"""The reader's messages: descriptions of locations in a model, errors, and the list of repairs."""
 
 from __future__ import annotations
 
@@ -32,21 +32,24 @@ def malformed(location: str, field: str, problem: str, hint: str = _HINT) -> Mod
 
 
 def unsupported(location: str, field: str, problem: str, hint: str) -> UnsupportedModelError:
-    """Return the same error for a model that is well-formed but that Arenite does not support."""
+    """Return an error of the same form as ``malformed`` for a well-formed model that Arenite does not support."""
     return UnsupportedModelError(f"{location}, field {field}: {problem}.", hint)
 
 
 class Repairs:
-    """Collects repairs and reports them in one sentence per kind, with the first location as an example."""
+    """Collects the repairs of a model, and describes them in one sentence per kind of repair, with the first location
+    as an example."""
 
     def __init__(self) -> None:
         self._repairs: dict[str, list[Any]] = {}  # kind: [count, first location, sentence]
 
     def add(self, kind: str, location: str, sentence: Callable[[int, str], str]) -> None:
-        """Record one repair. ``sentence(count, first location)`` returns the report on all repairs of this ``kind``."""
+        """Record one repair at ``location``. ``sentence(number of repairs, first location)`` returns the sentence for
+        all repairs of this ``kind``."""
         self._repairs.setdefault(kind, [0, location, sentence])[0] += 1
 
     def sentences(self) -> tuple[str, ...]:
+        """Return one sentence for each kind of repair that was recorded."""
         return tuple(sentence(count, location) for count, location, sentence in self._repairs.values())
 
 

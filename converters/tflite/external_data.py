@@ -1,4 +1,4 @@
-"""Read data that a large model stores in its file behind the flatbuffer, by offset and size."""
+"""Read data that a large model stores in its file after the flatbuffer. The flatbuffer has its offset and size."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class ExternalData:
         self._left = 2 * len(file)
 
     def take(self, location: str, field: str, offset: int, size: int) -> memoryview:
-        """Return ``size`` bytes at ``offset``. An ``offset`` of 0 or 1 means in the schema that there are no such
-        bytes; the result is then empty.
+        """Return ``size`` bytes at ``offset`` of the file. If ``offset`` is 0 or 1, which in the schema means that the
+        table has no such data, the result is empty.
 
-        Raises ``ModelError`` if the bytes are outside the file, or if all entries together are more than twice the
-        file.
+        ``location`` and ``field`` are for the error message. Raises ``ModelError`` if the bytes are outside the file,
+        or if all calls together return more than twice the size of the file.
         """
         if offset <= 1 or size == 0:
             return self._file[:0]

@@ -1,8 +1,11 @@
-"""The image: a TFLite flatbuffer with its operators in execution order and its arena plan in the metadata.
+"""Read and write images. An image is a TFLite flatbuffer with its operators in execution order and its arena plan in
+the metadata.
 
-A stock runtime loads an image like any model. Arenite adds two metadata entries: TFLM's
-``OfflineMemoryAllocation`` (see ``offline_plan``), and ``arenite``, a JSON object of schema ``arenite.image/1`` with
-the full plan, the hash of the source file and the repairs that the importer made.
+A stock runtime (LiteRT or TensorFlow Lite Micro without changes) loads an image like any model. Arenite adds two
+metadata
+entries: ``OfflineMemoryAllocation``, which TensorFlow Lite Micro reads (see ``offline_plan``), and ``arenite``, a JSON
+object of the schema ``arenite.image/1`` with the full plan, the hash of the source file and the repairs that the
+importer made.
 """
 
 from __future__ import annotations
@@ -38,7 +41,7 @@ __all__ = [
 METADATA = "arenite"
 SCHEMA = "arenite.image/1"
 
-#: The limit of the arena in bytes: TFLM reads offsets as signed 32-bit numbers.
+#: The limit of the arena in bytes. TensorFlow Lite Micro (TFLM) reads offsets as signed 32-bit numbers.
 _MAX_ARENA = 2**31
 
 _REPLAN = "Plan this model again."
@@ -47,7 +50,7 @@ _STALE_HINT = "The image was changed by another tool: convert the original model
 
 @dataclass(frozen=True)
 class Image:
-    """An image, or a plain ``.tflite``, which has no plan."""
+    """The content of an image, or of a plain ``.tflite`` file, which has no plan."""
 
     model: Model  # operators in execution order; metadata without the two entries of the image; all repairs
     plan: Plan | None
@@ -62,11 +65,12 @@ class Image:
 def image_bytes(
     model: Model, plan: Plan | None, *, source_sha256: str = "", extra: Mapping[str, Any] | None = None
 ) -> bytes:
-    """Return the image of ``model`` with ``plan`` as bytes. The same arguments give the same bytes.
+    """Return the bytes of an image of ``model`` with ``plan``. The same arguments give the same bytes.
 
-    The plan refers to the operators of ``model.main`` by their index; in the image they are renumbered in the plan's
-    order. Use an alignment of 16 in the plan, so that TFLM uses every offset. ``extra`` must be JSON values and is
-    stored unchanged. Raises ``PlanError`` for a plan that does not fit this model.
+    The plan refers to the operators of ``model.main`` by their index; in the image, the operators are numbered in the
+    plan's order. Use an alignment of 16 in the plan, so that TFLM can use every offset. ``source_sha256`` is the hash
+    of the file from which the model was made. ``extra`` must consist of JSON values and is stored unchanged. Raises
+    ``PlanError`` for a plan that does not fit this model.
     """
     metadata = {k: v for k, v in model.metadata.items() if k not in (METADATA, offline_plan.NAME)}
     model = replace(model, metadata=metadata)
@@ -94,19 +98,22 @@ def save_image(
     source_sha256: str = "",
     extra: Mapping[str, Any] | None = None,
 ) -> Image:
-    """Write ``image_bytes`` to ``path`` atomically, and return the image as ``load_image`` would."""
+    """Write the image to the file ``path`` atomically, and return what ``load_image`` would return for this file. The
+    arguments are those of ``image_bytes``."""
     data = image_bytes(model, plan, source_sha256=source_sha256, extra=extra)
     write_atomic(path, data)
     return parse_image(data, str(path))
 
 
 def load_image(path: str | Path) -> Image:
-    """Read an image or a plain ``.tflite``. Raises ``ModelError``, which names table and field, for any other file."""
+    """Return the content of an image or a plain ``.tflite`` file. Raises ``ModelError``, which names the table and the
+    field, for any other file."""
     return parse_image(read_bytes(path), str(path))
 
 
 def parse_image(data: bytes, path: str = "") -> Image:
-    """Return the image in ``data``. Error messages begin with ``path`` if it is not empty."""
+    """Return the content of the image or plain ``.tflite`` file ``data``. Error messages begin with ``path`` if it is
+    not empty. Raises ``ModelError``."""
     model = parse(data, path)
     digest = hashlib.sha256(data).hexdigest()
     blob = model.metadata.get(METADATA)
@@ -130,10 +137,11 @@ def parse_image(data: bytes, path: str = "") -> Image:
 
 
 def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
-    """Return the model with the operators of its main subgraph in the plan's order, and the plan for those operators.
+    """Return the model with the operators of its main subgraph in the plan's order, and the plan with the new operator
+    numbers.
 
-    Operators that the plan leaves out because their results are constant stay in the model for stock runtimes. Each
-    comes as early as its inputs allow. Raises ``PlanError`` if the plan does not fit this model.
+    Operators that the plan leaves out because their results are constant stay in the model for stock runtimes. Each of
+    them runs as early as its inputs allow. Raises ``PlanError`` if the plan does not fit this model.
     """
     main = model.main
     _check_belongs(main, plan)
@@ -174,7 +182,8 @@ def _check_belongs(graph: Subgraph, plan: Plan) -> None:
 
 
 def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
-    """Return ``order`` with the operators that it leaves out, each as soon as all its inputs are computed.
+    """Return ``order`` with the operators that it leaves out. Each of them is inserted as soon as all its inputs are
+    computed.
 
     Raises ``PlanError`` if an operator of ``order`` comes before an operator that computes its input.
     """
@@ -196,7 +205,8 @@ def _complete_order(graph: Subgraph, order: Sequence[int]) -> list[int]:
                 raise PlanError(f"The plan runs operator {step} before one that computes its input.", _REPLAN)
             run(graph.ops[step])
         not_ready = []
-        for op in waiting:  # in the model's order, which respects their dependencies
+        # In the model's order, in which each operator comes after the producers of its inputs.
+        for op in waiting:
             if ready(op):
                 run(op)
             else:
@@ -215,7 +225,8 @@ def _version() -> str:
 
 
 def _header(blob: bytes) -> dict[str, Any]:
-    """Return the JSON object of the entry after a check of its fields. Of ``plan``, only the type is checked."""
+    """Return the JSON object of the metadata entry ``arenite`` after a check of its fields. For ``plan``, only the
+    type is checked. Raises ``ModelError``."""
     location = f"Metadata '{METADATA}'"
     try:
         header = json.loads(blob)
@@ -243,7 +254,8 @@ def _header(blob: bytes) -> dict[str, Any]:
 
 
 def _plan(record: Mapping[str, Any], model: Model) -> Plan:
-    """Return the stored plan. The entry for stock runtimes must have the same plan or be absent."""
+    """Return the stored plan. Raises ``ModelError`` if it does not fit the model, or if the metadata entry for stock
+    runtimes has another plan."""
     try:
         plan = Plan.from_json(record)
         _check_belongs(model.main, plan)

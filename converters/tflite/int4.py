@@ -1,8 +1,8 @@
 """Pack and unpack int4 constants: two values per byte in the file, one value per byte in memory.
 
-A TFLite file stores int4 values in order, the first of each two in the low half of a byte. The last half of an odd
-number is unused. Every pass and lowering works on int8 weights, so ``int8_weights`` unpacks them once after reading.
-``Tensor.stored`` records the type, and the writer packs the values again.
+A TFLite file stores two int4 values in each byte, the first in the low half. If the number of values is odd, the high
+half of the last byte is unused. All passes and lowerings work on int8 weights, so ``int8_weights`` unpacks int4 weights
+once after reading. ``Tensor.stored`` records that they were int4, and the writer packs them again.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Subgraph
 
-#: Operators that give the same results in LiteRT for int4 weights as for the same int8 values, with the position of the
-#: weights among the inputs.
+#: Operators that give the same results in LiteRT for int4 weights as for int8 weights with the same values, and the
+#: position of the weights among their inputs.
 WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
 def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
-    """Return the values of an int4 constant as int8 of ``shape``. ``packed`` has its bytes (flat uint8)."""
+    """Return the values of an int4 constant as an int8 array of ``shape``. ``packed`` has the bytes of the constant
+    in the file, as a flat uint8 array."""
     halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
     values = (halves.astype(np.int8) ^ 8) - 8
     unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
@@ -29,7 +30,8 @@ def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
 
 
 def pack_int4_weights(values: np.ndarray) -> np.ndarray:
-    """Return the bytes (flat uint8) of integers from -8 to 7. Raises ``ValueError`` for other integers."""
+    """Return the bytes of an int4 constant in a file, as a flat uint8 array. Raises ``ValueError`` if one of
+    ``values`` is not from -8 to 7."""
     if values.size and (int(values.min()) < -8 or int(values.max()) > 7):
         raise ValueError("int4 values must be between -8 and 7")
     halves = values.reshape(-1).astype(np.int8).view(np.uint8) & 15

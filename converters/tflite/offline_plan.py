@@ -1,11 +1,11 @@
 """The arena plan for TensorFlow Lite Micro: the metadata entry ``OfflineMemoryAllocation``.
 
 The entry is an array of int32: version (1), subgraph (0), number of tensors in all subgraphs, then one arena offset per
-tensor. -1 means that the runtime places the tensor (see TFLM's ``micro_allocation_info.cc`` and
-``memory_management.md``).
+tensor. An offset of -1 means that TensorFlow Lite Micro (TFLM) chooses the offset of the tensor (see TFLM's
+``micro_allocation_info.cc`` and ``memory_management.md``).
 
 TFLM uses the offsets without a check, and its kernels do not expect that an input and an output share memory. So the
-entry has only offsets that are safe for any kernel; TFLM places tensors with -1 around them.
+entry has only offsets that are safe for any kernel. TFLM places the other tensors around them.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _ALIGNMENT = 16
 
 
 def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
-    """Return the entry's value. ``offsets`` maps the tensors of the main subgraph to arena offsets; its operators are
-    in plan order."""
+    """Return the value of the metadata entry. ``offsets`` maps the tensors of the main subgraph to arena offsets. The
+    operators of the main subgraph are in the plan's order."""
     safe = stock_offsets(model.main, offsets)
     others = sum(len(g.tensors) for g in model.subgraphs[1:])
     values = [_VERSION, 0, len(safe) + others, *safe, *[_ONLINE] * others]
@@ -40,11 +40,11 @@ def metadata(model: Model, offsets: Mapping[int, int]) -> bytes:
 
 
 def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
-    """Return for each tensor the offset that a stock interpreter may use, or -1.
+    """Return, for each tensor of ``graph``, the offset that TFLM may use, or -1.
 
-    It is -1 for a variable (TFLM would reuse its memory between two uses), for an offset that is not aligned, and for a
-    tensor that overlaps another live tensor or that is wider than the plan assumes. The output of RESHAPE and similar
-    operators may overlap their input exactly.
+    The result is -1 for a variable (TFLM would reuse its memory between two uses), for a tensor whose offset is not
+    aligned, for a tensor that overlaps another live tensor, and for a tensor that is larger than the plan assumes (see
+    ``planned_graph``). The output of RESHAPE, SQUEEZE and EXPAND_DIMS may have the address of their input.
     """
     lives, planned = _lifetimes(graph), planned_graph(graph).tensors
     copy_of = {op.outputs[0]: op.input(0) for op in graph.ops if op.name in _SAME_BYTES}
@@ -71,7 +71,8 @@ def stock_offsets(graph: Subgraph, offsets: Mapping[int, int]) -> list[int]:
 
 
 def _lifetimes(graph: Subgraph) -> dict[int, tuple[int, int]]:
-    """Return the first and last operator that uses each tensor. Inputs live from -1, outputs to the end."""
+    """Return {tensor: (first operator, last operator that uses it)}. Graph inputs live from operator -1, graph
+    outputs to the number of operators."""
     lives: dict[int, tuple[int, int]] = dict.fromkeys(graph.inputs, (-1, -1))
     for step, op in enumerate(graph.ops):
         for index in op.outputs:

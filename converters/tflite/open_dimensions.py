@@ -1,8 +1,8 @@
-"""Fix the open dimensions of a decoded model: those that a file marks with -1.
+"""Fix the open dimensions of a decoded model. An open dimension has no fixed size; the file marks it with -1.
 
-A file states open dimensions in ``shape_signature``, or, if an old converter wrote it, in ``shape``. The inputs of the
-main graph get the sizes that the user chose, and a batch of 1. The sizes of other tensors follow from these, so they
-are only marked here, with 1 as converters do; ``fold_constants`` computes them.
+A file has open dimensions in ``shape_signature``, or, if an old converter wrote the file, in ``shape``. The inputs of
+the main graph get the sizes that the user chose, and a batch of 1. The sizes of other tensors follow from the inputs.
+``fold_constants`` computes them later; until then, their open dimensions have the size 1, as converters write them.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from arenite.converters.tflite.diagnostics import Repairs, count_of, tensor_at, unsupported
 from arenite.errors import UsageError
 
-#: The sizes of inputs by name; "" names the only input.
+#: The shapes of inputs by name. "" stands for the only input.
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -28,9 +28,10 @@ def fix_dimensions(
 ) -> list[dict[str, Any]]:
     """Return the tensor tables of the main graph without open dimensions.
 
-    ``inputs`` are indices of ``tables``, ``names`` has the names of inputs in the model's signature. With ``keep_open``
-    a dimension without a size becomes 1; such a model only shows what kind of model the file holds. Raises
-    ``UsageError`` for a shape that no input has, ``UnsupportedModelError`` for a dimension without a size.
+    ``tables`` has the decoded table of each tensor, ``inputs`` the indices of the graph's inputs, ``names`` the names
+    of inputs in the model's signature by index, and ``shapes`` the shapes that the user chose. With ``keep_open``, a
+    dimension without a size becomes 1; such a model can only be used to find out what kind of model the file holds.
+    Raises ``UsageError`` for a shape that fits no input, ``UnsupportedModelError`` for a dimension without a size.
     """
     fixed = list(tables)
     inputs = [i for i in dict.fromkeys(inputs) if 0 <= i < len(fixed)]
@@ -66,8 +67,8 @@ def _batch_sentence(count: int, first: str) -> str:
 
 
 def _open_shape(table: dict[str, Any]) -> tuple[int | None, ...]:
-    """Return the dimensions of a tensor, None for each open one. A signature that contradicts the shape is ignored; it
-    is an error of the tensor."""
+    """Return the dimensions of a tensor, with None for each open dimension. A ``shape_signature`` that contradicts the
+    shape is ignored here; ``tensors.py`` reports it."""
     shape: tuple[int, ...] = table["shape"] or ()
     signature: tuple[int, ...] = table["shape_signature"] or shape
     if len(signature) != len(shape) or any(
@@ -80,7 +81,8 @@ def _open_shape(table: dict[str, Any]) -> tuple[int | None, ...]:
 def _default(
     index: int, table: dict[str, Any], open_shape: tuple[int | None, ...], *, several: bool, keep_open: bool
 ) -> tuple[int, ...]:
-    """Return the shape of an input for which the user chose none."""
+    """Return the shape of an input for which the user chose no shape: an open batch becomes 1. Raises
+    ``UnsupportedModelError`` for other open dimensions, unless ``keep_open``."""
     shape = (1 if open_shape[0] is None else open_shape[0], *open_shape[1:])
     if None in shape and not keep_open:
         field = "shape" if -1 in table["shape"] else "shape_signature"
@@ -99,7 +101,8 @@ def _default(
 def _sizes_by_index(
     tables: Sequence[dict[str, Any]], inputs: Sequence[int], names: Mapping[int, str], shapes: Shapes
 ) -> dict[int, tuple[int, ...]]:
-    """Return the user's shape of each input that has one. Raises ``UsageError``."""
+    """Return {index of an input: the shape that the user chose for it}. Raises ``UsageError`` for a shape that does not
+    fit."""
     sizes = {}
     for name, shape in shapes.items():
         index = _input(tables, inputs, names, name)
@@ -120,7 +123,8 @@ def _sizes_by_index(
 def _input(
     tables: Sequence[dict[str, Any]], inputs: Sequence[int], names: Mapping[int, str], name: str
 ) -> int:
-    """Return the index of the input called ``name``, in the graph or in the signature."""
+    """Return the index of the input that is called ``name`` in the graph or in the signature. Raises ``UsageError`` if
+    there is none."""
     if not name and len(inputs) == 1:
         return inputs[0]
     for index in inputs:

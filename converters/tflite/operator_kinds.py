@@ -1,8 +1,9 @@
-"""The numbers of inputs and outputs of the operators, and their options tables.
+"""The numbers of inputs and outputs of TFLite's operators, and their options tables.
 
-Each line describes one operator: name, options table (``-`` for none), number of inputs, number of outputs, and the
-positions of inputs that may be absent (-1). A number is ``n``, ``low-high`` or ``low+``. The source is the ``Prepare``
-function of LiteRT's kernels and ``register.cc``. Operators that are not listed are read without these checks.
+Each line of ``_KINDS`` describes one operator: name, options table (``-`` if it has none), number of inputs, number of
+outputs, and the positions of inputs that may be absent (-1). A number is ``n``, ``low-high`` or ``low+``. The source is
+the ``Prepare`` function of LiteRT's kernels and ``register.cc``. Operators that are not listed are not checked for
+these properties.
 """
 
 from __future__ import annotations
@@ -118,21 +119,22 @@ WHILE WhileOptions 0+ 0+
 ZEROS_LIKE - 1 1
 """
 
-#: The upper limit for ``low+``.
+#: The upper limit that stands for "no limit" in ``low+``.
 _UNLIMITED = 1 << 30
 
 
 @dataclass(frozen=True)
 class OperatorKind:
-    """The properties of one operator that the reader checks. Ranges are inclusive."""
+    """The properties of one operator that the reader checks. The limits are inclusive."""
 
-    options: str  # options table; "" if the kernel reads none
-    inputs: tuple[int, int]
-    outputs: tuple[int, int]
+    options: str  # the name of the options table; "" if the kernel reads none
+    inputs: tuple[int, int]  # lowest and highest number of inputs
+    outputs: tuple[int, int]  # lowest and highest number of outputs
     optional: frozenset[int]  # positions of inputs that may be absent
 
 
 def _span(text: str) -> tuple[int, int]:
+    """Return the lowest and the highest number for ``n``, ``low-high`` or ``low+``."""
     if text.endswith("+"):
         return int(text[:-1]), _UNLIMITED
     low, _, high = text.partition("-")

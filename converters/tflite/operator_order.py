@@ -1,4 +1,4 @@
-"""Check the producer of each tensor, and sort operators that come before the producers of their inputs."""
+"""Check that each tensor has one producer, and sort the operators if one comes before the producer of its input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import replace
 from arenite.converters.graph.model import Op, Tensor
 from arenite.converters.tflite.diagnostics import Repairs, malformed, op_at, quoted, tensor_at
 
-#: Operators that read or change state that is not in their tensors. Their relative order is part of the model.
+#: Operators that read or change state, or may do so. Their relative order is part of the model and does not change.
 STATEFUL = frozenset(
     {
         "ASSIGN_VARIABLE", "READ_VARIABLE", "VAR_HANDLE", "CALL_ONCE", "CALL", "IF", "WHILE", "CUSTOM", "SVDF",
@@ -29,11 +29,11 @@ def execution_order(
     outputs: Sequence[int],
     repairs: Repairs,
 ) -> tuple[Op, ...]:
-    """Return ``ops`` in an order in which each tensor is computed before it is read, renumbered. If that is already the
-    case, ``ops`` are returned unchanged.
+    """Return the operators ``ops``, numbered in an order in which each tensor is computed before it is read. If their
+    order is already correct, they are returned unchanged.
 
-    Raises ``ModelError`` for a tensor with two producers or none, an operator that writes a constant, an input or a
-    variable, and a cycle.
+    ``inputs`` and ``outputs`` are the tensors of the subgraph with the number ``subgraph``. Raises ``ModelError`` for a
+    tensor with two producers or none, for an operator that writes a constant, an input or a variable, and for a cycle.
     """
     input_set = set(inputs)
     producer = _producers(subgraph, tensors, ops, input_set)
@@ -72,7 +72,8 @@ def execution_order(
 def _producers(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], inputs: set[int]
 ) -> dict[int, int]:
-    """Return the index of the operator that produces each computed tensor."""
+    """Return {tensor: index of the operator that produces it}. Raises ``ModelError`` if an operator must not write
+    one of its outputs."""
     producer: dict[int, int] = {}
     for op in ops:
         for position, index in enumerate(op.outputs):
@@ -100,7 +101,8 @@ def _producers(
 def _sorted(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int]
 ) -> list[int]:
-    """Sort the operators with Kahn's algorithm, earliest operator first. Stateful operators keep their order."""
+    """Return the operators in execution order, found with Kahn's algorithm. If several operators can run, the one
+    with the lowest index runs. Stateful operators keep their order."""
     followers: list[set[int]] = [set() for _ in ops]
     waiting = [0] * len(ops)
 
@@ -128,7 +130,7 @@ def _sorted(
             if waiting[follower] == 0:
                 heapq.heappush(ready, follower)
     if len(order) < len(ops):
-        # The remaining operators have a cycle: walk back from the first of them until an operator repeats.
+        # The remaining operators contain a cycle.
         raise _cycle(subgraph, tensors, ops, producer, {i for i, count in enumerate(waiting) if count})
     return order
 
@@ -136,6 +138,8 @@ def _sorted(
 def _cycle(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int], left: set[int]
 ) -> Exception:
+    """Return the error for a cycle among the operators ``left``. To find it, go from an operator to the producer of
+    one of its inputs until an operator repeats."""
     at, visited = min(left), set()
     while at not in visited:
         visited.add(at)

@@ -14,7 +14,7 @@ from arenite.converters.tflite.schema_names import OP_NAMES
 from arenite.converters.tflite.schema_tables import UNIONS
 from arenite.converters.tflite.verifier import defaults_of
 
-#: The value of OperatorCode that means that the operator is in the other field.
+#: The value of ``deprecated_builtin_code`` that says that the operator is in the field ``builtin_code``.
 _PLACEHOLDER = "PLACEHOLDER_FOR_GREATER_OP_CODES"
 
 #: Option fields that must be positive, because LiteRT uses them as divisors or steps.
@@ -31,16 +31,16 @@ _POSITIVE = (
     "num_splits",
 )  # fmt: skip
 
-#: The option that gives the number of outputs. LiteRT crashes if they differ.
+#: The option that states the number of outputs, by operator. LiteRT crashes if the operator has another number.
 _OUTPUT_COUNT = {"SPLIT": "num_splits", "SPLIT_V": "num_splits", "UNPACK": "num"}
 
 
 def operator_names(codes: list[dict[str, Any]], repairs: Repairs) -> list[str]:
-    """Return the name of the operator of each entry of Model.operator_codes.
+    """Return the operator name of each entry of ``Model.operator_codes``.
 
-    Files older than schema 3a have it only in the one-byte field ``deprecated_builtin_code``, newer files in both
-    fields. A number that does not fit into one byte is replaced by 127 in the old field. The larger of the two is
-    valid.
+    Files older than schema 3a have the operator's number only in the one-byte field ``deprecated_builtin_code``. Newer
+    files have it in this field and in ``builtin_code``; the one-byte field is 127 if the number does not fit. So the
+    larger of the two numbers is valid.
     """
     names = []
     for i, code in enumerate(codes):
@@ -77,8 +77,12 @@ def operator(
     tensors: int,
     outside: ExternalData,
 ) -> Op:
-    """Return the operator of ``table`` in a subgraph of ``tensors`` tensors. ``outside`` reads options that are stored
-    behind the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs and outputs."""
+    """Return the ``Op`` for ``table``, the decoded table of operator ``index`` of a subgraph with ``tensors`` tensors.
+
+    ``codes`` are the entries of ``Model.operator_codes`` and ``names`` their operator names. ``outside`` reads custom
+    options that are stored after the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs
+    and outputs.
+    """
     number = table["opcode_index"]
     if number >= len(codes):
         raise malformed(
@@ -117,6 +121,7 @@ def operator(
 def _indices(
     location: str, field: str, values: tuple[int, ...] | None, tensors: int, *, optional: bool
 ) -> tuple[int, ...]:
+    """Return the tensor indices ``values`` after checking them. With ``optional``, -1 (absent) is allowed."""
     low = -1 if optional else 0
     for position, value in enumerate(values or ()):
         if not low <= value < tensors:
@@ -129,6 +134,7 @@ def _indices(
 
 
 def _options(location: str, name: str, table: dict[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    """Return the name of the operator's options table ("" if it has none) and its options."""
     options_type, options, field = "", None, "builtin_options"
     for field, union in (("builtin_options2", "BuiltinOptions2"), ("builtin_options", "BuiltinOptions")):
         number = table[field + "_type"]
@@ -148,6 +154,8 @@ def _options(location: str, name: str, table: dict[str, Any]) -> tuple[str, Mapp
 
 
 def _check_option(location: str, field: str, key: str, value: Any, *, mapped: bool) -> None:
+    """Check that an option is finite, and that it is positive if it must be. ``mapped`` is true if the kernel reads the
+    options table."""
     if isinstance(value, bytes):
         return
     for v in value if isinstance(value, tuple) else (value,):

@@ -1,4 +1,4 @@
-"""Check a tensor's quantization parameters, and repair those that old converters wrote wrongly."""
+"""Check the quantization parameters of a tensor, and repair parameters that old converters wrote wrongly."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ INTEGER_RANGE: dict[str, tuple[int, int]] = {
     "uint32": (0, 2**32 - 1),
 }
 
-#: The range of scales. Within it, the largest ratio that a kernel needs, (2**30 * 2**30) / 2**-60, is a finite float32.
+#: The smallest and the largest scale. With these limits, the largest ratio that a kernel needs, (2**30 * 2**30) /
+#: 2**-60, is a finite float32.
 MIN_SCALE = 2.0**-60
 MAX_SCALE = 2.0**30
 
@@ -36,11 +37,12 @@ def quantization(
     *,
     constant: bool,
 ) -> Quantization | None:
-    """Return the parameters in ``table``, or None if there are none. Parameters of a type that is not an integer are
-    ignored.
+    """Return the quantization parameters in ``table``, the decoded table ``QuantizationParameters`` of a tensor with
+    ``dtype`` and ``shape``. Return None if there are none, or if the type is not an integer.
 
-    A scale must be finite and positive. 0 is accepted only if there are several scales (a dead channel of a per-channel
-    weight). ``constant`` is true if the tensor has a stored value. Raises ``ModelError`` for wrong counts and values.
+    A scale must be finite and positive. 0 is accepted only if there are several scales (for a channel whose weights are
+    all 0). ``constant`` is true if the tensor has a stored value. Raises ``ModelError`` for wrong numbers of values and
+    for wrong values.
     """
     if table is None:
         return None
@@ -66,7 +68,7 @@ def _check_scale(location: str, scale: tuple[float, ...], constant: bool) -> Non
             raise malformed(
                 location, "quantization.scale", f"has the value {value}, expected a positive number"
             )
-    # A computed tensor's scale is a divisor; weights may have dead channels with tiny scales.
+    # Kernels divide by the scale of a computed tensor, so it has a minimum. Weights may have channels with tiny scales.
     if max(scale) > MAX_SCALE or (not constant and min(scale) < MIN_SCALE):
         extreme = max(scale) if max(scale) > MAX_SCALE else min(scale)
         raise unsupported(
@@ -80,6 +82,7 @@ def _check_scale(location: str, scale: tuple[float, ...], constant: bool) -> Non
 def _zero_point(
     location: str, dtype: str, scale: tuple[float, ...], zero: tuple[int, ...], repairs: Repairs
 ) -> tuple[int, ...]:
+    """Return one zero point per scale, repaired if necessary."""
     if not zero:
         repairs.add(
             "zero_point",
@@ -119,6 +122,7 @@ def _zero_point(
 def _axis(
     location: str, scale: tuple[float, ...], shape: tuple[int, ...], axis: int, repairs: Repairs
 ) -> int:
+    """Return the axis to which the scales belong, repaired if only one axis fits. It is 0 if there is one scale."""
     inside = 0 <= axis < len(shape) or (not shape and axis == 0)
     if len(scale) == 1:
         if not inside:

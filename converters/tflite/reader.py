@@ -31,17 +31,18 @@ DEFAULT_SIGNATURE = "serving_default"
 
 
 def load(path: str | Path) -> Model:
-    """Read the file at ``path``. Raises ``ModelError``, which names the file, if it is missing or malformed."""
+    """Return the model in the file at ``path``. Raises ``ModelError``, which names the file, if the file is missing or
+    malformed."""
     return parse(read_bytes(path), str(path))
 
 
 def read_bytes(path: str | Path) -> bytes:
-    """Return the bytes of a model file. Raises ``ModelError`` if it cannot be read or is larger than a flatbuffer can
-    be."""
+    """Return the bytes of a model file. Raises ``ModelError`` if the file cannot be read or is larger than
+    ``MAX_FILE_BYTES``, the limit of a flatbuffer."""
     try:
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the path
+    except (OSError, ValueError) as error:  # Python raises ValueError if the path contains a zero byte
         raise ModelError(
             f"Cannot read {path}: {getattr(error, 'strerror', None) or error}.", "Check the path."
         ) from error
@@ -51,15 +52,16 @@ def read_bytes(path: str | Path) -> bytes:
 
 
 def parse(data: bytes, path: str = "", *, shapes: Shapes | None = None, keep_open: bool = False) -> Model:
-    """Read the flatbuffer in ``data``. Error messages begin with ``path`` if it is not empty.
+    """Return the model in the flatbuffer ``data``. Error messages begin with ``path`` if it is not empty.
 
-    ``shapes`` has the sizes of inputs with open dimensions; their names are those of the graph or of the signature, and
-    "" names the only input. Sizes of other tensors that depend on them may be wrong: ``fold_constants`` computes them.
-    With ``keep_open`` an open dimension without a size is no error and has the size 1.
+    ``shapes`` has the shapes of inputs with open dimensions (-1), by name of the input in the graph or in the
+    signature. "" stands for the only input. The shapes of other tensors that depend on the inputs may be wrong in the
+    result: ``fold_constants`` computes them. With ``keep_open``, an open dimension without a size is no error and has
+    the size 1.
 
-    The result meets the guarantees of the types in ``graph``. ``Model.repairs`` lists the necessary repairs. Raises
-    only ``ModelError``, or ``UnsupportedModelError`` for a well-formed model that Arenite does not support, and
-    ``UsageError`` for ``shapes`` that do not fit.
+    The model meets the guarantees that the docstrings of ``converters/graph`` state. ``Model.repairs`` lists the
+    repairs that were necessary. Raises only ``ModelError`` for a malformed model, ``UnsupportedModelError`` for a
+    well-formed model that Arenite does not support, and ``UsageError`` for ``shapes`` that do not fit.
     """
     try:
         return _model(bytes(data), shapes or {}, keep_open)
@@ -123,7 +125,7 @@ def _model(data: bytes, shapes: Shapes, keep_open: bool) -> Model:
 
 
 def _input_names(signatures: list[dict[str, Any]]) -> dict[int, str]:
-    """Return the names of the main graph's inputs in its first signature, by tensor index."""
+    """Return {tensor index: name} for the inputs of the main graph, with the names in its first signature."""
     entries = [entry for entry in signatures if entry["subgraph_index"] == 0][:1]
     return {m["tensor_index"]: m["name"] or "" for entry in entries for m in entry["inputs"] or []}
 
@@ -157,7 +159,8 @@ def _subgraph(
 
 
 def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[int, ...]) -> list[Tensor]:
-    """Give tensors that have a dimension of 0 and no producer an empty value, because they are constants."""
+    """Return ``tensors`` with an empty value for each tensor that has a dimension of 0 and no producer. Such a tensor
+    is a constant that the file stores without bytes."""
     if all(t.elements for t in tensors):
         return tensors
     computed_tensors = set(inputs).union(*(op.outputs for op in ops))
@@ -171,7 +174,7 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
 
 def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs: Repairs) -> dict[str, bytes]:
     out: dict[str, bytes] = {}
-    copies: dict[int, bytes] = {}  # entries may share a buffer
+    copies: dict[int, bytes] = {}  # bytes of each buffer, because entries may share a buffer
     for i, entry in enumerate(entries):
         name, index = entry["name"] or "", entry["buffer"]
         if index >= len(buffers):
@@ -242,7 +245,11 @@ def _pairs(
 
 
 def _default_signature(g: Subgraph) -> Signature:
+    """Return a signature for a main graph that has none."""
+
     def named(indices: tuple[int, ...], otherwise: str) -> tuple[tuple[str, int], ...]:
+        """Return (unique name, tensor index) of each tensor. ``otherwise`` begins the name of a tensor without a
+        name."""
         pairs: dict[str, int] = {}
         for position, index in enumerate(indices):
             name = g.tensors[index].name or f"{otherwise}_{position}"

@@ -1,4 +1,5 @@
-"""The names of the TFLite schema, from LiteRT's generated schema module."""
+"""The names and numbers of operators, types and options tables in the TFLite schema, from LiteRT's generated schema
+module."""
 
 from __future__ import annotations
 
@@ -23,5 +24,5 @@ def snake(name: str) -> str:
 
 
 def options_object(options_type: str) -> Any:
-    """Return a new object-API table of the named options type."""
+    """Return a new, empty options table of the type ``options_type``, as an object of the generated schema module."""
     return getattr(schema, options_type + "T")()

@@ -1,10 +1,11 @@
 """The tables of the TFLite flatbuffer schema, as data for the verifier.
 
-Each line describes one table: its name, then its fields in slot order as ``name:type`` or ``name:type=default``. A
-retired slot is ``-``. A type is ``i8 … u64``, ``f32``, ``bool`` or ``string``; the name of an enumeration (one of
-``ENUMS``) or of a table; ``[type]`` for a vector; or ``<Name>`` for a union, whose type is in the slot before it. The
-source is LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares the tables with the
-installed LiteRT.
+Each line of ``SCHEMA`` describes one table: its name, then its fields in the order of their slots as ``name:type`` or
+``name:type=default``. A line that begins with spaces continues the line before it. A slot that is no longer used is
+``-``. A type is a scalar (``i8``, ``u8``, ``i16``, ``u16``, ``i32``, ``u32``, ``i64``, ``u64``, ``f32``, ``bool``),
+``string``, the name of an enumeration (one of ``ENUMS``), the name of a table, ``[type]`` for a vector, or ``<Name>``
+for a union. The slot before a union has the number of the table in the union. The source is LiteRT's ``schema.fbs``;
+``tests/converters/tflite/test_schema_tables.py`` compares the tables with the installed LiteRT.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ StablehloGatherOptions StablehloTransposeOptions DilateOptions StablehloRngBitGe
 ReduceWindowOptions StableHLOCompositeOptions StablehloShiftLeftOptions StablehloCaseOptions
 """
 
-#: The tables that each union can hold. The first has type 1; type 0 means that the union is empty.
+#: The tables that each union can hold. The first table has the number 1. The number 0 means that the union is empty.
 UNIONS: dict[str, tuple[str, ...]] = {
     "QuantizationDetails": ("CustomQuantization", "BlockwiseQuantization", "MultiAxisQuantization"),
     "SparseIndexVector": ("Int32Vector", "Uint16Vector", "Uint8Vector"),

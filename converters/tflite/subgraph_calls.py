@@ -1,4 +1,4 @@
-"""Check the calls from operators such as IF and WHILE to other subgraphs."""
+"""Check the operators that call other subgraphs, such as IF and WHILE."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from arenite.converters.tflite.diagnostics import count_of, malformed, op_at
 
 
 def check_calls(subgraphs: Sequence[Sequence[Op]]) -> None:
-    """Check that the subgraphs that operators refer to exist, and that no subgraph calls itself, directly or through
-    others. LiteRT crashes on both.
+    """Check that the subgraphs that operators call exist, and that no subgraph calls itself, directly or through other
+    subgraphs. LiteRT crashes in both cases.
 
     Args:
-        subgraphs: the operators of each subgraph.
+        subgraphs: The operators of each subgraph.
 
     Raises:
-        ModelError: names the operator and the field, or the subgraph.
+        ModelError: A called subgraph does not exist (the error names the operator and the field), or a subgraph calls
+            itself (the error names the subgraph).
     """
     calls: list[set[int]] = []
     for i, ops in enumerate(subgraphs):
@@ -48,7 +49,7 @@ def check_calls(subgraphs: Sequence[Sequence[Op]]) -> None:
 
 
 def _called(op: Op) -> Iterator[tuple[str, int]]:
-    """Yield (option field, subgraph) for each subgraph that ``op`` refers to."""
+    """Yield (name of the option, index of the subgraph) for each subgraph that ``op`` calls."""
     for key, value in op.options.items():
         if key.endswith("subgraph_index") or (key == "subgraph" and op.name == "CALL"):
             yield key, value

@@ -1,4 +1,5 @@
-"""Convert a decoded tensor table to a ``Tensor``: shape, size, constant value, dynamic dimensions."""
+"""Convert a decoded tensor table to a ``Tensor``, and check its shape, its size, its constant value and its dynamic
+dimensions."""
 
 from __future__ import annotations
 
@@ -11,26 +12,27 @@ from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, 
 from arenite.converters.tflite.quantization import quantization
 from arenite.converters.tflite.schema_names import TYPE_NAMES
 
-#: The largest number of dimensions.
+#: The maximum number of dimensions of a tensor.
 MAX_RANK = 8
-#: Tensors of this number of bytes (or elements) and more are refused.
+#: Tensors of this number of bytes or more are refused. For types that NumPy lacks, the limit is a number of elements.
 MAX_TENSOR_BYTES = 2**31
-#: The largest number of bytes of a computed tensor. 128 MiB can hold a float32 RGB frame of 4K.
+#: The maximum size of a computed tensor: 128 MiB, which can hold a 4K RGB picture as float32.
 MAX_COMPUTED_BYTES = 2**27
 
 _DYNAMIC_HINT = "Export the model with fixed shapes, and without loops."
 
 
 class Constants:
-    """The model's buffers as typed arrays. Each is checked and converted only once, even if several tensors share
-    it."""
+    """The model's buffers as typed arrays. Each buffer is checked and converted only once, even if several tensors
+    share it."""
 
     def __init__(self, buffers: list[memoryview]) -> None:
         self.buffers = buffers
         self._arrays: dict[tuple[int, str], np.ndarray] = {}
 
     def flat(self, location: str, index: int, dtype: str) -> np.ndarray:
-        """Return buffer ``index`` as a flat, read-only array of ``dtype``, or of uint8 for a type that NumPy lacks."""
+        """Return the buffer ``index`` as a flat, read-only array of ``dtype``, or of uint8 for a type that NumPy lacks.
+        ``location`` is for error messages."""
         key = (index, dtype)
         if key not in self._arrays:
             self._arrays[key] = _flat(location, dtype, self.buffers[index])
@@ -40,8 +42,11 @@ class Constants:
 def tensor(
     subgraph: int, index: int, table: dict[str, Any], constants: Constants, repairs: Repairs
 ) -> Tensor:
-    """Return the tensor of ``table``. A constant's array is read-only and has the tensor's shape; see ``Tensor.data``
-    for types that NumPy lacks. Raises ``ModelError``."""
+    """Return the ``Tensor`` for ``table``, the decoded table of tensor ``index`` of a subgraph.
+
+    ``Tensor.data`` of a constant is a read-only array. Raises ``ModelError`` for a malformed table, and
+    ``UnsupportedModelError`` for a tensor that Arenite does not support.
+    """
     name = table["name"] or ""
     location = tensor_at(subgraph, index, name)
     dtype = TYPE_NAMES[table["type"]]
@@ -113,7 +118,8 @@ def _shape(location: str, dtype: str, table: dict[str, Any], *, constant: bool) 
         )
     if -1 in shape:
         raise unsupported(location, "shape", f"{list(shape)} has a dynamic dimension (-1)", _DYNAMIC_HINT)
-    # The product leaves out zeros, because other code multiplies the dimensions without the 0.
+    # Dimensions of 0 are left out of the product. The limit then also holds for other code that multiplies only some of
+    # the dimensions.
     elements = 1
     for d in shape:
         if d < 0:
@@ -136,8 +142,10 @@ def _shape(location: str, dtype: str, table: dict[str, Any], *, constant: bool) 
 def _signature(
     location: str, shape: tuple[int, ...], table: dict[str, Any], repairs: Repairs
 ) -> tuple[int, ...] | None:
+    """Return the ``shape_signature``, or None if there is none or its only dynamic dimension is the batch. Raises
+    ``ModelError`` for other dynamic dimensions and for a signature that contradicts the shape."""
     signature: tuple[int, ...] | None = table["shape_signature"]
-    if not signature:  # absent, or empty as from old writers: no dimension is dynamic
+    if not signature:  # no dimension is dynamic; old converters write an empty signature
         return None
     if len(signature) != len(shape):
         raise malformed(
@@ -182,6 +190,7 @@ def _buffer(location: str, table: dict[str, Any], buffers: list[memoryview]) -> 
 def _constant(
     location: str, dtype: str, shape: tuple[int, ...], constants: Constants, buffer: int
 ) -> np.ndarray:
+    """Return the value of a constant that is stored in the buffer with the index ``buffer``."""
     elements = 1
     for d in shape:
         elements *= d
@@ -211,7 +220,7 @@ def _flat(location: str, dtype: str, raw: memoryview) -> np.ndarray:
             _check_strings(location, raw)
         return np.frombuffer(raw, np.uint8)
     if np_dtype.kind == "b":
-        # Any non-zero byte is true for TFLite; NumPy's bool is only defined for 0 and 1.
+        # In TFLite any byte other than 0 is true. NumPy's bool is only defined for the bytes 0 and 1.
         values = np.frombuffer(raw, np.uint8) != 0
     else:
         values = np.frombuffer(raw, np_dtype.newbyteorder("<"))
@@ -222,7 +231,8 @@ def _flat(location: str, dtype: str, raw: memoryview) -> np.ndarray:
 
 
 def _check_strings(location: str, raw: memoryview) -> None:
-    """Check a string tensor: an int32 count, count + 1 int32 offsets from the start, then the characters."""
+    """Check the bytes of a string tensor: an int32 count of strings, count + 1 int32 offsets from the first byte, and
+    the characters."""
     count = int.from_bytes(raw[:4], "little")
     first = 4 * (count + 2)
     if len(raw) < first:

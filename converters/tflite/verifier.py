@@ -1,13 +1,13 @@
 """Decode a flatbuffer from an untrusted file. Every offset is checked before it is followed.
 
-``decode`` walks the tables that ``schema_tables.py`` describes and returns them as plain dictionaries, so that no other
+``decode`` reads the tables that ``schema_tables.py`` describes and returns them as plain dictionaries, so that no other
 code reads the bytes. It guarantees that every table, vector and string is inside the file and aligned as the format
-demands; that strings end in a zero byte; and that enumerations and union types have a known value. The work is bounded
-by the size of the file, even if many offsets have the same target.
+demands; that strings end in a zero byte; and that enumerations and union types have a known value. Time and memory are
+limited by the size of the file, even if many offsets lead to the same place.
 
-The format (flatbuffers internals): a table starts with a signed 32-bit distance back to its vtable. The vtable has two
-16-bit sizes (of the vtable and of the table), and one 16-bit offset per field, which is 0 for an absent field. An
-unsigned 32-bit distance from the field forward leads to strings, vectors and sub-tables.
+The format of flatbuffers: a table starts with a signed 32-bit distance back to its vtable. The vtable has the size of
+the vtable and the size of the table (16 bits each), and one 16-bit offset per field, which is 0 for an absent field. A
+field that is a string, a vector or a table holds the unsigned 32-bit distance forward from the field to its content.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import Any
 from arenite.converters.tflite.schema_tables import ENUMS, SCHEMA, UNIONS
 from arenite.errors import ModelError, UnsupportedModelError
 
-#: The largest file: distances in the format have 31 bits.
+#: The maximum size of a file, because distances in the format have 31 bits.
 MAX_FILE_BYTES = 2**31 - 1
-#: The largest number of tables of a file.
+#: The maximum number of tables in a file.
 MAX_TABLES = 200_000
-#: The largest number of scalars, characters and offsets in the vectors of a file, except byte vectors.
+#: The maximum number of scalars, characters and offsets in all vectors and strings of a file, except byte vectors.
 MAX_ELEMENTS = 4_000_000
 
 _HINT = "The file is damaged or is not a TFLite model: convert or download it again."
@@ -38,18 +38,20 @@ _SCALAR, _ENUM, _STRING, _TABLE, _UNION, _SCALARS, _BYTES, _STRINGS, _TABLES = r
 
 @dataclass(frozen=True)
 class _Field:
+    """One field of a table."""
+
     name: str
     kind: int
-    width: int  # bytes inside the table: of the scalar, or of a 4-byte offset
+    width: int  # bytes that the field takes in its table: the size of the scalar, or 4 for a distance
     item: int = 0  # bytes of one element of a scalar vector
     code: struct.Struct | str | None = None  # format of the scalar, or format letter of a vector's elements
-    target: str = ""  # name of the table or union
+    target: str = ""  # name of the table, union or enumeration
     limit: int = 0  # number of values of an enumeration
 
 
 class MalformedFlatbuffer(Exception):
-    """A table is malformed. ``path`` has the field first, then the tables around it, because it grows as the error
-    propagates."""
+    """A table is malformed. ``path`` is the place of the error from the inside to the outside: the field, then the
+    tables that contain it. It grows while the error propagates."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(problem)
@@ -58,12 +60,13 @@ class MalformedFlatbuffer(Exception):
 
 
 def decode(data: bytes, root: str = "Model", identifier: bytes = b"TFL3") -> dict[str, Any]:
-    """Return the root table of ``data`` as nested dictionaries with all fields. Absent fields have their default.
+    """Return the root table of ``data`` as nested dictionaries with all fields. Absent fields have their defaults.
 
-    Scalars are ``int``, ``float`` or ``bool``; strings are ``str``, with invalid UTF-8 replaced. Byte vectors are
-    ``memoryview`` of ``data``, other scalar vectors are tuples, and vectors of tables are lists. Absent strings,
-    vectors and tables are None. A union field ``x`` has the dictionary of its member, and the type field the number
-    of the member.
+    ``root`` is the name of the root table, ``identifier`` the expected bytes 4 to 7 of the file. Scalars are ``int``,
+    ``float`` or ``bool``; strings are ``str``, with invalid UTF-8 replaced. Byte vectors are ``memoryview`` of
+    ``data``, other scalar vectors are tuples, and vectors of tables are lists. Absent strings, vectors and tables are
+    None. A union field has the dictionary of the table that it holds; the field before it has the number of this
+    table in the union.
 
     Raises ``ModelError``, which names the table and the field, and no other error for any ``data``.
     """
@@ -119,6 +122,8 @@ def _root(data: bytes) -> int:
 
 
 def _parse_schema(text: str) -> dict[str, tuple[_Field | None, ...]]:
+    """Return {table: its fields} for the text of ``schema_tables.SCHEMA``. A slot that is not used is None. The
+    defaults of the fields are stored in ``_DEFAULTS``."""
     tables: dict[str, tuple[_Field | None, ...]] = {}
     defaults: dict[str, dict[str, Any]] = {}
     logical: list[str] = []
@@ -138,6 +143,7 @@ def _parse_schema(text: str) -> dict[str, tuple[_Field | None, ...]]:
 
 
 def _field(text: str, tables: set[str]) -> tuple[_Field, Any]:
+    """Return the field that ``text`` describes (``name:type`` or ``name:type=default``), and its default."""
     name, _, rest = text.partition(":")
     kind, _, default = rest.partition("=")
     if kind in _CODES:
@@ -168,23 +174,28 @@ _FIELDS = _parse_schema(SCHEMA)
 
 
 def defaults_of(table: str) -> dict[str, Any]:
-    """Return a new dictionary of the named table with the schema's default for every field. Raises ``KeyError`` for an
-    unknown table."""
+    """Return a new dictionary for the table called ``table``, with the schema's default for every field. Raises
+    ``KeyError`` for an unknown table."""
     return dict(_DEFAULTS[table])
 
 
 class _Decoder:
+    """Decodes one file. ``tables_left``, ``elements_left`` and ``bytes_left`` limit the work: they are the numbers of
+    tables, vector elements and bytes of byte vectors that may still be decoded."""
+
     def __init__(self, data: bytes) -> None:
         self.data = data
         self.view = memoryview(data)
         self.size = len(data)
-        # A table that is not shared takes at least 8 bytes of the file. 64 more tables are allowed for tiny files.
+        # A table takes at least 8 bytes of the file, unless several fields share it. 64 more are allowed for tiny
+        # files.
         self.tables_left = min(MAX_TABLES, self.size // 8 + 64)
         self.elements_left = min(MAX_ELEMENTS, self.size + 1024)
         self.bytes_left = 2 * self.size
 
     def table(self, at: int, name: str) -> dict[str, Any]:
-        """Decode the table at ``at``. Raises ``MalformedFlatbuffer`` with the path from this table to the error."""
+        """Return the fields of the table called ``name`` at position ``at`` of the file. Raises ``MalformedFlatbuffer``
+        with the path from this table to the error."""
         self.tables_left -= 1
         if self.tables_left < 0:
             raise MalformedFlatbuffer("the tables are shared too often for a file of this size")
@@ -208,6 +219,7 @@ class _Decoder:
         return out
 
     def _vtable(self, at: int) -> tuple[tuple[int, ...], int]:
+        """Return the offsets of the fields of the table at ``at``, and the size of the table in bytes."""
         data, size = self.data, self.size
         if at < 8 or at % 4 or at + 4 > size:
             raise MalformedFlatbuffer(
@@ -225,11 +237,13 @@ class _Decoder:
             raise MalformedFlatbuffer(
                 f"the table's size {table_size} is wrong or runs past the end of the file"
             )
-        # The widest table has 14 fields. Slots of newer schemas are ignored.
+        # No known table has more than ``_WIDEST`` fields. Fields that only newer schemas have are ignored.
         count = min((vtable_size - 4) // 2, _WIDEST)
         return struct.unpack_from(f"<{count}H", data, vtable + 4), table_size
 
     def _value(self, field: _Field, pos: int, out: dict[str, Any]) -> Any:
+        """Return the value of ``field`` at position ``pos`` of the file. ``out`` has the earlier fields of the
+        table."""
         kind = field.kind
         if kind == _SCALAR:
             return field.code.unpack_from(self.data, pos)[0]  # type: ignore[union-attr]
@@ -263,7 +277,7 @@ class _Decoder:
             return self.view[start : start + count]
         self._spend(count)
         if kind == _SCALARS:
-            # Files that vendors' tools repacked align 64-bit elements only to 4 bytes, and LiteRT runs them.
+            # Some vendors' tools align 64-bit elements only to 4 bytes, and LiteRT runs their files.
             if start % min(item, 4):
                 raise MalformedFlatbuffer(
                     f"its elements are not aligned to {min(item, 4)} bytes (position {start})"
@@ -303,6 +317,7 @@ class _Decoder:
         return self.data[start : start + count].decode("utf-8", "replace")
 
     def _spend(self, count: int) -> None:
+        """Count ``count`` vector elements. Raises ``MalformedFlatbuffer`` if the limit is exceeded."""
         self.elements_left -= count
         if self.elements_left < 0:
             raise MalformedFlatbuffer(

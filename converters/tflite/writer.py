@@ -20,7 +20,7 @@ from arenite.converters.tflite.schema_names import (
 )
 from arenite.errors import UnsupportedModelError
 
-#: deprecatedBuiltinCode is one signed byte. For larger codes it has this placeholder (schema.fbs).
+#: deprecatedBuiltinCode is one signed byte. For operator codes that do not fit, it has this placeholder (schema.fbs).
 _PLACEHOLDER_FOR_GREATER_OP_CODE = 127
 
 #: The alignment of Buffer.data and of other byte vectors within the file (force_align in schema.fbs).
@@ -31,7 +31,8 @@ _TABLE_BYTES = 1 << 24
 
 
 class _Builder(flatbuffers.Builder):  # type: ignore[misc]
-    """A builder that aligns byte vectors as LiteRT's kernels expect. The generated object API does not align them."""
+    """A flatbuffer builder that aligns byte vectors as LiteRT's kernels expect. The generated schema module does not
+    align them."""
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
@@ -63,6 +64,7 @@ class _Writer:
         return self._by_content[value]
 
     def code(self, o: Op) -> int:
+        """Return the index of the operator code of ``o``. Equal operator codes are stored once."""
         key = (o.name, o.version, o.custom_code)
         if key not in self._by_code:
             code = schema.OperatorCodeT()
@@ -75,9 +77,10 @@ class _Writer:
 
 
 def to_flatbuffer(model: Model) -> bytes:
-    """Return the model as a TFLite file. Equal models give equal bytes. Constants start at multiples of 16 bytes.
+    """Return the model as the bytes of a TFLite file. Equal models give equal bytes. Constants start at multiples of 16
+    bytes.
 
-    Raises ``UnsupportedModelError`` if the constants take more than the 2 GiB that the format allows.
+    Raises ``UnsupportedModelError`` if the constants do not fit into the 2 GiB that the format allows.
     """
     writer = _Writer()
     table = schema.ModelT()

@@ -1,4 +1,5 @@
-"""The built-in network architectures. Each is a function of input shape, number of classes and width."""
+"""The built-in network architectures. An architecture is a function that returns a ``Network`` for an input shape, a
+number of classes and a width (a factor on the number of channels)."""
 
 from __future__ import annotations
 
@@ -23,15 +24,16 @@ ARCHITECTURES: dict[str, Callable[[Sequence[int], int, float], Network]] = {
     "detector": detector,
 }
 
-#: The limits of the width. Wider networks fit no microcontroller, and narrower ones do not learn.
+#: The smallest and the largest width. Wider networks fit no microcontroller, and narrower networks do not learn.
 WIDTH_LIMITS = (0.05, 4.0)
 
 
 def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """Return the network of architecture ``name``.
+    """Return the network of the architecture ``name``.
 
-    ``shape`` is the input's shape without the batch. Raises ``UsageError`` for an unknown name, a width out of
-    range, or a shape that the architecture does not support.
+    ``shape`` is the input's shape without the batch, ``classes`` the number of classes. ``width`` is a factor on the
+    number of channels. Raises ``UsageError`` for an unknown name, a width out of range, or a shape that the
+    architecture does not support.
     """
     if name not in ARCHITECTURES:
         close_names = difflib.get_close_matches(name, ARCHITECTURES, 1)

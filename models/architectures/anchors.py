@@ -1,8 +1,8 @@
 """Compute the anchors of the detector, and convert boxes to and from the offsets that the network learns.
 
-A box is (top, left, bottom, right) as fractions of the picture. An anchor is (center y, center x, height, width). The
-encoding is equation 2 of Liu et al., "SSD: Single Shot MultiBox Detector", 2016. Implementations usually divide the
-offsets by "variances" (0.1, 0.1, 0.2, 0.2); ``SCALES`` has their reciprocals.
+A box is (top, left, bottom, right) and an anchor is (center y, center x, height, width), both as fractions of the
+picture. The encoding is equation 2 of Liu et al., "SSD: Single Shot MultiBox Detector", 2016. Implementations usually
+divide the offsets by "variances" (0.1, 0.1, 0.2, 0.2); ``SCALES`` has their reciprocals.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import numpy as np
 
 from arenite.models.architectures.detector import SIZES, STRIDE
 
-#: Factors on (dy, dx, dh, dw), as in TensorFlow's detection models.
+#: Factors on the offsets (dy, dx, dh, dw): those of the center (y, x) and of the height and width. They are the same
+#: as in TensorFlow's detection models.
 SCALES = (10.0, 10.0, 5.0, 5.0)
 
 
 def anchors(shape: Sequence[int]) -> np.ndarray:
-    """Return the anchors for a picture of ``shape`` (height, width, ...). Their shape is (anchors, 4), in the order of
-    the network's outputs: rows, columns, sizes."""
+    """Return the anchors for a picture of ``shape`` (height, width, ...) as an array of shape (anchors, 4). Their
+    order is the order of the network's outputs: by row, then by column, then by size."""
     rows, columns = (-(-side // STRIDE) for side in shape[:2])
     y, x, size = np.meshgrid(
         (np.arange(rows) + 0.5) / rows, (np.arange(columns) + 0.5) / columns, SIZES, indexing="ij"
@@ -29,7 +30,8 @@ def anchors(shape: Sequence[int]) -> np.ndarray:
 
 
 def encode(boxes: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
-    """Return the offsets of ``boxes`` from ``anchor_boxes``. Both have shape (..., 4)."""
+    """Return the offsets (dy, dx, dh, dw) of ``boxes`` from the anchors ``anchor_boxes``. All have the shape (...,
+    4)."""
     center, size = (boxes[..., :2] + boxes[..., 2:]) / 2, boxes[..., 2:] - boxes[..., :2]
     center_offsets = (center - anchor_boxes[..., :2]) / anchor_boxes[..., 2:]
     size_offsets = np.log(np.maximum(size, 1e-6) / anchor_boxes[..., 2:])
@@ -37,7 +39,8 @@ def encode(boxes: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
 
 
 def decode(offsets: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
-    """Return the boxes that have these ``offsets``. This is the inverse of ``encode``."""
+    """Return the boxes that have the offsets ``offsets`` from the anchors ``anchor_boxes``. This is the inverse of
+    ``encode``."""
     values = offsets / np.array(SCALES, np.float32)
     center = values[..., :2] * anchor_boxes[..., 2:] + anchor_boxes[..., :2]
     half = np.exp(values[..., 2:]) * anchor_boxes[..., 2:] / 2
@@ -45,7 +48,8 @@ def decode(offsets: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
 
 
 def iou(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Return the intersection over union of each of ``a`` (n, 4) with each of ``b`` (m, 4), of shape (n, m)."""
+    """Return the intersection over union of each box of ``a`` (n, 4) with each box of ``b`` (m, 4), as an array of
+    shape (n, m)."""
     top_left = np.maximum(a[:, None, :2], b[None, :, :2])
     bottom_right = np.minimum(a[:, None, 2:], b[None, :, 2:])
     intersection = np.prod(np.maximum(bottom_right - top_left, 0), -1)

@@ -10,7 +10,8 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def autoencoder(shape: Sequence[int], classes: int = 0, width: float = 1.0) -> Network:
-    """Return the network for inputs of ``shape`` (features,). Other shapes are flattened, and the output is then flat.
+    """Return the network for inputs of ``shape`` (features,). Inputs of other shapes are flattened, and the output is
+    then flat.
 
     ``classes`` is not used.
     """

@@ -1,8 +1,8 @@
-"""A small single-shot detector: depthwise-separable blocks down to 1/8 of the resolution, and two heads on one grid.
+"""A small single-shot detector: depthwise-separable blocks down to 1/8 of the resolution, and two outputs on one grid.
 
 Each cell of the grid has ``len(SIZES)`` square anchors around its center. For each anchor, the first output has the
-offsets of its box (dy, dx, dh, dw; see ``anchors.py``), and the second a probability per class. The design follows Liu
-et al., "SSD: Single Shot MultiBox Detector", 2016, but has one grid instead of six.
+offsets of its box (dy, dx, dh, dw; see ``anchors.py``), and the second output has a probability per class. The design
+follows Liu et al., "SSD: Single Shot MultiBox Detector", 2016, but has one grid instead of six.
 """
 
 from __future__ import annotations

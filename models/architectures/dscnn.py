@@ -1,5 +1,5 @@
-"""DS-CNN: one convolution and four depthwise-separable blocks. Zhang et al., "Hello Edge: Keyword Spotting on
-Microcontrollers", 2017. At width 1 it has 64 channels, like MLPerf Tiny's keyword model."""
+"""DS-CNN: one convolution and four depthwise-separable blocks. Source: Zhang et al., "Hello Edge: Keyword Spotting on
+Microcontrollers", 2017. At width 1 it has 64 channels, like MLPerf Tiny's keyword spotting model."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def dscnn(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """Return the network. ``shape`` is (time, bands, 1) for a spectrogram, (steps, 1, sensors) for a sequence, or
-    that of a picture."""
+    """Return the network. ``shape`` is (time, bands, 1) for a spectrogram, (steps, 1, sensors) for a sequence of sensor
+    values, or (height, width, channels) for a picture."""
     high, wide, _ = picture(shape, "dscnn")
     b = Builder()
     filters = channels(64, width, 4)

@@ -1,4 +1,5 @@
-"""MobileNetV2: inverted residual blocks with linear bottlenecks. Sandler et al., "MobileNetV2", 2018, table 2."""
+"""MobileNetV2: inverted residual blocks with linear bottlenecks. Source: Sandler et al., "MobileNetV2", 2018, table
+2."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from collections.abc import Sequence
 
 from arenite.models.architectures.network import INPUT, Builder, Network, channels, kernel_size, picture
 
-#: Expansion, channels at width 1, number of blocks, and stride of the first block.
+#: (expansion, channels at width 1, number of blocks, stride of the first block) of each stage.
 STAGES = (
     *((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2)),
     *((6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1)),

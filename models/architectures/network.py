@@ -1,7 +1,7 @@
-"""Describe a network as plain data: a list of named layers. Keras, PyTorch and untrained models are built from it.
+"""Describe a network as plain data: a list of named layers. The Keras, PyTorch and untrained models are built from this
+description, so they all have the same structure.
 
-Because there is only one description, all these models have the same structure. Shapes do not include the batch:
-(height, width, channels) for pictures, (features,) for vectors.
+Shapes do not include the batch: (height, width, channels) for pictures, (features,) for vectors.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ class Layer:
     """A layer. ``kind`` is "conv", "depthwise", "dense", "mean" (over height and width), "flatten", "reshape",
     "add", "concat" (along the first axis) or "dropout" (only in training).
 
-    If ``normalize`` is true, a batch normalization follows instead of a bias. ``activation`` is the last step: "",
-    "relu", "relu6", "sigmoid" or "softmax". ``rate`` is the rate of a dropout, ``bias`` the initial value of the
-    bias.
+    ``inputs`` are the names of the layers whose outputs the layer reads, or ``INPUT``. ``filters`` is the number of
+    output channels, or of units of a dense layer. If ``normalize`` is true, the layer has a batch normalization
+    instead of a bias. ``activation`` is the last step: "" for none, "relu", "relu6", "sigmoid" or "softmax". ``rate``
+    is the rate of a dropout, ``bias`` the initial value of the bias, and ``shape`` the output shape of a "reshape".
     """
 
     kind: str
@@ -43,7 +44,8 @@ class Layer:
 
 @dataclass(frozen=True)
 class Network:
-    """A network. ``width`` is the factor for its channels. ``outputs`` are names of layers."""
+    """A network. ``width`` is the factor by which its numbers of channels were multiplied. ``outputs`` are names of
+    layers."""
 
     architecture: str
     width: float
@@ -53,7 +55,7 @@ class Network:
     outputs: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return all data of the network and the shape of each value. Subprocesses build models from them."""
+        """Return all data of the network and the shapes of ``shapes()``. Subprocesses build models from this object."""
         return asdict(self) | {"shapes": self.shapes()}
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -87,7 +89,8 @@ def _output_shape(layer: Layer, input_shape: tuple[int, ...]) -> tuple[int, ...]
 
 @dataclass
 class Builder:
-    """Collects layers. Each method adds a layer and returns its name, which is an input of later layers."""
+    """Collects the layers of a network. Each method except ``network`` adds a layer and returns its name, which later
+    layers can have as an input."""
 
     layers: list[Layer] = field(default_factory=list)
 
@@ -145,6 +148,7 @@ class Builder:
     def network(
         self, architecture: str, width: float, shape: Sequence[int], classes: int, outputs: Sequence[str]
     ) -> Network:
+        """Return the network of all layers that were added. ``shape`` is the input's shape."""
         return Network(architecture, width, tuple(shape), classes, tuple(self.layers), tuple(outputs))
 
     def _add(self, layer: Layer) -> str:
@@ -156,8 +160,8 @@ class Builder:
 
 
 def channels(base: int, width: float, step: int = 8) -> int:
-    """Round ``base * width`` to a multiple of ``step``. The result is at least ``step`` and at least 90 % of the
-    product.
+    """Return the number of channels of a layer: ``base * width``, rounded to a multiple of ``step``. The result is at
+    least ``step`` and at least 90 % of the product.
 
     This is the rule in the reference code of the MobileNet papers.
     """
@@ -167,7 +171,7 @@ def channels(base: int, width: float, step: int = 8) -> int:
 
 
 def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
-    """Return ``shape`` as (height, width, channels). Raises ``UsageError`` if it has another rank."""
+    """Return ``shape`` as (height, width, channels). Raises ``UsageError`` if it does not have three dimensions."""
     if len(shape) != 3 or min(shape) < 1:
         raise UsageError(
             f"'{architecture}' takes pictures (height, width, channels), not samples of shape {list(shape)}.",
@@ -177,7 +181,7 @@ def picture(shape: Sequence[int], architecture: str) -> tuple[int, int, int]:
 
 
 def kernel_size(shape: Sequence[int], height: int, width: int) -> tuple[int, int]:
-    """Return a kernel of at most ``height`` x ``width`` that is no larger than the picture ``shape``.
+    """Return the size (height, width) of a kernel: ``height`` x ``width``, but no larger than a picture of ``shape``.
 
     A sequence is a picture of width 1, so its kernels have width 1.
     """

@@ -1,7 +1,8 @@
 """Write an untrained network as a float32 flatbuffer with random weights.
 
-It has the same operators as the trained Keras model after TensorFlow's conversion. So after quantization, it needs the
-same memory and instructions as the trained model, except for channels that are always zero after training.
+The flatbuffer has the same operators as the trained Keras model after TensorFlow's conversion. So after quantization,
+it needs the same memory and instructions as the trained model. The only difference: training can make channels
+constant, which are then removed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from arenite.converters.graph.model import Model, Op, Signature, Subgraph, Tenso
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.models.architectures.network import INPUT, Layer, Network
 
-#: ActivationFunctionType in the TFLite schema. Softmax and sigmoid are separate operators, so they have no value.
+#: The value of ActivationFunctionType in the TFLite schema for each activation. Softmax and sigmoid are separate
+#: operators, so the layer before them has none (0).
 _FUSED = {"": 0, "relu": 1, "relu6": 3, "softmax": 0, "sigmoid": 0}
 _SAME_PADDING = 0  # Padding in the TFLite schema
 
@@ -82,7 +84,7 @@ class _ModelBuilder:
                 "ReshapeOptions",
                 {"new_shape": new_shape},
             )
-        return x  # dropout does nothing outside training
+        return x  # a dropout does nothing outside training
 
     def _convolution(
         self, layer: Layer, x: int, shape: tuple[int, ...], fused_options: Mapping[str, int]
@@ -106,7 +108,7 @@ class _ModelBuilder:
         )
 
     def _activation(self, layer: Layer, x: int) -> int:
-        """Add the activation if it is a separate operator, and return the index of its output."""
+        """Add the activation of ``layer`` if it is a separate operator. Return the index of its output, or ``x``."""
         if layer.activation == "softmax":
             output = self._tensor(layer.name + "/softmax", self._tensors[x].shape)
             return self._op("SOFTMAX", [x], output, "SoftmaxOptions", {"beta": 1.0})
@@ -117,7 +119,8 @@ class _ModelBuilder:
         return x
 
     def _weights(self, layer: Layer, shape: tuple[int, ...], inputs: int) -> list[int]:
-        """Return weights that keep the variance of values (He et al., 2015), and a bias."""
+        """Add random weights that keep the variance of values (He et al., 2015), and a random bias. Return the
+        indices of both tensors. ``inputs`` is the number of inputs of one output value."""
         values = self._random.normal(0.0, sqrt(2 / inputs), shape).astype(np.float32)
         channels = shape[3] if layer.kind == "depthwise" else shape[0]
         bias = self._random.normal(0.0, 0.05, channels).astype(np.float32)

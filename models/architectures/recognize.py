@@ -1,4 +1,4 @@
-"""Recognize the built-in architectures and their sizes by the shapes of a model's weights."""
+"""Recognize the built-in architecture and the size of a model by the shapes of its weights."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from arenite.models.architectures.network import Network
 
 _OPERATORS_WITH_WEIGHTS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 
-#: The widths that are tried. Several widths can have the same channels, so the usual ones come first.
+#: The widths that are tried. Several widths can give the same numbers of channels, so the usual widths come first.
 RECOGNIZED_WIDTHS = (*(1.0, 0.5, 0.25, 0.75, 0.35, 1.4, 2.0), *(k / 20 for k in range(1, 41)))
 
+#: {(operator name, shape of its weights): number of operators with these weights}
 Shapes = Mapping[tuple[str, tuple[int, ...]], int]
 
 
@@ -38,7 +39,8 @@ class NetworkSize:
 
 
 def recognize_architecture(model: Model) -> NetworkSize | None:
-    """Return the architecture and size of ``model``, whatever its data types, or None if it is another network."""
+    """Return the architecture and the size of ``model``, or None if it is another network. The model may have any data
+    types."""
     graph = model.main
     if len(graph.inputs) != 1:
         return None
@@ -61,11 +63,11 @@ def _has_weight_shapes(size: NetworkSize, weight_counts: Shapes) -> bool:
     try:
         return weight_shapes(size.network()) == weight_counts
     except UsageError:
-        return False  # an input that does not fit this architecture
+        return False  # this architecture does not support the input's shape
 
 
 def weight_shapes(network: Network) -> Shapes:
-    """Return the number of operators for each kind and shape of weights, in TFLite's layout."""
+    """Return {(operator name, shape of its weights in TFLite): number of operators} for ``network``."""
     shapes = network.shapes()
     weight_counts: Counter[tuple[str, tuple[int, ...]]] = Counter()
     for layer in network.layers:

@@ -1,5 +1,5 @@
-"""ResNet-8: three residual stages. He et al., "Deep Residual Learning", 2015. At width 1 it is MLPerf Tiny's image
-model."""
+"""ResNet-8: three residual stages. Source: He et al., "Deep Residual Learning", 2015. At width 1 it is MLPerf Tiny's
+image classification model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from arenite.models.architectures.network import INPUT, Builder, Network, channe
 
 
 def resnet8(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
-    """Return the network for pictures of ``shape`` (height, width, channels). At width 1 it has 16, 32 and 64
+    """Return the network for pictures of ``shape`` (height, width, channels). At width 1 its stages have 16, 32 and 64
     channels."""
     picture(shape, "resnet8")
     b = Builder()

@@ -1,4 +1,5 @@
-"""Data sets for training. Each is a function of the resolution, where None is that of the data."""
+"""Data sets for training. A data set is a function of the resolution (the side of its pictures in pixels; None for the
+resolution of the data) and of whether to show the progress."""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def dataset(name: str, resolution: int | None = None, *, progress: bool = True) 
     """Return the data set ``name``, or the data in the file ``name`` if it ends with ``.npz``.
 
     Raises:
-        UsageError: there is no such data set, or it cannot have this resolution.
-        ToolError: the data could not be downloaded or generated.
+        UsageError: There is no such data set, or it cannot have this resolution.
+        ToolError: The data could not be downloaded or generated.
     """
     if name.endswith(".npz"):
         return user_data(Path(name), resolution)

@@ -1,4 +1,4 @@
-"""scikit-learn's handwritten digits: 1,797 pictures of 8x8 pixels. The last quarter is for testing."""
+"""scikit-learn's handwritten digits: 1,797 pictures of 8x8 pixels. The last quarter of them is used for testing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TRAINING_SAMPLES = 1347
 
 
 def digits(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return the digits, with pixels from 0 to 16 scaled to 0 to 1. Other people wrote most of the test digits."""
+    """Return the digits. Their pixels, which are from 0 to 16, are scaled to 0 to 1. Most test digits were written by
+    people who wrote no training digits."""
     files = manifest().datasets["digits"]
     (compressed,) = package_members(files, "datasets", progress=progress)
     rows = np.loadtxt(

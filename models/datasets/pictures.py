@@ -1,4 +1,4 @@
-"""Prepare pictures with the same preprocessing that is recorded in the network's image."""
+"""Resize and scale pictures for training, with the same preprocessing that is recorded in the network's image."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ SIDE_LIMITS = (8, 224)
 def resize_images(
     pixels: np.ndarray, resolution: int | None, *, largest: float
 ) -> tuple[np.ndarray, Preprocessing]:
-    """Resize pictures to sides of ``resolution``, and scale their pixels from 0 to ``largest`` to 0 to 1.
+    """Return the pictures ``pixels`` resized and scaled, as float32, and the preprocessing that does the same.
 
-    ``pixels`` is uint8, (samples, height, width, 1 or 3). Returns float32 pictures, and the preprocessing that does the
-    same. Raises ``UsageError`` for a resolution out of range.
+    ``pixels`` is uint8 of shape (samples, height, width, 1 or 3). Both sides become ``resolution`` pixels; None keeps
+    the size. Values from 0 to ``largest`` are scaled to 0 to 1. Raises ``UsageError`` for a resolution out of range.
     """
     if resolution is not None and not SIDE_LIMITS[0] <= resolution <= SIDE_LIMITS[1]:
         raise UsageError(
@@ -28,7 +28,7 @@ def resize_images(
         )
     scale, pixel_format = Normalize(divide=largest), "grey" if pixels.shape[3] == 1 else "rgb"
     if resolution is None or pixels.shape[1:3] == (resolution, resolution):
-        # The same computation as the preprocessing, but for all pictures at once.
+        # This is the same computation as the preprocessing, but for all pictures at once.
         return pixels.astype(np.float32) / np.float32(largest), Preprocessing(
             ImageSource(pixel_format), (scale,)
         )
@@ -38,9 +38,10 @@ def resize_images(
 
 
 def resize_image(x: np.ndarray, side: int) -> np.ndarray:
-    """Resize real values (height, width, channels) to ``side`` x ``side``, bilinear between pixel centers.
+    """Return ``x``, real values of shape (height, width, channels), resized to ``side`` x ``side`` by bilinear
+    interpolation between pixel centers.
 
-    This is for generating pictures, not for preprocessing.
+    This function is for generating pictures, not for preprocessing.
     """
     for axis in (0, 1):
         size = x.shape[axis]

@@ -12,7 +12,8 @@ from arenite.safe_console import SafeConsole
 
 @contextmanager
 def progress_bar(label: str, total: int, enabled: bool) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each of ``total`` steps. Nothing is shown if standard error is not a terminal."""
+    """Show a progress bar with the text ``label``, and yield a function to call after each of ``total`` steps.
+    Nothing is shown if ``enabled`` is false or standard error is not a terminal."""
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     disable = not (enabled and console.is_terminal)

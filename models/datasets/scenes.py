@@ -1,4 +1,4 @@
-"""Scenes for a detector: handwritten digits of MNIST, scaled, on a textured background.
+"""Scenes for a detector: pictures of handwritten digits from MNIST in several sizes, on a background with noise.
 
 Training scenes contain MNIST's training digits, test scenes its test digits. The same seed gives the same scenes.
 """
@@ -12,15 +12,16 @@ from arenite.models.datasets.mnist import mnist
 from arenite.models.datasets.pictures import SIDE_LIMITS, resize_image
 from arenite.models.datasets.training_data import DETECT, TrainingData, TrainingSettings
 
-#: The side of an object as a fraction of the scene's side, and the largest number of objects in a scene.
+#: The minimum and maximum side of an object (a digit) as fractions of the scene's side, and the maximum number of
+#: objects in a scene.
 MIN_OBJECT_SIDE, MAX_OBJECT_SIDE, MAX_OBJECTS = 0.3, 0.5, 3
 
 TRAINING_SAMPLES, TEST_SAMPLES = 8000, 1000
 
 
 def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return scenes with one to three digits that do not overlap. Their sides are ``resolution`` pixels, by default
-    64."""
+    """Return scenes with one to three digits that do not overlap. The sides of a scene are ``resolution`` pixels, by
+    default 64. Raises ``UsageError`` for a resolution out of range."""
     side = resolution or 64
     if not 32 <= side <= SIDE_LIMITS[1]:
         raise UsageError(
@@ -48,7 +49,8 @@ def scenes(resolution: int | None = None, progress: bool = True) -> TrainingData
 def _compose(
     digits: np.ndarray, labels: np.ndarray, count: int, side: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return scenes (count, side, side, 1) with values from 0 to 1, and their objects (count, MAX_OBJECTS, 5)."""
+    """Return ``count`` scenes, an array of shape (count, side, side, 1) with values from 0 to 1, and their objects,
+    an array of shape (count, MAX_OBJECTS, 5) as ``TrainingData`` describes it."""
     x = np.empty((count, side, side, 1), np.float32)
     y = np.full((count, MAX_OBJECTS, 5), -1.0, np.float32)
     for n in range(count):
@@ -68,7 +70,8 @@ def _compose(
 
 
 def _background(side: int, rng: np.random.Generator) -> np.ndarray:
-    """Return a background with a linear brightness gradient and noise, of at most 0.4."""
+    """Return a background of shape (side, side, 1): a linear brightness gradient with noise. Its values are from 0 to
+    0.4."""
     slope = rng.uniform(-0.1, 0.1, 2)
     ramp = slope[0] * np.linspace(-1, 1, side)[:, None] + slope[1] * np.linspace(-1, 1, side)
     noise = rng.normal(0, 0.04, (side, side))
@@ -77,7 +80,10 @@ def _background(side: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[float, float, float, float]:
-    """Return the box around the bright pixels of ``picture`` at ``top`` and ``left``, as fractions of the scene."""
+    """Return the box (top, left, bottom, right) around the bright pixels of ``picture``, as fractions of the scene.
+
+    ``top`` and ``left`` are the position of ``picture`` in the scene, and ``side`` is the scene's side, in pixels.
+    """
     rows, columns = (np.flatnonzero((picture[..., 0] > 0.3).any(axis)) for axis in (1, 0))
     return (
         (top + rows[0]) / side,
@@ -90,7 +96,8 @@ def _bright_box(picture: np.ndarray, top: int, left: int, side: int) -> tuple[fl
 def _free_place(
     objects: np.ndarray, size: int, side: int, rng: np.random.Generator
 ) -> tuple[int, int] | None:
-    """Return a random position where an object of ``size`` overlaps no other, or None after 20 tries."""
+    """Return a random position (top, left), in pixels, at which an object with sides of ``size`` pixels overlaps none
+    of ``objects``. Return None after 20 tries."""
     for _ in range(20):
         top, left = (int(v) for v in rng.integers(0, side - size, 2, endpoint=True))
         box = np.array([top, left, top + size, left + size]) / side

@@ -1,4 +1,5 @@
-"""Generate spoken words with the command `espeak-ng`: many voices, speeds and pitches, in one second at 16 kHz."""
+"""Generate spoken words with the command `espeak-ng`, in many voices, speeds and pitches. A sound has one second at 16
+kHz."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from arenite.processes import run as run_command
 RATE = 16_000
 SAMPLES = 16_000
 
-#: Accents of English, and voices. The test voices differ from the training voices.
+#: The accents of English, the voices for training and the voices for testing. No voice is in both lists.
 ACCENTS = ("en-us", "en-gb", "en-gb-scotland", "en-gb-x-rp", "en-gb-x-gbclan", "en-gb-x-gbcwmd", "en-029")
 VOICES = (
     *("m1", "m2", "m3", "m4", "m5", "f1", "f2", "f3", "Alex", "Alicia", "Andrea", "Andy", "Annie", "Denis"),
@@ -58,7 +59,8 @@ def espeak_executable() -> str:
 
 
 def speak_word(word: str, speaker: Speaker) -> np.ndarray:
-    """Return ``word`` as float64 samples at ``RATE``, without silence at both ends. The largest sample is 1.
+    """Return the spoken ``word`` as float64 samples at ``RATE``, without silence at both ends. The samples are scaled
+    to a largest magnitude of about 1.
 
     Raises ``UsageError`` if espeak-ng is not installed, and ``ToolError`` if it fails.
     """
@@ -85,7 +87,7 @@ def speak_word(word: str, speaker: Speaker) -> np.ndarray:
 
 
 def _with_sizes(data: bytes) -> bytes:
-    """Fill in the sizes in the header of a WAV file that was written to a pipe."""
+    """Return the WAV file ``data`` with the correct sizes in its header. espeak-ng cannot write them to a pipe."""
     data_offset = data.find(b"data", 12)
     if data[:4] != b"RIFF" or data_offset < 0:
         return data
@@ -100,14 +102,16 @@ def _with_sizes(data: bytes) -> bytes:
 
 
 def resample(samples: np.ndarray, rate: int) -> np.ndarray:
-    """Resample from ``rate`` to ``RATE`` by removing or zero-filling the highest frequencies of the spectrum."""
+    """Return ``samples``, which have ``rate`` samples per second, with ``RATE`` samples per second. The highest
+    frequencies of the spectrum are removed, or zeros are appended to it."""
     count = max(1, round(len(samples) * RATE / rate))
     spectrum = np.fft.rfft(samples)
     return np.fft.irfft(spectrum[: count // 2 + 1], count) * (count / len(samples))
 
 
 def place_in_one_second(word: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """Return int16 samples of one second with ``word`` at a random time and loudness, and noise. None: only noise."""
+    """Return one second of sound as int16 samples: ``word`` at a random time with a random loudness, and noise. If
+    ``word`` is None, the sound is only noise."""
     noise = _noise(rng)
     if word is None:
         mixture = noise * 10 ** rng.uniform(-3.5, -1.0)
@@ -121,8 +125,8 @@ def place_in_one_second(word: np.ndarray | None, rng: np.random.Generator) -> np
 
 
 def _noise(rng: np.random.Generator) -> np.ndarray:
-    """Return a second of noise with root mean square 1. Its power falls with frequency**k, with a random k from 0 to
-    2."""
+    """Return one second of noise with a root mean square of 1. Its power is proportional to 1 / frequency**k, with a
+    random k from 0 to 2."""
     spectrum = np.fft.rfft(rng.standard_normal(SAMPLES))
     spectrum[1:] /= np.arange(1, len(spectrum)) ** (rng.uniform(0.0, 2.0) / 2)
     spectrum[0] = 0

@@ -1,4 +1,5 @@
-"""Data for training: inputs and targets of training and test, class names and preprocessing."""
+"""The classes for training data (the samples and labels for training and testing, the class names and the
+preprocessing) and for the settings of a training."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ CLASSIFY, RECONSTRUCT, DETECT = "classify", "reconstruct", "detect"
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """Number of epochs, samples per step, and the largest learning rate of Adam.
+    """The number of epochs, the number of samples per step (``batch``), and the largest learning rate of Adam
+    (``rate``).
 
     The learning rate rises during the first twentieth of the steps, and then falls along a cosine.
     """
@@ -28,17 +30,19 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Samples for training and testing, as float32 real values of shape (samples, ...).
+    """Samples for training and testing. ``x_train`` and ``x_test`` are float32 real values of shape (samples, ...).
 
     Attributes:
-        task: what ``y`` is. ``CLASSIFY``: class numbers. ``RECONSTRUCT``: training has only usual inputs, and
-        ``y_test``
-            is 1 if an input is unusual. ``DETECT``: (samples, objects, 5) with class and box of each object. A box is
-            top, left, bottom, right as fractions of the picture. Unused entries have class -1.
-        preprocessing: converts a picture or sound to an input; None for other data.
-        scaling: mean and standard deviation of each channel for data without preprocessing, or empty.
-        shift: the largest number of pixels by which training may move pictures.
-        settings: the default settings for this data.
+        task: The task, which determines ``y_train`` and ``y_test``. For ``CLASSIFY`` they are class numbers. For
+            ``RECONSTRUCT``, training has only usual inputs, and ``y_test`` is 1 for an unusual input. For ``DETECT``
+            they are arrays of shape (samples, objects, 5) with the class and the box of each object. A box is (top,
+            left, bottom, right) as fractions of the picture. Unused entries have class -1.
+        labels: The names of the classes.
+        preprocessing: The preprocessing that converts a picture or sound to an input; None for other data.
+        scaling: The mean and standard deviation of each channel for data without preprocessing; empty if unknown.
+        shift: The maximum number of pixels by which training moves pictures.
+        settings: The default settings of a training with this data.
+        slices: Groups of test samples: one boolean per test sample, by name of the group.
     """
 
     name: str
@@ -63,7 +67,7 @@ class TrainingData:
 
     @property
     def sha256(self) -> str:
-        """The hash of all samples and targets."""
+        """The SHA-256 hash of all samples and labels."""
         digest = hashlib.sha256()
         for array in (self.x_train, self.y_train, self.x_test, self.y_test):
             digest.update(f"{array.dtype.str}{array.shape}".encode())

@@ -13,15 +13,17 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 
 _HINT = "Write it with numpy.savez(path, x=..., y=...), and with x_test and y_test if you have test samples."
 
-#: The number of training steps of ``TrainingSettings.batch`` samples. Fewer samples are trained for more epochs.
+#: The number of training steps of 64 samples from which the default number of epochs follows. With fewer samples, the
+#: training has more epochs.
 _TRAINING_STEPS = 3000
 
 
 def user_data(path: Path, resolution: int | None = None) -> TrainingData:
-    """Return samples to classify: ``x``, ``y`` with class numbers from 0 on, and ``x_test``, ``y_test``.
+    """Return the samples in an ``.npz`` file as data for classification.
 
-    Without ``x_test`` and ``y_test``, every fifth sample is used for testing. Pictures as uint8 are scaled to 0 to 1
-    and resized to ``resolution``. Other values are not changed. Raises ``UsageError`` for a file without these
+    The file has the arrays ``x`` (samples) and ``y`` (class numbers from 0 on), and may have ``x_test`` and
+    ``y_test``. If it does not, every fifth sample is used for testing. uint8 pictures are scaled to 0 to 1 and
+    resized to ``resolution``. Other values are not changed. Raises ``UsageError`` for a file with missing or wrong
     arrays.
     """
     arrays = _read(path)
@@ -73,6 +75,7 @@ def _read(path: Path) -> dict[str, np.ndarray]:
 
 
 def _check(path: Path, name: str, x: np.ndarray, y: np.ndarray) -> None:
+    """Raise ``UsageError`` unless ``x`` are samples and ``y`` their class numbers. ``name`` names both arrays."""
     if x.ndim < 2 or y.ndim != 1 or y.dtype.kind not in "iu" or len(x) != len(y) or not len(y):
         raise UsageError(f"{path}: {name} are not samples with one class number each.", _HINT)
     if y.min() < 0 or y.max() > 9999:

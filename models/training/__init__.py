@@ -1,1 +1,1 @@
-"""Trains the built-in architectures in the environment of a framework."""
+"""Train the built-in architectures in the environment of a framework."""

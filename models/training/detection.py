@@ -1,4 +1,4 @@
-"""Compute training targets and the score of the detector."""
+"""Compute the training targets and the score of the detector."""
 
 from __future__ import annotations
 
@@ -10,23 +10,25 @@ from arenite.models.architectures.anchors import anchors, decode, encode, iou
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import TrainingData
 
-#: An anchor learns the object from the first overlap on, and the background below the second one. Between them, it
-#: learns neither.
+#: An anchor learns an object if their overlap (intersection over union) is at least ``OBJECT_OVERLAP``. It learns the
+#: background if its overlap with all objects is below ``BACKGROUND_OVERLAP``. Otherwise it learns neither.
 OBJECT_OVERLAP, BACKGROUND_OVERLAP = 0.45, 0.35
 
-#: Limits of decoding: the lowest score, the largest overlap of two boxes of a class, and the largest number of boxes.
+#: Limits for the boxes of a picture: the minimum score, the maximum overlap of two boxes of the same class, and the
+#: maximum number of boxes.
 MIN_DETECTION_SCORE, MAX_BOX_OVERLAP, MAX_DETECTIONS = 0.05, 0.5, 20
 
-#: A box is correct if it overlaps an object by at least this fraction.
+#: A box is correct if its intersection over union with an object is at least this value.
 CORRECT_OVERLAP = 0.5
 
 
 def encode_targets(network: Network, objects: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Convert ``objects`` (samples, max objects, 5) to targets.
+    """Return the targets of the network's two outputs for ``objects``, an array of shape (samples, objects, 5) as
+    ``TrainingData`` describes it.
 
-    The first target is (samples, anchors, 5): 1 and the offsets if an anchor has an object, else 0. The second is
-    (samples, anchors, classes): 1 for the class of the object, and -1 if an anchor learns neither object nor
-    background.
+    The first target has the shape (samples, anchors, 5): 1 and the four offsets for an anchor that learns an object,
+    five zeros for other anchors. The second target has the shape (samples, anchors, classes): 1 for the class of the
+    object, -1 for all classes if the anchor learns neither an object nor the background, and 0 otherwise.
     """
     anchor_boxes = anchors(network.input_shape)
     corners = decode(np.zeros_like(anchor_boxes), anchor_boxes)
@@ -38,7 +40,7 @@ def encode_targets(network: Network, objects: np.ndarray) -> tuple[np.ndarray, n
             continue
         overlaps = iou(corners, present[:, 1:])
         nearest, best_overlap = overlaps.argmax(1), overlaps.max(1)
-        best_anchor = overlaps.argmax(0)  # every object has at least one anchor
+        best_anchor = overlaps.argmax(0)  # at least one anchor learns each object
         nearest[best_anchor], best_overlap[best_anchor] = np.arange(len(present)), 1.0
         positive = best_overlap >= OBJECT_OVERLAP
         scores[n, (best_overlap >= BACKGROUND_OVERLAP) & ~positive] = -1.0
@@ -49,9 +51,11 @@ def encode_targets(network: Network, objects: np.ndarray) -> tuple[np.ndarray, n
 
 
 def detections(offsets: np.ndarray, scores: np.ndarray, anchor_boxes: np.ndarray) -> np.ndarray:
-    """Return the boxes of a picture as rows of class, score, top, left, bottom, right, sorted by score.
+    """Return the boxes of one picture, an array with a row (class, score, top, left, bottom, right) for each box,
+    sorted by score.
 
-    Each anchor has the class of its largest score. If boxes of a class overlap too much, only the best is kept.
+    ``offsets`` (anchors, 4) and ``scores`` (anchors, classes) are the network's outputs. Each anchor has the class
+    with the largest score. If boxes of the same class overlap too much, only the box with the highest score is kept.
     """
     class_numbers, score = scores.argmax(-1), scores.max(-1)
     order = np.argsort(-score, kind="stable")
@@ -76,9 +80,10 @@ def detections(offsets: np.ndarray, scores: np.ndarray, anchor_boxes: np.ndarray
 def mean_average_precision(
     network: Network, data: TrainingData, outputs: Sequence[np.ndarray]
 ) -> tuple[float, list[float]]:
-    """Return the mean over the classes of the area under the precision-recall curve, and the area of each class.
+    """Return the mean average precision over the classes, and the average precision of each class (the area under its
+    precision-recall curve).
 
-    A box must overlap an object by ``CORRECT_OVERLAP``.
+    ``outputs`` are the network's two outputs for all test samples. A box is correct as ``CORRECT_OVERLAP`` says.
     """
     anchor_boxes = anchors(network.input_shape)
     boxes = [detections(o, s, anchor_boxes) for o, s in zip(*outputs, strict=True)]
@@ -89,8 +94,9 @@ def mean_average_precision(
 def average_precision(detected: Sequence[np.ndarray], objects: np.ndarray, class_number: int) -> float:
     """Return the average precision of class ``class_number``, or NaN if there are no objects of this class.
 
-    A box is correct if it overlaps an object that no box with a higher score has matched. The precision at a recall is
-    the best at that or a higher recall, as in PASCAL VOC since 2010.
+    ``detected`` has the rows of ``detections`` for each picture, ``objects`` the objects of each picture as
+    ``TrainingData`` describes them. A box is correct if it overlaps an object that no box with a higher score has
+    matched. The precision at a recall is the highest precision at this or a higher recall, as in PASCAL VOC since 2010.
     """
     rows: list[tuple[float, bool]] = []
     count = 0

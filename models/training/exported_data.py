@@ -30,8 +30,9 @@ def save_data(
     """Write the data to ``folder``, and return the paths of the files.
 
     The files are ``calibration.npz`` with ``count`` training samples, ``test.npz`` with all test samples,
-    ``postprocessing.json``, and if the data has them, ``preprocessing.json`` and ``labels.txt``. Samples are ``x`` as
-    float32 real values and ``y``. The same data give the same files. Raises ``UsageError``.
+    ``postprocessing.json``, and, if the data have them, ``preprocessing.json`` and ``labels.txt``. The ``.npz`` files
+    have the arrays ``x`` (samples as float32 real values) and ``y`` (labels). The same data give the same files. Raises
+    ``UsageError`` if a file cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,12 +63,13 @@ def _archive(x: np.ndarray, y: np.ndarray) -> bytes:
 
 
 def calibration_indices(data: TrainingData, count: int) -> np.ndarray:
-    """Return the indices of the calibration samples, chosen at random with seed 0 and evenly over the classes."""
+    """Return the indices of ``count`` training samples for calibration, in ascending order. They are chosen at random
+    with seed 0; for classification, each class has equally many samples if possible."""
     order = np.random.default_rng(0).permutation(len(data.x_train))
     if data.task != CLASSIFY:
         return np.sort(order[:count])
     labels = data.y_train[order]
-    rank = np.zeros(len(order), np.int64)  # position of a sample among those of its class
+    rank = np.zeros(len(order), np.int64)  # position of a sample among the samples of its class
     for c in np.unique(labels):
         rank[labels == c] = np.arange(int((labels == c).sum()))
     return np.sort(order[np.argsort(rank, kind="stable")[:count]])

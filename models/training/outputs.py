@@ -1,4 +1,4 @@
-"""Write the outputs of a training atomically. Each is a file or a SavedModel folder."""
+"""Write the output files of a training (models in several formats) atomically. A SavedModel is a folder."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 
-#: Maps the suffix of an output to the environment that writes it. "" is a SavedModel folder. The importer writes
-#: ".tflite".
+#: The environment that writes an output, by suffix. "" stands for a SavedModel folder. The importer writes ".tflite"
+#: files in its environment.
 WRITERS = {
     ".keras": "tensorflow",
     ".h5": "tensorflow",
@@ -23,8 +23,8 @@ WRITERS = {
 
 
 def check_outputs(outputs: Sequence[Path]) -> None:
-    """Raise ``UsageError`` for an unknown format or a path that cannot be written. This is called before the
-    training."""
+    """Raise ``UsageError`` for an output of an unknown format, and for a path that must not be overwritten. The
+    training calls this before it starts."""
     for path in outputs:
         if path.suffix.lower() not in WRITERS:
             raise UsageError(
@@ -41,9 +41,9 @@ def check_outputs(outputs: Sequence[Path]) -> None:
 
 
 def write_output(source: Path, target: Path) -> None:
-    """Copy a file or a folder to ``target``. ``target`` is either complete or does not change.
+    """Copy the file or folder ``source`` to ``target``. If the copy fails, ``target`` does not change.
 
-    Raises ``UsageError``.
+    Raises ``UsageError`` if ``target`` cannot be written.
     """
     if source.is_file():
         write_atomic(target, source.read_bytes())

@@ -1,4 +1,4 @@
-"""Choose the postprocessing of a trained network's outputs, which its image records."""
+"""Choose the postprocessing of a trained network's outputs, which is recorded in the network's image."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ MIN_REPORTED_SCORE = 0.3
 
 
 def postprocessing(network: Network, data: TrainingData) -> Postprocessing:
-    """Return steps that give the best class, the reconstruction error, or boxes, depending on the task.
+    """Return the postprocessing for the task of ``data``: it computes the best class, the reconstruction error, or
+    boxes.
 
-    For the reconstruction error, the user sets the threshold of an anomaly.
+    For the reconstruction error, the user sets the threshold above which an input is an anomaly.
     """
     if data.task == CLASSIFY:
         return Postprocessing((TopK(),))

@@ -15,7 +15,8 @@ from arenite.models.training import metrics
 
 @dataclass(frozen=True)
 class TrainingScore:
-    """The score over all test samples. ``value`` is a fraction of 1. ``parts`` has the score of each class."""
+    """The score over all test samples. ``metric`` is the name of the metric. ``value`` is a fraction of 1.
+    ``samples`` is the number of test samples. ``parts`` has the score of each class by name."""
 
     metric: str
     value: float
@@ -33,7 +34,8 @@ class TrainingScore:
 
 
 def training_score(network: Network, data: TrainingData, outputs: Sequence[np.ndarray]) -> TrainingScore:
-    """Compute the score from the network's ``outputs``: one array (samples, ...) per output, for all test samples."""
+    """Return the score by the metric of the task. ``outputs`` has one array of shape (samples, ...) per output of the
+    network, for all test samples."""
     n = len(data.x_test)
     if data.task == CLASSIFY:
         parts = dict(zip(data.labels, metrics.per_class(outputs[0], data.y_test), strict=True))

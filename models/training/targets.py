@@ -1,4 +1,4 @@
-"""Convert the labels of training data to targets for each output of a network."""
+"""Convert the labels of training data to targets for the outputs of a network."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.errors import UsageError
 from arenite.models.architectures.network import Network
 from arenite.models.datasets.training_data import CLASSIFY, DETECT, RECONSTRUCT, TrainingData
 
-#: Architectures for tasks other than classification.
+#: The tasks of architectures that are not for classification.
 _TASKS = {"autoencoder": RECONSTRUCT, "detector": DETECT}
 
 
@@ -18,7 +18,7 @@ def task_of(architecture: str) -> str:
 
 
 def check_task(network: Network, data: TrainingData) -> None:
-    """Raise ``UsageError`` if data and network have different tasks."""
+    """Raise ``UsageError`` if ``data`` and ``network`` have different tasks."""
     expected_task = task_of(network.architecture)
     if data.task != expected_task:
         raise UsageError(
@@ -29,7 +29,8 @@ def check_task(network: Network, data: TrainingData) -> None:
 
 
 def targets(network: Network, data: TrainingData) -> dict[str, np.ndarray]:
-    """Return one array per output, named ``y0``, ``y1``, ..."""
+    """Return the targets of the training samples: one array per output of the network, named ``y0``, ``y1`` and so
+    on."""
     if data.task == CLASSIFY:
         return {"y0": data.y_train}
     if data.task == RECONSTRUCT:

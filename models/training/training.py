@@ -1,4 +1,4 @@
-"""Train one of the built-in architectures in a separate environment, and measure its score."""
+"""Train one of the built-in architectures in the environment of TensorFlow, and measure its score."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """The training to run: an architecture, its size, the data and the settings. None for ``resolution`` or a setting
-    is the default of the data."""
+    """The training to run: an architecture, its size, the data and the settings. If ``resolution`` or a setting is
+    None, the default of the data is used."""
 
     architecture: str
     data: str
@@ -42,12 +42,13 @@ class TrainingOptions:
     rate: float | None = None
 
     def settings(self, data: TrainingData) -> TrainingSettings:
+        """Return the settings of the training with ``data``."""
         overrides = {k: v for k in ("epochs", "batch", "rate") if (v := getattr(self, k)) is not None}
         return replace(data.settings, **overrides)
 
     @property
     def command(self) -> str:
-        """The command line that repeats the training, without outputs."""
+        """The command line that repeats the training, without the options for output files."""
         parts = [f"arenite train {self.architecture} --data {self.data} --width {self.width:g}"]
         if self.resolution is not None:
             parts.append(f"--resolution {self.resolution}")
@@ -61,7 +62,11 @@ class TrainingOptions:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """A trained network and its measured score on the test samples. ``seconds`` is the time of the training alone."""
+    """A trained network and its measured score on the test samples.
+
+    ``parameters`` is the number of weights, ``seconds`` the time of the training without other steps, ``versions`` the
+    versions of the framework, and ``outputs`` the files that were written.
+    """
 
     options: TrainingOptions
     network: Network
@@ -100,9 +105,11 @@ class TrainingResult:
 
 
 def with_options(options: TrainingOptions, **overrides: Any) -> TrainingOptions:
-    """Return ``options`` with those of ``overrides`` that are not None."""
+    """Return ``options`` with the values of ``overrides`` that are not None. With other data, resolution and settings
+    are set to None first."""
     changed = {k: v for k, v in overrides.items() if v is not None}
-    if changed.get("data", options.data) != options.data:  # the settings of one data set do not suit another
+    # Settings for one data set do not suit another data set.
+    if changed.get("data", options.data) != options.data:
         options = replace(options, resolution=None, epochs=None, batch=None, rate=None)
     return replace(options, **changed)
 
@@ -114,13 +121,14 @@ def train(
     data: TrainingData | None = None,
     progress: Progress | None = None,
 ) -> TrainingResult:
-    """Run a training, and write the model to each of ``outputs``. The suffix of an output is its format.
+    """Run a training, write the model to each path in ``outputs``, and return the result. The suffix of a path
+    determines the format of the file.
 
     ``data`` replaces ``options.data`` if it is not None. ``progress`` is called during the training.
 
     Raises:
-        UsageError: a name is unknown, network and data do not fit together, or an output cannot be written.
-        ToolError: data or framework could not be downloaded, or the training failed.
+        UsageError: A name is unknown, network and data do not fit together, or an output cannot be written.
+        ToolError: The data or the framework could not be downloaded, or the training failed.
     """
     check_outputs(outputs)
     show_progress = progress is not None
@@ -176,7 +184,8 @@ def _run(folder: Path, progress: Progress | None) -> None:
 
 
 def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bool) -> None:
-    """Write the formats that Keras does not write."""
+    """Write the files among ``names`` whose formats Keras does not write (``model.tflite`` and ``model.pt2``) to
+    ``folder``."""
     if "model.tflite" in names:
         from arenite.converters.importers.imported_model import ImportOptions
         from arenite.converters.importers.sources import import_source
@@ -191,7 +200,8 @@ def _export(folder: Path, names: Sequence[str], data: TrainingData, progress: bo
 
 
 def _names(outputs: Sequence[Path]) -> list[str]:
-    """Return each output's name in the job's folder: ``model`` with the suffix, or ``model_saved`` for a SavedModel."""
+    """Return the name of each output in the folder of the training: ``model`` with the suffix of the output, or
+    ``model_saved`` for a SavedModel folder."""
     return ["model" + p.suffix.lower() if p.suffix else "model_saved" for p in outputs]
 
 
@@ -209,6 +219,7 @@ def _check_settings(settings: TrainingSettings) -> None:
 
 
 def _processors() -> int:
+    """Return the number of processors that this process may use."""
     import os
 
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Recorded trainings with their measured scores: the manifest's ``[[training]]`` tables."""
+"""Read the recorded trainings with their measured scores: the ``[[training]]`` tables of the manifest."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from arenite.models.training.training import TrainingOptions
 class TrainingRecord:
     """A training and its measured result.
 
-    The score is the ``value`` of ``metric`` on ``samples`` test samples, before quantization. ``seconds`` is the time
-    of the training alone, and ``on`` the machine that it ran on.
+    ``value`` is the score by the metric ``metric`` on ``samples`` test samples, before quantization. ``parameters``
+    is the number of weights. ``seconds`` is the time of the training without other steps, and ``on`` the machine on
+    which it ran.
     """
 
     name: str
@@ -44,7 +45,7 @@ class TrainingRecord:
 
 
 def training_records() -> Mapping[str, TrainingRecord]:
-    """Return every recorded training by its name, in the order of the manifest."""
+    """Return {name: recorded training}, in the order of the manifest."""
     records = {}
     for row in manifest().trainings:
         options = TrainingOptions(

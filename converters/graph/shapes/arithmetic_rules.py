@@ -1,6 +1,7 @@
-"""Shape rules of arithmetic: element by element, convolutions, pooling, matrix products, reductions, recurrent layers.
+"""Shape rules of operators that compute: elementwise operators, convolutions, pooling, matrix products, reductions and
+recurrent layers.
 
-Source: the ``Prepare`` function of each of LiteRT's kernels.
+Each rule returns the shapes of the operator's outputs. Source: the ``Prepare`` function of each of LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -75,6 +76,10 @@ def _steps(size: int, window: int, stride: int, dilation: int, padding: int) -> 
 
 
 def _slide(s: ShapeContext, height: int, width: int, *, dilated: bool) -> tuple[int, int]:
+    """Return (output height, output width) of a window of ``height`` x ``width`` that slides over input 0.
+
+    ``dilated`` says whether the operator has dilation factors.
+    """
     o = s.option
     x = s.shape(0)
     dilation = (o("dilation_h_factor", 1), o("dilation_w_factor", 1)) if dilated else (1, 1)
@@ -86,6 +91,7 @@ def _slide(s: ShapeContext, height: int, width: int, *, dilated: bool) -> tuple[
 
 
 def _check_bias(s: ShapeContext, position: int, count: int) -> None:
+    """Raise ``ShapeProblem`` if there is a bias at input ``position`` that does not have ``count`` values."""
     if s.has_input(position):
         bias = s.shape(position)
         require(

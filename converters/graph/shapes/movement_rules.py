@@ -1,6 +1,6 @@
 """Shape rules of operators that move elements: reshaping, joining, cutting, padding, gathering, resizing.
 
-Source: the ``Prepare`` function of each of LiteRT's kernels.
+Each rule returns the shapes of the operator's outputs. Source: the ``Prepare`` function of each of LiteRT's kernels.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def reshape(s: ShapeContext) -> Sequence[Shape]:
         new_shape: Sequence[int] = s.ints(1) if s.has_input(1) else s.option("new_shape", None) or ()
     except UnknownShape:
         new_shape = out
-    if list(new_shape) == [0] and elements(x) == 1:  # how old converters wrote a scalar
+    if list(new_shape) == [0] and elements(x) == 1:  # old converters wrote the shape of a scalar this way
         new_shape = ()
     known_elements = elements(tuple(d for d in new_shape if d != -1))
     require(
@@ -259,7 +259,8 @@ def space_to_depth(s: ShapeContext) -> Sequence[Shape]:
 
 
 def _blocks(s: ShapeContext) -> tuple[Shape, list[int], list[tuple[int, int]]]:
-    """Return the input's shape, the block sizes, and (before, after) padding or crop of each spatial dimension."""
+    """Return the shape of the input, the block sizes, and the (before, after) padding or crop of each spatial
+    dimension."""
     x, block, edges = s.shape(0), s.ints(1), s.ints(2)
     require(len(x) in (3, 4), f"the input {list(x)} needs 3 or 4 dimensions")
     require(len(block) == len(x) - 2 and min(block) > 0, f"the block {block} does not fit {list(x)}")

@@ -1,4 +1,4 @@
-"""The registration of shape rules, their errors, and access to constant inputs."""
+"""The table of shape rules by operator name, the errors that rules raise, and helper functions for rules."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Shape = tuple[int, ...]
 
 
 class ShapeProblem(Exception):
-    """The inputs of an operator do not fit together. The text continues "operator 3 CONV_2D: "."""
+    """The inputs of an operator do not fit together. Its text follows "operator 3 CONV_2D: " in the error message."""
 
 
 class UnknownShape(Exception):
@@ -35,10 +35,14 @@ class ShapeContext:
         return t.shape
 
     def has_input(self, position: int) -> bool:
+        """Return whether the optional input at ``position`` is present."""
         return position < len(self.inputs) and self.inputs[position] is not None
 
     def ints(self, position: int) -> list[int]:
-        """Return the values of a constant integer input, flattened. Raises ``UnknownShape`` if it is computed."""
+        """Return the values of a constant integer input, flattened.
+
+        Raises ``UnknownShape`` if the input is computed at run time, ``ShapeProblem`` if it has another type.
+        """
         t = self.inputs[position]
         if t is None or t.data is None:
             raise UnknownShape
@@ -47,6 +51,7 @@ class ShapeContext:
         return [int(v) for v in t.data.reshape(-1)]
 
     def option(self, name: str, default: Any = 0) -> Any:
+        """Return the value of a field of the operator's options table, or ``default`` if there is no such field."""
         return self.op.options.get(name, default)
 
 
@@ -56,8 +61,11 @@ RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the shape rule of the named operators. It returns one shape per output. It raises
-    ``ShapeProblem`` if the inputs do not fit together, and ``UnknownShape`` if the shape depends on computed values."""
+    """Return a decorator that registers a function as the shape rule of the operators ``names``.
+
+    The function returns one shape per output. It raises ``ShapeProblem`` if the inputs do not fit together, and
+    ``UnknownShape`` if the shape depends on computed values.
+    """
 
     def add(function: Rule) -> Rule:
         for name in names:
@@ -70,26 +78,32 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 
 def require(condition: bool, problem: str) -> None:
+    """Raise ``ShapeProblem`` with the text ``problem`` if ``condition`` is false."""
     if not condition:
         raise ShapeProblem(problem)
 
 
 def require_rank(shape: Shape, rank: int, name: str) -> None:
+    """Raise ``ShapeProblem`` if ``shape`` does not have ``rank`` dimensions. ``name`` says which tensor has the
+    shape."""
     require(len(shape) == rank, f"{name} {list(shape)} has {len(shape)} dimensions, expected {rank}")
 
 
 def axis_of(value: int, rank: int) -> int:
-    """Return the axis ``value`` as an index from 0; negative values count from the last dimension."""
+    """Return the axis ``value`` of ``rank`` dimensions as an index from 0. A negative ``value`` counts from the last
+    dimension."""
     require(-rank <= value < rank, f"axis {value} is outside the {rank} dimensions")
     return value % rank
 
 
 def single_value(values: Sequence[int], name: str) -> int:
+    """Return the only one of ``values``. Raises ``ShapeProblem`` if there is not exactly one."""
     require(len(values) == 1, f"{name} has {len(values)} values, expected 1")
     return values[0]
 
 
 def elements(shape: Shape) -> int:
+    """Return the number of elements of a tensor of ``shape``."""
     n = 1
     for d in shape:
         n *= d

@@ -1,9 +1,9 @@
-"""Make a sentence of an exception of a framework: the layer, the cause, and the place in the user's code."""
+"""Describe an exception of a framework in one line: the layer, the cause, and the place in the user's code."""
 
 import re
 from typing import Any
 
-#: Lines of messages that say nothing about the cause.
+#: Lines of error messages that do not tell the cause.
 _EMPTY = re.compile(
     r"in user code:|Traceback \(most recent call last\):|File \".*|Call arguments received by .*|Exception encountered "
     r"when calling .*|[\^~ ]+|Arguments received by .*|\* .*|• .*"
@@ -32,7 +32,7 @@ def describe(error: BaseException) -> str:
 
 
 def remedy(error: BaseException) -> str:
-    """Return what the user can try, "" if nothing is known."""
+    """Return a sentence that says what the user can try, or "" if nothing is known."""
     names = {type(error).__name__} | set(re.findall(r"\w*DataDependent\w*", str(error)))
     if any("DataDependent" in n for n in names) or "data-dependent" in str(error):
         return (
@@ -59,7 +59,8 @@ def _cause(error: BaseException, text: str) -> str:
 
 
 def _place(text: str) -> str:
-    """Return the last place in ``text`` that is not in a framework, as "net.py line 12, in forward"."""
+    """Return the last place in ``text`` that is not in a framework's code, such as "net.py line 12, in forward". Return
+    "" if there is none."""
     places = [
         (m[1] or m[4], m[2] or m[5], m[3] or m[6])
         for m in _PLACE.finditer(text)
@@ -72,7 +73,8 @@ def _place(text: str) -> str:
 
 
 def local_variable(error: BaseException, name: str) -> Any:
-    """Return the innermost local variable ``name`` in the frames through which ``error`` was raised, None if none."""
+    """Return the local variable ``name`` of the innermost function that has one, among the functions through which
+    ``error`` was raised. Return None if no function has one."""
     found, trace = None, error.__traceback__
     while trace is not None:
         found = trace.tb_frame.f_locals.get(name, found)

@@ -1,4 +1,5 @@
-"""Convert Keras 3 and Keras 2 files to TFLite, with or without wrappers of the model optimization toolkit."""
+"""Convert Keras 3 and Keras 2 files to TFLite. The layers may have wrappers of the TensorFlow Model Optimization
+Toolkit. This module runs in the environment "tensorflow"."""
 
 import os
 import re
@@ -15,7 +16,7 @@ _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "Quantize
 
 _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
 
-#: Recurrent layers over more time steps than this keep their loop.
+#: A recurrent layer with more time steps than this keeps its loop.
 _MAX_UNROLLED_STEPS = 128
 
 
@@ -51,8 +52,11 @@ def convert(job: Any) -> Any:
 
 
 def _full_precision(model: Any) -> Any:
-    """Make layers that compute in 16 bits compute in float32, and return a note on them. Their weights are float32
-    already, and TFLite has no 16-bit float kernels."""
+    """Make layers that compute in float16 or bfloat16 compute in float32. Return a list with one note on them, or an
+    empty list.
+
+    The weights of such layers are float32 already, and TFLite has no kernels for 16-bit floats.
+    """
     changed = 0
     for layer in model._flatten_layers():
         if str(getattr(layer, "compute_dtype", "")) in ("float16", "bfloat16"):
@@ -65,8 +69,10 @@ def _full_precision(model: Any) -> Any:
 
 
 def _unroll(model: Any) -> Any:
-    """Unroll recurrent layers of at most ``_MAX_UNROLLED_STEPS`` steps, and return a note for each: microcontrollers
-    run plain steps, not loops over a subgraph."""
+    """Unroll recurrent layers with at most ``_MAX_UNROLLED_STEPS`` steps, and return a note for each unrolled layer.
+
+    Arenite's firmware runs the operators of the main graph, not loops over a subgraph.
+    """
     notes = []
     for outer in getattr(model, "layers", []):
         inner: list[Any] = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
@@ -94,8 +100,8 @@ def load(job: Any) -> Any:
         )
     wrapped = [w for w in _WRAPPERS if w in classes]
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # Keras chooses the format by the file's name. A file can be valid in both formats, so the name must lead Keras
-        # to the one that was checked.
+        # Keras chooses the format by the file's name. A file can be valid in both formats, so the name must select the
+        # format that was checked.
         path = os.path.join(folder, "model.keras" if job.kind == "keras" else "model.h5")
         os.symlink(os.path.abspath(job.source), path)
         if version.startswith("3") and not wrapped:
@@ -114,6 +120,8 @@ def load(job: Any) -> Any:
 
 
 def _load_wrapped(job: Any, path: Any, wrapped: Any) -> Any:
+    """Return (model, notes, whether the model was trained with quantization) of a file with the wrappers ``wrapped``.
+    Wrappers of pruning and clustering are removed."""
     import tensorflow_model_optimization as tfmot
     import tf_keras
 
@@ -165,7 +173,7 @@ class _explained:
 
 
 def _names(tensors: Any) -> Any:
-    """Return a unique name for each input that is a valid Python argument."""
+    """Return a name for each input tensor. The names are unique and can be names of Python arguments."""
     unique_names = []
     for i, t in enumerate(tensors):
         name = "".join(c if c.isalnum() or c == "_" else "_" for c in t.name.split(":")[0]) or f"input_{i}"

@@ -17,6 +17,7 @@ from onnx_layout import image_layout
 from onnx_recurrent import prepare_recurrent
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 
+#: The file name of onnx2tf's sample pictures.
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
 _QUANTIZED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
@@ -40,7 +41,7 @@ def convert(job: Any) -> Any:
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
     layouts = {n: image_layout(model.graph, n, s) for n, s in zip(names, shapes, strict=True) if n in images}
-    images = [n for n in images if layouts[n] != "NHWC"]  # the others stay as they are
+    images = [n for n in images if layouts[n] != "NHWC"]  # NHWC images keep their layout
     turned = [] if job.keep_layout else images
     simple, notes = replace_activations(_simplified(model))
     notes += prepare_recurrent(simple, _tensor_shapes(simple))
@@ -82,7 +83,8 @@ def convert(job: Any) -> Any:
 
 
 def _refuse_unknown_operators(model: Any) -> None:
-    """Refuse a model with operators that onnx2tf does not have, and name the first of each."""
+    """Raise ``Refusal`` if the model has operators that onnx2tf does not have. The error names, for each such operator,
+    the first layer that uses it."""
     unknown: dict[str, Any] = {}
     for node in model.graph.node:
         known = importlib.util.find_spec("onnx2tf.ops") and importlib.util.find_spec(
@@ -142,7 +144,7 @@ def _read(job: Any) -> Any:
 
 
 def _open_shape(value: Any) -> Any:
-    """Return the dimensions of a graph input, None for each that is not fixed."""
+    """Return the dimensions of a graph input, with None for each dimension that is not fixed."""
     if not _has_shape(value):
         raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
@@ -160,32 +162,36 @@ def _fix(inputs: Any, shapes: Any) -> None:
 
 
 def _simplified(model: Any) -> Any:
-    """Return the model with constants folded. Exporters leave paddings as chains of operators, and onnx2tf would treat
-    these as values that depend on the input."""
+    """Return the model with constants folded. Exporters write the sizes of a padding as chains of operators on
+    constants, and onnx2tf would treat these sizes as values that depend on the input."""
     import onnxsim
 
     try:
         simplified, same = onnxsim.simplify(model)
-    except Exception:  # any model that it cannot read is converted as it is
+    except Exception:  # a model that onnxsim cannot read is converted without this step
         return model
     return simplified if same else model
 
 
 def _tensor_shapes(model: Any) -> Any:
-    """Return {name: shape} of all tensors whose shapes ONNX can infer, with None for an unknown dimension."""
+    """Return {name: shape} for all tensors whose shapes ONNX can infer, with None for an unknown dimension."""
     try:
         graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # larger than 2 GiB, or with an operator of another domain
+    except Exception:  # the model is larger than 2 GiB, or has an operator of another domain
         graph = model.graph
     return {v.name: _open_shape(v) for v in [*graph.input, *graph.value_info] if _has_shape(v)}
 
 
 def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
-    """Return the Keras model that onnx2tf creates, with fixed shapes."""
+    """Return the Keras model that onnx2tf creates from an ONNX model.
+
+    ``names`` and ``shapes`` belong to the inputs. ``images`` are the names of the NCHW images among the inputs, and
+    ``turned`` the names of the images that become NHWC.
+    """
     import onnx2tf
 
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # onnx2tf runs both models on pictures, which it downloads unless the current folder has them.
+        # onnx2tf runs the ONNX and the Keras model on pictures, which it downloads unless the current folder has them.
         start = os.getcwd()
         os.chdir(folder)
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
@@ -222,7 +228,8 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
 
 
 def _in_layout(value: Any, shape: Any) -> Any:
-    """Return the ONNX output ``value`` in the layout that the converter chose for an output of ``shape``."""
+    """Return the ONNX output ``value`` in the layout of the Keras model's output, which has the shape ``shape``: in
+    NHWC if only that gives this shape."""
     if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:
         return np.transpose(value, (0, 2, 3, 1))
     return value

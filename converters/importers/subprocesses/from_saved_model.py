@@ -15,7 +15,7 @@ def convert(job: Any) -> Any:
     key = _signature(job, sorted(loaded.signatures))
     function = loaded.signatures[key]
     specs = function.structured_input_signature[1]
-    names, outputs = sorted(specs), sorted(function.structured_outputs)  # a signature has no order of its own
+    names, outputs = sorted(specs), sorted(function.structured_outputs)  # a signature's inputs have no order
     shapes = fixed_shapes(job, [(n, _open_shape(n, specs[n])) for n in names])
     quantized = has_fake_quantization(function)
     call = lambda **values: function(**values)  # noqa: E731
@@ -31,6 +31,7 @@ def convert(job: Any) -> Any:
 
 
 def _signature(job: Any, keys: Any) -> Any:
+    """Return the signature to convert, one of ``keys``. Raises ``Refusal`` if the user must choose it."""
     if not keys:
         raise Refusal(
             f"{job.source} has no signature, so its inputs are unknown.",
@@ -41,7 +42,7 @@ def _signature(job: Any, keys: Any) -> Any:
         if job.signature not in keys:
             raise Refusal(f"{job.source} has no signature '{job.signature}'.", f"It has {', '.join(keys)}.")
         return job.signature
-    if "serving_default" in keys:  # Keras exports the same function as "serve" too
+    if "serving_default" in keys:  # Keras exports the same function a second time, as "serve"
         keys = [k for k in keys if k != "serve"]
     if len(keys) > 1:
         raise Refusal(
@@ -52,6 +53,7 @@ def _signature(job: Any, keys: Any) -> Any:
 
 
 def _open_shape(name: Any, spec: Any) -> Any:
+    """Return the dimensions of an input, with None for each dimension that is not fixed."""
     if spec.shape.rank is None:
         raise Refusal(
             f"Input '{name}' has no shape, not even a number of dimensions.",

@@ -1,5 +1,5 @@
-"""Convert PyTorch programs (.pt2) and factories (module:function) to TFLite. This script runs in the environment
-"torch"."""
+"""Convert PyTorch programs (.pt2) and the models that a Python function (module:function) returns to TFLite. This
+script runs in the environment "torch"."""
 
 import importlib
 import inspect
@@ -51,7 +51,8 @@ def convert(job: Any) -> Any:
 
 
 class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
-    """A model whose inputs and outputs at the given indices are NHWC instead of NCHW."""
+    """A model that wraps ``module``. The inputs and outputs whose indices are in ``inputs`` and ``outputs`` are NHWC
+    instead of NCHW."""
 
     def __init__(self, module: Any, inputs: Any, outputs: Any) -> None:
         super().__init__()
@@ -64,6 +65,10 @@ class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
 
 
 def _converted(module: Any, arguments: Any) -> Any:
+    """Return the model that litert_torch converts ``module`` to. ``arguments`` are example inputs.
+
+    If litert_torch refuses a convolution, it gets the module with transposed convolutions without padding.
+    """
     try:
         try:
             return litert_torch.convert(module, arguments)
@@ -90,8 +95,8 @@ def _exported(edge: Any) -> Any:
 
 
 def _program(job: Any) -> Any:
-    """Return (module, names, shapes, dtypes) of a file that torch.export.save wrote."""
-    # Without the variable PyTorch unpickles any object if it cannot read the file as tensors.
+    """Return the module in a file that torch.export.save wrote, and the names, shapes and types of its inputs."""
+    # Without this variable, PyTorch unpickles any object if it cannot read the file as tensors.
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     try:
         with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
@@ -105,13 +110,13 @@ def _program(job: Any) -> Any:
             "model",
         ) from error
     finally:
-        del os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]  # a factory may load the user's own checkpoint
+        del os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"]  # the user's own function may load any checkpoint
     names = list(program.graph_signature.user_inputs)
     fakes = {n.name: n.meta["val"] for n in program.graph.nodes if n.op == "placeholder"}
     tensors = [fakes[n] for n in names]
     shapes = fixed_shapes(job, [(n, _open_shape(t.shape)) for n, t in zip(names, tensors, strict=True)])
     module = program.module()
-    # An exported program has a fixed mode and raises an error when another one is set.
+    # The mode (train or eval) of an exported program is fixed: setting it raises an error.
     module.train = module.eval = lambda *_: module
     return module, names, shapes, [t.dtype for t in tensors]
 
@@ -121,7 +126,8 @@ def _open_shape(shape: Any) -> Any:
 
 
 def _factory(job: Any) -> Any:
-    """Return (module, names, shapes, dtypes) from a function that returns a model, or a model and example inputs."""
+    """Call the user's function, which returns a model, or a model and example inputs. Return the module, and the names,
+    shapes and types of its inputs."""
     job.stage = f"run {job.source}"
     result = _called(job.source)
     module: Any
@@ -178,7 +184,7 @@ def _example(shape: Any, dtype: Any) -> Any:
 
 
 def _flat(value: Any) -> Any:
-    """Return the tensors in nested lists, tuples and dictionaries, in order."""
+    """Return a list of the tensors in nested lists, tuples and dictionaries, in order."""
     if isinstance(value, torch.Tensor):
         return [value]
     parts = value.values() if isinstance(value, dict) else value

@@ -1,8 +1,8 @@
 """Check the classes that a Keras file names, before Keras reads the file.
 
 Keras creates whatever class a file names, and some of its own classes run code, load other files or unpickle objects:
-``Lambda``, ``TFSMLayer``, ``TorchModuleWrapper``, ``StringLookup``. Only the classes of this module are accepted.
-The configuration is compared after JSON is parsed, because JSON can spell a name in several ways.
+``Lambda``, ``TFSMLayer``, ``TorchModuleWrapper``, ``StringLookup``. Only the classes that this module lists are
+accepted. The names are compared after the JSON is parsed, because JSON can spell a name in several ways.
 """
 
 import re
@@ -61,7 +61,7 @@ MaxNorm MinMaxNorm NonNeg RadialConstraint UnitNorm max_norm min_max_norm non_ne
 DTypePolicy DTypePolicyMap FloatDTypePolicy Policy QuantizedDTypePolicy QuantizedFloat8DTypePolicy
 """
 
-#: A model inside a model keeps the settings of its training.
+#: Optimizers, learning rate schedules, losses and metrics: a model inside another model keeps its training settings.
 _TRAINING = """
 Adadelta Adafactor Adagrad Adam AdamW Adamax Ftrl Lamb Lion LossScaleOptimizer Muon Nadam RMSprop SGD
 CosineDecay CosineDecayRestarts ExponentialDecay InverseTimeDecay PiecewiseConstantDecay PolynomialDecay
@@ -74,7 +74,7 @@ SensitivityAtSpecificity SparseCategoricalAccuracy SparseTopKCategoricalAccuracy
 TopKCategoricalAccuracy TrueNegatives TruePositives
 """
 
-#: Wrappers of TensorFlow's model optimization toolkit.
+#: Wrappers of the TensorFlow Model Optimization Toolkit.
 _OPTIMIZATION = """
 PruneLowMagnitude ConstantSparsity ClusterWeights ClusterWeightsMHA ClusterWeightsRNN QuantizeAnnotate
 QuantizeAwareActivation QuantizeLayer QuantizeWrapper QuantizeWrapperV2 AllValuesQuantizer FixedQuantizeConfig
@@ -89,7 +89,7 @@ DefaultNBitConvWeightsQuantizer DefaultNBitOutputQuantizeConfig DefaultNBitQuant
 DefaultNBitQuantizeConfigRNN
 """
 
-#: Values that JSON cannot hold.
+#: Classes by which Keras writes values that JSON has no type for.
 _VALUES = """
 TensorShape CompositeTensor TypeSpec __bytes__ __ellipsis__ __keras_tensor__ __numpy__ __slice__ __tensor__ __tuple__
 """
@@ -105,8 +105,9 @@ sparsemax squareplus swish tanh tanh_shrink threshold
 """
 _ACTIVATIONS = frozenset(_ACTIVATIONS_NAMES.split())
 
-#: Keras 2 stores a call of a TensorFlow function as one of these layers and the function's name. TensorFlow has
-#: functions that read and write files, so the names are limited as well.
+#: Keras 2 stores a call of a TensorFlow function as one of these layers with the function's name. TensorFlow has
+#: functions that read and write files, so only the function names that match ``_FUNCTION`` and ``_FUNCTIONS`` are
+#: accepted.
 _CALLS = ("TFOpLambda", "SlicingOpLambda")
 _FUNCTION = re.compile(r"(compat\.v1\.)?((math|nn|__operators__|linalg|signal|image|bitwise)\.)?[a-z0-9_]+")
 _FUNCTIONS_NAMES = """
@@ -126,7 +127,8 @@ _PACKAGES = ("keras", "tf_keras", "tensorflow_model_optimization", "builtins")
 
 
 class ClassRefused(Exception):
-    """A class that is not created; ``name`` is its name as the user knows it, or that of the function it calls."""
+    """The file names a class that is not accepted. ``name`` is the class as the user knows it, or the function that it
+    calls."""
 
     def __init__(self, name: Any) -> None:
         super().__init__(name)
@@ -139,7 +141,7 @@ def check_classes(config: Any) -> Any:
     Raises ``ClassRefused`` for the first class that is not accepted.
     """
     names = set()
-    pending = [config]  # not recursive: a file may nest deeper than Python's stack
+    pending = [config]  # a list instead of recursion, because a file may nest deeper than Python's stack
     while pending:
         value = pending.pop()
         if isinstance(value, list):
@@ -152,6 +154,7 @@ def check_classes(config: Any) -> Any:
 
 
 def _checked(value: Any) -> Any:
+    """Return the name of the class in ``value``, a JSON object with "class_name". Raises ``ClassRefused``."""
     name, config = value["class_name"], value.get("config")
     if not isinstance(name, str):
         raise ClassRefused(name)
@@ -177,7 +180,7 @@ def _checked(value: Any) -> Any:
         not isinstance(registered, str) or registered.rpartition(">")[2] not in _CLASSES
     ):
         raise ClassRefused(registered)
-    plain = name.rpartition(">")[2]  # the optimization toolkit writes "Package>Class"
+    plain = name.rpartition(">")[2]  # the Model Optimization Toolkit writes "Package>Class"
     if plain not in _CLASSES:
         raise ClassRefused(plain)
     return plain

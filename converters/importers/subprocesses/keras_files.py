@@ -9,11 +9,11 @@ import h5py
 from keras_classes import ClassRefused, check_classes
 from protocol import Refusal
 
-#: The most bytes of weights, and of the JSON that describes the model. The largest boards have 32 MB of memory.
+#: The maximum size of the weights, and of the JSON that describes the model. (The largest boards have 32 MB of memory.)
 MAX_WEIGHT_BYTES = 1 << 30
 MAX_CONFIG_BYTES = 32 << 20
 
-#: The most groups and datasets of an HDF5 file.
+#: The maximum number of groups and datasets in an HDF5 file.
 MAX_OBJECTS = 100_000
 
 _DAMAGED = "Save or download it again."
@@ -22,9 +22,10 @@ _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no 
 
 
 def checked_config(source: Any, kind: Any) -> Any:
-    """Return (version of Keras that saved the file, names of its classes, or None if it holds only weights).
+    """Return (version of Keras that saved the file, names of the classes in it). The names are None if the file holds
+    only weights.
 
-    Raises ``Refusal`` for a class that may run code, sizes beyond the limits, and links to other files.
+    Raises ``Refusal`` for a class that may run code, for sizes beyond the limits, and for links to other files.
     """
     if kind == "keras":
         version, text = _of_archive(source)
@@ -43,7 +44,8 @@ def checked_config(source: Any, kind: Any) -> Any:
         raise Refusal(
             f"The description of the model in {source} is not valid JSON: {error}.", _DAMAGED, "model"
         ) from error
-    if isinstance(config, dict):  # the training is not restored
+    # Keras does not read the training settings, because the model is loaded without them.
+    if isinstance(config, dict):
         config = {k: v for k, v in config.items() if k != "compile_config"}
     try:
         return str(version), check_classes(config)
@@ -63,6 +65,7 @@ def checked_config(source: Any, kind: Any) -> Any:
 
 
 def _of_archive(source: Any) -> Any:
+    """Return (version of Keras, JSON text that describes the model) of a .keras file, after checking its weights."""
     with zipfile.ZipFile(source) as archive:
         for member in archive.infolist():
             limit = MAX_CONFIG_BYTES if member.filename.endswith(".json") else MAX_WEIGHT_BYTES
@@ -88,9 +91,9 @@ def _of_archive(source: Any) -> Any:
 
 
 def _check_hdf5(source: Any, file: Any) -> None:
-    """Raise ``Refusal`` for links to other files and for more than ``MAX_WEIGHT_BYTES`` of data, before any is read.
+    """Raise ``Refusal`` for links to other files and for more than ``MAX_WEIGHT_BYTES`` of data. No data is read.
 
-    A dataset can be compressed, so the file's size does not bound the size of its data.
+    A dataset can be compressed, so the data can be larger than the file.
     """
     total, visited, groups = 0, set(), [file["/"]]
     while groups:

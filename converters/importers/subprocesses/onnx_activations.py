@@ -1,8 +1,8 @@
 """Replace activations of an ONNX model that TFLite lacks: GELU made of Erf or Tanh, other uses of Erf, and Softsign.
 
-ONNX has GELU only since version 20 of its operators, so exporters write it as 5 to 8 operators, of which TFLite lacks
-Erf. A group of operators is recognized by its values, not by its order, because exporters differ in where they divide
-and multiply.
+ONNX has GELU only since version 20 of its operators, so exporters write it as 5 to 8 operators. One of them, Erf, does
+not exist in TFLite. A group of operators is recognized by the values that it computes, not by the order of its
+operators, because exporters differ in where they divide and multiply.
 """
 
 import math
@@ -26,24 +26,27 @@ _ELEMENTWISE = {
 #: The beginning of the names of new operators and tensors.
 _PREFIX = "arenite/"
 
-#: The largest number of operators between Erf or Tanh and the input of a GELU, and from there to its output.
+#: The maximum number of operators between the input of a GELU and its Erf or Tanh, and from there to its output.
 _MAX_STEPS = 6
 
+#: The inputs at which groups of operators are compared with GELU, and the two forms of GELU at these inputs: ``_EXACT``
+#: with Erf, ``_APPROXIMATE`` with Tanh.
 _POINTS = np.linspace(-6.0, 6.0, 121)
 _EXACT = np.array([0.5 * x * (1 + math.erf(x / math.sqrt(2))) for x in _POINTS])
 _APPROXIMATE = 0.5 * _POINTS * (1 + np.tanh(math.sqrt(2 / math.pi) * (_POINTS + 0.044715 * _POINTS**3)))
 
-#: The largest difference to GELU at a point. Constants are float32, or rounded to 6 digits by some exporters. The two
-#: GELUs differ by up to 4.7e-4.
+#: A group of operators is a GELU if it differs from GELU by less than this at every point. It can differ because its
+#: constants are float32, or rounded to 6 digits by some exporters. The two forms of GELU differ by up to 4.7e-4.
 _TOLERANCE = 1e-5
 
 
 def replace_activations(model: Any) -> Any:
     """Return (model, notes): each Softsign becomes x / (1 + |x|), and each GELU gets a form that becomes TFLite's GELU.
 
-    GELU by Erf is written in the order that TensorFlow Lite recognizes. GELU by Tanh becomes ONNX's Gelu, for which the
-    model is moved to version 20 of the operators; if that fails, it stays as it is, because TFLite can compute it. An
-    Erf outside of a GELU is approximated, and a note says so.
+    A GELU with Erf is written in the order of operators that TensorFlow Lite recognizes. A GELU with Tanh becomes
+    ONNX's operator Gelu, for which the model is converted to version 20 of ONNX's operators. If that conversion
+    fails, the GELU stays as it is, because TFLite has all its operators. An Erf outside of a GELU is approximated,
+    and a note says so.
     """
     notes = []
     for position in reversed(range(len(model.graph.node))):
@@ -76,7 +79,8 @@ def replace_activations(model: Any) -> Any:
 
 
 class _Graph:
-    """An ONNX graph with its constants of one element, and the producer and the readers of each tensor."""
+    """An ONNX graph. ``scalars`` has its float constants of one element by name, ``producers`` the position of the
+    operator that computes a tensor, and ``readers`` the positions of the operators that read a tensor."""
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph
@@ -99,8 +103,8 @@ class _Graph:
             self.scalars[name] = np.float64(array.ravel()[0])
 
     def matches(self, op_type: str, expected: Any) -> Any:
-        """Return (position of the last operator, input, output) of each group around an operator of type ``op_type``
-        whose output at ``_POINTS`` is ``expected``."""
+        """Return (position of the last operator, input, output) of each group of operators that contains an operator of
+        type ``op_type`` and computes ``expected`` from the inputs ``_POINTS``."""
         found = []
         for node in self.graph.node:
             if node.op_type == op_type:
@@ -118,7 +122,8 @@ class _Graph:
         return None
 
     def _descendants(self, name: str) -> Any:
-        """Return the outputs of the element-wise operators that read ``name``, and of those that read these."""
+        """Return the outputs of the element-wise operators that read ``name`` directly or through other element-wise
+        operators, within ``_MAX_STEPS`` steps, the nearest first."""
         names, level = [], [name]
         for _ in range(_MAX_STEPS):
             nodes = [self.graph.node[p] for n in level for p in self.readers.get(n, ())]
@@ -127,7 +132,8 @@ class _Graph:
         return names
 
     def _ancestors(self, name: str) -> Any:
-        """Return ``name`` and the tensors from which element-wise operators compute it, the nearest first."""
+        """Return ``name`` and the tensors from which element-wise operators compute it, within ``_MAX_STEPS`` steps,
+        the nearest first."""
         names, level = [name], [name]
         for _ in range(_MAX_STEPS):
             nodes = [self.graph.node[self.producers[n]] for n in level if n in self.producers]
@@ -137,7 +143,8 @@ class _Graph:
         return names
 
     def _value(self, name: str, known: dict[str, Any], depth: int) -> Any:
-        """Return the tensor ``name`` computed from ``known``, None if it depends on another tensor."""
+        """Return the value of the tensor ``name``, computed by at most ``depth`` operators in a row from the values in
+        ``known`` ({tensor: value}). Return None if it depends on another tensor."""
         if name in known:
             return known[name]
         if name in self.scalars:
@@ -153,7 +160,8 @@ class _Graph:
         return known[name]
 
     def replace(self, position: int, output: str, nodes: Any) -> None:
-        """Replace the operator at ``position``, which computes ``output``. Earlier positions stay valid."""
+        """Replace the operator at ``position``, which computes ``output``, by ``nodes``. Positions of earlier operators
+        do not change."""
         assert self.graph.node[position].output[0] == output
         kept = list(self.graph.node)
         new = [*kept[:position], *nodes, *kept[position + 1 :]]
@@ -162,7 +170,7 @@ class _Graph:
 
 
 def _gelu(graph: Any, source: str, output: str) -> Any:
-    """Return the operators of GELU by Erf in the order of ``tf.nn.gelu``, and add their constants to the graph."""
+    """Return the operators of a GELU with Erf in the order of ``tf.nn.gelu``, and add their constants to the graph."""
     half, root, one = _constants(graph, output, 0.5, math.sqrt(0.5), 1.0)
     scaled, erf, shifted, halved = (f"{_PREFIX}{output}/{n}" for n in ("scaled", "erf", "shifted", "halved"))
     return [
@@ -185,9 +193,10 @@ def _softsign(graph: Any, node: Any) -> Any:
 
 
 def _erf(graph: Any, node: Any) -> Any:
-    """Return operators for tanh(1.12968 x + 0.0997927 x^3) with x limited to [-3, 3], which is within 2.9e-4 of erf.
+    """Return operators for tanh(1.12968 x + 0.0997927 x^3) with x limited to [-3, 3], which is within 2.9e-4 of erf(x).
 
-    Divisions and exponentials would be more exact in float32, but lose more in int8, where a step is 8e-3.
+    A formula with divisions and exponentials would be more exact in float32, but less exact in int8, where a step is
+    8e-3.
     """
     low, high, linear, cubic = _constants(graph, node.output[0], -3.0, 3.0, 1.129675827, 0.09979270935)
     below, x, square, product, factor, inner = (
@@ -213,7 +222,7 @@ def _constants(graph: Any, output: str, *values: float) -> list[str]:
 
 
 def _drop_unused(graph: Any) -> None:
-    """Remove operators whose outputs nothing reads."""
+    """Remove operators whose outputs are neither read nor outputs of the graph."""
     while True:
         read = _read(graph) | {o.name for o in graph.output}
         unused = [n for n in graph.node if not any(o in read for o in n.output)]
@@ -224,7 +233,7 @@ def _drop_unused(graph: Any) -> None:
 
 
 def _read(graph: Any) -> Any:
-    """Return the names of the tensors that operators read, also those in subgraphs of If, Loop and Scan."""
+    """Return the names of the tensors that operators read, including operators in subgraphs of If, Loop and Scan."""
     names = {i for n in graph.node for i in n.input}
     for node in graph.node:
         for attribute in node.attribute:
@@ -234,4 +243,5 @@ def _read(graph: Any) -> Any:
 
 
 def _version(model: Any) -> Any:
+    """Return the version of ONNX's own operators that the model uses."""
     return max(o.version for o in model.opset_import if o.domain in ("", "ai.onnx"))

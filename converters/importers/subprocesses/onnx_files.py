@@ -1,8 +1,8 @@
-"""Check the files beside an ONNX model that hold its weights, before the onnx library opens them.
+"""Check the files that hold the weights of an ONNX model, before the onnx library opens them.
 
-An ONNX model names files with weights by paths of its own choice. The onnx library keeps these paths inside the model's
-folder, but some versions follow a symbolic link there, to any file that the user can read. Its bytes would become
-weights of the converted model, which the user may then publish.
+An ONNX model can name files with weights by any path. The onnx library refuses paths outside of the model's folder, but
+some versions follow a symbolic link in this folder to any file that the user can read. The bytes of that file would
+become weights of the converted model, which the user may then publish.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from typing import Any
 
 
 def external_problem(model: Any, folder: Path) -> str:
-    """Return what is wrong with the files of weights that ``model`` names, or "" if nothing is.
+    """Return a description of what is wrong with the files of weights that ``model`` names, or "" if nothing is wrong.
 
     Args:
-        model: a ``ModelProto`` that was read without its external data.
-        folder: the folder of the model's file.
+        model: The model (``ModelProto``), read without its external data.
+        folder: The folder that contains the model's file.
     """
     root = Path(os.path.realpath(folder))
     for tensor in _tensors(model):
@@ -42,7 +42,7 @@ def external_problem(model: Any, folder: Path) -> str:
 
 
 def _tensors(message: Any) -> Any:
-    """Yield every ``TensorProto`` below ``message``, wherever it is: in initializers, attributes, subgraphs."""
+    """Yield every ``TensorProto`` in ``message``: in initializers, attributes and subgraphs."""
     for field, value in message.ListFields():
         if field.message_type is None:
             continue

@@ -1,10 +1,10 @@
-"""Find out whether an image input of an ONNX model is NCHW or NHWC, from the operators behind it."""
+"""Find out whether an image input of an ONNX model is NCHW or NHWC, from the operators that read it."""
 
 from typing import Any
 
 from onnx import helper, numpy_helper
 
-#: Operators that keep the meaning of each dimension, so that the search goes on behind them.
+#: Operators that keep the meaning of each dimension. The search goes on with the operators that read their outputs.
 _ELEMENTWISE = frozenset(
     {"Identity", "Cast", "Add", "Sub", "Mul", "Div", "Neg", "Clip", "Relu", "Sqrt", "Pow", "Max", "Min", "Sigmoid",
      "Tanh", "Pad", "Concat", "Dropout"}
@@ -19,10 +19,12 @@ _CHANNELS_FIRST = frozenset(
 
 
 def image_layout(graph: Any, name: str, shape: Any) -> str:
-    """Return "NHWC" or "NCHW" for the input ``name`` of 4 dimensions, "" if the operators behind it show neither.
+    """Return the layout of the input ``name`` with the shape ``shape`` of 4 dimensions: "NHWC" or "NCHW", or "" if the
+    operators that read it show neither.
 
-    A Transpose to NCHW shows NHWC, and so does a Reshape that moves a single channel to the front, as tf2onnx writes
-    it. Operators on images show NCHW, because ONNX has them in no other layout.
+    An input that a Transpose converts to NCHW is NHWC. So is an input with a single channel that a Reshape moves to the
+    front, as tf2onnx does. An input of operators on images, such as Conv, is NCHW, because ONNX has no other layout for
+    them.
     """
     constants = {i.name: i for i in graph.initializer}
     for node in graph.node:
@@ -45,7 +47,7 @@ def image_layout(graph: Any, name: str, shape: Any) -> str:
 
 
 def _layout_at(node: Any, shape: Any, constants: Any) -> str:
-    """Return the layout of the input of ``node`` that the operator shows, "" if none."""
+    """Return the layout that the input of ``node`` must have, or "" if the operator does not show it."""
     if node.op_type in _CHANNELS_FIRST:
         return "NCHW"
     attributes = {a.name: helper.get_attribute_value(a) for a in node.attribute}

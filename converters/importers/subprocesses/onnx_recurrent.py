@@ -8,19 +8,21 @@ from protocol import Refusal
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
 
-#: Microcontrollers run plain steps, not loops over a subgraph. Layers of more steps than this are refused.
+#: Arenite's firmware runs the operators of the main graph, not loops over a subgraph, so layers are unrolled. Layers
+#: with more time steps than this are refused.
 MAX_UNROLLED_STEPS = 128
 
-#: Positions of the inputs after the weights. All three operators have the same up to INITIAL_H.
+#: Positions of operator inputs. They are the same for all three operators; only LSTM has initial_c.
 _SEQUENCE_LENGTHS, _INITIAL_H, _INITIAL_C = 4, 5, 6
 
 
 def prepare_recurrent(model: Any, shapes: Any) -> Any:
-    """State the initial states of recurrent operators, remove sequence lengths that are the number of steps, and return
-    a note for each operator.
+    """Give recurrent operators without initial states zeros as initial states, remove sequence lengths that are equal
+    to the number of time steps, and return a note for each operator.
 
-    ``shapes`` maps the names of tensors to their shapes. onnx2tf fails on an LSTM without initial states. Raises
-    ``Refusal`` for too many steps, and for sequence lengths that differ from the number of steps.
+    ``shapes`` maps the names of tensors to their shapes. onnx2tf fails for an LSTM without initial states. Raises
+    ``Refusal`` for more than ``MAX_UNROLLED_STEPS`` steps, and for sequence lengths that differ from the number of
+    steps.
     """
     constants = {i.name: i for i in model.graph.initializer}
     notes = []
@@ -54,6 +56,8 @@ def prepare_recurrent(model: Any, shapes: Any) -> Any:
 
 
 def _steps_and_batch(node: Any, shapes: Any, layout: int) -> Any:
+    """Return (number of time steps, batch size) of a recurrent operator. ``layout`` is its ONNX attribute: 1 if the
+    batch is the first dimension, else 0."""
     shape = shapes.get(node.input[0])
     if shape is None or len(shape) != 3 or None in shape:
         raise Refusal(
@@ -65,6 +69,7 @@ def _steps_and_batch(node: Any, shapes: Any, layout: int) -> Any:
 
 
 def _drop_lengths(name: str, inputs: Any, constants: Any, steps: int) -> None:
+    """Remove the sequence lengths from ``inputs`` (tensor names). Raises ``Refusal`` if one is not ``steps``."""
     lengths = inputs[_SEQUENCE_LENGTHS]
     if not lengths:
         return

@@ -1,9 +1,9 @@
-"""The child's side of an import: read the job, hand over the flatbuffer, run the source on the parent's samples.
+"""The child's side of an import: read the job, write the flatbuffer, and run the source on the parent's samples.
 
 This runs in the framework's environment, where Arenite is not installed, so it imports only the standard library and
-NumPy. The folder
-of a job has ``job.json``; the child writes ``model.tflite`` and ``order.json``, then ``outputs.npz`` and
-``result.json``, or ``error.json``. ``framework_process.py`` is the parent's side.
+NumPy. The parent writes ``job.json`` to the folder of a job. The child writes ``model.tflite`` and ``order.json`` (the
+names and order of inputs and outputs), and later ``outputs.npz`` and ``result.json``. If a step fails, it writes
+``error.json``. ``framework_process.py`` is the parent's side.
 """
 
 import json
@@ -19,7 +19,8 @@ from error_messages import describe, remedy
 
 
 class Refusal(Exception):
-    """An error for the user, with a remedy. ``kind``: "usage" for a missing option, "model" for a bad model."""
+    """An error for the user. ``problem`` says what is wrong, ``hint`` what to try. ``kind`` is "usage" for a wrong or
+    missing option, or "model" for a model that cannot be converted."""
 
     def __init__(self, problem: Any, hint: Any, kind: Any = "usage") -> None:
         super().__init__(problem)
@@ -27,12 +28,13 @@ class Refusal(Exception):
 
 
 class Converted:
-    """A flatbuffer, and the source as a function.
+    """The result of a conversion: the flatbuffer, and a function that runs the source.
 
-    ``inputs`` and ``outputs`` are names of the flatbuffer's signature in the order of the source, ``input_names`` and
-    ``output_names`` are their names in the source (by default the same). ``run`` takes {signature name: array} in the
-    layout of the flatbuffer and returns the outputs in the same form. ``ran_by`` names the program that runs the
-    source. ``quantized`` is true if the source's outputs are close to the flatbuffer's but not equal.
+    ``inputs`` and ``outputs`` are the names in the flatbuffer's signature, in the order of the source. ``input_names``
+    and ``output_names`` are the names in the source (by default the same). ``run`` takes {signature name: array} in the
+    layout of the flatbuffer, runs the source, and returns its outputs in the same form. ``ran_by`` names the program
+    that runs the source, ``notes`` are sentences on the conversion. ``quantized`` is true if the source was trained
+    with quantization, so that its outputs are only close to the flatbuffer's.
     """
 
     def __init__(
@@ -55,7 +57,8 @@ class Converted:
 
 
 class Job:
-    """A job of the parent. ``stage`` is the current step, for the error message if the step fails."""
+    """One conversion that the parent requests with ``job.json``. ``stage`` is the current step, for the error message
+    if the step fails."""
 
     def __init__(self, folder: Any) -> None:
         self.folder = Path(folder)
@@ -67,14 +70,16 @@ class Job:
 
 
 def main(converters: Any, packages: Any) -> None:
-    """Serve the parent until it closes standard input.
+    """Convert the sources that the parent requests, until the parent closes standard input.
 
     ``converters`` maps the kind of a source to its function ``convert(job) -> Converted``. ``packages`` are the
-    packages whose versions are reported. The parent writes the line of a job folder, then "go" when the folder has
-    ``inputs.npz``, or "skip". The child writes "converted", and "done" or "failed".
+    packages whose versions are reported. Both processes write lines. The parent writes the path of a job's folder. The
+    child converts the source and writes "converted". The parent writes "go" when the folder has ``inputs.npz``, or
+    "skip" to end the job. The child runs the source and writes "done". If a step fails, it writes "failed".
     """
     replies = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the output of frameworks goes to the log
+    # What frameworks print to standard output goes to standard error, which the parent writes to the log.
+    os.dup2(2, 1)
     for line in sys.stdin:
         job = Job(line.rstrip("\n"))
         try:
@@ -104,7 +109,7 @@ def _hand_over(job: Any, conversion: Any) -> None:
 
 
 def _run(job: Any, conversion: Any, packages: Any) -> None:
-    """Run the source on the parent's samples and report."""
+    """Run the source on the parent's samples, and write ``outputs.npz`` and ``result.json``."""
     with np.load(job.folder / "inputs.npz") as file:
         count = int(file["samples"])
         samples = [{name: file[f"{k}_{i}"] for i, name in enumerate(conversion.inputs)} for k in range(count)]
@@ -139,10 +144,11 @@ def _versions(packages: Any) -> Any:
 
 
 def fixed_shapes(job: Any, inputs: Any) -> Any:
-    """Return fixed shapes for ``inputs``, a list of (name, shape with None for each open dimension). An open batch
-    becomes 1.
+    """Return a list with the shape of each input, without open dimensions.
 
-    ``job.shapes`` has the sizes of open dimensions. Raises ``Refusal`` if a size is wrong or missing.
+    ``inputs`` is a list of (name, shape with None for each open dimension). ``job.shapes`` has the shapes that the user
+    gave. An open first dimension (the batch) becomes 1 if the user gave no shape. Raises ``Refusal`` if a size is wrong
+    or missing.
     """
     user_shapes = dict(job.shapes)
     if "" in user_shapes and len(inputs) == 1:
@@ -181,7 +187,7 @@ def _fixed(name: Any, shape: Any, user_shape: Any, several: Any) -> Any:
 
 
 def channels_last(shape: Any) -> Any:
-    """Return the permutation from NCHW to NHWC for a shape of 4 dimensions, None for other shapes."""
+    """Return the permutation from NCHW to NHWC if ``shape`` has 4 dimensions, otherwise None."""
     return (0, 2, 3, 1) if len(shape) == 4 else None
 
 

@@ -1,4 +1,5 @@
-"""Check a SavedModel's operators before TensorFlow loads it: some read and write files, or call Python."""
+"""Check the operators of a SavedModel before TensorFlow loads it, because some operators read and write files or call
+Python."""
 
 import os
 import re
@@ -6,7 +7,7 @@ from typing import Any
 
 from protocol import Refusal
 
-#: The most bytes of the graph, and of the whole folder.
+#: The maximum size of the graph, and of the whole folder.
 MAX_GRAPH_BYTES = 512 << 20
 MAX_FOLDER_BYTES = 2 << 30
 
@@ -16,12 +17,14 @@ _FORBIDDEN = re.compile(
     r"|InitializeTableFromTextFile(V2)?|ImmutableConst|Debug\w+|PrintV2|\w*Summary(Writer|Db)\w*|Write\w*Summary\w*"
     r"|LoadAndRemap\w+|GenerateVocabRemapping|DistributedSave|\w*Rpc\w*|RemoteCall|RegisterDataset\w*"
 )
-#: Operators that load and save the weights. TensorFlow writes functions for them, which no other function calls.
+#: Operators that load and save the weights. TensorFlow writes them into functions that no other function calls. They
+#: are forbidden everywhere else.
 _CHECKPOINT = re.compile(r"SaveV2|RestoreV2|MergeV2Checkpoints|CheckpointHasKey")
 
 
 def check_saved_model(folder: Any) -> None:
-    """Raise ``Refusal`` for operators that use files, and for sizes beyond the limits."""
+    """Raise ``Refusal`` if the SavedModel in ``folder`` has operators that use files, devices or Python code, or if
+    it is larger than the limits."""
     total = 0
     for parent, _, names in os.walk(folder):
         for name in names:
@@ -29,7 +32,7 @@ def check_saved_model(folder: Any) -> None:
     if total > MAX_FOLDER_BYTES:
         raise _too_large(folder, total, MAX_FOLDER_BYTES)
     path = os.path.join(folder, "saved_model.pb")
-    if not os.path.isfile(path):  # the text form; TensorFlow's own parser decides
+    if not os.path.isfile(path):  # the folder has only the text form (saved_model.pbtxt)
         raise Refusal(
             f"{folder} has no saved_model.pb.", "Save the model again with model.export().", "model"
         )
@@ -51,6 +54,7 @@ def check_saved_model(folder: Any) -> None:
 
 
 def _check_graph(folder: Any, graph: Any) -> None:
+    """Raise ``Refusal`` if ``graph`` (a ``MetaGraphDef``) or one of its functions has a forbidden operator."""
     functions = {f.signature.name: f for f in graph.graph_def.library.function}
     called = set(graph.object_graph_def.concrete_functions)
     for function in functions.values():

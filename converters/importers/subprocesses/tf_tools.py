@@ -12,8 +12,8 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False) -> Any:
     """Convert ``function(**{name: tensor}) -> {name: tensor}`` to a flatbuffer whose signature has these names.
 
-    ``inputs`` is a list of (name, shape, dtype). ``trackable`` holds the variables. ``quantized`` is true if the
-    function has trained ranges, which become int8.
+    ``inputs`` is a list of (name, shape, dtype). ``trackable`` is the object that holds the variables of the function.
+    ``quantized`` is true if the function was trained with quantization, so that the flatbuffer becomes int8.
     """
     specs = {name: tf.TensorSpec(shape, dtype, name=name) for name, shape, dtype in inputs}
     module: Any = tf.Module()
@@ -24,7 +24,7 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
         concrete = _frozen(concrete, specs)
     module.call = concrete
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-        # Gradients are not needed, and gradients of some activations (swish) cannot be saved after variables became
+        # Gradients are not needed, and the gradients of some activations (swish) cannot be saved once the variables are
         # constants.
         options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
         tf.saved_model.save(module, folder, signatures={"serving_default": concrete}, options=options)
@@ -54,8 +54,8 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
 
 
 def _frozen(concrete: Any, specs: Any) -> Any:
-    """Return the concrete function with variables replaced by constants. Converters do not find variables of Keras
-    3."""
+    """Return the concrete function with its variables replaced by constants, because TensorFlow Lite's converter does
+    not find the variables of Keras 3. ``specs`` has {argument name: tensor specification}."""
     names = sorted(concrete.structured_outputs)
     order = [t.name.split(":")[0] for t in concrete.inputs[: len(specs)]]
     frozen = convert_variables_to_constants_v2(concrete)
@@ -70,11 +70,12 @@ def _frozen(concrete: Any, specs: Any) -> Any:
 
 
 def _argument_order(concrete: Any, specs: Any) -> Any:
-    """Return the names of the arguments in the order of the function's input tensors."""
+    """Return the argument names of ``specs`` in the order of the function's input tensors."""
     return [t.op.get_attr("_user_specified_name").decode() for t in concrete.inputs[: len(specs)]]
 
 
 def _nodes(concrete: Any) -> Any:
+    """Return the operators of a concrete function and of all functions that it can call."""
     graph = concrete.graph.as_graph_def()
     return [*graph.node, *(n for f in graph.library.function for n in f.node_def)]
 

@@ -1,9 +1,9 @@
-"""Check a file of torch.export before PyTorch reads it, and write a copy without what could run code.
+"""Check a file of torch.export before PyTorch reads it, and write a copy without the parts that could run code.
 
-A ``.pt2`` file is an archive of a program as JSON and of tensors. PyTorch evaluates its symbolic expressions and its
+A ``.pt2`` file is an archive of a program (as JSON) and tensors. PyTorch evaluates its symbolic expressions and its
 guards as Python, unpickles its constants and its example inputs, and loads compiled libraries from it. This module
-accepts only tensors and a program of known operators. The copy is written anew, so that PyTorch's own reader of
-archives cannot find other members than those that were checked.
+accepts only tensors and a program of known operators. PyTorch reads the copy, not the original file, so it cannot find
+members of the archive that were not checked.
 """
 
 import ast
@@ -15,13 +15,14 @@ from typing import Any
 
 from protocol import Refusal
 
-#: The most bytes of all members together, and of the JSON that describes the program.
+#: The maximum size of all members together, and of the JSON that describes the program.
 MAX_BYTES = 2 << 30
 MAX_PROGRAM_BYTES = 64 << 20
 
 _AGAIN = "Export the float model again with torch.export.save, without compiled code and custom classes."
 
-#: Members are named after the folder that contains them, except in files of PyTorch 2.7 and older.
+#: The names of accepted members. All members are in one folder, whose name is removed first, except in files of PyTorch
+#: 2.7 and older.
 _MEMBERS = re.compile(
     r"archive_format|archive_version|byteorder|version|\.data/\w+|\.format_version|\.storage_alignment"
     r"|models/[^/]+\.json|extra/.*|data/sample_inputs/[^/]+\.pt"
@@ -104,6 +105,7 @@ def checked_copy(source: Any, folder: Any) -> Any:
 
 
 def _checked_json(source: Any, name: Any, data: Any) -> Any:
+    """Return the JSON text ``data`` of the member ``name`` after all its objects were checked, without guards."""
     try:
         program = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -120,12 +122,12 @@ def _checked_json(source: Any, name: Any, data: Any) -> Any:
 
 
 def _check_table(source: Any, table: Any) -> None:
-    """Check one JSON object, and remove its guards: PyTorch compiles them as Python, and they only check the shapes of
-    inputs, which are fixed here."""
+    """Check one JSON object of the program, and remove its guards: PyTorch would run them as Python code, and they only
+    check the shapes of inputs, which are fixed during the conversion. Raises ``Refusal``."""
     if "guards_code" in table:
         table["guards_code"] = []
     operator = table.get("as_operator")
-    if operator is None and "inputs" in table:  # a node; the signature has targets that are names of weights
+    if operator is None and "inputs" in table:  # a node; a "target" in the signature is the name of a weight
         operator = table.get("target")
     if operator is not None:
         if not isinstance(operator, str) or not _TARGET.fullmatch(operator):
@@ -148,7 +150,8 @@ def _check_table(source: Any, table: Any) -> None:
 
 
 def _check_expression(source: Any, text: Any) -> None:
-    """Raise ``Refusal`` unless ``text`` is arithmetic of symbols. PyTorch gives it to SymPy, which evaluates it."""
+    """Raise ``Refusal`` unless ``text`` is an arithmetic expression of symbols. PyTorch passes it to SymPy, which
+    evaluates it as Python."""
     try:
         nodes = list(ast.walk(ast.parse(str(text), mode="eval")))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -168,7 +171,8 @@ def _check_expression(source: Any, text: Any) -> None:
 
 
 def _check_tree(source: Any, text: Any) -> None:
-    """Raise ``Refusal`` unless ``text`` describes nested tuples, lists and dictionaries."""
+    """Raise ``Refusal`` unless ``text``, the JSON description of a structure of inputs or outputs, has only nested
+    tuples, lists and dictionaries."""
     try:
         pending = [json.loads(text)]
         while pending:

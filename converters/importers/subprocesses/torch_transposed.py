@@ -1,4 +1,5 @@
-"""Rewrite transposed convolutions with padding for litert-torch, which only lowers those without."""
+"""Rewrite transposed convolutions with padding for litert-torch, which only converts transposed convolutions without
+padding."""
 
 import operator
 from typing import Any
@@ -9,10 +10,11 @@ _CONVOLUTION = torch.ops.aten.conv_transpose2d.input
 
 
 def without_padding(module: Any, arguments: Any) -> Any:
-    """Return ``module`` as an exported graph in which transposed convolutions have no padding.
+    """Return ``module``, exported with the example inputs ``arguments``, with transposed convolutions without padding.
 
-    ``padding`` removes a border of the output, and ``output_padding`` keeps more of its end; so the convolution is
-    computed without both, and a slice of it is taken. Rows and columns behind its end hold only the bias.
+    PyTorch's ``padding`` removes a border of the output, and ``output_padding`` removes less of it at the end. So the
+    convolution is computed without both, and a slice of its output is taken. Rows and columns that ``output_padding``
+    adds after the end of the unpadded output hold only the bias.
     """
     graph_module: Any = torch.export.export(module, arguments).module()
     graph = graph_module.graph
@@ -21,12 +23,17 @@ def without_padding(module: Any, arguments: Any) -> Any:
             _rewrite(graph, node)
     graph.lint()
     graph_module.recompile()
-    # An exported program has a fixed mode and raises an error when another one is set.
+    # The mode (train or eval) of an exported program is fixed: setting it raises an error.
     graph_module.train = graph_module.eval = lambda *_: graph_module
     return graph_module
 
 
 def _rewrite(graph: Any, node: Any) -> None:
+    """Replace the transposed convolution ``node`` by one without padding and a slice of its output.
+
+    ``full`` is the output size without padding. ``missing`` is the number of rows and columns after its end. If there
+    are any, the bias is added last, so that they hold it too.
+    """
     arguments = dict(enumerate(node.args))
     x, weight, bias = arguments[0], arguments[1], arguments.get(2)
     stride, padding, extra, dilation = (
@@ -60,5 +67,6 @@ def _rewrite(graph: Any, node: Any) -> None:
 
 
 def _pair(value: Any) -> list[int]:
+    """Return an argument of a convolution as [vertical, horizontal]. PyTorch stores one number if both are equal."""
     values = [value] if isinstance(value, int) else [operator.index(v) for v in value]
     return values * 2 if len(values) == 1 else values

@@ -1,1 +1,1 @@
-"""Remove channels: choose them, rewrite the graph without them, and prove that no output changed."""
+"""Remove channels from a graph: select them, rewrite the graph without them, and prove that no output changed."""

@@ -1,9 +1,9 @@
 """Find groups of channels that can only be removed together, channels that must stay, and the layers that read them.
 
-A node is a channel of a computed int8 tensor. Operators that treat each channel separately (depthwise convolutions,
-ADD, pools, …) tie each node of their input to a node of their output. Convolutions and fully connected layers read all
-channels of their input and compute each output channel independently. Any other operator pins every node of its
-tensors: pinned nodes cannot be removed.
+A node is a channel of a computed int8 tensor. Operators that treat each channel separately, such as depthwise
+convolutions, ADD and pools, tie each node of their input to a node of their output: both are removed or neither is.
+Convolutions and fully connected layers read all channels of their input and compute each output channel independently,
+so they tie no nodes. Any other operator pins every node of its tensors: pinned nodes cannot be removed.
 """
 
 from __future__ import annotations
@@ -51,15 +51,22 @@ class ChannelGroups:
     readers: tuple[Layer, ...]  # layers that read all channels of their input and tie no nodes
 
     def nodes(self, graph: Subgraph, tensor: int) -> np.ndarray:
+        """Return the nodes of ``tensor``, one per channel: int64 [channels]."""
         return self.base[tensor] + np.arange(channels_of(graph.tensors[tensor]))
 
 
 def find_channel_groups(graph: Subgraph) -> ChannelGroups:
-    """Return the nodes of ``graph``, the groups they are tied to, the pinned nodes and the layers that read them."""
+    """Return the nodes of ``graph``, the groups of tied nodes, the pinned nodes and the layers that read nodes."""
     return _GroupFinder(graph).links()
 
 
 class _GroupFinder:
+    """Ties nodes by union-find: ``parent`` maps each node to another node of its group, or to itself if it is the root.
+
+    The methods in ``_CONNECT`` tie or pin the nodes of one operator. They return False if they cannot handle the
+    operator, whose nodes are then all pinned.
+    """
+
     def __init__(self, graph: Subgraph) -> None:
         self.graph = graph
         self.base: dict[int, int] = {}
@@ -73,6 +80,7 @@ class _GroupFinder:
         self.readers: list[Layer] = []
 
     def links(self) -> ChannelGroups:
+        """Process all operators and return the groups."""
         graph = self.graph
         for t in graph.tensors:
             if t.index in graph.inputs or t.index in graph.outputs or t.is_variable or not is_quantized(t):
@@ -89,10 +97,12 @@ class _GroupFinder:
         return self.base[tensor] + np.arange(channels_of(self.graph.tensors[tensor]))
 
     def pin(self, tensor: int) -> None:
+        """Mark every node of ``tensor`` as one that must stay."""
         if tensor in self.base:
             self.pinned[self.nodes(tensor)] = True
 
     def root(self, node: int) -> int:
+        """Return the node that stands for the group of ``node``."""
         parent = self.parent
         while parent[node] != node:
             parent[node] = parent[parent[node]]
@@ -100,13 +110,14 @@ class _GroupFinder:
         return node
 
     def tie(self, first: np.ndarray, second: np.ndarray) -> None:
+        """Put node ``first[k]`` and node ``second[k]`` into one group, for each k."""
         for a, b in zip(first.tolist(), second.tolist(), strict=True):
             a, b = self.root(a), self.root(b)
             if a != b:
                 self.parent[max(a, b)] = min(a, b)
 
     def per_channel(self, op: Op) -> bool:
-        """Tie channel c of input 0 to channel c of the output. Return False if the channels differ in number."""
+        """Tie channel c of input 0 to channel c of the output. Return False if the numbers of channels differ."""
         inp, out = op.inputs[0], op.outputs[0]
         if inp not in self.base or out not in self.base or len(self.nodes(inp)) != len(self.nodes(out)):
             return False
@@ -114,6 +125,8 @@ class _GroupFinder:
         return True
 
     def weighted(self, op: Op) -> bool:
+        """Add a layer that reads all channels to the readers. Tie each output channel of a depthwise convolution to its
+        input channel."""
         layer = layer_of(self.graph, op)
         inp, out = op.inputs[0], op.outputs[0]
         if layer is None or inp not in self.base or out not in self.base:
@@ -127,8 +140,8 @@ class _GroupFinder:
         return True
 
     def binary(self, op: Op) -> bool:
-        """Tie computed operands to the output. An operand of one channel is pinned, because it broadcasts to all
-        channels of the output. A constant operand later loses the same channels as the output."""
+        """Tie computed operands to the output. An operand with one channel is pinned, because it is broadcast to all
+        channels of the output. The rewrite removes the same channels from a constant operand as from the output."""
         out = op.outputs[0]
         if out not in self.base:
             return False
@@ -144,6 +157,7 @@ class _GroupFinder:
         return True
 
     def reshape(self, op: Op) -> bool:
+        """Tie each input channel to the output channels to which the RESHAPE moves its elements."""
         inp, out = op.inputs[0], op.outputs[0]
         if inp not in self.base or out not in self.base:
             return False
@@ -161,6 +175,8 @@ class _GroupFinder:
         return reduced_axes(BoundsContext(self.graph, op, {})) is not None and self.per_channel(op)
 
     def concatenate(self, op: Op) -> bool:
+        """Tie the channels of each input to their channels in the output, which follow those of the inputs before if
+        ``axis`` is the last axis."""
         out = self.graph.tensors[op.outputs[0]]
         if out.index not in self.base or any(i not in self.base for i in op.inputs):
             return False

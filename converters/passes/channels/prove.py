@@ -5,9 +5,9 @@ By induction over the operators, every remaining channel has the same value in b
     bias + sum over channels c of contribution(c).
 
 A remaining channel contributes the same products in both graphs. A removed channel must contribute a constant that is
-the same at every position, and the biases must differ by that constant. Operators that treat each channel separately
-must have lost the same channels in their constants. The bounds of the new graph are analyzed again and must be inside
-those of the old graph. The check uses only the two graphs, not the code that produced the second one.
+the same at every position, and the biases must differ by that constant. If an operator treats each channel separately,
+its constants must have lost the same channels as its output. The bounds of the new graph are computed again and must be
+inside the bounds of the old graph. The check uses only the two graphs, not the code that produced the second graph.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from arenite.converters.passes.intervals.layer import Layer, layer_of
 
 
 class ProofError(Exception):
-    """A rewrite could change an output. This is an error in Arenite; the text names the operator."""
+    """A rewrite could change an output, which is an error in Arenite. The text names the operator."""
 
 
-#: Options that are determined by the shapes and may therefore differ.
+#: Options that follow from the shapes, so they may differ between the graphs.
 _FOLLOW = {"depth_multiplier", "new_shape"}
 
 
@@ -58,11 +58,14 @@ def prove(
 
 
 def _require(condition: bool, problem: str) -> None:
+    """Raise ``ProofError`` with the text ``problem`` if ``condition`` is false."""
     if not condition:
         raise ProofError(problem)
 
 
 def _tensor(old: Tensor, new: Tensor, kept_channels: np.ndarray | None) -> None:
+    """Check that ``new`` is ``old`` without the removed channels. ``kept_channels`` is None if no channel is
+    removed."""
     shape = old.shape if kept_channels is None else (*old.shape[:-1], int(kept_channels.sum()))
     _require(
         (new.shape, new.dtype, new.quant, new.is_variable) == (shape, old.dtype, old.quant, old.is_variable)
@@ -79,6 +82,7 @@ def _op(
     kept_channels: Mapping[int, np.ndarray],
     bounds_by_tensor: Mapping[int, Bounds],
 ) -> None:
+    """Check that the operator ``b`` of ``new`` computes the remaining channels of the operator ``a`` of ``old``."""
     _require((a.name, a.outputs, a.version) == (b.name, b.outputs, b.version), "is another operator")
     _require(all(a.options[k] == b.options[k] for k in a.options if k not in _FOLLOW), "has other options")
     if a == b and not any(i in kept_channels for i in (*a.inputs, *a.outputs)):
@@ -103,6 +107,10 @@ def _op(
 def _layer(
     a: Layer, b: Layer, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
 ) -> None:
+    """Check that the layer ``b`` computes the remaining output channels of the layer ``a``.
+
+    ``ins`` and ``outs`` mark the remaining input and output channels: bool [channels].
+    """
     ins = kept_channels.get(a.inp.index, np.ones(a.inp.shape[-1], bool))
     outs = kept_channels.get(a.out.index, np.ones(a.out.shape[-1], bool))
     _require(np.array_equal(a.scale[outs], b.scale) and a.limits == b.limits, "scales differently")
@@ -125,7 +133,7 @@ def _layer(
     lost = a.weights[outs][..., ~ins]  # [out_c, k_h, k_w, lost]
     constant, value = bounds.constant[~ins], (bounds.low - zero)[~ins]
     _require(bool(constant[lost.any(axis=(0, 1, 2))].all()), "lost a channel that is not constant")
-    # `row` and `column` select the taps that are inside the image, for each kind of position.
+    # For each kind of position, `row` and `column` mark the taps that are inside the image (see ``Layer``).
     for row in a.rows:
         for column in a.columns:
             inside = (lost * (row[:, None] & column[None, :])[None, :, :, None]).sum(axis=(1, 2))

@@ -20,12 +20,15 @@ def rewrite(
 ) -> Subgraph:
     """Return ``graph`` with only the channels that ``kept_channels`` marks (tensor -> bool [channels]).
 
-    Tensors keep their indices. Constants that change are appended as new tensors, so the old ones may become unused.
+    ``bounds_by_tensor`` are the bounds of ``graph``. Tensors keep their indices. Constants that change are appended
+    as new tensors, so the old constants may become unused.
     """
     return _Rewriter(graph, kept_channels, bounds_by_tensor).rewritten()
 
 
 class _Rewriter:
+    """Rewrites one operator after another. ``tensors`` begins with the tensors of ``graph`` with fewer channels."""
+
     def __init__(
         self, graph: Subgraph, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
     ) -> None:
@@ -37,17 +40,18 @@ class _Rewriter:
         return replace(self.graph, tensors=tuple(self.tensors), ops=ops)
 
     def cut(self, t: Tensor) -> Tensor:
-        """Return the tensor with its last axis shortened to the kept channels."""
+        """Return ``t`` with its last axis shortened to the kept channels."""
         kept_channels = self.kept_channels.get(t.index)
         if kept_channels is None:
             return t
         return replace(t, shape=(*t.shape[:-1], int(kept_channels.sum())), shape_signature=None)
 
     def mask(self, t: Tensor) -> np.ndarray:
+        """Return the kept channels of ``t``: bool [channels]."""
         return self.kept_channels.get(t.index, np.ones(t.shape[-1], bool))
 
     def constant(self, like: Tensor, data: np.ndarray, quant: Quantization | None) -> int:
-        """Append a constant and return its index."""
+        """Append a constant with the values ``data``, otherwise like the tensor ``like``, and return its index."""
         data = np.ascontiguousarray(data)
         data.flags.writeable = False
         index = len(self.tensors)
@@ -57,6 +61,7 @@ class _Rewriter:
         return index
 
     def op(self, op: Op) -> Op:
+        """Return ``op`` with constants and options for the kept channels."""
         if not any(i in self.kept_channels for i in (*op.inputs, *op.outputs)):
             return op
         layer = layer_of(self.graph, op)
@@ -66,7 +71,7 @@ class _Rewriter:
             return self.binary(op)
         if op.name == "RESHAPE":
             return self.reshape(op)
-        return op  # the other operators that tie channels have no constant with an entry per channel
+        return op  # other operators that tie channels have no constant with a value per channel
 
     def weighted(self, op: Op, layer: Layer) -> Op:
         ins, outs = self.mask(layer.inp), self.mask(layer.out)
@@ -88,12 +93,12 @@ class _Rewriter:
         return replace(op, inputs=tuple(inputs), options=options)
 
     def bias(self, op: Op, layer: Layer, ins: np.ndarray, outs: np.ndarray) -> int | None:
-        """Append the bias plus the contributions of removed channels, and return its index. Return None if the layer
-        had no bias and they contribute nothing."""
+        """Append the bias plus the contributions of removed input channels, and return its index. Return None if the
+        layer had no bias and the contributions are 0. ``ins`` and ``outs`` mark the kept input and output channels."""
         values = layer.bias
         if layer.input_channel is None and not ins.all():
             constant = self.bounds_by_tensor[layer.inp.index].low - layer.inp.zero_point
-            # The first kind of position is enough: a channel is removed only if all kinds agree or its constant is 0.
+            # The first kind of position is enough: a removed channel contributes the same at all kinds of position.
             values = values + contribution(layer)[:, ~ins, 0] @ constant[~ins]
         old = self.graph.tensors[op.input(2)] if op.input(2) >= 0 else None
         if old is None:
@@ -128,7 +133,8 @@ class _Rewriter:
 
 
 def _cut_quant(quant: Quantization | None, kept_channels: np.ndarray, axis: int) -> Quantization | None:
-    """Return the quantization with only the scales of the kept channels. A scale per tensor stays."""
+    """Return the quantization along ``axis`` with only the scales and zero points of the kept channels. A quantization
+    with one scale for the tensor stays unchanged."""
     if quant is None or not quant.per_axis:
         return quant
     return Quantization(

@@ -1,14 +1,15 @@
-"""Select the channels that can be removed: constants that fold into biases, and channels that no layer reads.
+"""Select the channels that can be removed: constant channels that can be added to biases, and channels that no layer
+reads.
 
 A convolution or a fully connected layer does not need an input channel c if
 
 - its weights for c are 0 in every output channel that stays, or
-- c is the constant v, and the sum of the weights for c over the taps inside the image is the same at every position
-  (there is no padding, or the weights of the taps outside are 0). Then v adds the same to every accumulator. A v that
-  equals the zero point adds 0 everywhere, because padding has the value of the zero point too.
+- c has the constant value v, and the sum of the weights for c over the taps inside the image is the same at every
+  position (there is no padding, or the weights of the taps outside are 0). Then c adds the same to every accumulator.
+  If v is the zero point, c adds 0 everywhere, because padding has the value of the zero point too.
 
-Tied nodes are removed if no reader needs any of them. Removed output channels need no inputs, so the selection is
-repeated until nothing changes.
+Nodes and ties are explained in ``channel_groups.py``. Tied nodes are removed if no layer needs any of them. Removed
+output channels need no inputs, so the selection is repeated until nothing changes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from arenite.converters.passes.intervals.layer import Layer
 
 
 class ChannelReader:
-    """A layer that reads all its input channels, and which of them it needs."""
+    """A layer that reads all its input channels. ``needs`` returns the input channels without which its outputs would
+    change."""
 
     def __init__(self, layer: Layer, input_bounds: Bounds) -> None:
         self.inp, self.out = layer.inp.index, layer.out.index
@@ -34,7 +36,7 @@ class ChannelReader:
         self._uneven = (sums != sums[..., :1]).any(axis=-1)
         zero = layer.inp.zero_point
         self._always_zero_point = input_bounds.constant & (input_bounds.low == zero)
-        # `largest` includes the contributions of folded constants. If it is below 2**31, no bias can overflow.
+        # `largest` includes the contributions of constant channels. If it is below 2**31, no bias can overflow.
         self._foldable = input_bounds.constant & bool(np.all(layer.largest < 1 << 31))
 
     def needs(self, kept_outputs: np.ndarray) -> np.ndarray:
@@ -45,7 +47,10 @@ class ChannelReader:
 
 
 def contribution(layer: Layer) -> np.ndarray:
-    """Return the sums of the weights over the taps inside the image: int64 [out_c, in_c, kinds of position]."""
+    """Return the sums of the weights over the taps inside the image: int64 [out_c, in_c, kinds of position].
+
+    A kind of position is a set of taps that are inside the image (see ``Layer``).
+    """
     return layer.over_position_kinds(np.moveaxis(layer.weights, 3, 1))
 
 
@@ -72,7 +77,7 @@ def select_channels(
 def _removable(
     graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
 ) -> np.ndarray:
-    """Return the nodes that can be removed if the nodes ``protected`` stay. Both are masks, bool [nodes]."""
+    """Return the nodes that can be removed if the nodes ``protected`` stay. Both are masks: bool [nodes]."""
     removed = np.zeros(links.count, bool)
     while True:
         needed = links.pinned | protected
@@ -91,9 +96,10 @@ def _kept_for_minimum(
     graph: Subgraph, links: ChannelGroups, removed: np.ndarray, multiple: int
 ) -> np.ndarray:
     """Return a mask of the nodes among ``removed`` that must stay, so that every tensor keeps its minimum number of
-    channels and its divisibility by ``multiple``.
+    channels, and a number that is divisible by ``multiple`` stays divisible. Both masks are bool [nodes].
 
-    A layer whose weights have a scale per channel keeps two channels, because a single scale means a scale per tensor.
+    A layer whose weights have a scale per channel keeps two channels, because a single scale would be read as one scale
+    for the whole tensor.
     """
     minimum = dict.fromkeys(links.base, 1)
     for op in graph.ops:

@@ -1,9 +1,9 @@
 """Compute the bounds of every int8 tensor of a graph, from its inputs to its outputs.
 
-This is interval arithmetic over the quantized graph. An input channel can have any value. A sum of products is smallest
-if each product is smallest. Scaling, rounding and clamping are monotonic, so they are applied to the two ends of an
-interval. The bounds hold for every input, because no samples are used. They are not always tight, because the inputs of
-a layer are treated as independent.
+This is interval arithmetic over the quantized graph. A channel of a model input can have any value. A sum of products
+is smallest if each product is smallest. Scaling, rounding and clamping are monotonic, so they are applied to the two
+ends of an interval. The bounds hold for every input, because no samples are used. They are not always tight, because
+the inputs of a layer are treated as independent.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from arenite.converters.passes.intervals.rule import RULES, BoundsContext
 
 
 def analyze_intervals(graph: Subgraph) -> dict[int, Bounds]:
-    """Return the bounds of every int8 tensor that has a last axis, by tensor index. If the producer has no rule, the
-    bounds are -128 and 127."""
+    """Return {tensor index: bounds} for every int8 tensor that is neither a scalar nor empty. If the operator that
+    computes a tensor has no rule, the bounds are -128 and 127."""
     bounds_by_tensor: dict[int, Bounds] = {}
     for t in graph.tensors:
         if is_analyzed(t):

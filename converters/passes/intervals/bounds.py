@@ -1,4 +1,4 @@
-"""The lowest and highest value of each channel of an int8 tensor."""
+"""The class for the lowest and highest value of each channel of an int8 tensor."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ LOW, HIGH = INTEGER_RANGE["int8"]
 
 @dataclass(frozen=True)
 class Bounds:
-    """Every element of channel c (the last axis) is in [low[c], high[c]] for all inputs of the model.
+    """Every element of channel c (index c of the last axis) is in [low[c], high[c]] for all inputs of the model.
 
-    Both are int64 of shape [channels], quantized values, low <= high.
+    ``low`` and ``high`` are int64 [channels] and hold quantized values, with low <= high.
     """
 
     low: np.ndarray
@@ -25,18 +25,20 @@ class Bounds:
 
     @property
     def constant(self) -> np.ndarray:
-        """Whether a channel has the single value ``low`` at every position, for all inputs: bool [channels]."""
+        """Whether each channel has the same value (``low``) at every position and for all inputs: bool [channels]."""
         return cast(np.ndarray, self.low == self.high)
 
     def clamp(self, low: int, high: int) -> Bounds:
+        """Return the bounds after every element was clamped to [low, high]."""
         return Bounds(np.clip(self.low, low, high), np.clip(self.high, low, high))
 
     def join(self, other: Bounds) -> Bounds:
-        """Return the smallest bounds that contain both."""
+        """Return the smallest bounds that contain these bounds and ``other``."""
         return Bounds(np.minimum(self.low, other.low), np.maximum(self.high, other.high))
 
     def spread(self, channels: int) -> Bounds:
-        """Broadcast bounds of one channel to ``channels`` channels."""
+        """Return the bounds of one channel, repeated for ``channels`` channels. Bounds of ``channels`` channels are
+        returned unchanged."""
         shape = (channels,)
         return Bounds(np.broadcast_to(self.low, shape), np.broadcast_to(self.high, shape))
 
@@ -52,11 +54,12 @@ def is_quantized(*tensors: Tensor) -> bool:
 
 
 def channels_of(t: Tensor) -> int:
+    """Return the number of channels: the size of the last axis."""
     return t.shape[-1]
 
 
 def unknown(t: Tensor) -> Bounds:
-    """Return the bounds -128 and 127 for every channel."""
+    """Return bounds of -128 and 127 for every channel of ``t``."""
     count = channels_of(t)
     return Bounds(np.full(count, LOW, np.int64), np.full(count, HIGH, np.int64))
 

@@ -1,4 +1,4 @@
-"""Bounds of operators that work element by element."""
+"""Rules for the bounds of operators that work element by element."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from arenite.converters.passes.intervals.bounds import HIGH, LOW, Bounds, channe
 from arenite.converters.passes.intervals.rescale import fits, multipliers
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
-#: The number of bits by which ADD shifts int8 inputs to the left.
+#: The number of bits by which LiteRT's ADD kernel shifts int8 inputs to the left.
 _ADD_SHIFT = 20
 #: The limits of the activation operators, as real numbers.
 LIMITS = {
@@ -33,7 +33,7 @@ LIMITS = {
 
 
 def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
-    """Return the clamp of the activation operator ``name`` in the output's quantized units."""
+    """Return the (lowest, highest) output of the activation operator ``name`` in the quantized units of ``out``."""
     low, high = (
         end
         if math.isinf(end)
@@ -44,6 +44,8 @@ def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
 
 
 def _rescaled(input_bounds: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
+    """Return ``input_bounds`` of ``inp`` converted to the quantization of ``out``, or None if the kernel's int32 could
+    overflow. ``real`` is input scale / output scale."""
     multiplier, shift = multipliers(np.array([real]))
     if not fits(np.array([255]), shift):
         return None
@@ -68,11 +70,12 @@ def quantize(site: BoundsContext) -> Bounds | None:
     input_bounds, inp, out = site.bounds(0), site.present(0), site.out
     if input_bounds is None or not is_quantized(inp, out):
         return None
-    return _rescaled(input_bounds, inp, out, inp.scale / out.scale)  # in double, unlike the activations
+    # LiteRT divides as double here, as float32 above.
+    return _rescaled(input_bounds, inp, out, inp.scale / out.scale)
 
 
 def _operands(site: BoundsContext) -> tuple[Bounds, Bounds] | None:
-    """Return the bounds of both inputs, broadcast to the output's channels."""
+    """Return the bounds of both inputs, broadcast to the output's channels, or None if an input has no bounds."""
     a, b = site.bounds(0), site.bounds(1)
     if a is None or b is None:
         return None
@@ -94,9 +97,9 @@ def extreme(site: BoundsContext) -> Bounds | None:
 def add(site: BoundsContext) -> Bounds | None:
     """Return the bounds of ADD or SUB.
 
-    The kernel scales both inputs to a common scale, and the sum to the output's scale, each with two roundings. The
-    result never decreases as the first input grows. As the second input grows, it never decreases (ADD) or never
-    increases (SUB).
+    The kernel scales both inputs to a common scale, and the sum to the output's scale. Each scaling rounds twice. The
+    result never decreases as the first input grows. As the second input grows, the result never decreases (ADD) or
+    never increases (SUB).
     """
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
@@ -123,7 +126,7 @@ def add(site: BoundsContext) -> Bounds | None:
 
 @rule("MUL")
 def multiply(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of MUL: the smallest and largest product of two intervals is at one of the four corners."""
+    """Return the bounds of MUL. The smallest and the largest product of two intervals are products of their ends."""
     operands, out = _operands(site), site.out
     first, second = site.present(0), site.present(1)
     if operands is None or not is_quantized(first, second, out) or not _plain(site):
@@ -144,4 +147,5 @@ def multiply(site: BoundsContext) -> Bounds | None:
 
 
 def _plain(site: BoundsContext) -> bool:
+    """Return whether the operator's fused activation is none or a clamp."""
     return site.op.options["fused_activation_function"] in (NONE, RELU, RELU_N1_TO_1, RELU6)

@@ -1,5 +1,5 @@
-"""A common form of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: a sum of weights times inputs over taps plus a
-bias."""
+"""A common form of CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED: each output is a bias plus the sum, over the taps
+of a window, of weights times inputs."""
 
 from __future__ import annotations
 
@@ -20,16 +20,19 @@ WEIGHTED = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED")
 class Layer:
     """An int8 layer with constant weights.
 
-    ``weights`` is int64 [out_c, k_h, k_w, k_c], minus the zero point; k_c is 1 for a depthwise layer, else in_c. If the
-    weight rows of a fully connected layer span several positions of its input, each position is a tap. ``rows`` and
-    ``columns`` are bool [kinds, k_h] and [kinds, k_w]: the taps that are inside the image, for each kind of output row
-    and column. Taps outside the image read the zero point and add 0.
+    ``weights`` is int64 [out_c, k_h, k_w, k_c], with the zero point subtracted: output channels, height and width of
+    the window, and 1 for a depthwise layer, else the input channels in_c. If a row of the weights of a fully
+    connected layer covers several positions of its input, each position is a tap.
+
+    Output rows whose windows have the same taps inside the image are one kind of row, and likewise for columns.
+    ``rows`` and ``columns`` are bool [kinds, k_h] and [kinds, k_w]: the taps inside the image for each kind. A kind
+    of position is a kind of row and a kind of column. Taps outside the image read the zero point and add 0.
     """
 
     op: Op
     weights: np.ndarray
     bias: np.ndarray  # int64 [out_c]
-    input_channel: np.ndarray | None  # int64 [out_c] for a depthwise layer; None: each output reads all
+    input_channel: np.ndarray | None  # int64 [out_c]: the input channel of each output channel; None: all
     rows: np.ndarray
     columns: np.ndarray
     inp: Tensor
@@ -43,19 +46,22 @@ class Layer:
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray]:
-        """The positive and the negative part of the weights, as float64. All sums are exact: they stay below 2**53."""
+        """The positive and the negative part of the weights, as float64. Sums of their products with inputs are exact,
+        because they are below 2**53."""
         values = self.weights.astype(np.float64)
         positive = np.maximum(values, 0.0)
         return positive, values - positive
 
     def over_position_kinds(self, by_tap: np.ndarray) -> np.ndarray:
-        """Sum ``by_tap`` [..., k_h, k_w] over the taps inside the image, for each kind of position: [..., kinds]."""
+        """Return the sums of ``by_tap`` [..., k_h, k_w] over the taps inside the image, for each kind of position:
+        [..., kinds of row x kinds of column]."""
         by_row = np.tensordot(by_tap, self.columns.astype(by_tap.dtype), axes=(-1, 1))
         sums = np.tensordot(by_row, self.rows.astype(by_tap.dtype), axes=(-2, 1))
         return sums.reshape(*by_tap.shape[:-2], -1)
 
     def accumulator(self, input_bounds: Bounds) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lowest and highest accumulator, bias included: int64 [out_c]. Exact for independent inputs."""
+        """Return the lowest and the highest accumulator with its bias: two arrays int64 [out_c]. Both are
+        reached if all inputs are independent."""
         low = (input_bounds.low - self.inp.zero_point).astype(np.float64)
         high = (input_bounds.high - self.inp.zero_point).astype(np.float64)
         positive, negative = self.parts
@@ -71,13 +77,13 @@ class Layer:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """An upper limit of the magnitude of every partial sum of an output: int64 [out_c]."""
+        """An upper limit of the magnitude of every partial sum of each output channel: int64 [out_c]."""
         return cast(np.ndarray, np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias))
 
 
 def layer_of(graph: Subgraph, op: Op) -> Layer | None:
-    """Return ``op`` as a ``Layer``. Return None for other operators and types, grouped convolutions and computed
-    weights."""
+    """Return ``op`` as a ``Layer``. Return None for operators without weights, for other types than int8, for grouped
+    convolutions and for weights that are computed at run time."""
     if op.name not in WEIGHTED or len(op.outputs) != 1:
         return None
     inp, w, out = (graph.tensors[i] for i in (op.inputs[0], op.inputs[1], op.outputs[0]))
@@ -120,8 +126,8 @@ def layer_of(graph: Subgraph, op: Op) -> Layer | None:
 def _sides(
     op: Op, inp: Tensor, w: Tensor, out: Tensor
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray] | None:
-    """Return weights [out_c, k_h, k_w, k_c], the input channels of a depthwise layer, and the kinds of rows and
-    columns."""
+    """Return ``weights`` (without subtracted zero point), ``input_channel``, ``rows`` and ``columns`` of a ``Layer``,
+    or None if the shapes are not supported."""
     assert w.data is not None
     if op.name == "FULLY_CONNECTED":
         units, depth = w.shape
@@ -147,7 +153,11 @@ def _sides(
 
 
 def _kinds(op: Op, side: str, size: int, kernel: int, out: int) -> np.ndarray:
-    """Return the distinct sets of taps inside the image along one dimension: bool [kinds, kernel]."""
+    """Return the distinct sets of taps inside the image along the dimension ``side`` ("h" or "w"): bool [kinds,
+    kernel].
+
+    ``size``, ``kernel`` and ``out`` are the sizes of input, window and output along this dimension.
+    """
     stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
     _, before = conv_padding(op.options["padding"], size, kernel, stride, dilation)
     at = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation

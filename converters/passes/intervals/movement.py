@@ -1,4 +1,4 @@
-"""Bounds of operators that copy bytes unchanged."""
+"""Rules for the bounds of operators that copy bytes unchanged."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 from arenite.converters.passes.intervals.bounds import Bounds, channels_of, is_quantized
 from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
-#: The bounds of a RESHAPE with more (input channel, output channel) pairs are not analyzed.
+#: A RESHAPE with more pairs (input channel, output channel) than this is not analyzed.
 MAX_RESHAPE_PAIRS = 1 << 16
 
 
 def reshaped_channel_pairs(elements: int, before: int, after: int) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the channel of each element before and after a RESHAPE, or None if there are too many pairs.
+    """Return the pairs (input channel, output channel) between which a RESHAPE moves elements, as two arrays. Return
+    None if there are more than ``MAX_RESHAPE_PAIRS``.
 
-    The last axes have ``before`` and ``after`` channels. Most repeated pairs are left out.
+    The tensors have ``elements`` elements; the input has ``before`` channels and the output ``after``. No pair is
+    missing, but a pair can occur more than once.
     """
     count = min(elements, math.lcm(before, after))
     if count > MAX_RESHAPE_PAIRS:
@@ -41,7 +43,7 @@ def reshape(site: BoundsContext) -> Bounds | None:
 
 
 def keeps_last_axis(site: BoundsContext) -> bool:
-    """Return whether a padding leaves the last axis unchanged."""
+    """Return whether the padding amounts (input 1) are constant and leave the last axis unchanged."""
     pads = site.present(1)
     return pads.data is not None and not pads.data.reshape(-1, 2)[-1].any()
 

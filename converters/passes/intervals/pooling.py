@@ -1,4 +1,4 @@
-"""Bounds of operators that combine several positions of one channel into one value."""
+"""Rules for the bounds of operators that combine several positions of one channel into one value."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
 def pool(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of a pool. A maximum or a rounded mean is between the values; padding is not included."""
+    """Return the bounds of a pool. A maximum or a rounded mean is between the lowest and the highest value of the
+    window, which does not include padding."""
     input_bounds = site.bounds(0)
     if input_bounds is None or not is_quantized(site.out):
         return None
@@ -31,7 +32,7 @@ def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
 
 @rule("MEAN")
 def mean(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of a MEAN. The kernel multiplies the sum by a multiplier that includes the division by the
+    """Return the bounds of a MEAN. LiteRT's kernel multiplies the sum by a multiplier that includes the division by the
     number of positions, and rounds twice."""
     input_bounds, inp, out = site.bounds(0), site.present(0), site.out
     axes = reduced_axes(site)

@@ -1,4 +1,4 @@
-"""Register rules that compute the bounds of an operator's output."""
+"""The table of rules by operator name. A rule computes the bounds of an operator's output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.converters.passes.intervals.bounds import Bounds
 
 @dataclass(frozen=True)
 class BoundsContext:
-    """An operator with the bounds of its inputs."""
+    """The argument of a rule: an operator, its graph, and the bounds of its inputs."""
 
     graph: Subgraph
     op: Op
@@ -20,29 +20,33 @@ class BoundsContext:
     ]  # bounds of the analyzed tensors that are constant or computed earlier
 
     def tensor(self, position: int) -> Tensor | None:
+        """Return the input at ``position``, or None if it is absent."""
         index = self.op.input(position)
         return self.graph.tensors[index] if index >= 0 else None
 
     def present(self, position: int) -> Tensor:
+        """Return the input at ``position``, which must not be absent."""
         t = self.tensor(position)
         assert t is not None
         return t
 
     @property
     def out(self) -> Tensor:
+        """The only output."""
         return self.graph.tensors[self.op.outputs[0]]
 
     def bounds(self, position: int) -> Bounds | None:
+        """Return the bounds of the input at ``position``, or None if it is absent or not analyzed."""
         return self.bounds_by_tensor.get(self.op.input(position))
 
 
-#: A function from an operator to the bounds of its only output; None when they are unknown.
+#: A function that returns the bounds of an operator's only output, or None if they are unknown.
 Rule = Callable[[BoundsContext], Bounds | None]
 RULES: dict[str, Rule] = {}
 
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Register a function as the rule for the bounds of the operators called ``names``."""
+    """Return a decorator that registers a function as the rule for the operators called ``names``."""
 
     def register(function: Rule) -> Rule:
         for name in names:

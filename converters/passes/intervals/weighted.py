@@ -1,4 +1,4 @@
-"""Bounds of convolutions and fully connected layers."""
+"""The rule for the bounds of convolutions and fully connected layers."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 @rule(*WEIGHTED)
 def weighted(site: BoundsContext) -> Bounds | None:
-    """Return the bounds of a layer with weights: its lowest and highest accumulator, scaled.
+    """Return the bounds of a layer with weights: its lowest and highest accumulator, scaled to the output.
 
-    LiteRT rounds a fully connected layer's accumulator once, TensorFlow Lite Micro twice. The bounds contain both.
+    LiteRT rounds a fully connected layer's accumulator once, TensorFlow Lite Micro twice. The bounds contain the
+    results of both.
     """
     layer, input_bounds = layer_of(site.graph, site.op), site.bounds(0)
     if layer is None or input_bounds is None:

@@ -1,8 +1,9 @@
 """Find offsets for blocks whose bytes have different lifetimes.
 
-A ``PlacedBlock`` is a set of rectangles in the plane of bytes and time, with one address. Two blocks may overlap in the
-arena if no rectangle of one overlaps a rectangle of the other: a tensor can grow over rows of another tensor that are
-already consumed. ``forbidden`` returns the distances between two blocks that are not possible.
+A ``PlacedBlock`` has one address. It is a set of rectangles: ranges of its bytes, each with the time in which these
+bytes live. Time is counted in ticks. Two blocks may overlap in the arena if no rectangle of one overlaps a rectangle
+of the other: a tensor can grow over rows of another tensor that are not needed any more. ``forbidden`` returns the
+distances between two blocks that are not possible.
 """
 
 from __future__ import annotations
@@ -18,8 +19,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class PlacedBlock:
+    """A block to place. ``key`` says what the block holds."""
+
     key: Hashable
-    #: One row per rectangle: first byte, end byte, first tick, end tick; half-open, bytes from the block's address.
+    #: int64 [rectangles, 4]: first byte, end byte, first tick, end tick. Bytes are counted from the block's address.
+    #: The end byte and the end tick are not part of the rectangle.
     pieces: np.ndarray = field(compare=False)
 
     @cached_property
@@ -36,7 +40,8 @@ class PlacedBlock:
 
 
 def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedBlock:
-    """Return a block of these rectangles. Adjacent rectangles with the same lifetime are joined."""
+    """Return a block of the rectangles ``pieces`` (first byte, end byte, first tick, end tick). Adjacent rectangles
+    with the same lifetime are joined."""
     joined: list[list[int]] = []
     for piece in sorted(pieces):
         if joined and joined[-1][1] == piece[0] and joined[-1][2:] == list(piece[2:]):
@@ -47,7 +52,8 @@ def block(key: Hashable, pieces: Sequence[tuple[int, int, int, int]]) -> PlacedB
 
 
 def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
-    """Return the largest number of live bytes at any tick. No placement is smaller."""
+    """Return the largest number of live bytes at any tick, which is a lower bound of the arena. ``ticks`` is the
+    number of ticks."""
     change = np.zeros(ticks + 1, np.int64)
     for b in blocks:
         sizes = b.pieces[:, 1] - b.pieces[:, 0]
@@ -57,8 +63,8 @@ def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
 
 
 def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
-    """Return the values of ``address(b) - address(a)`` for which the blocks would share a live byte, as disjoint,
-    ascending open intervals."""
+    """Return the values of ``address(b) - address(a)`` for which a byte would belong to both blocks at the same time.
+    They are disjoint, ascending intervals (low, high) without their ends."""
     if a.start >= b.end or b.start >= a.end:
         return []
     p, q = a.pieces[:, None, :], b.pieces[None, :, :]
@@ -76,7 +82,7 @@ def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
 
 
 class BlockPlacer:
-    """Places blocks one after the other, each at its lowest free address, in several orders."""
+    """Places blocks one after the other, each at its lowest free address, and tries several orders."""
 
     def __init__(self, blocks: Sequence[PlacedBlock], alignment: int) -> None:
         self.blocks = tuple(blocks)
@@ -96,7 +102,8 @@ class BlockPlacer:
             spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
             at = 0
             for x, y in spans:
-                if x >= at:  # the lower end of an open interval is free, and all other intervals begin later
+                # The block can begin at ``at``: the lower end x is free, and later intervals begin above.
+                if x >= at:
                     break
                 if y > at:
                     at = -(-y // self._alignment) * self._alignment
@@ -109,8 +116,8 @@ class BlockPlacer:
         return -(-end // self._alignment) * self._alignment
 
     def search(self, bound: int, budget: int) -> tuple[list[int], int]:
-        """Return the best offsets found, and the number of placements tried: at most ``budget``, and fewer if a
-        placement meets ``bound``."""
+        """Return the best offsets that were found, and the number of placements that were tried. The search stops after
+        ``budget`` placements, or at an arena of at most ``bound`` bytes."""
         keys: list[Callable[[int], tuple[Any, ...]]] = [
             lambda k: (-self.blocks[k].size,),
             lambda k: (self.blocks[k].start, -self.blocks[k].size),
@@ -127,7 +134,8 @@ class BlockPlacer:
             tried += 1
             if not best or self.top(offsets) < best_bytes:
                 best, best_bytes, best_order = offsets, self.top(offsets), order
-        # Place a block that reaches the top before the others, and occasionally any block before any other.
+        # Move a block to another position of the order: usually a block that reaches the top of the arena, sometimes
+        # any.
         chance = random.Random(0)
         order = best_order
         while tried < budget and best_bytes > bound:

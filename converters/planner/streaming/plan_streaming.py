@@ -1,11 +1,11 @@
 """Compute a streaming plan: the operators that run row by row, and the address of every row.
 
-The order of the operators is cut into items. An item is one operator on complete tensors, or a segment. Between two
-items only complete tensors live, so the live bytes during an item do not depend on the other cuts. The best cuts are
-found by dynamic programming: for a limit on bytes, the cuts with the fewest extra instructions. The bytes of a segment
-are first estimated as its live bytes. When the segment is part of a candidate, its blocks are placed, and the bytes of
-that placement are used instead. Limits are tried in ascending order until no later limit can give a smaller arena than
-the best placement.
+The order of the operators is cut into items. An item is one operator on complete tensors, or a segment: several
+operators that run together, row by row. Between two items only complete tensors live, so the live bytes during an
+item do not depend on the other cuts. The best cuts are found by dynamic programming: for a limit on the bytes, the
+cuts with the fewest extra instructions. The bytes of a segment are first estimated by its live bytes. When a segment
+is part of a candidate, its blocks are placed, and the bytes of this placement replace the estimate. Limits are tried
+in ascending order until no larger limit can give a smaller arena than the best placement.
 """
 
 from __future__ import annotations
@@ -36,26 +36,29 @@ from arenite.converters.planner.streaming.schedule import (
 )
 from arenite.errors import PlanError
 
-#: The number of placements that are tried for one candidate of cuts, and for one segment.
+#: The number of placements that are tried for one candidate (a sequence of items), and for one segment.
 PLACEMENTS = 300
 SEGMENT_PLACEMENTS = 60
-#: The number of candidates of cuts that are placed.
+#: The maximum number of candidates whose blocks are placed.
 MAX_CUTS = 8
-#: The largest number of stages of a segment. It limits the number of segments to examine.
+#: The maximum number of stages (operators) of a segment. It limits the number of segments to examine.
 MAX_SEGMENT_STAGES = 20
-#: The states of the order search.
+#: The maximum number of states of the order search.
 ORDER_BUDGET = 10000
 
 
 @dataclass(frozen=True)
 class ValueBlock:
-    """The key of a block of values that follow each other at one address."""
+    """The key of a block that holds ``values`` (indices of ``ArenaRequirements.values``). Each overwrites the value
+    before it, at the same address."""
 
     values: tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class ScratchBlock:
+    """The key of the scratch of operator ``op``."""
+
     op: int
 
 
@@ -73,8 +76,8 @@ class _PlanItem:
     first: int
     end: int
     schedule: Schedule | None
-    live: int  # most bytes that live at once while it runs
-    extra: int  # estimated instructions in addition to those for complete tensors
+    live: int  # the largest number of bytes that live at the same time while the item runs
+    extra: int  # the estimated number of instructions that running by rows takes in addition
 
 
 def plan_streaming(
@@ -87,10 +90,11 @@ def plan_streaming(
 ) -> Plan | None:
     """Return the plan with the smallest arena that is found for ``graph`` if operators may run row by row.
 
-    ``streamed_input`` is a graph input whose rows arrive one by one and that is never completely in memory.
-    ``extra_limit`` is the largest number of estimated instructions that running by rows may add. Returns None if
-    streaming is impossible: no operator has a row function, the graph has state, or the streamed input is not read by
-    rows. Raises ``PlanError`` for a graph that cannot be planned.
+    ``needs`` has the memory requirements of each operator. ``streamed_input`` is a graph input whose rows arrive one by
+    one and that is never completely in memory. ``extra_limit`` is the maximum number of estimated instructions that
+    running by rows may take in addition. Returns None if streaming is impossible: no operator has a row function, the
+    graph has variables, or the readers of the streamed input cannot run row by row. Raises ``PlanError`` for a graph
+    that cannot be planned.
     """
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
@@ -109,6 +113,12 @@ def plan_streaming(
 
 
 class _SegmentSearch:
+    """The search for the best items of one order of the operators.
+
+    ``spans`` has (first step, end step) of each value, ``position`` the position of each operator in the order, and
+    ``able`` the operators that can be stages of a segment.
+    """
+
     def __init__(
         self,
         graph: Subgraph,
@@ -129,7 +139,8 @@ class _SegmentSearch:
         self.spans = value_lifetimes(requirements, order)
         self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
-        # The rows of a value have one of its shapes. An operator that reads rows of another shape does not stream.
+        # A value can have several tensors with different shapes (RESHAPE). Its rows are rows of one of these tensors.
+        # An operator that reads or writes another tensor of the value cannot be a stage.
         shape_of: dict[int, int] = {}
         for k in (k for k in order if k in self.able):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
@@ -150,6 +161,8 @@ class _SegmentSearch:
         )
 
     def _whole(self, p: int) -> _PlanItem | None:
+        """Return the operator at position ``p`` as an item on complete tensors, or None if it reads the streamed
+        input."""
         k = self.order[p]
         if self.streamed_input is not None and self.streamed_input in self.graph.ops[k].inputs:
             return None
@@ -163,7 +176,7 @@ class _SegmentSearch:
         return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
     def _segment(self, first: int, end: int) -> _PlanItem | None:
-        """Return the operators at positions [first, end) as a segment, or None if they cannot form one."""
+        """Return the operators at positions [first, end) as a segment, or None if they cannot form a segment."""
         stages = self.order[first:end]
         streamed_input = self.streamed_input
         readers = (
@@ -186,8 +199,8 @@ class _SegmentSearch:
         return replace(item, live=live)
 
     def _items(self) -> list[list[_PlanItem]]:
-        """Return the items that begin at each position. A segment is extended until its live bytes are more than 1.25
-        times those of the operators on complete tensors."""
+        """Return, for each position, the items that begin there. A segment is extended until its live bytes are more
+        than 1.25 times the largest live bytes of an operator on complete tensors."""
         items: list[list[_PlanItem]] = []
         upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
@@ -206,10 +219,12 @@ class _SegmentSearch:
     # -- the choice ----------------------------------------------------------------------------------------
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
-        """Return the plan with the smallest arena for this order, or None if none is smaller than ``other``."""
+        """Return the plan with the smallest arena that is found for this order, or None if no plan is smaller than
+        ``other``. ``extra_limit`` is as for ``plan_streaming``."""
         items = self._items()
         need = {id(i): i.live for candidates in items for i in candidates}
-        #: the segments whose entry of ``need`` is the bytes of a placement instead of the live bytes
+        # ``need`` has the bytes of each item by id. ``placed`` has the ids of the segments whose bytes come from a
+        # placement instead of the live bytes.
         placed: set[int] = set()
         best, tried, done = other, 0, -1
         placed_cuts: set[tuple[int, ...]] = set()
@@ -239,7 +254,7 @@ class _SegmentSearch:
         return None if best is other else best
 
     def _placed_alone(self, item: _PlanItem) -> int:
-        """Return the bytes that a segment takes if its blocks are placed without the blocks of other items."""
+        """Return the bytes that the arena needs during a segment if only the blocks of the segment are placed."""
         assert item.schedule is not None
         blocks = _Timeline(self, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
@@ -251,8 +266,11 @@ class _SegmentSearch:
     def _cut(
         self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
     ) -> list[_PlanItem] | None:
-        """Return the items that need at most ``limit`` bytes each and have the fewest extra instructions in total. Of
-        equal solutions, return the one with the fewest stages."""
+        """Return the sequence of items that need at most ``limit`` bytes each and have the fewest extra instructions in
+        total, or None if there is none. If several have equally few, return the sequence with the fewest stages.
+
+        ``items`` has the items that begin at each position, ``need`` the bytes of each item by id.
+        """
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
         choice: list[_PlanItem | None] = [None] * n
@@ -277,6 +295,7 @@ class _SegmentSearch:
         return cut
 
     def _place(self, cut: Sequence[_PlanItem]) -> Plan:
+        """Place the blocks of all items of ``cut`` and return the plan."""
         requirements = self.requirements
         alignment = self.alignment
         timeline = _Timeline(self, cut)
@@ -325,21 +344,22 @@ class _SegmentSearch:
         )
 
     def state_bytes(self, schedule: Schedule) -> int:
+        """Return the size of the working memory of a segment."""
         rows = tuple(row_needs(self.needs, k) for k in schedule.stages)
         return state_layout(rows, len(schedule.sources)).size
 
 
 class _Timeline:
-    """The blocks of a sequence of items over time. An operator on complete tensors takes one tick, a segment one tick
-    per step."""
+    """The times at which the blocks of a sequence of items live, in ticks. An operator on complete tensors takes one
+    tick, a segment one tick per step of its schedule."""
 
     def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
         self.cutter, self.items = cutter, items
         self.graph, self.requirements, self.order = cutter.graph, cutter.requirements, cutter.order
         self.tick: dict[int, int] = {}  # position -> the first tick of its item
         self.after: dict[int, int] = {}  # position -> the tick after its item
-        self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment that it is a stage of
-        self.pairs: tuple[tuple[int, int, int], ...] = ()
+        self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment of which it is a stage
+        self.pairs: tuple[tuple[int, int, int], ...] = ()  # (operator, input, output) of overwritten inputs
         at = 0
         for item in items:
             length = 1 if item.schedule is None else len(item.schedule.entries)
@@ -351,7 +371,8 @@ class _Timeline:
         self.ticks = at
 
     def slots(self, t: int, schedule: Schedule) -> int:
-        """Return the slots of a tensor: those of a ring if it lives inside one segment only, otherwise its height."""
+        """Return the number of row slots of tensor ``t`` in a segment: the fewest that are enough if the tensor lives
+        only inside this segment, otherwise its height."""
         value = self.requirements.values[self.requirements.value_of[t]]
         written_here = value.writer in schedule.stages or t == self.cutter.streamed_input
         inside = written_here and not value.stays and value.readers <= set(schedule.stages)
@@ -359,8 +380,8 @@ class _Timeline:
         return min(fewest_slots(schedule.rows[t]), rows) if inside else rows
 
     def blocks(self) -> list[PlacedBlock]:
-        """Return all blocks that the items need. If the items are only a part of the order, return only the blocks that
-        they use."""
+        """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
+        segments."""
         streamed: dict[int, int] = {}  # value -> its tensor that has rows
         for item in self.items:
             if item.schedule is not None:
@@ -385,8 +406,9 @@ class _Timeline:
         return placed_blocks
 
     def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
-        """Return the blocks of all values and of the scratch of operators on complete tensors. If such an operator
-        works in place, its input and output are one block."""
+        """Return the blocks of all values, and of the scratch of operators on complete tensors. If such an operator
+        overwrites an input, the input and the output are one block. ``streamed`` maps a value to its tensor with
+        rows."""
         free = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
         scratch = {k: size for k, size in self.requirements.scratch.items() if k not in self.item_of}
         buffers, self.pairs = lifetimes(
@@ -406,14 +428,15 @@ class _Timeline:
                     own = self._rows(v, streamed[v])
                 else:
                     own = [(0, self.requirements.values[v].size, self.tick[first], self.after[end - 1])]
-                # In the tick of the operator that works in place, the bytes belong to its input.
+                # In the tick of the operator that overwrites its input, the bytes belong to the input.
                 since = self.after[first] if n else 0
                 pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
             placed_blocks.append(block(ValueBlock(b.values), pieces))
         return placed_blocks
 
     def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
-        """Return the rectangles of a value with rows. Each row lives from its computation to its last reading."""
+        """Return the rectangles of value ``v``, whose rows are rows of tensor ``t``. Each row lives from the tick that
+        computes it to the last tick that reads it."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
         begin, slots = [0] * rows, rows
@@ -447,5 +470,5 @@ class _Timeline:
         ]
 
     def _later(self, readers: frozenset[int]) -> bool:
-        """Return whether one of ``readers`` runs after the items."""
+        """Return whether one of the operators ``readers`` runs after the items."""
         return any(self.cutter.position[k] >= self.items[-1].end for k in readers)

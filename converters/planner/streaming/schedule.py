@@ -1,7 +1,8 @@
-"""The schedule of a segment: the step at which each row is computed, and the last step that reads it.
+"""Compute the schedule of a segment: the step at which each row is computed, and the last step that reads the row.
 
-Of the stages that can run, the last one in the segment runs first, so that rows are consumed as soon as possible. Time
-is counted in steps: in one step, one stage computes one row, or one row of the streamed input arrives.
+A segment is a group of operators (its stages) that run together, row by row. Time is counted in steps: in one step, one
+stage computes one row, or one row of the streamed input arrives. If several stages can run, the one nearest to the
+end of the segment runs, so that rows are read as soon as possible.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def height(tensor: Tensor) -> int:
 
 
 def row_bytes(tensor: Tensor) -> int:
+    """Return the bytes of one row of a streamed tensor."""
     return tensor.nbytes // height(tensor)
 
 
@@ -27,7 +29,8 @@ def row_bytes(tensor: Tensor) -> int:
 class RowLifetimes:
     """The lifetime of each row of one tensor in a segment."""
 
-    written: tuple[int, ...]  # the step that computes the row, or -1 if it exists before the segment
+    #: The step that computes the row, or -1 if the row exists before the segment runs.
+    written: tuple[int, ...]
     read: tuple[
         int, ...
     ]  # the last step that reads the row, or the step that computes it if no step reads it
@@ -35,15 +38,18 @@ class RowLifetimes:
 
 @dataclass(frozen=True)
 class Schedule:
+    """The order in which the stages of a segment compute their rows."""
+
     stages: tuple[int, ...]  # operators
-    sources: tuple[int, ...]  # tensors that are read and not written
-    entries: tuple[int, ...]  # as ``Segment.schedule``
-    rows: Mapping[int, RowLifetimes]  # for every tensor that a stage reads or writes
+    sources: tuple[int, ...]  # tensors that the stages read and do not compute
+    entries: tuple[int, ...]  # one entry per step, see ``Segment.schedule``
+    #: The lifetimes of the rows of every tensor that a stage reads or computes.
+    rows: Mapping[int, RowLifetimes]
 
 
 def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
-    """Return whether operator ``k`` can be a stage: it has a row function, and its inputs and output are images of at
-    least one row."""
+    """Return whether operator ``k`` can be a stage of a segment: it has a row function, and its computed inputs and its
+    output are images (4 dimensions, batch 1) that are not empty."""
     rows = needs[k].rows
     if rows is None or len(graph.ops[k].outputs) != 1 or len(rows.inputs) not in range(1, MAX_INPUTS + 1):
         return False
@@ -55,6 +61,7 @@ def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool
 
 
 def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
+    """Return the row requirements of operator ``k``, which must have a row function."""
     rows_needed = needs[k].rows
     assert rows_needed is not None
     return rows_needed
@@ -63,10 +70,12 @@ def row_needs(needs: Sequence[OpRequirements], k: int) -> RowRequirements:
 def make_schedule(
     graph: Subgraph, needs: Sequence[OpRequirements], stages: Sequence[int], streamed_input: int | None = None
 ) -> Schedule | None:
-    """Return the schedule of ``stages``, which are in an order in which they could run one after the other.
+    """Return the schedule of the operators ``stages``, which are in an order in which they could run one after the
+    other.
 
-    ``streamed_input`` is the input whose rows arrive one by one. Returns None if the operators cannot form a segment:
-    the output of an accumulating operator has no rows for later stages.
+    ``streamed_input`` is the graph input whose rows arrive one by one. Returns None if the operators cannot form a
+    segment: there are more than ``MAX_STAGES`` stages and sources, no stage reads the streamed input, or a stage
+    reads the output of an operator that accumulates, which is complete only after the last row.
     """
     rows = [row_needs(needs, k) for k in stages]
     writer = {graph.ops[k].outputs[0]: s for s, k in enumerate(stages)}
@@ -84,7 +93,7 @@ def make_schedule(
     heights = {t: height(graph.tensors[t]) for t in used | set(writer)}
     outputs = [graph.ops[k].outputs[0] for k in stages]
     totals = [heights[reads[s][0][0]] if r.accumulates else heights[outputs[s]] for s, r in enumerate(rows)]
-    # The last stage that reads the output of each stage. A new row may enable it to run.
+    # For each stage, the last stage that reads its output, or -1. That stage may be able to run after a new row.
     furthest = [
         max((s for s, r in enumerate(reads) if any(t == o for t, _ in r)), default=-1) for o in outputs
     ]
@@ -142,7 +151,8 @@ def make_schedule(
 
 
 def fewest_slots(rows: RowLifetimes) -> int:
-    """Return the slots of the smallest ring that never overwrites a row before its last reader has run."""
+    """Return the smallest number of row slots with which no row is overwritten before its last reader has run. Row r
+    is in slot r modulo this number."""
     last_reads: list[int] = []  # the last step that reads this row or an earlier one
     for r in rows.read:
         last_reads.append(max(r, last_reads[-1]) if last_reads else r)

@@ -1,7 +1,8 @@
 """Replace ELU by a table, because LiteRT's reference kernels do not include it.
 
-LiteRT's only kernel for ELU of int8 values uses a table. A CAST, an ADD and a GATHER can read the same table, so that
-all operators of a model with ELU run on reference kernels. The optimized kernels of other operators round differently.
+LiteRT's only kernel for ELU of int8 values looks up each value in a table. The operators CAST, ADD and GATHER can
+look up the same table, and they have reference kernels. So all operators of a model with ELU can run on reference
+kernels. This matters because the optimized kernels of other operators round differently.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ _VALUES = np.arange(-128, 128, dtype=np.int8)
 
 
 def replace_elu_by_table(flatbuffer: bytes) -> bytes:
-    """Return the model with each ELU of int8 values in its main subgraph replaced by a table. If there is none, the
-    bytes are returned unchanged. Tensors keep their indices."""
+    """Return the model with each ELU of int8 values in its main subgraph replaced by CAST, ADD and GATHER. If there
+    is no such ELU, the bytes are returned unchanged. Existing tensors keep their indices."""
     model = parse(flatbuffer)
     tensors = list(model.main.tensors)
     ops: list[Op] = []
@@ -52,7 +53,7 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
 
 
 def _table(source: Tensor, out: Tensor) -> np.ndarray:
-    """Return the result of LiteRT's kernel for each int8 value."""
+    """Return the results of LiteRT's ELU kernel for the values -128 to 127: int8 [256]."""
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     tensors = (

@@ -1,7 +1,7 @@
-"""Run a model in LiteRT over samples and read any tensor, one sample at a time.
+"""Run a model in LiteRT on samples, one after another, and read the values of any tensor.
 
-Float models run with LiteRT's optimized kernels without delegates, which are fast and give the same bytes in every run
-on the same machine. Quantized models run with the reference kernels, whose results the firmware gives bit by bit.
+LiteRT's optimized kernels without delegates are fast and give the same bytes in every run on the same machine; they are
+for float models. The reference kernels are for quantized models: the firmware computes exactly their results.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ class LiteRtModel:
     """A model loaded in LiteRT.
 
     Args:
-        flatbuffer: any TFLite model.
-        exact: whether to use the reference kernels instead of the optimized kernels.
-        keep: whether every tensor stays readable after a run. This takes the memory of all tensors.
+        flatbuffer: The TFLite model.
+        exact: Whether to use the reference kernels instead of the optimized kernels.
+        keep: Whether every tensor stays readable after a run. This takes the memory of all tensors together.
 
     Raises:
         ModelError: LiteRT refuses the model.
@@ -48,12 +48,12 @@ class LiteRtModel:
             try:
                 self._interpreter = start(kernels)
             except ValueError as error:
-                if not exact or "'ELU'" not in str(error):  # ELU has no reference kernel
+                if not exact or "'ELU'" not in str(error):  # LiteRT has no reference kernel for ELU
                     raise
                 content = replace_elu_by_table(flatbuffer)
                 try:
                     self._interpreter = start(kernels)
-                except ValueError:  # ELU of real numbers
+                except ValueError:  # the model has an ELU of float values
                     kernels = optimized
                     self._interpreter = start(kernels)
         except (ValueError, RuntimeError) as error:
@@ -70,7 +70,8 @@ class LiteRtModel:
         self._used = False
 
     def run(self, inputs: Sequence[np.ndarray]) -> None:
-        """Run one inference from the initial state. Raises ``ModelError`` if LiteRT cannot run the model."""
+        """Run one inference, with all variables in their initial state. Raises ``ModelError`` if LiteRT cannot run the
+        model."""
         if self._used and self._has_resources:
             self._interpreter = self._start()  # type: ignore[no-untyped-call]
         elif self._used:
@@ -90,7 +91,8 @@ class LiteRtModel:
         return np.array(self._interpreter.get_tensor(index))
 
     def computes_quantized(self) -> bool:
-        """Return whether any input or computed tensor is an integer with a scale. Weights do not count."""
+        """Return whether an input or a computed tensor has int8, uint8 or int16 values with a scale. Weights do not
+        count."""
         computed = {int(i) for op in self._interpreter._get_ops_details() for i in op["outputs"]}
         computed |= {int(d["index"]) for d in self.inputs}
         return any(
@@ -106,7 +108,8 @@ class LiteRtModel:
 def run_outputs(
     flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """Yield the graph outputs of every sample as stored values (integers stay integers)."""
+    """Yield the graph outputs for every sample. Quantized outputs are integers, not real values. ``exact`` is as for
+    ``LiteRtModel``."""
     host = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
         host.run(sample)
@@ -120,8 +123,8 @@ def run_tensor_values(
     *,
     exact: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
-    """Yield the values of ``tensors`` (indices in the main subgraph) for every sample. Only one sample is in memory
-    at a time."""
+    """Yield {tensor: values} for the tensors with the indices ``tensors`` in the main subgraph, for every sample.
+    Only one sample is in memory at a time. ``exact`` is as for ``LiteRtModel``."""
     host = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
         host.run(sample)
@@ -129,7 +132,7 @@ def run_tensor_values(
 
 
 def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:
-    """Return the real values of ``tensor`` from its stored values, as float64."""
+    """Return the real values of ``tensor`` as float64. ``value`` has its values as LiteRT returns them."""
     if tensor.quant is None or tensor.dtype == "float32":
         return value.astype(np.float64)
     return (value.astype(np.float64) - tensor.zero_point) * tensor.scale

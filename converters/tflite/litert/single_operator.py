@@ -1,4 +1,4 @@
-"""Run single operators in LiteRT: resize and quantize."""
+"""Run one operator in LiteRT: a resize or QUANTIZE."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 
 def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convention: str) -> np.ndarray:
-    """Resize float32 [height, width, channels] with RESIZE_BILINEAR or RESIZE_NEAREST_NEIGHBOR."""
+    """Return ``pixels``, float32 [height, width, channels], resized to ``width`` x ``height`` with RESIZE_BILINEAR
+    (``method`` "bilinear") or RESIZE_NEAREST_NEIGHBOR. The conventions "tf" (half_pixel_centers) and "tf-corners"
+    (align_corners) set the operator's options."""
     h, w, c = pixels.shape
     name = "RESIZE_BILINEAR" if method == "bilinear" else "RESIZE_NEAREST_NEIGHBOR"
     table = "ResizeBilinearOptions" if method == "bilinear" else "ResizeNearestNeighborOptions"
@@ -28,7 +30,7 @@ def run_resize(pixels: np.ndarray, width: int, height: int, method: str, convent
 
 
 def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) -> np.ndarray:
-    """Quantize float32 values with QUANTIZE."""
+    """Return float32 values ``real`` quantized by QUANTIZE, as an array of ``dtype`` with the same shape."""
     quant = Quantization((float(np.float32(scale)),), (zero_point,))
     flat = np.ascontiguousarray(real, np.float32).reshape(1, -1)
     tensors = (Tensor(0, "x", flat.shape, "float32"), Tensor(1, "y", flat.shape, dtype, quant))

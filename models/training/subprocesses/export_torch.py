@@ -1,7 +1,8 @@
-"""Write a trained network as a PyTorch program, ``model.pt2``. Runs in the environment "torch", without Arenite.
+"""Write a trained network as a PyTorch program, ``model.pt2``. This script runs in the environment "torch", where
+Arenite is not installed.
 
-The only argument is the folder of a training: ``job.json`` has the network, and ``weights.npz`` its trained weights.
-The pictures of the program have PyTorch's layout, channels first, with a batch of 1.
+Its only argument is the folder of a training: ``job.json`` has the network, and ``weights.npz`` its trained weights.
+The program takes pictures in PyTorch's layout (channels first) with a batch of 1.
 """
 
 import json
@@ -18,7 +19,8 @@ _EPSILON = 1e-3  # the default of Keras's batch normalization
 
 
 class Network(nn.Module):  # type: ignore[misc]
-    """Interprets ``Network.to_json()``. Each batch normalization is folded into the weights before it."""
+    """A PyTorch module that computes the network which ``Network.to_json()`` describes. Each batch normalization is
+    folded into the weights before it."""
 
     def __init__(self, network: Any, weights: Any) -> None:
         super().__init__()
@@ -61,7 +63,7 @@ class Network(nn.Module):  # type: ignore[misc]
             return x.reshape(1, -1) if kind == "flatten" else x.reshape(1, *layer["shape"])
         if kind == "add":
             return inputs[0] + inputs[1]
-        return x  # dropout
+        return x  # a dropout does nothing outside training
 
 
 def _activation(name: Any, y: Any) -> Any:
@@ -73,7 +75,7 @@ def _activation(name: Any, y: Any) -> Any:
 
 
 def _fold_normalization(layer: Any, weights: Any) -> Any:
-    """Return kernel and bias with the batch normalization folded into them."""
+    """Return the kernel and the bias of ``layer``, with the batch normalization folded into them."""
     kernel = weights[layer["name"] + "/kernel"].astype(np.float64)
     if not layer["normalize"]:
         return kernel.astype(np.float32), weights[layer["name"] + "/bias"]
@@ -86,13 +88,15 @@ def _fold_normalization(layer: Any, weights: Any) -> Any:
 
 
 def _to_torch_layout(layer: Any, kernel: Any) -> Any:
-    """Transpose (height, width, in, out) to (out, in, height, width), or (in, out) to (out, in)."""
+    """Return a kernel of Keras in PyTorch's layout: (height, width, in, out) becomes (out, in, height, width), and
+    (in, out) becomes (out, in)."""
     axes = {"conv": (3, 2, 0, 1), "depthwise": (2, 3, 0, 1), "dense": (1, 0)}[layer["kind"]]
     return np.ascontiguousarray(kernel.transpose(axes))
 
 
 def _padding(shape: Any, layer: Any) -> Any:
-    """Return the rows and columns that TensorFlow's "same" padding adds on each side."""
+    """Return the rows (top, bottom) and the columns (left, right) that TensorFlow's "same" padding adds to an input of
+    ``shape``."""
     padding = []
     for size, kernel, stride in zip(shape, layer["kernel"], layer["stride"], strict=False):
         total = max((-(-size // stride) - 1) * stride + kernel - size, 0)

@@ -1,4 +1,5 @@
-"""Build a Keras model from the description of a network. Runs in the environment "tensorflow", without Arenite."""
+"""Build a Keras model from the description of a network. This module runs in the environment "tensorflow", where
+Arenite is not installed."""
 
 from typing import Any
 
@@ -13,7 +14,7 @@ _ACTIVATIONS = {
 
 
 def build(network: Any) -> Any:
-    """Return the Keras model of ``network``, which is ``Network.to_json()`` of
+    """Return the Keras model of ``network``, which is the result of ``Network.to_json()`` in
     ``arenite.models.architectures.network``."""
     input_layer = layers.Input(tuple(network["input_shape"]), name="input")
     values = {"input": input_layer}

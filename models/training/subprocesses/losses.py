@@ -1,4 +1,4 @@
-"""The loss functions of each task. Runs in the environment "tensorflow"."""
+"""The loss functions of each task. This module runs in the environment "tensorflow"."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import tensorflow as tf
 
 
 def losses_of_task(task: Any) -> Any:
-    """Return one loss per output of the network."""
+    """Return the loss function of the network's output, or a list with one loss function per output."""
     if task == "classify":
         return keras.losses.SparseCategoricalCrossentropy()
     if task == "reconstruct":
@@ -16,7 +16,8 @@ def losses_of_task(task: Any) -> Any:
 
 
 def boxes(expected: Any, predicted: Any) -> Any:
-    """Return the mean smooth L1 loss of the four offsets over anchors with an object (``expected[..., 0]`` is 1)."""
+    """Return the mean over all anchors with an object (``expected[..., 0]`` is 1) of the smooth L1 loss, summed over
+    the four offsets. ``expected`` is the first target of ``detection.encode_targets``."""
     mask, offsets = expected[..., 0], expected[..., 1:]
     difference = tf.abs(offsets - predicted)
     smooth = tf.where(difference < 1.0, 0.5 * difference**2, difference - 0.5)
@@ -26,8 +27,9 @@ def boxes(expected: Any, predicted: Any) -> Any:
 def scores(expected: Any, predicted: Any) -> Any:
     """Return the focal loss over all anchors and classes, divided by the number of anchors with an object.
 
-    Anchors with a target of -1 are ignored. Lin et al., "Focal Loss for Dense Object Detection", 2017, with the factors
-    0.25 and 2 of the paper.
+    ``expected`` is the second target of ``detection.encode_targets``. Anchors with a target of -1 are ignored.
+    Source: Lin et al., "Focal Loss for Dense Object Detection", 2017, with the paper's factors alpha = 0.25 and gamma
+    = 2.
     """
     mask = tf.cast(expected >= 0.0, tf.float32)
     predicted = tf.clip_by_value(predicted, 1e-6, 1.0 - 1e-6)

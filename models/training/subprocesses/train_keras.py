@@ -1,9 +1,9 @@
-"""Train a network with Keras. Runs in the environment "tensorflow", where Arenite is not installed.
+"""Train a network with Keras. This script runs in the environment "tensorflow", where Arenite is not installed.
 
-The only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, outputs) and
-``data.npz``. The program writes one JSON object per line to standard output: ``{"done": batches, "total": batches,
-"loss": ...}``. The results in the folder are the files of ``outputs``, ``predictions.npz`` (each output for the test
-samples), ``weights.npz`` and ``result.json``.
+Its only argument is a folder with ``job.json`` (network, task, epochs, batch, rate, seed, shift, threads, outputs) and
+``data.npz``. During the training it writes one JSON object per line to standard output: ``{"done": batches, "total":
+batches, "loss": loss}``. It writes its results to the folder: the files of ``outputs``, ``predictions.npz`` (the
+network's outputs for the test samples), ``weights.npz`` and ``result.json``.
 """
 
 import json
@@ -25,7 +25,8 @@ from keras_network import build
 
 
 class Batches(keras.utils.PyDataset):  # type: ignore[misc]
-    """Gives shuffled batches. The pictures of a batch are moved by up to ``shift`` pixels."""
+    """Shuffled batches for the training. All pictures of a batch are moved by the same random distance of up to
+    ``shift`` pixels in each direction. ``y`` has one array of targets per output."""
 
     def __init__(self, x: Any, y: Any, batch: Any, shift: Any, seed: Any) -> None:
         super().__init__()
@@ -48,7 +49,8 @@ class Batches(keras.utils.PyDataset):  # type: ignore[misc]
 
 
 def shift_pictures(x: Any, dy: Any, dx: Any) -> Any:
-    """Move pictures by ``dy`` rows and ``dx`` columns. New pixels get the value of the picture's first pixel."""
+    """Return the pictures ``x`` moved down by ``dy`` rows and to the right by ``dx`` columns. New pixels get the
+    value of the picture's top left pixel."""
     y = np.broadcast_to(x[:, :1, :1], x.shape).copy()
     h, w = x.shape[1:3]
     y[:, max(dy, 0) : h + min(dy, 0), max(dx, 0) : w + min(dx, 0)] = x[
@@ -58,7 +60,8 @@ def shift_pictures(x: Any, dy: Any, dx: Any) -> Any:
 
 
 class Report(keras.callbacks.Callback):  # type: ignore[misc]
-    """Reports the progress of the training, about three times a second."""
+    """Writes the progress of the training to ``stream``, about three times per second. ``total`` is the number of
+    batches."""
 
     def __init__(self, total: Any, stream: Any) -> None:
         super().__init__()
@@ -73,8 +76,8 @@ class Report(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def weights_of(model: Any, network: Any) -> Any:
-    """Return {layer/part: array} for layers with weights. Parts are kernel and bias, or kernel, gamma, beta, mean,
-    variance."""
+    """Return {"LAYER/PART": array} for the layers with weights. The parts are kernel and bias, or, for layers with
+    batch normalization, kernel, gamma, beta, mean and variance."""
     layer_parts = {}
     for layer in network["layers"]:
         if layer["kind"] not in ("conv", "depthwise", "dense"):
@@ -95,7 +98,7 @@ def weights_of(model: Any, network: Any) -> Any:
 
 def main(folder: Any) -> None:
     stream = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # the output of frameworks goes to the log
+    os.dup2(2, 1)  # what frameworks print to standard output goes to standard error
     job = json.loads((folder / "job.json").read_text("utf-8"))
     keras.utils.set_random_seed(job["seed"])
     tf.config.experimental.enable_op_determinism()
