@@ -1,4 +1,4 @@
-"""Headless Chromium, driven through its DevTools protocol."""
+"""Control headless Chromium through its DevTools protocol, for tests of pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chromium-headless-shell")
 BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
-# Limits for a browser that hangs. They are long because a busy computer makes it slow.
+# Seconds after which a browser that does not start or answer counts as hung. They are long because a busy computer
+# makes the browser slow.
 _START_S, _WAIT_S = 120.0, 60.0
 
 
@@ -59,7 +60,8 @@ class Browser:
             self._process.wait()
 
     def _end(self, number: signal.Signals) -> None:
-        """Send a signal to the process group. Debian's command is a shell script, and the browser is its child."""
+        """Send a signal to the process group, because Debian's command is a shell script and the browser is its
+        child."""
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
@@ -79,7 +81,7 @@ class Browser:
         if method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(params["exceptionDetails"])[:600])
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
-            # Tests read the canvas, the page itself does not: ignore the hint about that.
+            # Ignore the browser's hint about reading a canvas, because only the tests read it, not the page.
             if "willReadFrequently" not in json.dumps(params["args"]):
                 self.errors.append(json.dumps(params["args"])[:600])
         elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):

@@ -1,4 +1,4 @@
-"""Set up all tests: a separate store, compilers with ccache, and Hypothesis without a deadline.
+"""Set up all tests: a separate store for benchmark results, compilers with ccache, and Hypothesis without a deadline.
 
 Hundreds of tests compile the same engine sources for the same core. If ccache is installed, it returns the object
 file of the first compilation. Tests start commands nearly as often, so Python stores bytecode even if the user's
@@ -25,7 +25,7 @@ from tests.session_builds import ToyFirmware, toy_firmware_of
 PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
 
-# The time of an example depends mostly on the load of the computer, so there is no deadline.
+# The time of a Hypothesis example depends mostly on the load of the computer, so there is no deadline.
 settings.register_profile("arenite", deadline=None)
 settings.load_profile("arenite")
 
@@ -88,7 +88,8 @@ def own_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.fixture(autouse=True, scope="session")
 def compiler_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Put a folder of links from compilers to ccache first in ``PATH``, and let Python store bytecode."""
+    """Put a folder first in ``PATH`` in which the names of the compilers are links to ccache, and let Python store
+    bytecode."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         ccache = shutil.which("ccache")

@@ -1,4 +1,5 @@
-"""Paths of the development models. They are not part of the project; tests that need them are skipped without them."""
+"""Paths of the development models: model files that are not part of the repository. Tests that need a missing model are
+skipped."""
 
 from __future__ import annotations
 

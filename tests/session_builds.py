@@ -20,7 +20,8 @@ from tests import toy_model
 
 
 def build_once(factory: pytest.TempPathFactory, key: str, build: Callable[[Path], Path]) -> Path:
-    """Return what ``build(folder)`` returns, a path below ``folder``; only the first process of the session calls it.
+    """Return the path below ``folder`` that ``build(folder)`` returns. Only the first process of the session calls
+    ``build``.
 
     ``key`` names everything that the result depends on. Do not change the result: other tests use it too.
     """

@@ -1,4 +1,4 @@
-"""The Makefile passes the user's choice of Python to setup.sh."""
+"""Tests that the Makefile passes the user's choice of Python to setup.sh."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The sdist and the wheel hold every file of the package."""
+"""Tests that the sdist and the wheel contain every file of the package."""
 
 import shutil
 import subprocess

@@ -1,4 +1,4 @@
-"""The version, the changelog, the citation file and the tag of a release name the same version."""
+"""Tests that the package, the changelog, the citation file and the tag of a release name the same version."""
 
 import runpy
 import shutil

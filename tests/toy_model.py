@@ -1,6 +1,7 @@
 """A model written by hand in C, for tests that need firmware but no converter.
 
-Three layers on eight input bytes: add one to each, running sum (state carried between calls), reverse.
+The model has three layers on eight bytes: the first adds one to each byte, the second adds the bytes to sums that it
+keeps between calls, and the third reverses the order.
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def sources(extra: str = "", name: str = "toy") -> dict[str, str]:
 
 
 def expected(inputs: Sequence[bytes], fresh: bool = True) -> list[bytes]:
-    """Return the output that the device must compute for each of ``inputs``, in order."""
+    """Return the output that the device must compute for each of ``inputs``, in order. ``fresh`` says whether the sums
+    are reset before each input."""
     outputs, state = [], [0] * 8
     for data in inputs:
         if fresh:

@@ -49,7 +49,7 @@ def own_wheel(folder: Path) -> Path:
     """Build the project's wheel for aarch64 in ``folder``, from a copy of this tree. Raises ``ToolError`` if pip
     fails."""
     tree = folder / "tree"
-    # copytree follows the links in arenite/, so the copy is a package with real folders.
+    # copytree follows the symbolic links in arenite/, so the copy is a package with real folders.
     shutil.copytree(
         ROOT / "arenite",
         tree / "arenite",

@@ -22,9 +22,9 @@ _SOURCES = (
     "deb [arch=arm64 signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] "
     f"http://deb.debian.org/debian {SUITE} main\n"
 )
-#: LiteRT reads a description of the processor from the system. Without these files it would read that of this computer
-#: through the emulator, and stop, because an x86 description matches no Arm core. A Raspberry Pi 4 has four of these
-#: cores.
+#: The type of the emulated cores. A Raspberry Pi 4 has four cores of this type. LiteRT reads a description of the
+#: processor from system files. Without files for the emulated cores, it would read the description of this computer
+#: through the emulator, and stop, because an x86 description matches no Arm core.
 CPU = "cortex-a72"
 _CORE = """processor\t: {core}
 BogoMIPS\t: 108.00
@@ -68,8 +68,8 @@ def cache() -> Path:
 
 
 def arm64_root() -> Path:
-    """Return the folder. Create it first if it does not exist. Raises ``ToolError`` if a program is missing or
-    fails."""
+    """Return the folder with the arm64 Debian. Create it first if it does not exist. Raises ``ToolError`` if a required
+    program is missing or fails."""
     contents = repr((_SOURCES, PACKAGES, _CORE, _CORES, _CORE_FILES))
     key = hashlib.sha256(contents.encode()).hexdigest()[:8]
     root = cache() / f"root-{key}"
@@ -115,7 +115,8 @@ def _make(root: Path) -> None:
 
 
 def _describe_processor(root: Path) -> None:
-    """Write the files that describe the processor. The emulator opens each absolute path in the root first."""
+    """Write the files that describe the processor below ``root``. If the emulated program opens an absolute path, the
+    emulator first looks for it there."""
     files = {"proc/cpuinfo": "".join(_CORE.format(core=core) for core in range(_CORES))}
     system = "sys/devices/system/cpu"
     files |= {f"{system}/{name}": f"0-{_CORES - 1}\n" for name in ("possible", "present", "online")}
@@ -129,7 +130,7 @@ def _describe_processor(root: Path) -> None:
 
 
 def run(command: list[str], environment: dict[str, str] | None = None) -> str:
-    """Run ``command`` and return its output. Raises ``ToolError`` with its last lines if it fails."""
+    """Run ``command`` and return its output. Raises ``ToolError`` with the last lines of the output if it fails."""
     try:
         done = subprocess.run(
             command,

@@ -1,4 +1,4 @@
-"""Compare the results of aarch64 with those of this computer."""
+"""Compare the results of ``guest_checks.py`` on aarch64 with its results on this computer."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ TOLERANCE = 1e-3
 
 @dataclass
 class Check:
-    """A named check. ``failed`` has a sentence for each failure; ``facts`` are added to the report."""
+    """A named check. ``count`` is the number of comparisons so far, ``failed`` has a sentence for each comparison that
+    failed, and ``facts`` are added to the report."""
 
     name: str
     count: int = 0
@@ -32,7 +33,8 @@ class Check:
 
 
 class Run:
-    """The results of one run of ``guest_checks.py``, read from its file."""
+    """The results of one run of ``guest_checks.py``, read from the file that it wrote. ``arrays`` maps names to
+    results; ``record`` has the rest, such as the answers and the names of the code that ran."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as file:
@@ -44,7 +46,8 @@ class Run:
 
 
 def compare_feeds(arm: Run, reference: Run) -> Check:
-    """Compare the C code on aarch64 with NumPy on this computer, byte for byte."""
+    """Compare the input tensors that the C code computed on aarch64 with those of NumPy on this computer, byte for
+    byte."""
     check = Check("feeds", facts={"code": arm.record["codes"], "reference": reference.record["codes"]})
     check.require(arm.record["machine"] == "aarch64", f"The machine is {arm.record['machine']}.")
     check.require(
@@ -63,7 +66,8 @@ def compare_feeds(arm: Run, reference: Run) -> Check:
 
 
 def compare_models(arm: Run, here: Run) -> list[Check]:
-    """Compare inputs and integer outputs byte for byte, float outputs and answers within ``TOLERANCE``."""
+    """Compare the tensors and answers of each model: input tensors and integer outputs byte for byte, float outputs and
+    answers within ``TOLERANCE``. Return one check per model."""
     checks = []
     for name in sorted(key.removeprefix("answers/") for key in here.record if key.startswith("answers/")):
         check = Check(name, facts={"runtime": arm.record.get(f"runtime/{name}")})
@@ -91,7 +95,8 @@ def compare_models(arm: Run, here: Run) -> list[Check]:
 
 
 def same_answer(a: Any, b: Any) -> bool:
-    """Return whether structure and text are equal and floats agree within ``TOLERANCE``."""
+    """Return whether two answers (parsed JSON) have equal structure and text, and floats that agree within
+    ``TOLERANCE``."""
     if isinstance(a, dict) and isinstance(b, dict):
         return a.keys() == b.keys() and all(same_answer(a[key], b[key]) for key in a)
     if isinstance(a, list) and isinstance(b, list):

@@ -1,4 +1,4 @@
-"""Compute results on this computer and on aarch64, which must agree.
+"""Compute results that must be the same on this computer and on aarch64. The program runs once on each.
 
     python guest_checks.py OUT.npz FRAMES.npz [MODEL.tflite ...]
 
@@ -37,16 +37,17 @@ from arenite.host.camera.runtimes.base import TensorMemory
 from arenite.host.camera.runtimes.factory import open_runtime
 from arenite.host.camera.serving.model_server import ModelServer
 
-#: Sizes of the frames, one larger and one smaller than the input. No size is a multiple of a vector's.
+#: Width and height of the frames, one larger and one smaller than the model's input ``_INPUT``. No width is a multiple
+#: of the number of elements in a NEON vector.
 _FRAMES = ((94, 70), (34, 26))
 _INPUT = (45, 33)
-#: Type, scale and zero point of the input.
+#: Type, scale and zero point of the input tensor.
 _TENSORS = (("float32", 0.0, 0), ("int8", 1 / 64, -3), ("uint8", 1 / 128, 100))
 _GAP = 6  # unused bytes after each row
 
 
 def buffers(pixels: str, width: int, height: int, seed: int) -> tuple[Format, tuple[np.ndarray, ...]]:
-    """Return the planes of a frame of noise, with a gap after each row."""
+    """Return the format and the planes of a frame of random bytes, with a gap after each row."""
     rng = np.random.default_rng(seed)
     planes = [
         rng.integers(0, 256, (rows, row + _GAP), np.uint8) for row, rows in planes_of(pixels, width, height)
@@ -55,7 +56,7 @@ def buffers(pixels: str, width: int, height: int, seed: int) -> tuple[Format, tu
 
 
 def specs() -> Iterator[tuple[str, Preprocessing, int]]:
-    """Yield name, preprocessing steps, and number of channels of the result."""
+    """Yield the preprocessings to test: name, steps, and number of channels of the result."""
     width, height = _INPUT
     for convention, methods in PAIRS.items():
         for method in methods:
@@ -65,14 +66,15 @@ def specs() -> Iterator[tuple[str, Preprocessing, int]]:
             normalize = Normalize(127.5, (0.9, 1.0, 1.1), (1.0, 0.5, 2.0))
             yield name, Preprocessing(ImageSource(), (resize, normalize)), 3
             yield f"{name}-letterbox", Preprocessing(ImageSource(), (letterbox, normalize)), 3
-            # The conversion to grey comes before the resize, because it is not supported after one that keeps
-            # fractions.
+            # The conversion to grey comes before the resize, because it is not supported after a resize whose
+            # results are not rounded to integers.
             grey = (Colour("grey"), resize, Normalize(255.0, (0.5,), (0.25,)))
             yield f"{name}-grey", Preprocessing(ImageSource(), grey), 1
 
 
 def feeds() -> Iterator[tuple[str, np.ndarray, str]]:
-    """Yield name, bytes of the tensor, and name of the code that computed them."""
+    """Run each preprocessing on each frame. Yield the name of the case, the bytes of the input tensor, and the name of
+    the code that computed them."""
     for spec_name, spec, channels in specs():
         for pixels in FORMATS:
             for width, height in _FRAMES:
@@ -104,7 +106,8 @@ def _feed(
 def answers(
     path: Path, frames: np.ndarray
 ) -> tuple[list[list[np.ndarray]], list[np.ndarray], list[Any], str]:
-    """Return for each frame the outputs, the input tensor and the answer as JSON, and the name of the runtime."""
+    """Run the model on ``frames``. Return three lists with an item per frame (output tensors, input tensor, answer as
+    JSON), and the name of the runtime."""
     model = open_model(str(path))
     runtime = open_runtime(model.path, "litert-cpu", threads=1)
     server = ModelServer(model, runtime)

@@ -1,4 +1,4 @@
-"""Run Python programs on aarch64 with qemu-user, Debian's Python, and the wheels."""
+"""Run Python programs on aarch64 with qemu-user, Debian's Python, and the wheels for aarch64."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from tests.arm64.arm64_root import CPU, arm64_root, cache, run
 
 @dataclass(frozen=True)
 class Machine:
-    """An emulated aarch64 with its packages. ``seconds`` has the duration of each step that prepared it."""
+    """An emulated aarch64 machine with its Python packages. ``seconds`` has the duration of each step that prepared the
+    machine."""
 
     root: Path
     path: tuple[Path, ...]

@@ -1,4 +1,5 @@
-"""Tests of the strategies to split an arena: by the planner's estimate, none is better than the planner's choice."""
+"""Tests of the strategies to split an arena between fast and slow memory. By the planner's estimate of slow accesses,
+no simple strategy is better than the planner's choice."""
 
 from __future__ import annotations
 

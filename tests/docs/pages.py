@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-#: All Markdown files for readers: the site's pages, and those at the top of the repository.
+#: All Markdown files for readers: the site's pages, and the files in the root folder of the repository.
 PAGES = sorted([*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")])
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
@@ -22,7 +22,8 @@ def name(page: Path) -> str:
 
 
 def links(text: str) -> list[str]:
-    """Return the targets of links and pictures, without addresses of other sites."""
+    """Return the targets of the links and pictures in a page with this Markdown text, without addresses of other
+    sites."""
     prose = _CODE.sub("", _INDENTED.sub("", _FENCE.sub("", text)))
     return [t for t in _LINK.findall(prose) if "://" not in t and not t.startswith("mailto:")]
 

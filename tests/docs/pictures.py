@@ -1,8 +1,8 @@
 """Make the pictures of the README from real runs: ``python -m tests.docs.pictures [report] [dashboard]``.
 
-One shows the report of ``arenite demo`` on an emulated board, the other the dashboard of ``arenite camera`` on
-photographs. Headless Chromium takes a screenshot of each, which is written to docs/images with a palette of 256 colors,
-below 200 kB.
+One picture shows the report of ``arenite demo`` on an emulated board, the other shows the dashboard of ``arenite
+camera`` on photographs. Headless Chromium takes the screenshots. They are written to docs/images with a palette of 256
+colors and less than 200 kB each.
 """
 
 from __future__ import annotations

@@ -35,7 +35,8 @@ def _registry() -> Registry:
 
 
 def problems(value: Mapping[str, Any]) -> list[str]:
-    """Return a line for each part of ``value`` that contradicts its schema, with the path of the part."""
+    """Return a line for each part of the JSON object ``value`` that contradicts its schema, with the path of the
+    part."""
     schema = schemas()[file_name(value["schema"])]
     validator = Draft202012Validator(schema, registry=_registry())
     errors = list(validator.iter_errors(value))

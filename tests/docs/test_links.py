@@ -10,7 +10,7 @@ import pytest
 
 from tests.docs.pages import PAGES, ROOT, anchors, links, name, tracked
 
-#: Folders of the repository with sources. A path that begins with one of them is a path of the repository.
+#: Folders of the repository with sources. A path in a page that begins with such a folder must exist in the repository.
 SOURCE_FOLDERS = (
     "arenite",
     "converters",
@@ -23,13 +23,13 @@ SOURCE_FOLDERS = (
     "docs",
 )
 _PATH = re.compile(rf"`((?:{'|'.join(SOURCE_FOLDERS)})/[\w./*{{}},-]*)`")
-#: A file that the reader of a tutorial writes.
+#: Finds the name of a file that a tutorial tells its reader to write.
 _WRITTEN = re.compile(r"^Write this to `([^`]+)`", re.MULTILINE)
 _MODULE = re.compile(r"\b(?:python -m |from |import )((?:arenite|tests|benchmarks)(?:\.\w+)+)")
 
 
 def broken_links(page: Path, text: str) -> list[str]:
-    """Return the links of ``text`` whose file does not exist or whose anchor no heading has."""
+    """Return the links of ``text`` (the text of ``page``) that name a missing file or an anchor that no heading has."""
     broken = []
     for target in links(text):
         path, _, anchor = target.partition("#")
@@ -43,7 +43,8 @@ def broken_links(page: Path, text: str) -> list[str]:
 
 
 def absent_paths(text: str) -> list[str]:
-    """Return paths in backticks below a source folder, and modules, that do not exist in the repository."""
+    """Return the names in ``text`` that do not exist in the repository: paths in backticks below a source folder, and
+    modules."""
     absent = []
     written = set(_WRITTEN.findall(text))
     for path in _PATH.findall(text):
@@ -62,7 +63,7 @@ def absent_paths(text: str) -> list[str]:
 
 
 def _expanded(path: str) -> list[str]:
-    """Expand ``a/{b,c}.py`` like a shell."""
+    """Return the paths to which a shell would expand ``path``, such as a/b.py and a/c.py for ``a/{b,c}.py``."""
     match = re.search(r"\{([^}]*)\}", path)
     if not match:
         return [path]

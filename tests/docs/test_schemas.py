@@ -21,7 +21,7 @@ from tests.docs.schemas import file_name, problems, schemas
 from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
-#: Formats that occur only in files, not in the output of a command.
+#: Names of the JSON formats that occur only in files, not in the output of a command.
 FILES = {"image", "observations", "plan", "postprocessing", "preprocessing", "project", "sizes"}
 
 

@@ -17,7 +17,7 @@ from tests.docs.pages import ROOT
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads mkdocs.yml without creating the Python objects in it."""
+    """Reads mkdocs.yml without creating the Python objects that the file names with YAML tags."""
 
 
 _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, tag, node: tag)
@@ -60,7 +60,7 @@ def test_the_python_page_lists_the_public_names(site: Path) -> None:
     page = (site / "reference/python.html").read_text("utf-8")
     assert "::: arenite" not in page
     names = set(re.findall(r'id="arenite\.(?:[a-z_]+\.)*(\w+)"', page))
-    # The zoo is an object; its class is on the page.
+    # ``arenite.zoo`` is an object of the class ``Zoo``. The page describes the class.
     assert set(arenite.__all__) - {"zoo"} <= names and "Zoo" in names
 
 

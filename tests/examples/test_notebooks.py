@@ -29,7 +29,8 @@ def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def execute(notebook: Path, folder: Path) -> str:
-    """Run ``notebook`` in ``folder`` and return the output of its cells. An error of a cell is raised again."""
+    """Run ``notebook`` in ``folder`` and return the text that its cells printed. If a cell raises an error, this
+    function raises an error too."""
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
@@ -47,7 +48,7 @@ def test_quantize_and_fit(tmp_path: Path) -> None:
     output = execute(EXAMPLES / "quantize_and_fit.ipynb", tmp_path)
     agreement = re.search(r"agreement with the float model: ([\d.]+)%", output)
     assert agreement is not None and float(agreement[1]) >= 90
-    assert re.search(r"^FULLY_CONNECTED .* to ", output, re.MULTILINE)  # a row of the coverage
+    assert re.search(r"^FULLY_CONNECTED .* to ", output, re.MULTILINE)  # a row of the operator table
     assert re.search(r"^nucleo_l4r5zi +yes ", output, re.MULTILINE)
     assert re.search(r"^bluepill_f103c8 +no ", output, re.MULTILINE)
 
@@ -60,7 +61,7 @@ def test_bench_and_compare(tmp_path: Path) -> None:
     assert output.count("2 of 2 samples bit-exact") == 2
     rows = re.findall(r"^(instructions|RAM) +([\d,]+) +([\d,]+) +\d+%$", output, re.MULTILINE)
     figures = {name: [int(value.replace(",", "")) for value in values] for name, *values in rows}
-    assert figures["instructions"][0] < figures["instructions"][1]  # the build for speed, the build for RAM
+    assert figures["instructions"][0] < figures["instructions"][1]  # the first is the build for speed
     assert figures["RAM"][0] > figures["RAM"][1]
 
 

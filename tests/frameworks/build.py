@@ -26,7 +26,8 @@ ZEPHYR_BOARD = "qemu_cortex_m3"
 
 
 def expected_outputs(models: dict[str, Prepared]) -> list[list[int]]:
-    """Return LiteRT's outputs for the inputs of the examples: each byte is the number of bytes that remain."""
+    """Return LiteRT's output values for each model. The input is that of the examples: each byte of the input is the
+    number of bytes from there to the end."""
     rows = []
     for prepared in models.values():
         graph = prepared.model.main

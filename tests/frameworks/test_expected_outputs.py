@@ -1,4 +1,4 @@
-"""The outputs that the maintainers' script expects are those of the examples, compiled for this computer."""
+"""Tests that the examples, compiled for this computer, compute the outputs that ``tests.frameworks.build`` expects."""
 
 from __future__ import annotations
 

@@ -21,7 +21,8 @@ _SKIPPED = {"__pycache__", ".venv"}
 
 
 def python_imports() -> dict[str, set[str]]:
-    """Return for each Python file of the package, the tests and the benchmarks the files among them that it imports."""
+    """Return the imports of each Python file of the package, the tests and the benchmarks: a map from its path to the
+    paths of the files that it imports. Other imports are left out."""
     paths = {_module(path): path for path in _files(("arenite", *FOLDERS, "tests", "benchmarks"), (".py",))}
     return {
         str(path.relative_to(ROOT)): {
@@ -32,7 +33,8 @@ def python_imports() -> dict[str, set[str]]:
 
 
 def c_includes() -> dict[str, set[str]]:
-    """Return for each C unit (the path of a source and its header without suffix) the units that it includes."""
+    """Return a map from each C unit to the units that it includes. A unit is a source with its header, named by their
+    path without suffix."""
     paths = list(_files(FOLDERS, (".c", ".h", ".cpp")))
     units = {path.name: str(path.relative_to(ROOT).with_suffix("")) for path in paths}
     graph: dict[str, set[str]] = {unit: set() for unit in units.values()}
@@ -46,7 +48,8 @@ def c_includes() -> dict[str, set[str]]:
 
 
 def import_cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
-    """Return the strongly connected components of more than one file (Tarjan's algorithm, without recursion)."""
+    """Return the cycles in ``graph`` as lists of names: its strongly connected components with more than one file.
+    This is Tarjan's algorithm without recursion."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -1,5 +1,6 @@
-"""A board with native USB, in software. The kernel's USB/IP host controller connects it like a real one, and the
-kernel's driver for USB serial ports (cdc_acm) serves it. The board records every change of its control lines.
+"""A board with native USB, simulated in software. The kernel's USB/IP host controller connects it like a real board,
+and the kernel's driver for USB serial ports (cdc_acm) operates it. The board records every change of its control
+lines.
 
 The descriptors follow USB 2.0 and the Communications Device Class, subclass ACM.
 """
@@ -15,7 +16,7 @@ from collections.abc import Callable
 from tests.vm import vivid
 from tests.vm.usbip import Transfer, UsbDevice
 
-NOTICE, OUT, IN = 1, 2, 3  # endpoints
+NOTICE, OUT, IN = 1, 2, 3  # endpoint numbers: notifications, data from the host, data to the host
 SET_CODING, GET_CODING, SET_LINES, BREAK = 0x20, 0x21, 0x22, 0x23
 
 
@@ -43,9 +44,9 @@ def _configuration() -> bytes:
 class AcmBoard(UsbDevice):
     """A USB serial port.
 
-    ``lines`` records the host's requests with their times: ("baud", n), ("lines", (dtr, rts)), ("break", ms).
+    ``lines`` records the host's requests as (name, value, time): ("baud", n), ("lines", (dtr, rts)) or ("break", ms).
     ``on_data(data)`` is called with data from the host; ``send`` sends data to the host. If ``bootloader`` is set, a
-    1200-baud signal makes the board leave the bus and call it.
+    1200-baud signal makes the board leave the bus and call ``bootloader``.
     """
 
     def __init__(self, id: str, product: str, serial: str) -> None:

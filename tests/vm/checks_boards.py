@@ -35,7 +35,7 @@ SERIAL = "066AFF515055657867"
 
 
 def wait_until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
-    """Return the result of ``condition`` as soon as it is true."""
+    """Wait until the result of ``condition`` is true, and return this result."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if result := condition():
@@ -77,7 +77,7 @@ def a_board_is_found_by_its_usb_id() -> Any:
             == (theirs.product, theirs.manufacturer, theirs.serial_number)
             == ("STM32 STLink", "A maker", SERIAL)
         )
-        # pyserial's location also names the interface.
+        # pyserial's location begins with the USB port and also names the interface.
         assert theirs.location is not None and theirs.location.startswith(ours.device.location)
         assert ours.device in usb_devices()
         return str(ours)
@@ -141,7 +141,7 @@ def native_usb_board(id: str, product: str) -> Iterator[AcmBoard]:
 
 @check
 def each_reset_reaches_the_board_in_order() -> Any:
-    """The board records the requests that the driver sends over USB."""
+    """The simulated board records the requests that the driver sends over USB, and their order is checked."""
     requests: dict[str, Any] = {}
     with native_usb_board("303a:1001", "USB JTAG/serial debug unit") as board:
         for kind in ("esp", "dtr", "rts", "break"):
@@ -175,7 +175,7 @@ def a_running_board_starts_its_bootloader_at_1200_baud() -> Any:
 
 @check
 def a_firmware_reports_its_model_over_usb() -> Any:
-    """The board is an emulated one. The kernel's driver carries its serial data over USB."""
+    """The firmware runs on an emulated board. The kernel's driver carries the board's serial data over USB."""
     if not Path("/dev/pts/ptmx").exists():
         Path("/dev/pts").mkdir(exist_ok=True)
         run("/bin/busybox", "mount", "-t", "devpts", "none", "/dev/pts")
@@ -210,7 +210,7 @@ def a_firmware_reports_its_model_over_usb() -> Any:
 
 @check
 def a_uf2_drive_accepts_the_program_and_disconnects() -> Any:
-    """The bootloader behaves like a real one: it accepts every written sector that is a UF2 block."""
+    """The simulated bootloader accepts every written sector that is a UF2 block, like a real bootloader."""
     image = fat_image(Path("/tmp/uf2.img"), 4096)
     gadget = Gadget("2e8a:0003", "RP2 Boot", "E0C912", port=False, image=image)
     drive = Path("/tmp/RPI-RP2")

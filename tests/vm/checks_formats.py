@@ -27,7 +27,8 @@ def multi_plane_formats_have_the_right_colors() -> Any:
 
 @check
 def planes_in_separate_memory_have_the_right_colors() -> Any:
-    """Read NV12M and similar formats, after the formats with one memory area were removed."""
+    """Read NV12M and similar formats, whose planes are in separate memory areas. The formats with all planes in one
+    memory area are removed from the table first, so that the source does not choose them."""
     formats: dict[str, Any] = {}
     for pixels, single in (("nv12", "NV12"), ("nv21", "NV21"), ("yu12", "YU12"), ("yv12", "YV12")):
         code = v4l2_api.fourcc(single)

@@ -11,7 +11,7 @@ from typing import Any
 from tests.vm import vivid
 from tests.vm.frame_checks import check, wait_for
 
-#: On the emulated processor this model takes a tenth of a second, and several seconds to the first answer.
+#: On the emulated processor this model takes a tenth of a second per frame. The first answer takes several seconds.
 COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--model", "visual_wake_words", "--json"]
 
 

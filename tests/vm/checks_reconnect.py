@@ -18,7 +18,8 @@ from tests.vm.frame_checks import check, take, vars_of, wait_for
 
 @check
 def invalid_requests_raise_an_error() -> Any:
-    """Open a camera twice, request an unsupported pixel format, and open files that are not cameras."""
+    """Opening a camera twice, requesting an unsupported pixel format, and opening files that are not cameras raise
+    errors."""
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     messages = []
@@ -92,7 +93,8 @@ def an_unplugged_camera_is_lost() -> Any:
     assert held is not None
     held.rows().sum()  # still readable
     held.release()
-    # A released frame frees its memory although the object still exists, so the device's number is free again.
+    # Releasing a frame frees its memory although the Frame object still exists, so the number of the device is free
+    # again.
     source.close()
     vivid.plug(name)
     return message

@@ -15,8 +15,8 @@ from tests.vm.frame_checks import check, take, vars_of
 
 @check
 def held_buffers_are_not_overwritten() -> Any:
-    """Hold two of four buffers while others are filled. If all four are held, no frame arrives until one is
-    released."""
+    """Two of the four buffers keep their content while the others are filled. While all four buffers are held, no frame
+    arrives."""
     vivid.set_control(vivid.WEBCAM, "OSD Text Mode", 0)  # a counter in the picture: each frame differs
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"), buffers=4)
     source.open()
@@ -38,7 +38,7 @@ def held_buffers_are_not_overwritten() -> Any:
     after = take(source, 3)
     assert after.sequence > held[-1].sequence
     after.release()
-    # A frame outlives its source.
+    # A frame stays readable after its source was closed.
     last = take(source)
     copy = last.rows().copy()
     source.close()

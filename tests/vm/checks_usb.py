@@ -1,4 +1,5 @@
-"""Checks with a USB camera on the kernel's driver: JPEG, a rate that cannot be changed, an unplugged cable."""
+"""Checks with a software USB camera that the kernel's driver operates: JPEG, a rate that cannot be changed, an
+unplugged cable."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ CARD = "Emulated USB camera"
 
 
 class Plug:
-    """Connects and disconnects the software camera. ``connect`` has no effect on a connected camera."""
+    """Connects and disconnects the software camera. ``connect`` has no effect if the camera is connected."""
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
@@ -39,7 +40,7 @@ class Plug:
         self._process = None
 
     def camera(self, seconds: float = 60.0) -> str:
-        """Connect the camera and return its path."""
+        """Connect the camera, wait up to ``seconds`` until the kernel lists it, and return its path."""
         self.connect()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -158,7 +159,7 @@ def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
         if frame is not None:
             frame.release()
     assert messages, "the unplugged camera was not detected"
-    frame = None  # it holds the old device's memory, and with it the device's number
+    frame = None  # the frame holds the memory of the old device, and so the number of the device
     PLUG.connect()
     end = time.monotonic() + 60
     while time.monotonic() < end and not source.counters.reconnects:

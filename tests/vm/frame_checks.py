@@ -20,13 +20,13 @@ RGB = {"red": (255, 0, 0), "green": (0, 255, 0), "blue": (0, 0, 255), "white": (
 
 
 def check(function: Callable[[], Any]) -> Callable[[], Any]:
-    """Register a check."""
+    """Add ``function`` to ``CHECKS``, and return it. This is a decorator."""
     CHECKS.append(function)
     return function
 
 
 def packed(frame: Frame) -> np.ndarray:
-    """Return the bytes of the frame without the gaps at the ends of its rows."""
+    """Return the bytes of all planes of the frame, without the gaps at the ends of the rows, as a uint8 array."""
     f = frame.format
     rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
     return np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
@@ -39,7 +39,7 @@ def rgb(frame: Frame) -> np.ndarray:
 
 
 def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: float = 5.0) -> Frame:
-    """Read ``count`` frames and return the last one; the others are released."""
+    """Read ``count`` frames, release all but the last frame, and return the last frame."""
     while True:
         frame = source.read(timeout_s)
         assert frame is not None, f"{source.name} sent nothing for {timeout_s} s"
@@ -59,7 +59,8 @@ def check_color(source: V4l2Camera, path: str, color: str) -> None:
     else:
         expected = RGB[color]
     error = np.abs(picture - np.array(expected)).max()
-    # Up to 24 levels: video range, chroma shared by two pixels, five bits of RGB565. Grey comes from another matrix.
+    # Up to 24 levels of error come from the video range, chroma that two pixels share, and the five bits of RGB565. In
+    # the format "grey", the camera computes grey with another matrix.
     assert error <= 24 or (frame.format.pixels == "grey" and error <= 70), (
         frame.format,
         color,

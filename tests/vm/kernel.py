@@ -53,7 +53,8 @@ $b poweroff -f
 
 @dataclass(frozen=True)
 class Kernel:
-    """An unpacked kernel: its release as in uname, its image, and its modules with their computed dependencies."""
+    """An unpacked kernel: its release (as ``uname -r`` prints it), its image, and the folder with its modules and their
+    dependencies."""
 
     release: str
     image: Path

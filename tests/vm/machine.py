@@ -32,7 +32,7 @@ class VmResult:
 
 
 def run(command: list[str], *, timeout_s: float = 600, processors: int = 2) -> VmResult:
-    """Run ``command`` as root in a new machine, in this repository's folder. Raises ``ToolError`` if QEMU fails."""
+    """Run ``command`` as root in a new emulated PC, in this repository's folder. Raises ``ToolError`` if QEMU fails."""
     # The machine uses this computer's cache, read-only like everything except /tmp.
     settings = f"HOME=/tmp PYTHONDONTWRITEBYTECODE=1 ARENITE_CACHE={shlex.quote(str(cache_directory()))}"
     line = f"cd {shlex.quote(str(ROOT))} && export {settings} && exec {shlex.join(command)}"

@@ -1,4 +1,5 @@
-"""Tests in the emulated PC. They take a few minutes, so they run on request only: ``make test-vm``."""
+"""Tests of the V4L2 and USB code in the emulated PC. They take a few minutes, so they run only with ``make
+test-vm``."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def results() -> dict[str, dict[str, Any]]:
-    """Return the results of one machine by check name. A missing kernel is a failure, because the user requested the
-    checks."""
+    """Run all checks in one emulated PC, and return the results by check name. If the kernel is missing, the tests
+    fail and are not skipped, because the user requested them."""
     try:
         result = run(python("-m", "tests.vm.guest_checks"))
     except ToolError as error:

@@ -1,4 +1,4 @@
-"""A USB device and a host controller that the kernel emulates, as a stand-in for a board.
+"""A USB device and its host controller, both emulated by the kernel. The device takes the place of a board.
 
 The device has a serial port (``/dev/ttyGS0`` is the board's end, ``/dev/ttyACM0`` the host's) and optionally a drive.
 """
@@ -57,7 +57,7 @@ class Gadget:
         self._write("UDC", name)
 
     def pull(self) -> None:
-        with contextlib.suppress(OSError):  # not plugged in
+        with contextlib.suppress(OSError):  # the device is not plugged in
             self._write("UDC", "\n")
 
     def remove(self) -> None:

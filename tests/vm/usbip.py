@@ -33,7 +33,7 @@ class Transfer:
 
 
 class UsbDevice(ABC):
-    """A USB device at a port of the hub, counted from 0. Subclasses process its transfers."""
+    """A USB device at a port of the hub (the first port is 0). Subclasses process the device's transfers."""
 
     def __init__(self, port: int) -> None:
         self._port = port
@@ -70,7 +70,7 @@ class UsbDevice(ABC):
 
     @abstractmethod
     def _on_transfer(self, transfer: Transfer) -> None:
-        """Answer the transfer, or keep it until there is data."""
+        """Answer the transfer now, or keep it and answer it when there is data."""
 
     @abstractmethod
     def _cancel(self, number: int, cancelled: int) -> None:
@@ -82,7 +82,8 @@ class UsbDevice(ABC):
     def _answer(
         self, number: int, data: bytes = b"", *, accepted: int | None = None, status: int = 0
     ) -> None:
-        """Answer a transfer with ``data`` for the host, or with the number of ``accepted`` bytes."""
+        """Answer transfer ``number`` with ``data`` for the host or, if the host sent data, with the number of
+        ``accepted`` bytes."""
         head = struct.pack(">5I", _REPLY_SUBMIT, number, 0, 0, 0)
         head += struct.pack(">iiiii8x", status, len(data) if accepted is None else accepted, 0, 0, 0)
         self._write(head + data)

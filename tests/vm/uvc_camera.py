@@ -1,5 +1,5 @@
-"""A USB camera in software. The kernel's USB/IP host controller connects it like a real one, and the kernel's driver
-for USB cameras (uvcvideo) reads it.
+"""A USB camera, simulated in software. The kernel's USB/IP host controller connects it like a real camera, and the
+kernel's driver for USB cameras (uvcvideo) reads it.
 
 ``python -m tests.vm.uvc_camera`` connects the camera until its standard input is closed or the process ends.
 
@@ -22,7 +22,7 @@ from tests.vm import uvc_descriptors as uvc
 from tests.vm.usbip import Transfer, UsbDevice
 
 HEADER_END, FRAME_END, FRAME_PARITY = 0x80, 2, 1
-#: One of this number of JPEG pictures is truncated.
+#: Every tenth JPEG picture is truncated.
 TRUNCATION_PERIOD = 10
 
 
@@ -77,7 +77,7 @@ class Camera(UsbDevice):
             reply = b"\0\0"
         elif kind in (0x00, 0x01) and request in (9, 11):
             reply = b""
-        elif kind == 0x02 and request == 1:  # the host clears the endpoint when streaming ends
+        elif kind == 0x02 and request == 1:  # CLEAR_FEATURE: the host clears the endpoint when streaming ends
             self._streaming.clear()
             reply = b""
         elif kind == 0x21 and request == 1 and index & 255 == 1:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import struct
 
-#: Formats, counted from 1: pixels, and the frames, counted from 1: width, height, frame rates.
+#: The camera's formats, as (pixels, frames). A frame is (width, height, frame rates). In the descriptors, the first
+#: format and the first frame of a format have the number 1.
 FORMATS = (
     ("mjpeg", ((640, 360, (30, 15)), (320, 180, (30,)))),
     ("yuyv", ((320, 180, (30,)), (640, 360, (5,)))),
@@ -21,7 +22,7 @@ def interval(fps: int) -> int:
 
 
 def device() -> bytes:
-    # 0xEF, 2, 1: an interface association groups several interfaces into one function.
+    # The class codes 0xEF, 2, 1 say that an interface association groups several interfaces into one function.
     return struct.pack("<BBHBBBBHHHBBBB", 18, 1, 0x0200, 0xEF, 2, 1, 64, 0x1D6B, 0x0102, 1, 1, 2, 3, 1)
 
 

@@ -22,7 +22,8 @@ BARS = 1
 
 
 def load(name: str, options: str = "") -> None:
-    """Load a module and its dependencies, except those that are already loaded."""
+    """Load a kernel module with ``options``, and before it its dependencies. Modules that are already loaded are
+    skipped."""
     for file in (MODULES / f"order-{name}").read_text("utf-8").split():
         last = file.removesuffix(".ko") == name
         command = ["/bin/busybox", "insmod", str(MODULES / file), *(options.split() if last else ())]
@@ -32,7 +33,7 @@ def load(name: str, options: str = "") -> None:
 
 
 def controls(device: int) -> dict[str, int]:
-    """Return the numbers of the device's controls by name."""
+    """Return the IDs of the controls of a camera by name. ``device`` is the file descriptor of the camera."""
     numbers: dict[str, int] = {}
     last = 0
     while True:
@@ -57,7 +58,8 @@ def set_control(path: str, name: str, value: int) -> None:
 
 
 def unplug() -> str:
-    """Disconnect all cameras of the driver, like a pulled cable. Return the argument for ``plug``."""
+    """Disconnect all cameras of the driver, as a pulled cable does. Return the name that ``plug`` needs to connect
+    them."""
     name = next(link.name for link in DRIVER.iterdir() if link.name.startswith("vivid"))
     with (DRIVER / "unbind").open("w") as file:
         file.write(name)

@@ -1,4 +1,5 @@
-"""Programs with known stores, which the tests of the store counter run in the emulated process."""
+"""Programs that store (write to memory) a known number of bytes. The tests of the store counter run them in the
+emulator and compare the counts with these numbers."""
 
 from __future__ import annotations
 
@@ -14,8 +15,9 @@ COPIED, PART, READ = 100_000, 1_234, 5_000
 
 
 def known() -> MeasuredLoop:
-    """Return a program with known stores per frame: ``PART`` bytes of a region, 8 of them twice, a copy of ``COPIED``
-    bytes, and ``READ`` bytes from a file. ``invoke`` also writes, which must not count."""
+    """Return a program that, for each frame, writes ``PART`` bytes of a region and the first 8 of these bytes again,
+    copies ``COPIED`` bytes, and reads ``READ`` bytes from a file into memory. Its ``invoke`` also writes, but the
+    counter must ignore writes during ``invoke``."""
     region, source, target = (np.ones(COPIED, np.uint8) for _ in range(3))
     file = os.memfd_create("file")
     os.write(file, bytes(READ))

@@ -1,4 +1,4 @@
-"""Tests of the benchmark's frames and of the ring that delivers them."""
+"""Tests of the camera benchmark's frames and of the ring of buffers that delivers them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
 def test_yuyv_and_rgb_are_the_same_picture() -> None:
     rng = np.random.default_rng(3)
-    # Two pixels share their chroma, so pairs of equal pixels lose nothing.
+    # In yuyv two neighboring pixels share their chroma. Here they are equal, so the conversion loses nothing.
     rgb = rng.integers(0, 256, (8, 6, 3), np.uint8).repeat(2, axis=1)
     converted = cv2.cvtColor(to_yuyv(rgb).reshape(8, 12, 2), cv2.COLOR_YUV2RGB_YUYV)
     assert np.abs(converted.astype(int) - rgb).max() <= 4

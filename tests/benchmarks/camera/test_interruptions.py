@@ -1,4 +1,4 @@
-"""Tests of the detection of interruptions."""
+"""Tests of the detection of interruptions: moments in which the system took the processor from the benchmark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.camera.interruptions import Interruptions
 
 def test_a_sleep_does_not_count_as_an_interruption() -> None:
     interruptions = Interruptions()
-    # Other processes may interrupt this one, so one try without an interruption is enough.
+    # Other processes may interrupt this process, so one of the tries must be without an interruption.
     for _ in range(50):
         interruptions.begin()
         time.sleep(0.001)

@@ -1,4 +1,4 @@
-"""Tests of the contenders: each one answers the benchmark's frames, and its times add up."""
+"""Tests of the loops that the camera benchmark compares: each loop answers the frames, and its times add up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_anchors_and_boxes() -> None:
     anchors = short_range()
     assert anchors.shape == (896, 2) and np.allclose(anchors[0], 1 / 32) and np.allclose(anchors[-1], 15 / 16)
     raw, logits = np.zeros((896, 16), np.float32), np.full(896, -50.0, np.float32)
-    # Two boxes of one face, and a second face.
+    # Two overlapping boxes (100, 101) for one face, and a box (800) for another face.
     for index, score in ((100, 3.0), (101, 2.0), (800, 1.0)):
         raw[index, 2:4], logits[index] = SIZE / 4, score
     faces = decode(raw, logits, anchors, 0.5)

@@ -1,4 +1,5 @@
-"""Rows of the camera benchmark's table, and the sections for its tables in docs/camera-performance.md."""
+"""Tests of the rows of the camera benchmark's table, and of the sections of docs/camera-performance.md with its
+tables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Tests of the store counter, and that the loop writes each byte of the input once, where the model reads it."""
+"""Tests of the store counter, which counts the bytes that a program writes to memory. One test checks that the camera
+loop writes each byte of the input tensor once, at the place where the model reads it."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ INPUT, OUTPUT = 96 * 96 * 3 * 4, 40
 
 
 def classifier() -> Model:
-    """Return a small model from float32 [1, 96, 96, 3] to [1, 10], with an input of the usual size."""
+    """Return a small model with the input float32 [1, 96, 96, 3], a usual size, and the output float32 [1, 10]."""
     net = Net(3)
     x = net.input((1, 96, 96, 3), "float32")
     mean = net.op("MEAN", [x, net.ints([1, 2])], (1, 3), "float32", options="ReducerOptions")
@@ -50,7 +51,7 @@ def test_known_writes_are_counted_to_the_byte() -> None:
         assert copied.bytes == COPIED
         assert copied.by.startswith("libc")
         assert frame.received == READ
-        # The only other buffer is a small one for the bytes that are read.
+        # Beside the copy, the program writes only a small buffer for the bytes that it reads from the file.
         assert COPIED <= frame.buffers < COPIED + READ + 4096
         assert frame.objects < 20_000
         assert frame.stored > COPIED + PART + 8
@@ -66,7 +67,8 @@ def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
     assert all(frame.regions["input 0.0"] == INPUT for frame in frames)  # every byte is written at least once
     frame = median_counts(frames)
     assert frame.total <= INPUT + OUTPUT + 4096, frame.runs[:5]
-    # Short runs contain Python's own objects only, no copy in small parts.
+    # ``objects`` counts the bytes in short runs of addresses. These may only be Python's own objects, not a tensor
+    # that is copied in small parts.
     assert frame.objects < 20_000
 
 

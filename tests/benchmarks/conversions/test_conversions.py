@@ -1,4 +1,5 @@
-"""Tests of the conversion tables: the rows have the figures of the commands, and the page has every table."""
+"""Tests of the tables about conversion in the documentation: the rows have the figures that the commands print, and the
+page has every table."""
 
 from __future__ import annotations
 
@@ -66,5 +67,5 @@ def test_keyword_samples_are_split_and_keep_their_scale(tmp_path: Path) -> None:
     assert (len(first), len(second)) == (200, 800)
     calibration_inputs = {s[0].tobytes() for s in first.inputs}
     test_inputs = {s[0].tobytes() for s in second.inputs}
-    assert len(calibration_inputs & test_inputs) < 10  # the data set has a few recordings twice
+    assert len(calibration_inputs & test_inputs) < 10  # the data set contains a few recordings twice
     assert -130 < min(float(s[0].min()) for s in second.inputs) < -100

@@ -1,4 +1,5 @@
-"""Tests of the fit of the timing estimates: it recovers known costs, and unknown kernels have an estimate."""
+"""Tests of the fit that computes each kernel's costs from measurements, for timing estimates. The fit recovers known
+costs, and kernels without a measurement have an estimate."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ def test_a_single_layer_is_explained_by_its_macs_or_its_outputs() -> None:
 
 
 def test_no_cost_is_negative() -> None:
-    """The best unconstrained fit of these layers has a negative cost, because larger layers are cheaper."""
+    """The instructions of these layers fall as the layers grow, so a fit without constraints has a negative cost."""
     assert min(fit([(100, 100, 100), (200, 100, 90), (300, 100, 80), (900, 100, 70)])) >= 0
 
 
@@ -59,7 +60,8 @@ def result(optimise: str, counts: list[int]) -> dict[str, Any]:
 def test_results_of_all_variants_are_fitted_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A run in two files counts once. Other files in the folder, and runs without counts, are ignored."""
+    """The fit uses the results of the build for speed and of the build for flash. A run that is in two files counts
+    once. Other files in the folder and runs without an instruction count are ignored."""
     cost = KernelCost(1.5, 12, 200)
     counts = [round(cost.of(m, o)) for m, o in SHAPES]
     files = {
@@ -89,9 +91,9 @@ def test_kernels_without_a_measurement_have_an_estimate(monkeypatch: pytest.Monk
     }
     monkeypatch.setattr(timing, "coefficients", lambda: table)
     assert (cost_of("m", "b", "speed"), cost_of("m", "b", "flash")) == (KernelCost(9, 9), KernelCost(11, 9))
-    assert cost_of("k", "a", "flash") == KernelCost(1, 2, 3)  # measured on this core in another build
+    assert cost_of("k", "a", "flash") == KernelCost(1, 2, 3)  # measured on core a, in the build for speed
     assert cost_of("small", "a", "speed") == KernelCost(4, 4)
-    assert cost_of("k", "cortex-m4", "speed") == KernelCost(2, 2, 3)  # the median of the others
+    assert cost_of("k", "cortex-m4", "speed") == KernelCost(2, 2, 3)  # the median of the other cores
     assert (
         cost_of("ar_new_s8_dsp", "a", "ram") == cost_of("ar_new_s8_dsp_row", "a", "ram") == DEFAULTS["_dsp"]
     )

@@ -1,4 +1,5 @@
-"""Tests of the benchmark table: targets, verdicts, pages, and one real run."""
+"""Tests of the benchmark table: the target figures, whether a result meets them, the pages with the table, and one real
+run."""
 
 from __future__ import annotations
 

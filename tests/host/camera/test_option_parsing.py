@@ -1,4 +1,4 @@
-"""Parsing of the options for budgets, processors, addresses and windows."""
+"""Tests of the parsing of the options for budgets, processors, addresses and windows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The supervisor of the loop: energy from a sysfs tree, the governor's steps, failing sensors."""
+"""Tests of the camera loop's supervisor: energy from sensor files in a simulated sysfs, the governor's steps, and
+sensors that fail."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from arenite.host.governor.interface import Action, Observation
 
 
 class _FakeLoop:
-    """A loop without frames, with the figures that the supervisor reads."""
+    """A camera loop without frames. It has only the figures that the supervisor reads."""
 
     def __init__(self) -> None:
         self.statistics = Statistics()
@@ -72,7 +73,7 @@ def quick(monkeypatch) -> None:
 
 
 def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
-    """Write the sysfs files of a Jetson's power sensor; return their folder."""
+    """Write the sysfs files of a Jetson's power sensor (INA3221) below ``root``, and return their folder."""
     folder = root / "sys/class/hwmon/hwmon0"
     folder.mkdir(parents=True)
     for name, value in {
@@ -214,7 +215,7 @@ def test_cpu_load_from_proc_stat(tmp_path: Path) -> None:
     busy = CpuLoad(tmp_path)
     stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
     time.sleep(0.1)
-    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work in a little more than 0.1 s
+    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work in 0.1 to 0.3 s
     (tmp_path / "proc/stat").write_text("nonsense\n")
     assert busy.read() >= 0.0
 

@@ -1,4 +1,5 @@
-"""Run real models in the stock interpreter and provide their tensors as a camera runtime does."""
+"""Run real models in the unmodified TFLite interpreter and provide their tensors in the form that the
+camera loop uses."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def zoo_model(name: str | Path) -> CameraModel:
 
 @cache
 def photographs() -> dict[str, np.ndarray]:
-    """Map name to photograph, uint8 [height, width, 3]. Skip the test if they cannot be fetched."""
+    """Return the photographs by name, each as uint8 [height, width, 3]. Skip the test if they cannot be fetched."""
     from PIL import Image
 
     package, files = _members("photos")
@@ -69,7 +70,8 @@ def memory(tensor: Tensor, array: np.ndarray) -> TensorMemory:
 
 
 class InterpreterModel:
-    """A model in the stock interpreter. ``invoke`` copies the arrays of ``slot`` into the interpreter and out of it."""
+    """A model in the unmodified TFLite interpreter. ``slot`` describes the arrays ``inputs`` and ``outputs``.
+    ``invoke`` copies the inputs into the interpreter, runs it and copies its outputs back."""
 
     def __init__(self, model: CameraModel) -> None:
         from ai_edge_litert.interpreter import Interpreter

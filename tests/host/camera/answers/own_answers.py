@@ -1,4 +1,4 @@
-"""The camera loop's answer to one picture."""
+"""Compute the camera loop's answer to one picture, for comparisons with reference answers."""
 
 from __future__ import annotations
 

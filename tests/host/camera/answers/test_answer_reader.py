@@ -1,4 +1,5 @@
-"""Answers from outputs: floating-point detector heads, defaults, labels, margins, and the NumPy fallback for C."""
+"""Tests of ``AnswerReader``, which computes answers from output tensors: detectors with float outputs, defaults,
+labels, margins, and the NumPy code that replaces missing C code."""
 
 from __future__ import annotations
 
@@ -41,7 +42,12 @@ def reader(
 
 
 def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
-    """Return rows [40, 4 (+ 1) + 3] in pixels of 320 x 160 and their boxes (left, top, right, bottom, score, class)."""
+    """Return the output of a YOLO model and the boxes in it.
+
+    The output is float32 [40, 7], or [40, 8] with ``objectness``: x, y, width and height in pixels of a picture of
+    320x160, then the objectness if ``objectness`` is true, and three class scores. A box is (left, top, right, bottom,
+    score, class), with edges as fractions of the picture.
+    """
     rows = np.zeros((40, 7 + objectness), np.float32)
     rng = np.random.default_rng(2)
     rows[:, 4:] = rng.uniform(0, 0.2, rows[:, 4:].shape)
@@ -59,7 +65,7 @@ def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
         row[4 + objectness + index] = score
         if objectness:
             row[4] = 0.9
-        if k != 1:  # box 1 overlaps a better box of its class
+        if k != 1:  # box 1 overlaps box 0, which has the same class and a higher score
             box_score = score * 0.9 if objectness else score
             edges = ((x - w / 2) / 320, (y - h / 2) / 160, (x + w / 2) / 320, (y + h / 2) / 160)
             boxes.append((*edges, box_score, index))
@@ -130,7 +136,8 @@ def test_detections_that_the_model_filtered() -> None:
 
 
 def test_boxes_are_mapped_and_cut_to_the_frame() -> None:
-    """A letterbox of a frame twice as wide as high: the input shows it from -0.5 to 1.5 of its height."""
+    """The frame is twice as wide as high and the input is square, with bars above and below the frame. So the input
+    shows the frame from -0.5 to 1.5 of its height."""
     boxes = np.array([[[0.5, 0.5, 0.2, 0.4], [0.05, 0.2, 0.2, 0.4]]], np.float32)
     scores = np.array([[[0.9], [0.8]]], np.float32)
     steps = [{"do": "boxes", "order": "xywh"}, {"do": "nms"}]

@@ -1,4 +1,5 @@
-"""Landmarks and masks of real networks on real pictures agree with the float outputs and with the pictures."""
+"""Tests that the landmarks and masks of real networks on real pictures agree with the networks' float outputs and with
+what the pictures show."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.host.camera.answers.own_answers import LoopPipeline
 # Most of these tests fetch large models.
 pytestmark = pytest.mark.slow
 
-#: Left, top, right and bottom of a window around the astronaut's face, in pixels; the picture has 512 x 512.
+#: Left, top, right and bottom of a window around the face in the photograph "astronaut" (512x512), in pixels.
 FACE = (130, 50, 310, 230)
 
 
@@ -30,7 +31,8 @@ def test_mesh_points_agree_with_the_points_of_the_detector() -> None:
     assert answer.score is not None
     assert answer.score > 0.9
     points = np.array(answer.points)[:, :2] * (right - left, bottom - top) + (left, top)
-    # Points of the mesh: nose tip, upper lip, outer corners of the eyes. Points of the detector: eyes, nose, mouth.
+    # Indices of the same place in the face mesh and in the detector's points: first the nose, then the mouth (upper lip
+    # in the mesh). Below, points 33 and 263 of the mesh are the outer corners of the eyes.
     for mesh, mark in ((1, 2), (13, 3)):
         assert np.hypot(*(points[mesh] - np.array(box.points[mark]) * 512)) < 12
     eyes = np.array(box.points[:2]) * 512

@@ -1,7 +1,7 @@
-"""Answers on real pictures agree with a reference path in NumPy that computes in float64 without rounding.
+"""Tests that answers on real pictures agree with a reference in NumPy that computes in float64 without rounding.
 
-The reference samples at the same places as the recorded steps. Pillow's ``resize`` averages over all pixels, which
-gives a different picture for a model of 96 pixels.
+The reference samples the picture at the same places as the model's recorded preprocessing steps. Pillow's ``resize``
+averages over all pixels, which gives a different picture for a model with an input of 96x96 pixels.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ Image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
 
 
 def sampled(picture: np.ndarray, width: int, height: int) -> np.ndarray:
-    """Return ``picture`` at another size, float64: linear between the two nearest pixel centers of each axis."""
+    """Return ``picture`` at another size, as float64 [height, width, channels]. It is interpolated linearly between
+    the two nearest pixel centers of each axis."""
     resized = picture.astype(np.float64)
     for axis, (old_size, new_size) in enumerate(((picture.shape[0], height), (picture.shape[1], width))):
         positions = np.clip((np.arange(new_size) + 0.5) * old_size / new_size - 0.5, 0, old_size - 1)
@@ -76,7 +77,7 @@ def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no
             scores = (scores - output.zero_point) * output.scale
         scores.sort()
         if scores[-1] - scores[-2] < 0.05:
-            unclear += 1  # one level of one pixel can decide
+            unclear += 1  # the two best scores are so close that a rounded pixel can decide
             continue
         predicted = ours.answer(picture).classes
         best_class = int(np.argmax(running.outputs[0]))
@@ -104,7 +105,8 @@ ANCHORS = np.array(
 
 
 def letterboxed(picture: np.ndarray) -> tuple[np.ndarray, tuple[float, float, float, float]]:
-    """Return a canvas of 128 x 128, and x, y, width and height of the picture in it."""
+    """Return a black canvas of 128x128 pixels with the picture in its middle, and left, top, width and height of the
+    picture as fractions of the canvas."""
     height, width, _ = picture.shape
     scale = min(128 / width, 128 / height)
     wide, high = round(width * scale), round(height * scale)
@@ -121,7 +123,8 @@ def iou(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
-    """Return left, top, right, bottom, 12 coordinates and the score of each face, best first."""
+    """Return the faces in BlazeFace's outputs ``raw`` and ``logits``, best first. A face is an array: left, top, right,
+    bottom, x and y of 6 points, and score. Coordinates are fractions of the canvas."""
     scores = 1 / (1 + np.exp(-np.clip(logits.reshape(-1).astype(np.float64), -100, 100)))
     values = raw.reshape(896, 16).astype(np.float64) / 128
     center, size = values[:, :2] + ANCHORS, values[:, 2:4]
@@ -140,7 +143,7 @@ def detected(raw: np.ndarray, logits: np.ndarray) -> list[np.ndarray]:
 
 
 def reference_faces(running: InterpreterModel, picture: np.ndarray) -> list[np.ndarray]:
-    """Return the faces of the reference path, in fractions of the picture."""
+    """Return the faces that the reference detects, as ``detected`` does but in fractions of the picture."""
     canvas, (left, top, wide, high) = letterboxed(picture)
     running.inputs[0][...] = canvas / 127.5 - 1
     running.invoke()
@@ -152,7 +155,8 @@ def reference_faces(running: InterpreterModel, picture: np.ndarray) -> list[np.n
 
 
 def assert_same_faces(answer: Answer, expected: list[np.ndarray]) -> bool:
-    """Return whether there is a face with a score well above the threshold."""
+    """Check that the best face of ``answer`` is the best expected face. Return False, after a weaker check, if no
+    expected face has a score well above the threshold."""
     if not expected or expected[0][-1] < 0.55:
         assert not answer.boxes or answer.boxes[0].score < 0.6
         return False
@@ -175,7 +179,8 @@ def test_the_same_faces_as_the_float_path() -> None:
 
 @pytest.mark.slow
 def test_faces_are_detected_at_their_place() -> None:
-    """At least 95 of 100 faces are detected at their place, and at most 15 of 100 other pictures have a face."""
+    """At least 95 of 100 faces are detected at their place, and a face is detected in at most 15 of 100 pictures
+    without faces."""
     model = zoo_model("blazeface")
     ours, running = LoopPipeline(model), InterpreterModel(model)
     rng = np.random.default_rng(0)

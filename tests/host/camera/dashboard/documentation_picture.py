@@ -1,4 +1,4 @@
-"""Take the picture of the dashboard for the documentation, from a real run:
+"""Write a screenshot of the dashboard for the documentation, taken from a real run:
 
 python -m tests.host.camera.dashboard.documentation_picture docs/camera-dashboard.webp
 """

@@ -1,4 +1,5 @@
-"""A simulated run for the dashboard: frames in camera formats, with changing answers, times and governor log."""
+"""A simulated run for tests of the dashboard: frames in camera formats, with answers, times and a governor log that
+change from frame to frame."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ BOX = (0.30, 0.25, 0.55, 0.75)
 
 
 def yuyv(width: int, height: int, number: int = 0) -> np.ndarray:
-    """Return a yuyv picture, uint8 [height, 2 * width]: a bright disc that moves over a gradient of colors."""
+    """Return yuyv picture ``number``, uint8 [height, 2 * width]: a bright disc on a gradient of colors. The disc's
+    place depends on ``number``."""
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
     angle = number / 12
     cx, cy = width * (0.5 + 0.25 * math.cos(angle)), height * (0.5 + 0.2 * math.sin(angle))
@@ -34,7 +36,8 @@ def yuyv(width: int, height: int, number: int = 0) -> np.ndarray:
 
 
 def frame_of(memory: np.ndarray, format: Format, number: int = 0, released: list[int] | None = None) -> Frame:
-    """Return a frame in ``memory``. Its last release appends its number to ``released``."""
+    """Return a frame whose planes are in ``memory``. When its last user releases the frame, its number is
+    appended to ``released``."""
     release = (lambda: released.append(number)) if released is not None else None
     planes: tuple[int, ...] = (memory.ctypes.data,)
     if format.pixels == "nv12":
@@ -45,7 +48,8 @@ def frame_of(memory: np.ndarray, format: Format, number: int = 0, released: list
 def served_of(
     number: int, answer: Answer | None = None, *, began_ns: int | None = None, **more: Any
 ) -> ServedFrame:
-    """Return a served frame with stages of about 0.12, 0.31, 1.08 and 0.05 ms."""
+    """Return a served frame whose stages (capture, preprocess, invoke, postprocess) take about 0.12, 0.31, 1.08 and
+    0.05 ms."""
     stage_start_ns = time.monotonic_ns() if began_ns is None else began_ns
     spans = {}
     wave = 1 + 0.25 * math.sin(number / 9)
@@ -89,7 +93,8 @@ def classes() -> Answer:
 
 
 def state_at(step: int, **more: Any) -> dict[str, Any]:
-    """Return the state after ``step`` half seconds of the run."""
+    """Return the camera loop's state ``step`` half seconds after the start of the run. ``more`` replaces parts of
+    it."""
     heat = 44 + 24 * (1 - math.exp(-step / 180)) + 0.3 * math.sin(step / 5)
     watts = 4.4 + 0.5 * math.sin(step / 30) + (0.5 if step < 200 else 0)
     wave = 1 + 0.1 * math.sin(step / 11)
@@ -136,7 +141,8 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
 
 
 class Feeder:
-    """A thread that hands 60 frames per second to a dashboard, as the camera loop does."""
+    """A thread that passes 60 frames per second to a dashboard, as the camera loop does. ``handed`` counts these
+    frames."""
 
     def __init__(self, dashboard: Dashboard, steps: int = 0) -> None:
         self.dashboard = dashboard

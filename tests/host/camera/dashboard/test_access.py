@@ -1,4 +1,4 @@
-"""Access control of the dashboard: host names, tokens and cookies."""
+"""Tests of the dashboard's access control: host names, tokens and cookies."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_ways_to_show_the_token() -> None:
     assert by_cookie == AccessDecision(HTTPStatus.OK)
     assert ask(access, Authorization=f"Bearer {TOKEN}") == AccessDecision(HTTPStatus.OK)
     assert ask(access, Authorization=f"bearer  {TOKEN} ") == AccessDecision(HTTPStatus.OK)
-    # After a restart with the same token the cookie still counts; with another it does not.
+    # After a restart with the same token the cookie is still valid, after a restart with another token it is not.
     assert ask(Access("0.0.0.0", TOKEN), cookie=decision.cookie).status == HTTPStatus.OK
     assert ask(Access("0.0.0.0", TOKEN + "2"), cookie=decision.cookie).status == HTTPStatus.UNAUTHORIZED
 

@@ -1,4 +1,5 @@
-"""``arenite camera`` with its dashboard: real frames and a real model in a real browser; all figures agree."""
+"""Tests of ``arenite camera`` with its dashboard in a real browser, on real frames and a real model. The numbers of
+served frames in the output, the metrics and the timeline agree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The page in a real browser: the picture with its answers, changing figures, and a connection that is restored."""
+"""Tests of the dashboard's page in a real browser: the picture with its answers, changing figures, and a connection
+that is restored."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from tests.host.camera.dashboard.simulated_run import (
 pytestmark = pytest.mark.browser
 
 TOKEN = "sand-and-pressure"
-#: JavaScript for the color of a canvas at x and y, which are fractions of its size.
+#: JavaScript for the color (red, green, blue, alpha) of the canvas with an ID, at x and y in fractions of its size.
 PIXEL = """(() => { const c = document.getElementById('%s');
   const at = [Math.round(%f * c.width), Math.round(%f * c.height)];
   return [...c.getContext('2d').getImageData(...at, 1, 1).data]; })()"""
@@ -40,7 +41,7 @@ TEXT = "document.getElementById('%s').innerText"
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    # If the library has to be compiled first, that takes longer than a page waits.
+    # Compile the preprocessing library now, if necessary, because a page does not wait that long.
     native.library()
     with Browser(tmp_path_factory.mktemp("browser") / "profile") as running_browser:
         yield running_browser
@@ -73,7 +74,8 @@ def show(
     page: Browser,
     **extra: Any,
 ) -> None:
-    """Show one frame on the page."""
+    """Open the page and pass frames with the picture ``memory`` and ``answer`` to the dashboard, until the page shows
+    one."""
     dashboard.update(state_at(1))
     page.open(dashboard.url)
     number = 0
@@ -123,10 +125,10 @@ def test_picture_boxes_percentiles_and_log(page: Browser, dashboard: Dashboard) 
         )
         page.until("document.getElementById('status-text').innerText === 'Live'")
         assert page.value("document.title") == "door camera"
-        # The figures change.
+        # The figures change from frame to frame.
         captured = page.value(TEXT % "counts")
         page.until(f"document.getElementById('counts').innerText !== {json.dumps(captured)}")
-        # The picture changes too, until it is paused.
+        # The picture also changes, until the pause button is pressed.
         page.value("document.getElementById('pause').click()")
         caption = page.until("document.getElementById('pause').getAttribute('aria-pressed') === 'true' && "
                              "document.getElementById('caption').innerText")  # fmt: skip
@@ -253,7 +255,7 @@ def test_the_page_reconnects_to_a_restarted_server(browser: Browser) -> None:
     with contextlib.closing(second_server), Feeder(second_server, steps=30):
         browser.until("document.title === 'two' && document.getElementById('lost').hidden")
         browser.until("document.getElementById('status-text').innerText === 'Live'")
-        # The numbers of its frames start at 1 again, and its frames are shown.
+        # The frame numbers of the new run start at 1 again, and the page shows its frames.
         caption = browser.value(TEXT % "caption")
         browser.until(f"document.getElementById('caption').innerText !== {json.dumps(caption)}")
         # The chart contains only the new run.
@@ -278,7 +280,7 @@ def test_the_token_is_removed_from_the_address(page: Browser) -> None:
         base = f"http://127.0.0.1:{port}/"
         page.open(base)
         assert "needs its token" in page.value("document.body.innerText")
-        page.errors.clear()  # the browser reports the 401
+        page.errors.clear()  # the browser reports the status 401 as an error
         page.open(f"{base}?token={TOKEN}")
         page.until("document.getElementById('no-picture').hidden")
         assert page.value("location.href") == base and page.value("document.cookie") == ""

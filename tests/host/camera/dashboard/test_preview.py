@@ -1,4 +1,5 @@
-"""Preview pictures equal the reference for every format, are made only on request, and release every buffer."""
+"""Tests of the dashboard's preview pictures: they equal the reference for every pixel format, are made only on
+request, and release every buffer."""
 
 from __future__ import annotations
 
@@ -88,7 +89,7 @@ def test_a_preview_is_made_only_for_a_watcher(
     frame.release()
     watcher.join(30)
     assert messages[0][0] == 1 and messages[0][1][:4] == MAGIC
-    # The next caller releases the buffer; the preview's own thread does not.
+    # The buffer is released by the next call of the loop, not by the preview's own thread.
     assert released == [] and not running_preview.watched
     running_preview.give_back()
     assert released == [7]

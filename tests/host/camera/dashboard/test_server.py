@@ -1,4 +1,4 @@
-"""The dashboard's HTTP server: paths, headers, access, and that no client delays the loop."""
+"""Tests of the dashboard's HTTP server: paths, headers, access, and that no client delays the camera loop."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def get(
 
 
 class Events:
-    """A reader of server-sent events."""
+    """A client that reads the dashboard's server-sent events."""
 
     def __init__(self, dashboard: Dashboard) -> None:
         url = urlsplit(dashboard.url)
@@ -249,7 +249,8 @@ def test_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_request_body_is_not_parsed_as_a_request(dashboard: Dashboard) -> None:
-    """Behind a shared proxy, the answer to a request inside the body would go to the next client."""
+    """Otherwise, behind a proxy that clients share, the next client would get the answer to a request inside the
+    body."""
     inner = b"GET /state HTTP/1.1\r\nHost: localhost\r\n\r\n"
     sized = b"Content-Length: %d" % len(inner)
     for header in (sized, b"Transfer-Encoding: chunked", sized.replace(b": ", b": +")):
@@ -282,7 +283,8 @@ def test_a_request_body_is_not_parsed_as_a_request(dashboard: Dashboard) -> None
     ],
 )
 def test_ambiguous_headers_are_refused(dashboard: Dashboard, headers: bytes) -> None:
-    """A proxy may use the other of two lengths, and take the rest for the request of another client."""
+    """If a request has two lengths, a proxy may use one and the server the other. Then the server could take the rest
+    of the body for the request of another client."""
     inner = b"GET /state HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.create_connection(("127.0.0.1", urlsplit(dashboard.url).port or 0), 30) as raw:
         raw.sendall(

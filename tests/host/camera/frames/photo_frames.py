@@ -1,4 +1,4 @@
-"""Frames for tests: photographs, with optional noise and changes of light."""
+"""Make frames for tests from photographs, with optional noise and changes of light."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def frame_of(
 
 
 def grey_frame(values: np.ndarray, time_ns: int = 0) -> Frame:
-    """Return a grey frame of ``values``, uint8 [height, width]."""
+    """Return a frame in the format "grey" with the pixels ``values``, uint8 [height, width]."""
     pixels = np.ascontiguousarray(values)
     format = Format("grey", values.shape[1], values.shape[0], (values.shape[1],), 30.0)
     return Frame(format, (pixels.ctypes.data,), pixels, 0, time_ns)

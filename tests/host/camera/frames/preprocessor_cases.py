@@ -1,6 +1,7 @@
-"""Random frames and steps for tests of ``FramePreprocessor``, also with planes that end at an unreadable page.
+"""Random frames and preprocessing steps for tests of ``FramePreprocessor``.
 
-Run as a program, it tests with unreadable pages: an access to a byte beside a plane is a segmentation fault.
+Run as a program, this module tests with planes that begin or end at an unreadable page of memory, so an access to a
+byte beside a plane is a segmentation fault.
 """
 
 from __future__ import annotations
@@ -90,7 +91,8 @@ def memory_for(case: Case, address: int) -> TensorMemory:
 
 
 def plane_sizes(case: Case) -> list[int]:
-    """Return the bytes of each plane up to its last pixel; for planes in one buffer, those of the buffer."""
+    """Return the size of each plane in bytes, up to its last pixel. If all planes are in one buffer, return only the
+    size of the buffer."""
     planes = planes_of(case.format.pixels, case.format.width, case.format.height)
     strides = list(case.format.strides)
     if case.together:
@@ -101,7 +103,8 @@ def plane_sizes(case: Case) -> list[int]:
 
 
 def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> bytes:
-    """Compute the tensor with NumPy, step by step. ``planes`` are uint8 as in memory, with their gaps."""
+    """Compute the tensor with NumPy, step by step, and return its bytes. ``planes`` are uint8 arrays with the bytes of
+    each plane, including the gaps after the rows."""
     format = case.format
     sizes = planes_of(format.pixels, format.width, format.height)
     strides = list(format.strides)
@@ -134,7 +137,8 @@ def expected(case: Case, planes: list[np.ndarray], memory: TensorMemory) -> byte
 
 
 def check(case: Case, rng: np.random.Generator) -> str:
-    """Run ``case`` on random pixels between guard bytes. Return the implementation that ran."""
+    """Run ``case`` on random pixels and check the tensor and the ``GUARD`` bytes before and after it. Return the name
+    of the implementation that ran, such as ``neon`` or ``numpy``."""
     planes = [rng.integers(0, 256, size, np.uint8) for size in plane_sizes(case)]
     original_planes = [plane.copy() for plane in planes]
     nbytes = memory_for(case, 0).bytes
@@ -169,7 +173,8 @@ class GuardedMemory:
 
 
 def check_guarded_memory(cases: int, seed: int) -> set[str]:
-    """Run cases in which every plane and the tensor end or begin at a forbidden page. Return the implementations."""
+    """Run cases in which each plane and the tensor begin or end at a page without access. Return the names of the
+    implementations that ran."""
     implementations = set()
     rng = np.random.default_rng(seed)
     for _ in range(cases):

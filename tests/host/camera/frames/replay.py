@@ -1,4 +1,5 @@
-"""Run cases in a build of the C code for another machine and return its results. See replay.c."""
+"""Run preprocessing cases in the C code, built for another machine or with a sanitizer, and return its results. The
+program replay.c reads the cases from a file."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ HERE = Path(__file__).parent
 
 
 def _pointers(structure: type[ctypes.Structure], base: int = 0) -> Iterator[int]:
-    """Yield the offsets of all pointer fields."""
+    """Yield the offsets (in bytes, plus ``base``) of all pointer fields of a ctypes structure and of the structures in
+    it."""
     for name, field in structure._fields_:  # type: ignore[misc]
         offset = base + getattr(structure, name).offset
         if field is ctypes.c_void_p:
@@ -39,7 +41,7 @@ def _blocks(data: np.ndarray, plan: ImagePlan) -> Iterator[bytes]:
 
 
 def record(compiled: CompiledImage, data: np.ndarray) -> bytes:
-    """Return the bytes of one case: the prepared plan and the picture."""
+    """Return one case as bytes for replay.c: the prepared plan ``compiled`` and the picture ``data``."""
     raw = bytes(compiled._host)
     functions = [(getattr(c.ImageStruct, field).offset, name) for field, name in compiled.names.items()]
     if compiled.unpack:
@@ -73,7 +75,8 @@ def replayed(
     runner: Sequence[str],
     cases: Sequence[tuple[ImagePlan, np.ndarray]],
 ) -> list[bytes]:
-    """Return the results of ``cases`` from the C code built by ``compiler`` and run by ``runner``."""
+    """Build the C code with the command ``compiler``, run it with the command ``runner`` (such as an emulator), and
+    return the bytes of the tensor for each of ``cases`` (plan, picture)."""
     library = native.library()
     assert library is not None
     parts = ("image", "column", "finish", "vector")

@@ -1,4 +1,5 @@
-"""The mapping from the model's input to the frame: known cases, and a comparison with preprocessed pixels."""
+"""Tests of ``Geometry``, which maps places of the model's input to places of the frame: known cases, and a comparison
+with preprocessed pixels."""
 
 from __future__ import annotations
 
@@ -65,8 +66,9 @@ SIZES = st.integers(24, 90)
 def test_the_geometry_agrees_with_preprocessed_pixels(
     convention: str, box: bool, width: int, height: int, side: int, data: st.DataObject
 ) -> None:
-    """The values of the picture are its column numbers, so an output value is the column that it shows. With nearest
-    neighbors the error is up to a pixel, so the mean is tested too. Outputs near the edges are ignored."""
+    """Each pixel of the picture has its column number as value (doubled), so the value of an output pixel says which
+    column it shows. With the method "nearest", the error is up to a pixel, so the mean error is tested too. Output
+    pixels near the edges are ignored."""
     method = data.draw(st.sampled_from(PAIRS[convention]))
     if convention == "opencv" and method == "area":
         side = min(side, width - 4, height - 6)

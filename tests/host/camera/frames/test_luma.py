@@ -17,7 +17,7 @@ def test_every_format_gives_the_brightness(pixels: str) -> None:
     if pixels in ("rgb", "bgr", "rgba", "bgra", "rgb565"):
         grey = rgb[:, :, 1].astype(np.float64)
     elif pixels != "grey":
-        grey = 16 + grey * 219 / 255  # video range
+        grey = 16 + grey * 219 / 255  # luma in video range: 16 to 235
     expected = np.array(
         [[grey[5 + 10 * r, 3 + 10 * c : 7 + 10 * c].mean() for c in range(64)] for r in range(36)]
     )

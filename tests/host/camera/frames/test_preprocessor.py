@@ -1,4 +1,5 @@
-"""Frames become tensors with the bytes of the NumPy reference; nothing beside them is written; errors are clear."""
+"""Tests of ``FramePreprocessor``: tensors have the bytes of the NumPy reference, no bytes beside them are written, and
+errors are clear."""
 
 from __future__ import annotations
 
@@ -169,11 +170,11 @@ def test_other_threads_run_during_preprocessing() -> None:
 
     thread = threading.Thread(target=count)
     limit = sys.getswitchinterval()
-    sys.setswitchinterval(0.5)  # a thread that holds the lock would keep it to the end of the call
+    sys.setswitchinterval(0.5)  # so Python takes the lock from a thread only after 0.5 s, longer than a call
     try:
         thread.start()
         calls_with_progress = 0
-        for _ in range(100):  # a call is short: on busy processors the other thread may not wake in one
+        for _ in range(100):  # calls are short: on busy processors the other thread may sleep through some
             count_before = counted[0]
             feed.run(frame)
             calls_with_progress += counted[0] > count_before

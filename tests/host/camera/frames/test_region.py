@@ -36,7 +36,7 @@ def test_a_region_lies_inside_and_is_even(
 
 def test_a_region_holds_its_box_with_a_margin() -> None:
     format = Format("grey", 640, 480, (640,))
-    box = Box(0.4, 0.4, 0.5, 0.55, 1.0)  # 64 x 72 pixels around 288, 228
+    box = Box(0.4, 0.4, 0.5, 0.55, 1.0)  # 64x72 pixels, with the center at (288, 228)
     window = square_around(box, format, 1.5)
     assert window.width >= 108
     assert window.left <= 256 < 320 <= window.left + window.width
@@ -63,7 +63,7 @@ def test_a_cropped_frame_has_the_same_pixels(pixels: str) -> None:
 
 @pytest.mark.parametrize("pixels", ["nv12", "nv21", "yu12", "yv12"])
 def test_planes_in_one_buffer(pixels: str) -> None:
-    """All planes are in one buffer, as V4L2 delivers them: one address and one stride."""
+    """All planes are in one buffer, as V4L2 delivers them, so the frame has one address and one stride."""
     memory = np.random.default_rng(1).integers(0, 256, 48 * 64 * 3 // 2, np.uint8)
     frame = Frame(Format(pixels, 64, 48, (64,)), (memory.ctypes.data,), memory, 0, 0)
     cropped = crop_frame(frame, CropWindow(12, 8, 24, 20))

@@ -1,4 +1,5 @@
-"""The C code gives equal results when it is built for 64-bit Arm (with NEON) and with the compiler's sanitizers."""
+"""Tests that the C code of the preprocessing computes NumPy's results when it is built for 64-bit Arm (with NEON) and
+when it is built with the compiler's sanitizers."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.host.camera.frames.replay import replayed
 
 
 def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
-    """Return plans for random frames, random pixels, and the results of NumPy."""
+    """Return ``count`` random cases: (plan, pixels of the frame, bytes of the tensor that NumPy computes)."""
     from arenite.host.camera.frames.preprocessor_plan import steps_for_frame
 
     rng = np.random.default_rng(seed)
@@ -53,7 +54,7 @@ def test_neon(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_sanitizers(tmp_path: Path) -> None:
-    """No access outside of a block, and no undefined arithmetic."""
+    """The sanitizers find no access outside of an allocated block and no undefined arithmetic."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")
     checks = ["gcc", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]

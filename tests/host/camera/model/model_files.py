@@ -1,4 +1,4 @@
-"""Models with given inputs and outputs. They are not meant to run."""
+"""Make model files with given inputs and outputs, for tests that open models but do not run them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(
     custom: str = "",
     **more: Any,
 ) -> Model:
-    """Return a model with tensors of these shapes and one custom operator."""
+    """Return a model with one custom operator from an input of ``shape`` to outputs of the shapes ``outputs``."""
     net = Net(3)
     x = net.tensor(shape, dtype, quant=quant)
     net.inputs.append(x)

@@ -1,4 +1,5 @@
-"""Opening models by name and file: the sources of their metadata, their order, and errors of damaged files."""
+"""Tests of opening models by name and by file: the sources of their metadata, the order of these sources, and errors of
+damaged files."""
 
 from __future__ import annotations
 
@@ -84,7 +85,7 @@ def test_the_header_reader_agrees_with_the_importer() -> None:
     opened_model, graph = open_model(str(path)), load_image(path).model.main
     assert opened_model.inputs == (graph.tensors[graph.inputs[0]],)
     assert opened_model.outputs == (graph.tensors[graph.outputs[0]],)
-    assert opened_model.labels[3] == "cat"  # MLPerf's models are known by their hash
+    assert opened_model.labels[3] == "cat"  # MLPerf's models are recognized by the hash of the file
 
 
 @pytest.mark.slow
@@ -233,7 +234,7 @@ def test_steps_that_do_not_match_the_model_raise_an_error(tmp_path: Path) -> Non
 
 @pytest.fixture(scope="module")
 def described() -> bytes:
-    """Return a model with every kind of metadata that ``open_model`` reads."""
+    """Return a model file with every kind of metadata that ``open_model`` reads."""
     metadata = {tflite_metadata.NAME: b"\x10\0\0\0M001" + bytes(60)}
     extra = {"labels": ["a"], "preprocessing": {"source": {"kind": "image"}, "steps": []}}
     detector = model(outputs=((1, 9, 4), (1, 9), (1, 9), (1,)), custom="TFLite_Detection_PostProcess")

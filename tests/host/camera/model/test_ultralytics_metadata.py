@@ -1,4 +1,5 @@
-"""YOLO models with the metadata of Ultralytics' exporter, as ONNX and TFLite files written by these tests."""
+"""Tests of opening YOLO models with the metadata of Ultralytics' exporter. The tests write the ONNX and TFLite files
+themselves."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ FIXED = (1, 3, 64, 96)
 
 
 def onnx(output: tuple[int | str, ...], shape: tuple[int | str, ...], entries: dict[str, str]) -> bytes:
-    """Return an ONNX file with an input in NCHW order and metadata ``entries``. It is not meant to run."""
+    """Return an ONNX file with an output of the shape ``output``, an input of ``shape`` in NCHW order, and the metadata
+    ``entries``. The model is not meant to run."""
     graph = _part(1, _part(1, "x") + _part(2, "y") + _part(4, "Identity")) + _part(2, "g")
     graph += _part(11, _value("x", shape)) + _part(12, _value("y", output))
     model_bytes = _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))

@@ -1,4 +1,5 @@
-"""The time in which at least one stage worked, against a count of every nanosecond."""
+"""Tests of ``BusyTime``, the time in which at least one stage worked, by comparison with a count of every
+nanosecond."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ def test_overlaps_count_once(spans: list[tuple[int, int]]) -> None:
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 12)), min_size=100, max_size=400))
 def test_a_long_run_keeps_a_limited_number_of_spans(steps: list[tuple[int, int]]) -> None:
-    """Each frame begins at most five nanoseconds before the end of the previous frame."""
+    """Each span begins at most five nanoseconds before the end of the previous span."""
     busy, spans, now = BusyTime(keep=8), set[int](), 10
     for gap, length in steps:
         begin = max(now + gap - 5, 1)

@@ -1,4 +1,5 @@
-"""The history has one point per update for charts, and each action of the governor once."""
+"""Tests of ``History``, the dashboard's data for charts: it has one point per update, and each action of the governor
+once."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def test_points() -> None:
     state = state_at(699)
     assert point["t"] == 349.5 and point["watts"] == round(state["power"]["value"], 4)
     assert point["invoke.p95"] == round(state["stage_ms"]["invoke"]["p95"], 4)
-    # One frame in 8 steps is dropped. A step is half a second, and a dropped frame counts 2 per second.
+    # One frame in 8 steps is dropped. A step takes half a second, so one dropped frame is a rate of 2 per second.
     assert sum(p[FIELDS.index("dropped")] or 0 for p in list(history.points)) == 2 * (699 // 8 - 99 // 8)
 
 
@@ -38,7 +39,8 @@ def test_the_frame_rate_is_of_the_last_seconds() -> None:
         history.add({"fps": 99.0, "frames": {"served": served}}, t)[FIELDS.index("fps")]
         for t, served in [(0.0, 0), (0.5, 15), (1.0, 30), (2.0, 60), (7.0, 70), (7.5, 71), (0.0, 0), (1.0, 7)]
     ]
-    # The first interval is too short; then a mean over at most 5 s; too short after a gap; then another run.
+    # While the interval is too short (at the start and after the gap of 5 s), the given rate of 99 is used. Otherwise
+    # the rate is the mean over at most 5 s. The last two points belong to another run.
     assert fps == [99.0, 99.0, 30.0, 30.0, 2.0, 99.0, 99.0, 7.0]
 
 

@@ -1,4 +1,4 @@
-"""The metrics as Prometheus' own parser reads them: figures, names, units."""
+"""Tests of the metrics (figures, names, units), which are read with Prometheus' own parser."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_names_help_and_types() -> None:
 
 @given(st.text(), st.text(), st.floats(allow_nan=True))
 def test_any_label_and_value_is_read_back(label: str, about: str, value: float) -> None:
-    # The parser strips and splits the HELP line as text. Labels must not change.
+    # The parser strips and splits the HELP line, so only labels have to be returned unchanged.
     text = render([MetricFamily("a_b", "gauge", about, [({"x": label}, value)])])
     body = text.split("\n", 1)[1] if "\r" in about or not about.isprintable() else text
     (family,) = list(parser.text_string_to_metric_families(body))

@@ -16,8 +16,9 @@ START = 10**12
 
 
 def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = True) -> SoakResult:
-    """Simulate a fanless device at 30 frames per second that warms up from 30 to 70 °C. From 55 °C on, its clock falls
-    from 2000 MHz to 1000 MHz, inference takes longer in proportion, and frames are missed."""
+    """Return the soak test's result for a simulated fanless device at 30 frames per second that warms up from 30 to 70
+    °C with the time constant ``settle_s``. From 55 °C on, its clock falls from 2000 MHz to 1000 MHz, inference takes
+    longer in proportion, and frames are missed."""
     clock = root / "sys/devices/system/cpu/cpu0/cpufreq"
     clock.mkdir(parents=True)
     statistics = Statistics()

@@ -1,4 +1,4 @@
-"""The page, the metrics and the timeline understand the state that the governor reports."""
+"""Tests that the dashboard's page, the metrics and the timeline understand the state that the governor reports."""
 
 from __future__ import annotations
 

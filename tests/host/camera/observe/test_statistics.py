@@ -13,7 +13,8 @@ START = 5_000 * 1000 * MS
 
 
 def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> ServedFrame:
-    """Return a frame that waits 1 ms, then 1 ms of preprocessing, the invoke and 0.5 ms of postprocessing."""
+    """Return a served frame that was captured at ``at_ns``, waits 1 ms, and then takes 1 ms for preprocessing,
+    ``invoke_ns`` for the invoke and 0.5 ms for postprocessing."""
     begin_ns = at_ns + MS
     spans = {
         "preprocess": (begin_ns, begin_ns + MS),
@@ -81,7 +82,7 @@ def test_frames_without_any_stage_are_counted_only() -> None:
 
 
 def test_minute_one_and_the_last_minute() -> None:
-    """Three minutes at 10 frames per second; from the second minute on an invoke takes twice as long."""
+    """The run takes three minutes at 10 frames per second. After the first minute an invoke takes twice as long."""
     invokes = [3 * MS if i < 600 else 6 * MS for i in range(1800)]
     statistics = run([i * 100 * MS for i in range(1800)], invokes)
     first_minute, last_minute = statistics.window("minute_1"), statistics.window("last_minute")
@@ -100,7 +101,8 @@ def test_a_pause_empties_the_last_minute() -> None:
 
 def test_a_short_pause_empties_its_slices_only() -> None:
     statistics = run([i * 100 * MS for i in range(600)] + [90_000 * MS])
-    # The slices of five seconds reach back to 35 s: they hold the frames from 35 to 60 s and the last frame.
+    # The statistics are kept in slices of five seconds, which reach back to 35 s here. They hold the frames from 35 to
+    # 60 s and the last frame.
     assert statistics.window("last_minute").served == 251
 
 

@@ -11,7 +11,8 @@ from arenite.host.camera.observe.steady_state import BATCHES, MIN_VALUES, find_s
 @given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=MIN_VALUES + 1, max_size=BATCHES - 1))
 @settings(max_examples=100, deadline=None)
 def test_mser_agrees_with_its_definition(values: list[float]) -> None:
-    """For short series a batch is one value, so the definition can be computed directly."""
+    """``mser`` averages long series in batches. Here the series are so short that a batch is one value, so the test can
+    compute the definition of MSER directly."""
     x = np.array(values)
     errors = [
         float(((x[d:] - x[d:].mean()) ** 2).sum() / (len(x) - d) ** 2) for d in range(len(x) - MIN_VALUES + 1)
@@ -50,7 +51,7 @@ def test_a_device_that_still_warms_up_is_not_steady(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_step_is_detected(seed: int) -> None:
-    """A device throttles at value 40 of 120."""
+    """The frame rate falls at value 40 of 120, as if a device throttled, and the steady state begins after that."""
     random = np.random.default_rng(seed)
     values = list(np.where(np.arange(120) < 40, 30.0, 21.0) + random.normal(0, 0.1, 120))
     begin = find_steady_state({"fps": values}, {"fps": 0.02 * 21}).begin

@@ -1,4 +1,4 @@
-"""Timeline traces are valid even after a killed run, and show every frame."""
+"""Tests that timeline traces show every frame, and are valid even after a run that was killed."""
 
 from __future__ import annotations
 

@@ -49,7 +49,8 @@ class Handler(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Yield a function that opens a trace (name, text) in Perfetto and returns a function for SQL queries."""
+    """Yield a function that opens a trace (file name, text) in Perfetto. It returns a function that runs an SQL query
+    on the trace and returns the rows."""
     folder = tmp_path_factory.mktemp("traces")
     handler = functools.partial(type("H", (Handler,), {"traces": folder}), directory=str(_PAGE))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)

@@ -1,4 +1,4 @@
-"""Runs of the camera loop that record a timeline."""
+"""Simulated runs of the camera loop that record a timeline, for the tests of timelines."""
 
 from __future__ import annotations
 

@@ -23,7 +23,8 @@ _KEYS: dict[str, tuple[set[str], set[str]]] = {
 
 
 def read(text: str, *, complete: bool = True) -> list[dict[str, Any]]:
-    """Return all events after checking them one by one and together. ``complete``: expect the closing bracket."""
+    """Return all events of a trace after checking each event, and the events of each track and flow together.
+    ``complete`` says whether the text must have the closing bracket."""
     if complete:
         events = json.loads(text)
     else:
@@ -42,7 +43,7 @@ def _check(event: dict[str, Any]) -> None:
     keys = set(event) - {"ph"}
     assert required <= keys <= required | optional, event
     assert isinstance(event["name"], str) and event["name"]
-    # Perfetto takes thread 0 for the idle thread, and the thread with the number of the process for its main thread.
+    # Perfetto treats thread 0 as the idle thread, and the thread with the process ID as the main thread.
     assert type(event["pid"]) is int and event["pid"] > 0
     assert type(event.get("tid", 5)) is int and (event.get("tid", 5) > event["pid"] or event["ph"] == "M")
     for key in ("ts", "dur"):

@@ -11,7 +11,8 @@ RAN, REJECTED = 0, 2
 
 
 def run_in_a_child(action: Callable[[], object]) -> int:
-    """Return ``RAN``, ``REJECTED`` after an ``AreniteError``, or the negative signal of a crash."""
+    """Run ``action`` in a child process. Return ``RAN`` if it returns, ``REJECTED`` if it raises an ``AreniteError``,
+    or the negative number of the signal if it crashes."""
     child = os.fork()
     if child == 0:
         status = 1

@@ -1,4 +1,4 @@
-"""Small model files for tests of the runtimes, and their outputs from the stock interpreter."""
+"""Small model files for tests of the runtimes, and their outputs from the unmodified TFLite interpreter."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ def saved(model: Model, folder: Path, name: str = "model.tflite") -> Path:
 
 
 def picture_net(channels: int = 8) -> Model:
-    """Return a convolution, float32 [1, 16, 16, 3] to [1, 16, 16, channels], that can be resized to any input size."""
+    """Return a model with one convolution, float32 [1, 16, 16, 3] to [1, 16, 16, channels]. Its input can be resized
+    to any height and width."""
     net = Net(7)
     x = net.input((1, 16, 16, 3), "float32")
     w = net.tensor((channels, 3, 3, 3), "float32", data=net.rng.standard_normal((channels, 3, 3, 3)))
@@ -33,7 +34,7 @@ def picture_net(channels: int = 8) -> Model:
 
 
 def heavy_net(width: int) -> Model:
-    """Return a fully connected layer with 768 × ``width`` float32 weights."""
+    """Return a model with one fully connected layer, which has 768 × ``width`` float32 weights."""
     net = Net(8)
     x = net.input((1, 768), "float32")
     w = net.tensor((width, 768), "float32", data=net.rng.standard_normal((width, 768)))
@@ -44,7 +45,7 @@ def heavy_net(width: int) -> Model:
 
 
 def fixed_net() -> Model:
-    """Return a fully connected layer after a reshape. It cannot be resized to another input size."""
+    """Return a model with a reshape and a fully connected layer. Its input cannot be resized to another size."""
     net = Net(9)
     x = net.input((1, 4, 4, 3), "float32")
     flat = net.op(
@@ -78,7 +79,8 @@ def custom_operator() -> Model:
 
 
 def interpreter_outputs(path: Path, inputs: list[np.ndarray], threads: int = 1) -> list[np.ndarray]:
-    """Return the outputs of the stock interpreter, computed with set_tensor and get_tensor."""
+    """Return the outputs that the unmodified TFLite interpreter computes for ``inputs``, with set_tensor and
+    get_tensor."""
     from ai_edge_litert.interpreter import Interpreter
 
     interpreter = Interpreter(str(path), num_threads=threads)
@@ -110,7 +112,8 @@ def outputs(slot: TensorSlot) -> list[np.ndarray]:
     return [memory.array().copy() for memory in slot.outputs]
 
 
-# ONNX files are protobufs: field numbers, wire types and lengths. A model of two operators needs no library.
+# ONNX files are protobufs, which consist of field numbers, wire types, lengths and values. A model with two operators
+# can be written without a library.
 
 
 def _number(value: int) -> bytes:

@@ -1,4 +1,4 @@
-"""``open_runtime`` opens runtimes by name."""
+"""Tests of ``open_runtime``, which opens runtimes by name."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_zero_threads_or_slots_raise_an_error(wrong: dict[str, int], tmp_path: P
 def test_another_library_falls_back_to_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """LiteRT wheels before 2.1.6 have a C library that lacks functions."""
+    """LiteRT wheels before 2.1.6 have a C library that lacks functions, so the runtime uses the interpreter instead."""
     required = (*litert_library._REQUIRED_FUNCTIONS, "LiteRtOfTheFuture")
     monkeypatch.setattr(litert_library, "_REQUIRED_FUNCTIONS", required)
     litert_library.library.cache_clear()

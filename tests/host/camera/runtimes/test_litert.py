@@ -1,4 +1,5 @@
-"""LiteRT through its C library: outputs, memory, slots, sizes, errors."""
+"""Tests of the runtime that calls LiteRT's C library: outputs, memory, slots (sets of input and output tensors), sizes
+and errors."""
 
 from __future__ import annotations
 
@@ -76,7 +77,7 @@ def test_tensor_metadata(tmp_path: Path) -> None:
 
 
 def test_tensor_memory_is_used_in_place(tmp_path: Path) -> None:
-    """The runtime reads its input directly from the address, and the address never changes."""
+    """The runtime reads its input directly from the tensor's address, and the address never changes."""
     path = saved(picture_net(), tmp_path)
     runtime = opened(path)
     (input_tensor,), (output_tensor,) = runtime.slots[0].inputs, runtime.slots[0].outputs
@@ -300,7 +301,8 @@ def test_other_threads_run_during_an_invocation(tmp_path: Path) -> None:
 
 
 def test_memory_that_is_not_addressable_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """GPU and NPU buffers are locked, copied and unlocked. This test does the same with buffers of the CPU."""
+    """Buffers of a GPU or NPU have to be locked, copied and unlocked. This test makes the runtime do this with CPU
+    buffers."""
     monkeypatch.setattr(litert_buffers.lite, "HOST_MEMORY", -1)  # type: ignore[attr-defined]
     path = saved(reversed_signature_net(), tmp_path)
     runtime = opened(path, slots=2)

@@ -1,4 +1,4 @@
-"""ONNX Runtime with tensors in memory of the camera loop."""
+"""Tests of ONNX Runtime with tensors in memory that belongs to the camera loop."""
 
 from __future__ import annotations
 

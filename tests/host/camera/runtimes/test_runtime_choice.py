@@ -1,4 +1,4 @@
-"""The rule that chooses a runtime from measurements."""
+"""Tests of the rule that chooses a runtime from measurements of time, energy and outputs."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_difference() -> None:
     equal_outputs = [array.copy() for array in reference]
     assert difference(equal_outputs, reference) == 0
     assert difference([np.array([0.0, 10.5]), equal_outputs[1]], reference) == pytest.approx(0.05)
-    # For an int8 output with a range below 64 steps, the difference is relative to 64 steps.
+    # If an int8 output has a range below 64 steps, the difference is relative to 64 steps.
     assert difference([equal_outputs[0], np.array([[102, 90]], np.int8)], reference) == pytest.approx(2 / 64)
     assert difference(equal_outputs[:1], reference) == float("inf")
     assert difference([np.array([np.nan, 1.0]), equal_outputs[1]], reference) == float("inf")

@@ -1,4 +1,5 @@
-"""Choosing a runtime by measuring: real child processes, real runtimes, and delegates with faults."""
+"""Tests of choosing a runtime by measuring, with real child processes, real runtimes, and delegates that have
+faults."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_a_crashing_or_wrong_delegate_is_not_chosen(faulty_delegate, tmp_path: P
     assert working.median_ms > 0
     assert working.difference == 0
     assert crashed.problem.startswith("crashed (SIGABRT)")
-    # The idle delegate computes nothing, so it is the fastest, and still it is not chosen.
+    # The idle delegate computes nothing. So it is the fastest candidate, but it is not chosen.
     assert wrong.median_ms is not None
     assert wrong.median_ms < working.median_ms
     assert wrong.problem.startswith("gives wrong answers")

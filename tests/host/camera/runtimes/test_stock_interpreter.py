@@ -1,4 +1,4 @@
-"""The runtime ``litert-interpreter`` (the unmodified TFLite interpreter), and external delegates."""
+"""Tests of the runtime ``litert-interpreter`` (the unmodified TFLite interpreter), and of external delegates."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_delegate_options_must_be_pairs(tmp_path: Path) -> None:
 
 
 def test_options_reach_the_delegate(tmp_path: Path) -> None:
-    """The delegate of this test rejects every call and reports its options."""
+    """The delegate of this test rejects every call, with an error that names the options that it got."""
     source = tmp_path / "refuses.c"
     source.write_text("""
 #include <stddef.h>

@@ -1,4 +1,4 @@
-"""Damaged files raise an error before they reach LiteRT, and never crash it."""
+"""Tests that damaged files raise an error before LiteRT reads them, and so never crash it."""
 
 from __future__ import annotations
 

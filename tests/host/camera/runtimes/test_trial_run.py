@@ -1,4 +1,5 @@
-"""A model that crashes its runtime is an error, because it first runs in a separate process."""
+"""Tests of the trial run: a model first runs in a separate process, so a model that crashes its runtime raises an
+error."""
 
 from __future__ import annotations
 
@@ -84,13 +85,14 @@ def _try_and_run(path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("first", [0, 20])
 def test_hostile_graphs_never_crash_the_caller(first: int, tmp_path: Path) -> None:
-    """Each graph runs or raises an error in a child process that first makes a trial."""
+    """A child process makes a trial run of each graph and then runs it. The child never crashes: the graph runs or
+    raises an error."""
     statuses = []
     for seed in range(first, first + 20):
         try:
             path = saved(hostile_graph(seed), tmp_path)
         except (TypeError, ValueError):
-            continue  # the value does not fit into its field of the file
+            continue  # the value does not fit into its field in the file
         statuses.append(run_in_a_child(partial(_try_and_run, path)))
     assert set(statuses) <= {RAN, REJECTED}, statuses
     assert min(statuses.count(RAN), statuses.count(REJECTED)) >= 3

@@ -1,4 +1,5 @@
-"""Run MLCommons' LoadGen with a real model on photographs. It is a program because LoadGen has global state.
+"""Run MLCommons' LoadGen with a real model on photographs. Tests run this module as a child process, because LoadGen
+has global state.
 
 python -m tests.host.camera.scenarios.loadgen_child SCENARIO FOLDER SECONDS RATE LIMIT_MS
 """

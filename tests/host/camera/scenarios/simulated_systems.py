@@ -1,4 +1,4 @@
-"""Simulated systems with known service times, on a virtual clock."""
+"""Simulated systems under test with known service times, on a virtual clock, for tests of the MLPerf scenarios."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ class VirtualClock:
 
 
 class SimulatedSystem:
-    """Serves samples one after the other. Sample ``number`` takes ``service_ns(number)`` of the clock."""
+    """Serves samples one after the other. Sample ``number`` takes ``service_ns(number)`` nanoseconds of the virtual
+    clock."""
 
     def __init__(self, clock: VirtualClock, service_ns: Callable[[int], int], samples: int = 100) -> None:
         self.clock, self.service_ns, self.samples = clock, service_ns, samples

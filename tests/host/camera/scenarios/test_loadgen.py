@@ -1,4 +1,5 @@
-"""Arenite's scenario figures equal those of MLCommons' LoadGen for the latencies that LoadGen measured."""
+"""Tests that Arenite computes the same scenario results as MLCommons' LoadGen from the latencies that LoadGen
+measured."""
 
 from __future__ import annotations
 
@@ -26,7 +27,8 @@ SECONDS = 0.5
 
 @dataclass
 class Run:
-    """A LoadGen run: per sample, its latency (ns), the time at which its query was due (ns) and the query number."""
+    """The results of a LoadGen run: LoadGen's summary as text, and three arrays with a value per sample: its latency
+    (ns), the time at which its query was due (ns), and the number of its query."""
 
     summary: str
     latencies: np.ndarray
@@ -48,7 +50,7 @@ _SAMPLE = re.compile(r'"name":"Sample".*"ph":"b".*"ts":([\d.]+).*"query_seq":(\d
 
 
 def run(scenario: str, folder: Path, rate: float = 200.0, limit_ms: float = 50.0) -> Run:
-    photograph(0)  # skips the test if there are no photographs
+    photograph(0)  # skips the test if the photographs cannot be fetched
     child = [sys.executable, "-m", "tests.host.camera.scenarios.loadgen_child"]
     process = subprocess.run(
         [*child, scenario, str(folder), str(SECONDS), str(rate), str(limit_ms)],
@@ -119,7 +121,7 @@ def test_offline(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("limit_ms", [50.0, 0.05])
 def test_server(tmp_path: Path, limit_ms: float) -> None:
-    """One latency limit can be met, and one cannot."""
+    """One of the latency limits can be met, the other cannot."""
     rate = 600.0
     loadgen = run("server", tmp_path, rate, limit_ms)
     count = len(loadgen.due)

@@ -24,7 +24,7 @@ def content(frame: Frame) -> bytes:
 
 @pytest.mark.parametrize("pixels", sorted({*PIXEL_BYTES, *PLANES}))
 def test_a_copy_has_only_the_pixels_of_the_frame(pixels: str) -> None:
-    """Copy a frame, and a part of it whose rows have gaps. All planes are in one buffer."""
+    """The test copies a frame whose planes are all in one buffer, and a part of the frame, whose rows have gaps."""
     memory = np.random.default_rng(0).integers(0, 256, buffer_bytes(pixels, 32, 24), np.uint8)
     row = 32 if pixels in PLANES else 32 * PIXEL_BYTES[pixels]
     frame = Frame(Format(pixels, 32, 24, (row,)), (memory.ctypes.data,), memory, 5, 7)

@@ -178,7 +178,7 @@ def test_a_system_that_never_meets_the_limit() -> None:
 
 
 def test_arrivals_are_poisson() -> None:
-    """Mean and deviation of the gaps are equal, and the gaps are independent."""
+    """The gaps between arrivals are independent, and their mean equals their standard deviation."""
     gaps = np.diff(list(islice(poisson_arrivals(250.0), 40_000))) / 1e9
     assert gaps.mean() == pytest.approx(1 / 250, rel=0.02)
     assert gaps.std() == pytest.approx(1 / 250, rel=0.03)
@@ -223,7 +223,7 @@ def test_a_real_model_is_measured(server: ModelServer, name: str) -> None:
 
 
 def test_overlapped_queries_have_the_same_answers(server: ModelServer) -> None:
-    """With overlap, every sample gets its own answer."""
+    """If queries overlap, every sample still gets its own answer."""
     frames = [frame_of(photograph(index)) for index in range(4)]
     alone = [server.serve(frame).answer for frame in frames]
     answers = []

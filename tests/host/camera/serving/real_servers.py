@@ -25,7 +25,8 @@ def _model(name: str) -> CameraModel | str:
 
 
 def server_of(name: str | Path, slots: int = 1) -> ModelServer:
-    """Return a new server. Skip the test if the model cannot be fetched."""
+    """Return a new server for a model, given by its zoo name or file, with ``slots`` sets of tensors. Skip the test if
+    the model cannot be fetched."""
     model = _model(str(name))
     if isinstance(model, str):
         pytest.skip(model)

@@ -1,4 +1,5 @@
-"""The loop with a source, a real runtime and a real model: served, counted, dropped and released frames."""
+"""Tests of the camera loop with a real runtime and a real model: which frames are served, counted, dropped and
+released."""
 
 from __future__ import annotations
 
@@ -21,7 +22,8 @@ from tests.host.camera.frames.photo_frames import photograph
 
 
 class PictureSource:
-    """A source of pictures in memory. It counts the frames that are not yet released."""
+    """A source of pictures in memory. ``held`` counts the frames that are not yet released, ``most_held`` is its
+    maximum."""
 
     name = "recorded"
     live = False
@@ -145,7 +147,8 @@ def test_another_thread_stops_the_loop(server, overlap: bool) -> None:
 
 
 def test_a_slow_consumer_causes_no_queue(server) -> None:
-    """With a camera of 200 frames per second and a consumer of 20, the loop always serves the newest frame."""
+    """With a camera of 200 frames per second and a consumer that takes 20 frames per second, the loop always serves the
+    newest frame."""
     from arenite.host.camera.sources.factory import open_source
 
     class Slow(FrameList):
@@ -182,7 +185,7 @@ def test_identical_frames_are_answered_from_the_cache(server) -> None:
     assert [served_frame.by for served_frame in uncached] == ["model"] * 6
     assert [served_frame.by for served_frame in cached].count(
         "cache"
-    ) == 4  # an input is stored when it occurs a second time
+    ) == 4  # the cache stores the answer for an input when the input occurs a second time
     assert [served_frame.answer for served_frame in cached] == [
         served_frame.answer for served_frame in uncached
     ]
@@ -218,7 +221,8 @@ def test_stand_ins_are_not_computed_again(server) -> None:
 
 
 def test_a_still_frame_gets_the_answer_of_the_previous_frame(server) -> None:
-    """A frame with motion is still computed while the next frame, without motion, is prepared."""
+    """The answer to a frame with motion is still being computed when the loop prepares the next frame, which has no
+    motion."""
 
     class SlowServer:
         slots, name, bytes_written = server.slots, server.name, 0
@@ -252,7 +256,8 @@ def test_a_still_frame_gets_the_answer_of_the_previous_frame(server) -> None:
 
 
 def test_a_model_group_gets_the_window_and_waits_for_motion(server) -> None:
-    """A cascade or a group of models gets the window, and runs only if something moved."""
+    """A cascade or a group of models gets the window (the part of the frame to use), and runs only if something
+    moved."""
     from arenite.host.camera.frames.frame import CropWindow
     from arenite.host.camera.several.pooled_server import ModelGroup
 
@@ -273,7 +278,8 @@ def test_a_model_group_gets_the_window_and_waits_for_motion(server) -> None:
 
 
 def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
-    """A cascade can end at another model for each frame. Answers name the model that computed them."""
+    """A cascade can end at a different model for each frame. A repeated answer names the model that computed it
+    first."""
     from arenite.host.camera.several.cascade import Cascade, CascadeStage
     from arenite.host.camera.several.cascade_rules import LabelRule
     from tests.host.camera.serving.real_servers import server_of
@@ -289,7 +295,7 @@ def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
 
 
 def test_a_lost_camera_adds_no_latency(server) -> None:
-    """Otherwise the governor would slow down the other cameras."""
+    """The time without a camera is not counted as latency. Otherwise the governor would slow down the other cameras."""
 
     class OneAway(PictureSource):
         live = True
@@ -332,7 +338,8 @@ def test_the_loop_rests_between_frames(server) -> None:
 
 @pytest.mark.slow
 def test_overlapped_frames_of_a_slow_model_are_not_prepared_too_early(server) -> None:
-    """With a camera of 100 frames per second and a model of 12, a frame prepared at once would wait for an invoke."""
+    """The camera delivers 100 frames per second and the model processes 12. A frame that is prepared at once would
+    have to wait until the model is free, and be old by then."""
     from arenite.host.camera.sources.factory import open_source
 
     class SlowServer:

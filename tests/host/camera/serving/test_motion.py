@@ -10,7 +10,7 @@ TICK = SECOND // 25
 
 
 class Scene:
-    """A camera of 25 frames per second in front of a gate."""
+    """A simulated camera of 25 frames per second whose frames go to a motion gate."""
 
     def __init__(self, **settings: float) -> None:
         self.gate = MotionGate(MotionSettings(**({"hold_s": 0.0, "refresh_s": 1e9} | settings)))  # type: ignore[arg-type]
@@ -27,7 +27,7 @@ class Scene:
 
 
 def with_object(rgb: np.ndarray, left: int, top: int, size: int = 48) -> np.ndarray:
-    """Return the picture with a square of another photograph in it."""
+    """Return the picture with a square of ``size`` pixels from another photograph in it."""
     picture = rgb.copy()
     picture[top : top + size, left : left + size] = photograph(3)[100 : 100 + size, 200 : 200 + size]
     return picture
@@ -63,7 +63,7 @@ def test_every_frame_of_a_moving_object_is_computed() -> None:
 
 @pytest.mark.slow
 def test_a_turning_camera_is_motion() -> None:
-    """If the complete picture moves, that is not noise."""
+    """If the whole picture moves, the gate does not take the change for noise."""
     scene, wide = Scene(), photograph(1, 960, 540)
     scene.settle(wide[:360, :640], 3.0)
     assert all(scene.show(wide[:360, 6 * step : 640 + 6 * step], 3.0) for step in range(1, 50))
@@ -143,7 +143,8 @@ def test_another_size_or_a_reset_restarts_the_gate() -> None:
 
 
 def test_a_picture_without_content() -> None:
-    """A plain grey frame has nothing to fit a gain to. A lighter frame is still; one with a box in it moves."""
+    """A plain grey frame has no contrast from which a change of light could be computed. Nevertheless, a lighter plain
+    frame counts as still, and a frame with a box in it counts as motion."""
     gate = MotionGate(MotionSettings(hold_s=0.0, refresh_s=1e9))
     plain_grey = np.full((360, 640), 100, np.uint8)
     assert gate.moved(grey_frame(plain_grey, 1))

@@ -1,4 +1,5 @@
-"""Real-time requests of the loop: they are granted, or the outcome names the reason."""
+"""Tests of the loop's requests for real-time priority and locked memory: the system grants a request, or its outcome
+names the reason."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def in_child(work: Callable[[], bool]) -> None:
 
 
 def as_nobody() -> None:
-    """Give up all rights, like a user without raised limits."""
+    """Give up all rights of this process, so that it has those of a user without raised limits."""
     for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE, resource.RLIMIT_MEMLOCK):
         resource.setrlimit(limit, (0, 0))
     if os.getuid() == 0:
@@ -106,7 +107,7 @@ def test_without_rights_the_outcome_names_the_limit() -> None:
 
 
 def _raised(limit: int) -> bool:
-    """Try to raise a resource limit; return whether it worked. Some containers do not allow it."""
+    """Try to raise a resource limit and return whether that was allowed. Some containers do not allow it."""
     try:
         resource.setrlimit(limit, (50, 50))
     except (ValueError, OSError):
@@ -117,7 +118,7 @@ def _raised(limit: int) -> bool:
 def test_priority_is_raised_with_sufficient_rights() -> None:
     def work() -> bool:
         if _raised(resource.RLIMIT_RTPRIO) and os.getuid() == 0:
-            os.setuid(65534)  # the raised limit gives the right to any user; otherwise only root has it
+            os.setuid(65534)  # with the raised limit, any user may set the priority; without it, only root
         granted = realtime.raise_priority()
         own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
         raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")

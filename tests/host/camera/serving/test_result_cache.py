@@ -15,7 +15,7 @@ def picture(seed: int, size: int = SIZE) -> np.ndarray:
 
 
 def answer_of(prepared: np.ndarray, key: object = ()) -> Answer:
-    """Return an answer that is different for every input and key."""
+    """Return an answer that depends on the bytes of the input and on the key, in place of a model's answer."""
     return Answer("values", values=(float(hash((prepared.tobytes(), key)) % 2**40),))
 
 
@@ -43,7 +43,7 @@ def test_new_frames_are_never_copied() -> None:
 
 
 def test_one_changed_byte_makes_a_different_input() -> None:
-    """The fingerprint covers few bytes; the comparison covers all."""
+    """The cache looks up an input by a fingerprint of few of its bytes, and then compares all bytes."""
     cache, base = ResultCache(), picture(2)
     for _ in range(3):
         serve(cache, base)
@@ -146,7 +146,7 @@ def test_clear_empties_the_cache() -> None:
 def test_the_cache_never_returns_a_wrong_answer(
     frames: list[tuple[int, int, str]], entries: int, size: int
 ) -> None:
-    """The inputs are equal or differ in one byte, in any order, with any limits of the cache."""
+    """The random inputs are equal or differ in one byte. They come in any order, and the cache has any limits."""
     cache = ResultCache(entries, max_bytes=2 * size)
     for seed, change, key in frames:
         prepared = picture(seed, size)

@@ -12,7 +12,7 @@ from tests.host.camera.serving.real_servers import server_of
 
 
 def face() -> Frame:
-    """Return a frame with an astronaut's portrait."""
+    """Return a frame with a face, from the portrait of an astronaut."""
     return frame_of(photograph(0))
 
 
@@ -63,7 +63,8 @@ def test_a_stage_answers_like_its_model_alone() -> None:
 
 
 def test_a_cropped_stage_detects_the_same_face() -> None:
-    """The second stage sees only the region around the face; its box is where the box of the first stage is."""
+    """The second stage sees only the region around the face. Its box has the same place in the frame as the box that
+    the model finds in the whole frame."""
     alone = server_of("blazeface")
     uncropped = alone.serve(face()).answer
     assert uncropped is not None

@@ -15,7 +15,7 @@ MS = 1_000_000
 
 
 class FrameFactory:
-    """Makes frames of virtual cameras and counts how often each frame was released."""
+    """Makes frames of virtual cameras and counts in ``releases`` how often each frame was released."""
 
     def __init__(self) -> None:
         self.releases: dict[tuple[int, int], int] = {}
@@ -34,7 +34,8 @@ class FrameFactory:
 
 
 class Rig:
-    """An assembler with virtual cameras. All times are in ms."""
+    """A ``FrameSetAssembler`` with virtual cameras. ``take`` returns the capture times of a set and the flags that say
+    which frames are new. All times are in ms."""
 
     def __init__(self, cameras: int, jitter: int, timeout: int, depth: int = 2) -> None:
         self.factory = FrameFactory()
@@ -186,7 +187,8 @@ class Arrival:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[int]]:
-    """Draw cameras with periods, phases, jitter, delays and gaps, and more times at which the loop asks for a set."""
+    """Draw a random case: number of cameras, jitter, timeout, depth, the arrivals of frames (with random periods,
+    phases, delays and gaps), and more times at which the loop asks for a set."""
     cameras = draw(st.integers(1, 6))
     jitter, timeout, depth = draw(st.integers(0, 20)), draw(st.integers(1, 60)), draw(st.integers(1, 3))
     arrivals: list[Arrival] = []
@@ -206,7 +208,8 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
 @given(patterns(), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool) -> None:
-    """No set spans more than the jitter, no frame is lost or released twice, and times increase."""
+    """For any arrivals, the frames of a set are at most the jitter apart, no frame is lost or released twice, and the
+    times of the sets increase."""
     cameras, jitter, timeout, depth, arrivals, polls = pattern
     rig = Rig(cameras, jitter, timeout, depth)
     sets: list[FrameSet] = []
@@ -263,7 +266,8 @@ def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]
 @given(st.integers(2, 6), st.data())
 @settings(max_examples=60, deadline=None)
 def test_synchronous_cameras_lose_no_frame(cameras: int, data: st.DataObject) -> None:
-    """If frames are within the jitter and arrive within the timeout, every frame is in a complete set."""
+    """If the frames of all cameras are captured within the jitter and arrive within the timeout, every frame is in a
+    complete set."""
     rig = Rig(cameras, jitter=8, timeout=33)
     for number in range(10):
         begin = 100 + 33 * number

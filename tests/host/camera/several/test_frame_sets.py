@@ -22,7 +22,7 @@ class Camera(PacedSource):
     """A synthetic camera that counts its buffers in use. Tests can make it stall, fail or end."""
 
     def __init__(self, start_ns: int | None = None) -> None:
-        """``start_ns``: the time at which its first picture is due; None for the time of the first read."""
+        """``start_ns`` is the time at which the first picture is due, or None for the time of the first read."""
         super().__init__(SyntheticPattern("grey", 64, 48, FPS), live=True)
         self._start_ns = start_ns
         self.lent = 0
@@ -68,7 +68,7 @@ class Camera(PacedSource):
 
 
 def take(sets: FrameSets, count: int) -> list[FrameSet]:
-    """Take ``count`` sets and release each at once; their times and flags stay valid."""
+    """Take ``count`` sets, release each set at once and return them. Their times and flags stay valid."""
     frame_sets: list[FrameSet] = []
     while len(frame_sets) < count:
         frame_set = sets.next(5.0)
@@ -80,7 +80,7 @@ def take(sets: FrameSets, count: int) -> list[FrameSet]:
 
 @pytest.mark.slow
 def test_six_cameras_with_stalls() -> None:
-    """Six cameras at 30 frames per second; two of them stall one after the other, and recover."""
+    """Six cameras deliver 30 frames per second. Two of these cameras stall, one after the other, and recover."""
     # The cameras start 2 ms apart. Without fixed start times, threads on a busy machine would start too far apart.
     start_ns = time.monotonic_ns()
     cameras = [Camera(start_ns + 2_000_000 * index) for index in range(6)]

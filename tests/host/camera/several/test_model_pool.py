@@ -1,4 +1,4 @@
-"""Models in a pool with a limited memory budget."""
+"""Tests of ``ModelPool``, which keeps models loaded within a memory budget."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ SIZES = {"a": 10, "b": 20, "c": 30, "d": 45}
 
 
 class SizedPool:
-    """A pool whose models have the sizes ``SIZES``."""
+    """A ``ModelPool`` whose models have the sizes ``SIZES``. ``alive`` lists the models whose runtime is not closed."""
 
     def __init__(self, budget: int) -> None:
         self.opened: list[FakeRuntime] = []
@@ -197,8 +197,8 @@ print(highest, pool.evictions, sum(load.again for load in pool.loads), pool.used
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc of Linux")
 def test_real_models_and_real_memory(tmp_path: Path) -> None:
-    """Three models take 12 MB each when packed, together over 36 MB. With a budget of 30 MB, at most two of them are
-    loaded."""
+    """Each of the three models takes over 12 MB of memory when it is loaded, because the runtime copies the weights.
+    With a budget of 30 MB, at most two models are loaded."""
     paths = [str(saved(heavy_net(4096 + k), tmp_path, f"{k}.tflite")) for k in range(3)]
 
     def run(budget: int) -> list[int]:

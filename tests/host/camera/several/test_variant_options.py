@@ -1,4 +1,4 @@
-"""Variants of models with any input size and of models in NCHW order."""
+"""Tests of the option for model variants, with models of any input size and models in NCHW order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ divide = 255.0
 
 @pytest.fixture
 def resizable_model(tmp_path: Path) -> tuple[Path, Path]:
-    """Return the paths of a model with any input size, and of preprocessing steps that set the size."""
+    """Return the paths of two files: a model with any input size, and preprocessing steps that set the size."""
     model, steps = tmp_path / "mean.onnx", tmp_path / "steps.toml"
     model.write_bytes(onnx_mean())
     steps.write_text(PREPROCESSING)

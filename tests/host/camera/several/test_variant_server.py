@@ -18,7 +18,8 @@ COSTS = (400.0, 7.5, 12.5 / 10)
 
 
 class Loader:
-    """Opens real models and counts them. Loading waits while ``go`` is not set."""
+    """Opens real models. ``open`` lists the open models, ``loads`` counts the loaded models. Loading waits while
+    ``go`` is not set."""
 
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots
@@ -125,7 +126,8 @@ def test_the_number_of_open_models_is_limited(loader: Loader) -> None:
 
 
 def test_an_answered_slot_keeps_no_model_open() -> None:
-    """Warming up uses both slots; frames without overlap use only one."""
+    """Warming up uses both slots (sets of tensors), frames without overlap use only one. The unused slot must not keep
+    its model open."""
     loader = Loader(slots=2)
     ladder, frame = loader.ladder(keep=2), picture()
     warm_up(ladder, frame.format, None)

@@ -1,4 +1,4 @@
-"""User functions are called with every frame. Their errors do not end the loop."""
+"""Tests of the sink that calls a user's function with every frame. An error of the function does not end the loop."""
 
 from __future__ import annotations
 

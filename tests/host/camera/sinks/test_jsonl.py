@@ -1,4 +1,4 @@
-"""The JSON lines sink writes complete lines, soon, and does not delay the loop."""
+"""Tests that the sink for JSON lines writes complete lines, writes them soon, and does not delay the loop."""
 
 from __future__ import annotations
 
@@ -145,7 +145,8 @@ def _fifo(tmp_path: Path) -> tuple[int, Path]:
 
 
 def _drained(reader: int):  # type: ignore[no-untyped-def]
-    """Read ``reader`` to its end in a thread. Return a function that waits for the end and returns the bytes."""
+    """Read the pipe ``reader`` to its end in a thread. Return a function that waits for the end and returns the
+    bytes."""
     os.set_blocking(reader, True)
     chunks: list[bytes] = []
 

@@ -1,4 +1,5 @@
-"""Answers through a real broker: lost connections, rejected passwords, TLS, and a loop that never waits."""
+"""Tests of the MQTT sink with a real broker: lost connections, rejected passwords, TLS, and that the loop never
+waits."""
 
 from __future__ import annotations
 
@@ -65,7 +66,7 @@ def _listens(port: int) -> bool:
 
 
 class Reader:
-    """A subscriber to all topics."""
+    """An MQTT client that subscribes to all topics and keeps the messages."""
 
     def __init__(self, port: int, ca: Path | None = None, user: str | None = None) -> None:
         import paho.mqtt.client as mqtt
@@ -241,7 +242,8 @@ def test_a_missing_broker_is_reported_once() -> None:
 
 @contextlib.contextmanager
 def false_broker(answer: bytes | None) -> Iterator[int]:
-    """Accept connections: send ``answer`` and close them, or keep them open in silence if it is None."""
+    """Run a server that sends ``answer`` on each connection and closes it. If ``answer`` is None, the server keeps
+    connections open and sends nothing. Yield its port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         connections: list[socket.socket] = []
 

@@ -1,4 +1,4 @@
-"""Uncompressed recordings written by hand: AVI, with or without an index, and YUV4MPEG2."""
+"""Make uncompressed recordings byte by byte, for tests: AVI with or without an index, and YUV4MPEG2."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A simulated network camera: RTSP 1.0 (RFC 2326) with JPEG in RTP (RFC 2435), interleaved in the connection."""
+"""A simulated network camera: RTSP 1.0 (RFC 2326) with JPEG in RTP packets (RFC 2435) that are sent on the RTSP
+connection."""
 
 from __future__ import annotations
 
@@ -29,7 +30,8 @@ def parts(jpeg: bytes) -> tuple[int, bytes, bytes]:
 
 
 class Server(socketserver.ThreadingTCPServer):
-    """The server. ``picture(number)`` returns a JPEG of ``width`` x ``height`` pixels (multiples of eight)."""
+    """The simulated camera. ``picture(number)`` returns a JPEG of ``width`` x ``height`` pixels (multiples of
+    eight)."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -65,7 +67,7 @@ class Handler(socketserver.StreamRequestHandler):
     def _request(self) -> tuple[str, dict[str, str]] | None:
         lines = []
         while line := self.rfile.readline():
-            if line[:1] == b"$":  # a receiver report, interleaved in the connection
+            if line[:1] == b"$":  # a receiver report (RTCP) of the client, which comes on the same connection
                 size = struct.unpack(">H", line[2:4])[0]
                 self.rfile.read(size - len(line) + 4)
                 continue
@@ -106,7 +108,7 @@ class Handler(socketserver.StreamRequestHandler):
                     payload = scan[offset : offset + MAX_PACKET_BYTES]
                     last = offset + len(payload) == len(scan)
                     data = struct.pack(">BBHII", 0x80, 26 | last << 7, packet & 0xFFFF, stamp, 1)
-                    # 255: the quantization tables follow in the first packet.
+                    # Quality 255 means that the first packet of a picture contains the quantization tables.
                     data += struct.pack(">IBBBB", offset, jpeg_type, 255, wide // 8, high // 8)
                     if offset == 0:
                         data += struct.pack(">BBH", 0, 0, len(tables)) + tables

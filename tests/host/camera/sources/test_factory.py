@@ -1,4 +1,4 @@
-"""``open_source`` opens every kind of source by name."""
+"""Tests of ``open_source``, which opens every kind of source by name."""
 
 from __future__ import annotations
 

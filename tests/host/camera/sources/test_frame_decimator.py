@@ -1,4 +1,4 @@
-"""``FrameDecimator`` drops frames to keep a lower rate."""
+"""Tests of ``FrameDecimator``, which drops frames to reach a rate below the camera's."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from arenite.host.camera.sources.frame_decimator import FrameDecimator
 
 @given(st.floats(10, 120), st.floats(0.05, 1.0), st.integers(0, 2**32))
 def test_the_mean_rate_is_the_set_rate(native: float, share: float, seed: int) -> None:
-    """The mean rate is right for any camera rate, although the frame times jitter by a tenth of the period."""
+    """The mean rate is the rate that was set, for any camera rate, although the frame times jitter by a tenth of the
+    period."""
     jitter = np.random.default_rng(seed).uniform(-0.1, 0.1, 400)
     times = ((np.arange(400) + jitter + 1) * 1e9 / native).astype(int)
     decimator = FrameDecimator()

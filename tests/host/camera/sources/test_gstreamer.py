@@ -1,4 +1,5 @@
-"""GStreamer pipelines, run with gst-launch-1.0 if it is installed, and the pipeline for Jetson cameras."""
+"""Tests of GStreamer pipelines as sources, with gst-launch-1.0 if it is installed, and of the pipeline for Jetson
+cameras."""
 
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def picture(frame: Frame) -> np.ndarray:
 @needs_gstreamer
 @pytest.mark.parametrize("name", sorted(FORMATS))
 def test_formats_with_padded_rows(name: str) -> None:
-    """With 162 pixels per row, GStreamer pads rows of one and three bytes per pixel to multiples of four."""
+    """GStreamer pads each row to a multiple of four bytes. With 162 pixels per row, that adds bytes in the formats
+    with one or three bytes per pixel."""
     source = open_source(
         f"gst:videotestsrc pattern=red is-live=true ! video/x-raw,format={name},width=162,height=120,framerate=50/1"
     )

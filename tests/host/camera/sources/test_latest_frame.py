@@ -1,4 +1,4 @@
-"""Streams whose reader threads do not end in time."""
+"""Tests of streams whose reader threads do not end in time when the stream is closed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JPEG pictures as cameras send them: intact, padded, truncated and damaged."""
+"""Tests of the decoder with JPEG pictures as cameras send them: intact, padded, truncated and damaged."""
 
 from __future__ import annotations
 

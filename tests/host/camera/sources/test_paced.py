@@ -1,4 +1,5 @@
-"""Pictures played at the rate of a camera: a late reader misses pictures, and all of them are counted."""
+"""Tests of sources that play pictures at the rate of a camera. A late reader misses pictures, and the source counts the
+missed pictures."""
 
 from __future__ import annotations
 

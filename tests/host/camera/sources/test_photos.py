@@ -1,4 +1,5 @@
-"""The sources "synthetic" (a moving pattern) and "photos" repeat without end, and are reproducible in every format."""
+"""Tests of the sources "synthetic" (a moving pattern) and "photos": they repeat without end, and give the same
+pictures in every run, in every format."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def test_photographs_are_reproducible(pixels: str) -> None:
         "grey": "0a4d78fa1cf822a7",
     }
     assert digest(pictures) == expected[pixels]
-    # The window moves by two pixels at a time, so each shot shows several windows.
+    # In each shot, the shown window of the photograph moves by two pixels at a time, so the pictures differ.
     shots = [pictures[k : k + FRAMES_PER_SHOT] for k in range(0, len(pictures), FRAMES_PER_SHOT)]
     assert all(len({p.tobytes() for p in shot}) >= 3 for shot in shots)
     assert len({shot[0].tobytes() for shot in shots}) == len(SHOTS)

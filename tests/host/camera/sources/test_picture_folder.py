@@ -1,4 +1,4 @@
-"""Folders and file patterns as sources of pictures."""
+"""Tests of folders and file patterns as sources of pictures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Encoded synthetic pictures are decoded to the same picture by the preprocessing."""
+"""Tests that the preprocessing decodes synthetic pictures, encoded in a pixel format, to the original pictures."""
 
 from __future__ import annotations
 

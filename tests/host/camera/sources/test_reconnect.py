@@ -1,4 +1,4 @@
-"""A camera that is lost and reconnected, with a simulated clock."""
+"""Tests of ``ReconnectingSource`` with a simulated clock: a camera is lost and opened again."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Clock:
 
 
 class Script:
-    """A source that follows a script: a number is a frame, None is a timeout, an exception is raised."""
+    """A source whose ``open`` and ``read`` follow two lists. In ``opens``, a format is returned and an exception is
+    raised. In ``reads``, a number is a frame, None is a timeout, and an exception is raised."""
 
     name, live = "script", True
 

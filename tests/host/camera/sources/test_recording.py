@@ -1,4 +1,5 @@
-"""Uncompressed recordings: frames are read in place, and OpenCV reads the same pictures."""
+"""Tests of uncompressed recordings as sources: frames point into the mapped file, and OpenCV reads the same
+pictures."""
 
 from __future__ import annotations
 

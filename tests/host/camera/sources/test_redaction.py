@@ -1,4 +1,4 @@
-"""Passwords and tokens in addresses and pipelines are not shown."""
+"""Tests that messages do not show the passwords and tokens in addresses and pipelines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network camera over RTSP, simulated by ``rtsp_server``."""
+"""Tests of an RTSP network camera as a source. ``rtsp_server`` simulates the camera."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ def test_reading_a_closed_camera_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="not open"):
         source.read(0)
     source.close()
-    assert source.set_rate(12) == 12  # is applied when the camera is opened
+    assert source.set_rate(12) == 12  # the rate is applied when the camera is opened
     with pytest.raises(UsageError):
         source.set_rate(0)
 
@@ -115,7 +115,7 @@ def test_a_buffer_in_use_outlives_the_camera() -> None:
         raise OSError(errno.ENODEV, "gone")
 
     buffers._open, buffers._ioctl = True, raise_enodev
-    buffers._release(0)  # the next read raises the error, not the release
+    buffers._release(0)  # the release raises no error, because the next read raises it
 
 
 def test_a_new_rate_keeps_the_other_requests() -> None:

@@ -1,4 +1,4 @@
-"""The ctypes structs agree with the kernel's header, compiled for 64 and for 32 bits."""
+"""Tests that the ctypes structs for V4L2 agree with the kernel's header, compiled for 64 and for 32 bits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from arenite.host.camera.sources.v4l2_api import API, PIXELS, fourcc, fourcc_name, layout
 
 HEADER = Path("/usr/include/linux/videodev2.h")
-#: Arenite's struct names and the kernel's.
+#: Arenite's names of the structs and the kernel's names of the same structs.
 STRUCTS = {
     "Capability": "v4l2_capability",
     "FmtDesc": "v4l2_fmtdesc",
@@ -45,7 +45,8 @@ FOURCC = {
 
 
 def statements(api: SimpleNamespace, without: frozenset[str] = frozenset()) -> list[str]:
-    """Return C expressions that must be true with the kernel's header."""
+    """Return C expressions about sizes, offsets and request numbers that must be true with the kernel's header.
+    ``without`` names structs to leave out."""
     expressions = []
     for ours, theirs in STRUCTS.items():
         if ours in without:
@@ -65,7 +66,8 @@ def compiled(expressions: list[str], folder: Path, bits: int) -> subprocess.Comp
     lines = [f'_Static_assert({expression}, "{expression}");' for expression in expressions]
     source = folder / "check.c"
     source.write_text("#include <stddef.h>\n#include <linux/videodev2.h>\n" + "\n".join(lines), "utf-8")
-    # The C library's header for time exists only for 64 bits. The kernel's header needs only these two structs of it.
+    # The C library's header sys/time.h exists only for 64 bits. The kernel's header needs only two structs from it,
+    # which the file written here declares.
     (folder / "sys").mkdir(exist_ok=True)
     (folder / "sys/time.h").write_text(
         "struct timeval { long tv_sec, tv_usec; };\nstruct timespec { long tv_sec, tv_nsec; };\n", "utf-8"

@@ -1,4 +1,4 @@
-"""``choose_mode`` chooses one of the modes that a camera offers."""
+"""Tests of ``choose_mode``, which chooses one of the modes that a camera offers."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_uncompressed_modes_are_preferred(offered: list[Mode], width: int | None
 
 
 def test_very_low_rates_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver accepts every rate."""
+    """The simulated driver accepts every rate, but the source requests no rate below 1/1001 frames per second."""
 
     def ioctl(device: int, request: int, parm: Any, change: bool) -> int:
         parm.parm.capture.capability = CAP_TIMEPERFRAME
@@ -102,7 +102,7 @@ def test_very_low_rates_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_empty_sizes_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A camera lists three sizes of one format; two of them are zero."""
+    """A camera lists three sizes of one format. Two of these sizes have a width of zero."""
     sizes = [(0, 480), (640, 480), (0, 0)]
 
     def ioctl(device: int, request: int, item: Any, change: bool) -> int:

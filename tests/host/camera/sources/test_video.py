@@ -1,4 +1,5 @@
-"""Video files, and a network stream from a simulated camera that sends JPEG parts over HTTP."""
+"""Tests of video files and network streams as sources. A simulated camera sends JPEG pictures as the parts of an HTTP
+response."""
 
 from __future__ import annotations
 
@@ -90,7 +91,7 @@ def test_a_late_reader_misses_frames(film: Path) -> None:
     second = source.read(1)
     assert first is not None and second is not None
     assert second.missed == second.sequence - 1 >= 6
-    assert number_of(second) == second.sequence  # the same pictures of the film were skipped
+    assert number_of(second) == second.sequence  # exactly the missed pictures were skipped
     assert source.counters.captured == second.sequence + 1 and source.counters.dropped == second.missed
     assert second.time_ns - first.time_ns == pytest.approx(second.sequence * 1e7, abs=2)
 
@@ -102,7 +103,7 @@ def test_other_files_are_not_videos(tmp_path: Path) -> None:
 
 
 class Server(ThreadingHTTPServer):
-    """Sends JPEG parts, at most ``max_pictures`` per connection."""
+    """The simulated camera. It sends at most ``max_pictures`` JPEG pictures per connection."""
 
     daemon_threads = True
     max_pictures = 10**9
