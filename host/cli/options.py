@@ -45,7 +45,7 @@ no_passes_option = click.option(
 stream_option = click.option(
     "--stream-input",
     is_flag=True,
-    help="Send the input row by row, so that RAM never holds the whole input. Works best with --optimise ram.",
+    help="Take the input row by row, so that RAM never holds the whole input. Works best with --optimise ram.",
 )
 fast_ram_option = click.option(
     "--fast-ram",

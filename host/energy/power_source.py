@@ -8,8 +8,8 @@ from typing import Any
 
 from arenite.host.energy.base import PowerMeter
 
-#: The part of the computer whose power a source measures, the best part first: the whole device, the processor package,
-#: another part; or an estimate instead of a measurement.
+#: What a source reports, the preferred one first: the measured power of the whole device, of the processor package, or
+#: of another part; or an estimate.
 DEVICE, PACKAGE, PART, ESTIMATE = "device", "package", "part", "estimate"
 SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 

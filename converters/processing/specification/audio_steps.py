@@ -26,8 +26,8 @@ class AudioSource:
 
 @dataclass(frozen=True)
 class Peak:
-    """Divide all samples by the largest sample: the largest value if ``signed`` (as in MLPerf Tiny), otherwise the
-    largest magnitude."""
+    """Divide all samples by their largest absolute value, or, if ``signed`` is true, by their largest value, so that a
+    negative peak is ignored (as in MLPerf Tiny)."""
 
     do: ClassVar[str] = "peak"
     signed: bool = False
@@ -36,7 +36,7 @@ class Peak:
 @dataclass(frozen=True)
 class Frame:
     """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. If ``centre`` is
-    ``zeros`` or ``reflect``, half an FFT of padding is added at both ends, as with librosa's ``center=True``."""
+    ``zeros`` or ``reflect``, half of the FFT length is added as padding at each end, as with librosa's ``center=True``."""
 
     do: ClassVar[str] = "frame"
     length: int
@@ -104,7 +104,7 @@ class Mel:
 @dataclass(frozen=True)
 class Log:
     """Compute ``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of value + ``offset``, or of max(value,
-    ``floor``). Decibels of a power are factor 10, base 10."""
+    ``floor``). For decibels of a power, use factor 10 and base 10."""
 
     do: ClassVar[str] = "log"
     base: str = "e"

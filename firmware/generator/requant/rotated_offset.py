@@ -1,12 +1,16 @@
-"""Keep the offset of a one-sided requantization in the top byte of the sum, where it needs no table.
+"""Keep the offset of a one-sided requantization (see ``affine.py``) in the top byte of the accumulator's initial value.
 
-A kernel whose sum B has 24 bits starts it with ``offset << 24``. ROR #24 then gives 256 * B with that byte as its
-lowest byte: it scales B and adds its offset in one instruction. A negative B subtracts one from the byte, so that
+Then the kernel needs no table of offsets.
+
+B is the accumulator: the bias plus the weighted inputs. If B fits in 24 bits, the kernel adds ``offset << 24`` to its
+initial value. ROR #24 then gives 256 * B with that byte as its lowest byte: it scales B and adds its offset in one
+instruction. A negative B subtracts one from the byte, so that
 
     x = 256 * B + ((offset - (B < 0)) & 255)
 
-which grows with B as 256 * B + offset does. The steps decide whether it gives the same outputs, as in ``affine.py``. If
-it does not, another bias in units of 1 / 256, or another multiplier, often does.
+which grows with B as 256 * B + offset does. ``affine.py`` defines the steps of a requantization: the accumulators at
+which the output increases. A formula with the same steps gives the same outputs. If ``x`` has other steps, another bias
+in units of 1 / 256, or another multiplier, often has the right ones.
 """
 
 from __future__ import annotations
@@ -65,7 +69,8 @@ def _hits(
     rounding: int,
     shift: int,
 ) -> np.ndarray:
-    """Return bool [channels]: whether each channel gives every step that its accumulator can reach or miss."""
+    """Return bool [channels]: True where the output increases exactly at the steps, for every accumulator that the
+    channel can have."""
     bound = ((steps.levels << (32 + shift)) - (rounding << 32))[None, :]
     initial, offset = ((bias >> 8) - folded_bias)[:, None], (bias & 255)[:, None]
     factor = multiplier[:, None]

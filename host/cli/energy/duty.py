@@ -91,7 +91,10 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--linger-mw", type=float, help="Power during --linger-ms, in milliwatts. Default: --active-mw."
 )
 @click.option("--peak-mw", type=float, help="Short power peak that the supply must deliver, in milliwatts.")
-@click.option("--battery", help="Battery profile, such as cr2032.")
+@click.option(
+    "--battery",
+    help="Battery, such as cr2032: a name in profiles/batteries. Without it, no battery life is predicted.",
+)
 @click.option(
     "--celsius",
     type=float,

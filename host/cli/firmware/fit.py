@@ -44,7 +44,7 @@ def fit(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Check whether IMAGES fit boards: flash, SRAM (arena, stack, static data) and time, without a build.
+    """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, without a build.
 
     IMAGES are quantized .tflite files, such as those that `arenite convert` writes.
 

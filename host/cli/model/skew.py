@@ -33,7 +33,7 @@ def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: b
 
     IMAGE is a .tflite file that `arenite convert` wrote, or a TOML or JSON file with preprocessing steps.
 
-    The exit code is 1 when a step differs by more than rounding.
+    The exit code is 1 if a difference is larger than rounding can explain.
     """
     from arenite.converters.importers.load import load_any_image
     from arenite.converters.processing.media_files import suffixes

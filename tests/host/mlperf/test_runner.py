@@ -106,7 +106,7 @@ def test_the_performance_mode_agrees_with_bench(tmp_path: Path) -> None:
     result = run_mlperf(prepared, board, config, lambda *_: None)
     bench_result = bench(prepared, board, samples, BenchConfig(cycles=False), lambda *_: None).to_json()
     counted, bench_counts = (r["inference"]["instructions"] for r in (result, bench_result))
-    # Besides the layers, a window contains the loop around each inference.
+    # The instructions of a measurement window include the loop around each inference.
     assert bench_counts["min"] <= counted["min"] and counted["max"] <= bench_counts["max"] + 200
     assert len(result["windows"]) == 5 and result["bit_exact"] == 5
     for window in result["windows"]:
