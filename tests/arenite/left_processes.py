@@ -1,4 +1,4 @@
-"""Find processes that a test started, by a variable in their environment that every descendant inherits."""
+"""Find processes that a test started and that still run, by an environment variable that every descendant inherits."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ MARK = "ARENITE_TEST_MARK"
 
 
 def marked_processes(mark: str) -> dict[int, str]:
-    """Return the command line of each running process whose environment has ``MARK=mark``, by its number.
+    """Map the number of each running process whose environment has ``MARK=mark`` to its command line.
 
-    Guards are left out: they end by themselves once they have cleaned up.
+    Guard processes, which clean up after a process that was killed, are left out, because they end by themselves.
     """
     marked = {}
     for folder in Path("/proc").iterdir():

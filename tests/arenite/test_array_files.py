@@ -1,4 +1,4 @@
-"""NumPy files whose stated sizes cannot be true, or that would exhaust the memory."""
+"""NumPy files are refused if their stated sizes cannot be true or would exhaust the memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _archive(path: Path, member: bytes) -> Path:
 
 @pytest.fixture(scope="module")
 def bomb(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An archive of 1 MB that states and has 1 GB of zeros."""
+    """Return the path of an archive of 1 MB that unpacks to 1 GB of zeros."""
     path = tmp_path_factory.mktemp("bomb") / "bomb.npz"
     size = 1 << 30
     with (
@@ -57,7 +57,7 @@ def test_an_archive_that_expands_to_a_gigabyte_is_refused_before_it_does(bomb: P
     assert bomb.stat().st_size < 8 << 20
     with pytest.raises(ValueError, match="expand to 1,073,741,"):
         read_arrays(bomb)
-    # In a process of its own, because memory that other tests used counts here too.
+    # The archive is read in a separate process, because the maximum memory of this one includes that of other tests.
     code = (
         "import sys, resource\nfrom arenite.array_files import read_arrays\ntry: read_arrays(sys.argv[1])\n"
     )

@@ -1,4 +1,4 @@
-"""Tests of the cache folder, which has downloaded and built files."""
+"""Tests of the cache folder, which contains downloaded and built files."""
 
 from pathlib import Path
 

@@ -34,7 +34,7 @@ def test_errors_escape_what_they_quote() -> None:
 
 
 def test_printed_text_and_tables_are_escaped(capsys: pytest.CaptureFixture[str]) -> None:
-    # Standard output of the console was chosen before the capture, so the console itself is tested below.
+    # The console chose its standard output before pytest captured it, so the console itself is tested below.
     to_stderr(HOSTILE)
     assert capsys.readouterr().err == printable(HOSTILE) + "\n"
     file = io.StringIO()

@@ -1,4 +1,4 @@
-"""Programs and folders that end with the process that made them."""
+"""Programs that a process started are ended, and its temporary folders removed, when the process ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a program can do in the sandbox."""
+"""Tests of what a program in the sandbox can and cannot do."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(json.dumps({
 
 @pytest.fixture(params=["bwrap", "unshare", "none"])
 def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The kind of sandbox; a test is skipped if this computer does not permit it."""
+    """Return the kind of sandbox that the test shall use. Skip the test if this computer does not permit it."""
     command = {"bwrap": ["bwrap", *sandbox._BWRAP], "unshare": list(sandbox._UNSHARE), "none": []}[
         request.param
     ]
@@ -72,7 +72,7 @@ def test_a_sandboxed_program_has_no_network_and_writes_to_its_folder_only(kind: 
 def test_a_sandboxed_program_cannot_take_all_memory(kind: str, tmp_path: Path) -> None:
     script = tmp_path / "greedy.py"
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    # Anonymous memory that is never touched counts too, so the computer is not loaded.
+    # Memory that is mapped but never touched counts for the limit too, so the test needs no real memory.
     script.write_text(f"import mmap\nmmap.mmap(-1, {memory}, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)\n")
     with temporary_folder() as folder, pytest.raises(ToolError, match="Cannot allocate memory"):
         PYTHON.run(script, writable=folder, timeout=60)

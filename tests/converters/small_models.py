@@ -12,7 +12,7 @@ from arenite.converters.tflite.verifier import defaults_of
 
 
 class Net:
-    """Builds a graph tensor by tensor and operator by operator. By default, every int8 or int16 tensor has another
+    """Builds a graph tensor by tensor and operator by operator. By default, every int8 or int16 tensor has a different
     scale."""
 
     def __init__(self, seed: int = 0) -> None:
@@ -47,7 +47,7 @@ class Net:
         return self.inputs[-1]
 
     def weights(self, shape: tuple[int, ...], axis: int) -> int:
-        """Add per-channel int8 weights."""
+        """Add int8 weights with a scale per index of ``axis``, and return their tensor."""
         scale = tuple(float(np.float32(0.01 + 0.001 * i)) for i in range(shape[axis]))
         values = self.rng.integers(-127, 128, shape)
         return self.tensor(shape, data=values, quant=Quantization(scale, (0,) * len(scale), axis))

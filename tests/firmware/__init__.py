@@ -1,1 +1,1 @@
-"""Tests of kernels, board support and generator."""
+"""Tests of the kernels, the board support and the generator of firmware."""

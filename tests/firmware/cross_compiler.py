@@ -22,7 +22,7 @@ from arenite.profiles.boards import Board
 
 DECLARED = Path(__file__).parent / "framework_headers"
 WARNINGS = ("-Wall", "-Wextra", "-Werror", "-Wshadow", "-Wundef")
-#: Some of the compilers have no C library. The sources include only <stdint.h>, which belongs to the compiler.
+#: Some cross compilers have no C library. The sources need none: they include only <stdint.h>, a part of the compiler.
 BARE = ("-ffreestanding", "-fbuiltin")
 _CMAKE_SOURCE = re.compile(r'^\s+"?((?:\.\./)*[\w/]+\.c)"?$', re.MULTILINE)
 _CMAKE_FLAGS = re.compile(r"^target_compile_(options|definitions)\(\S+ PRIVATE ([^)]*)\)$", re.MULTILINE)
@@ -32,9 +32,9 @@ _SETTING = re.compile(r"^(CONFIG_\w+)=(.*)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Recipe:
-    """How to compile a project: sources relative to the project, and flags of the framework and the build files.
+    """How to compile a project: its sources, relative to the project's folder, and the compiler flags.
 
-    Flags for the core are not included.
+    The flags are those of the framework and the build files, without those for the core.
     """
 
     framework: str
@@ -53,7 +53,7 @@ def have_compilers(board: Board) -> bool:
 
 
 def environment(project: Path, name: str) -> dict[str, object]:
-    """Return an environment of platformio.ini, as PlatformIO reads it."""
+    """Return the options of environment ``name`` in platformio.ini, as PlatformIO reads them."""
     return dict(_configuration(str(project / "platformio.ini")).items(env=name))
 
 
@@ -97,7 +97,7 @@ def cmake(project: Path, framework: str) -> Recipe:
 
 
 def configuration(path: Path) -> dict[str, str]:
-    """Return the macros that Kconfig defines from a settings file: 1 for yes; a setting of no is not defined."""
+    """Return the macros that Kconfig defines from a settings file, by name: 1 for ``y``, no macro for ``n``."""
     values = dict(_SETTING.findall(path.read_text()))
     return {name: "1" if value == "y" else value for name, value in values.items() if value != "n"}
 
@@ -142,7 +142,7 @@ def _words(text: bytes) -> set[bytes]:
 
 
 def _macro(flag: str) -> bytes:
-    """Return the name that ``-DNAME=value`` defines."""
+    """Return the NAME of a flag ``-DNAME=value``."""
     return flag.removeprefix("-D").partition("=")[0].encode()
 
 

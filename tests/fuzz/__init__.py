@@ -1,1 +1,1 @@
-"""Random models, compared with LiteRT bit for bit, and corrupted model files."""
+"""Fuzzers: they compare the results of random models with LiteRT bit for bit, and read corrupted model files."""

@@ -25,13 +25,16 @@ from tests.fuzz.shrinking import minimize
 T = TypeVar("T")
 
 
-#: The allowed range of scales. Chains of operators can give scales that no calibration gives and for which LiteRT's
-#: results are undefined; such graphs are replaced. The reader refuses scales far outside this range.
+#: The allowed range of scales. Chains of random operators can have scales that no calibration gives and for which
+#: LiteRT's results are undefined. Such graphs are replaced. The reader refuses scales far outside this range.
 SCALES = (1e-8, 1e4)
 
 
 def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
-    """Return the graph of one case. Equal arguments give equal graphs."""
+    """Return the random graph number ``case`` of ``seed``. It has up to ``length`` random operators of ``ops``.
+
+    Equal arguments give equal graphs.
+    """
     for attempt in range(100):
         model = _random_model(np.random.default_rng([seed, case, attempt]), case, ops, length)
         scales = [s for t in model.main.tensors if t.quant is not None for s in t.quant.scale]
@@ -43,7 +46,7 @@ def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
 def _random_model(rng: np.random.Generator, case: int, ops: list[str], length: int) -> Model:
     cases = load_all()
     b = GraphBuilder(rng)
-    # The cases take turns with the first operator, so that all operators are covered evenly.
+    # Each operator in turn is the first one of a graph, so that all operators are covered evenly.
     first = ops[case % len(ops)]
     cases[first](b)
     combinable = [op for op in ops if op not in ALONE]
@@ -62,7 +65,7 @@ class Batch:
     count: int
     ops: tuple[str, ...]
     length: int
-    save: Path  # folder of reduced graphs with mismatches
+    save: Path  # folder to which reduced graphs with mismatches are saved
 
     def model(self, number: int) -> Model:
         return random_model(self.seed, number, list(self.ops), self.length)
@@ -73,6 +76,8 @@ class Batch:
 
 @dataclass
 class Result:
+    """Counts the compared graphs and has the failures of one batch, or of several after ``add``."""
+
     graphs: int = 0
     operators: Counter[str] = field(default_factory=Counter)  # number of graphs with each operator
     failures: list[str] = field(default_factory=list)  # one paragraph per failure
@@ -84,7 +89,10 @@ class Result:
 
 
 def run_batch(batch: Batch) -> Result:
-    """Build and compare the graphs, and reduce those that differ. Several mismatches of one graph count once."""
+    """Build and compare the graphs of the batch, and reduce and save each graph whose outputs differ from LiteRT's.
+
+    Several mismatches of one graph are one failure in the result.
+    """
     numbers = range(batch.first, batch.first + batch.count)
     models = [batch.model(number) for number in numbers]
     result = Result(batch.count)
@@ -106,6 +114,7 @@ def run_batch(batch: Batch) -> Result:
 
 
 def save_graph(batch: Batch, number: int, model: Model) -> Path:
+    """Write graph ``number`` of the batch to the batch's folder and return the path of the file."""
     batch.save.mkdir(parents=True, exist_ok=True)
     path = batch.save / f"seed{batch.seed}-graph{number}.tflite"
     path.write_bytes(to_flatbuffer(model))
@@ -113,7 +122,7 @@ def save_graph(batch: Batch, number: int, model: Model) -> Path:
 
 
 def describe_failure(batch: Batch, problem: str) -> Result:
-    """Return the result of a graph that could not be compared."""
+    """Save the first graph of the batch, which could not be compared. Return a result that contains ``problem``."""
     path = save_graph(batch, batch.first, batch.model(batch.first))
     return Result(1, failures=[f"seed {batch.seed} graph {batch.first}: {problem}\n  saved as {path}"])
 
@@ -135,7 +144,8 @@ class Worker:
             raise
 
     def run(self, batch: Batch) -> Result:
-        """Run a batch. If it crashes or cannot be built, run its graphs one by one to find the graphs that fail."""
+        """Run a batch and return its result. If it crashes or cannot be built, run its graphs one by one to find those
+        that fail."""
         try:
             return self.call(run_batch, batch)
         except BrokenProcessPool:

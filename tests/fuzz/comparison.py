@@ -27,11 +27,13 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "native"
 
 @dataclass(frozen=True)
 class Mismatch:
+    """Describes an output that differs from LiteRT's. ``different`` is the number of different elements."""
+
     case: int
     output: int
     run: int
     different: int
-    first: tuple[int, object, object]  # flat index, expected, actual
+    first: tuple[int, object, object]  # of the first difference: flat index, expected, actual
     target: Target = PORTABLE
 
     def __str__(self) -> str:
@@ -48,8 +50,8 @@ FUZZ_TARGETS = (
     Target("xtensa-lx106", SCALAR, "speed"),  # weight layout for a core without signed byte loads
     *(
         Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")
-    ),  # weight layouts for one channel at a time, or for pairs of channels
-    # Layers split in halves for two cores, even if they are small, in either order.
+    ),  # these cores have weight layouts for single channels or for pairs of channels
+    # Even small layers are split into halves for two cores. The halves run in either order.
     *(
         Target.of(core, mode, cores=2)
         for core in ("rv32imc", "cortex-m33")
@@ -72,7 +74,8 @@ def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generate
 
 
 def random_input(tensor: Tensor, rng: np.random.Generator) -> np.ndarray:
-    """Return random values: over the full range, from the extreme values, or one repeated extreme value."""
+    """Return a random array for ``tensor``: values over the full range of its type, a mix of extreme values, or one
+    repeated extreme value."""
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
     if dtype == np.bool_:
@@ -101,7 +104,7 @@ def compare(
     keep: bool = True,
     targets: Sequence[Target] = HOST_TARGETS,
 ) -> list[Mismatch]:
-    """Run every model ``runs`` times on random inputs in both engines and return every difference.
+    """Run every model ``runs`` times on random inputs, in LiteRT and as generated C, and return every difference.
 
     Each model is compiled for each of ``targets``. With ``keep``, the compiled models stay in the cache for the next
     run of the same test.
@@ -124,6 +127,7 @@ def compare(
 def compare_one(
     case: int, model: Model, native: NativeModel, rng: np.random.Generator, runs: int
 ) -> list[Mismatch]:
+    """Run one model ``runs`` times in LiteRT and as compiled C on random inputs, and return every difference."""
     try:
         reference = Reference(to_flatbuffer(model))
     except AreniteError as error:
@@ -147,7 +151,7 @@ def mismatch_of(
     case: int, output: int, run: int, expected: np.ndarray, actual: np.ndarray
 ) -> Mismatch | None:
     """Return the difference between two arrays of one shape and type, or None if all bytes are equal."""
-    # Bytes, not values: -0.0 and NaN payloads count too.
+    # Bytes are compared, not values, so that -0.0 differs from 0.0 and NaNs with different bits differ.
     a, b = np.ascontiguousarray(expected).reshape(-1), np.ascontiguousarray(actual).reshape(-1)
     differ = np.unique(np.flatnonzero(a.view(np.uint8) != b.view(np.uint8)) // a.itemsize)
     if not differ.size:

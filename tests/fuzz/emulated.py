@@ -36,9 +36,9 @@ from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
 #: Number of graphs that are created before they are divided into batches.
 _GRAPHS_PER_FIRMWARE = 500
-#: RAM of stack and tables. Tensors may fill a quarter of the remaining RAM, because kernels also need scratch.
+#: RAM for the stack and for tables. Tensors may fill a quarter of the other RAM, because kernels also need scratch.
 _RESERVED_BYTES = 8192
-#: The protocol counts inputs and outputs in one byte each.
+#: The maximum number of inputs, and of outputs: the protocol has one byte for each number.
 MAX_TENSORS = 255
 
 _SELECTOR = """\
@@ -103,7 +103,7 @@ extern const ar_model model;
 
 
 def sources(batch: Sequence[Generated]) -> dict[str, str]:
-    """Return the source files of a firmware with every graph of the batch."""
+    """Return the source files of a firmware with every graph of the batch, as a map of names to texts."""
     inputs = 1 + sum(len(g.model.main.inputs) for g in batch)
     outputs = sum(len(g.model.main.outputs) for g in batch)
     selector = _SELECTOR.format(
@@ -146,7 +146,7 @@ def compare_emulated(
         client.hello()
         client.infer(
             fresh=True
-        )  # fills the table of inputs and outputs, and runs graph 0 on undefined inputs
+        )  # fills the table of inputs and outputs; it also runs graph 0, on undefined inputs
         first_in, first_out = 1, 0
         for k, g in enumerate(batch):
             graph = g.model.main

@@ -44,7 +44,7 @@ class GraphBuilder:
         return index
 
     def input(self, shape: Sequence[int], dtype: str = "int8", quant: Quantization | None = None) -> int:
-        """Add a graph input."""
+        """Add a graph input and return its tensor index."""
         index = self.tensor(shape, dtype, quant)
         self.inputs.append(index)
         return index
@@ -64,8 +64,8 @@ class GraphBuilder:
     ) -> int:
         """Return an input for the next operator: often an existing tensor that fits, otherwise a new graph input.
 
-        ``rank`` is one rank or several allowed ones (default 1 to 4). ``zero_point`` requires that value (int16
-        tensors always have 0). Tensors have at most ``max_elements`` elements.
+        ``rank`` is the allowed rank or ranks (default 1 to 4). If ``zero_point`` is given, the tensor has this zero
+        point (int16 tensors always have 0). Tensors have at most ``max_elements`` elements.
         """
         ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
         produced = {*self.inputs, *(i for op in self.ops for i in op.outputs)}
@@ -89,7 +89,10 @@ class GraphBuilder:
         return self.input(shape, dtype, self.quant(dtype, zero_point) if has_quant else None)
 
     def shape(self, rank: int, largest: int = 12) -> tuple[int, ...]:
-        """Return a random shape of that rank within ``max_elements``. The batch of rank 4 is mostly 1."""
+        """Return a random shape with ``rank`` dimensions of up to ``largest`` and at most ``max_elements`` elements.
+
+        The batch, the first dimension of rank 4, is mostly 1.
+        """
         while True:
             dims = [int(d) for d in self.rng.integers(1, largest + 1, rank)]
             if rank == 4 and self.rng.random() < 0.8:
@@ -100,7 +103,8 @@ class GraphBuilder:
     def quant(
         self, dtype: str = "int8", zero_point: int | None = None, scale: float | None = None
     ) -> Quantization:
-        """Return a random per-tensor quantization. int16 is symmetric, as TFLite requires."""
+        """Return a per-tensor quantization, random where no value is given. For int16 the zero point is 0, as TFLite
+        requires."""
         low, high = Q_RANGE[dtype]
         if zero_point is None:
             zero_point = (
@@ -129,7 +133,7 @@ class GraphBuilder:
         intermediates: Sequence[int] = (),
         **options: Any,
     ) -> None:
-        """Append an operator. Options not named keep the schema's default values."""
+        """Append an operator. Options that are not given have the schema's default values."""
         self.ops.append(
             Op(
                 len(self.ops),

@@ -13,7 +13,7 @@ _RANGES = {
 
 
 def broken_invariants(model: Model) -> str:
-    """Return the first invariant that ``model`` breaks, or "" if it breaks none."""
+    """Return a description of the first invariant that ``model`` breaks, or "" if it breaks none."""
     if not model.subgraphs or not model.signatures:
         return "no subgraph or no signature"
     for signature in model.signatures:
@@ -30,6 +30,7 @@ def broken_invariants(model: Model) -> str:
 
 
 def _tensor(t: Tensor) -> str:
+    """Return the invariant that the tensor breaks, or ""."""
     if t.dtype not in DTYPES or any(d < 0 for d in t.shape) or t.elements >= 2**31 or t.nbytes >= 2**31:
         return f"tensor {t.index}: type or shape"
     if t.shape_signature is not None and -1 in t.shape_signature:
@@ -60,6 +61,7 @@ def _tensor(t: Tensor) -> str:
 
 
 def _graph(graph: Subgraph) -> str:
+    """Return the invariant that the subgraph breaks, or ""."""
     count = len(graph.tensors)
     if [t.index for t in graph.tensors] != list(range(count)):
         return "indices of tensors"
@@ -78,6 +80,7 @@ def _graph(graph: Subgraph) -> str:
 
 
 def _op(op: Op, available: set[int], count: int) -> str:
+    """Return the invariant that the operator breaks, or "". ``available`` has the tensors that already have a value."""
     if any(not -1 <= i < count for i in op.inputs) or any(not 0 <= i < count for i in op.outputs):
         return "tensor indices"
     if not {i for i in op.inputs if i >= 0} <= available:

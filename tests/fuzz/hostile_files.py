@@ -5,7 +5,8 @@
 Case K of seed S is the same file on every computer. Most mutations change a meaningful place (an offset, a length, a
 vtable, a scalar), found by walking the seed file. The others flip bits, cut, splice and repeat at random places. Models
 that the reader accepts are checked for the invariants of a graph, then (``--through``) written and read again, or
-planned and lowered to C. Files that break a rule are saved.
+planned and lowered to C. A mutant for which a rule is broken (another exception, too much time or memory, a broken
+invariant) is saved.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ _CORNERS = (
 
 @dataclass(frozen=True)
 class SeedFile:
-    """A valid file and its meaningful places: (position, number of bytes)."""
+    """A valid file and the places in it that have a meaning, each as (position, number of bytes)."""
 
     name: str
     data: bytes
@@ -104,6 +105,7 @@ class _Walker(_Decoder):
 
 
 def seed_of(name: str, data: bytes) -> SeedFile:
+    """Return a seed file with the places that a decoder reads in ``data``."""
     walker = _Walker(data)
     walker.table(struct.unpack_from("<I", data, 0)[0], "Model")
     return SeedFile(name, data, tuple(sorted(walker.structure)), tuple(sorted(walker.values)))
@@ -129,7 +131,7 @@ def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFi
 
 
 def mutate(rng: random.Random, pool: Sequence[SeedFile]) -> bytes:
-    """Return a mutant of a random seed file."""
+    """Return a random seed file of ``pool`` with one or more random mutations."""
     seed = rng.choice(pool)
     data = bytearray(seed.data)
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
@@ -144,6 +146,7 @@ def mutate(rng: random.Random, pool: Sequence[SeedFile]) -> bytes:
 
 
 def _at_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int, int]]) -> None:
+    """Replace the value at one of the ``places``."""
     position, width = rng.choice(places)
     if position + width > len(data):
         return
@@ -194,16 +197,19 @@ def _overwrite(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) ->
 
 
 def _splice(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
+    """Replace the end of ``data`` by the end of another seed file."""
     source = rng.choice(pool).data
     at = rng.randrange(len(data) + 1)
     data[at:] = source[at:]
 
 
 def _noise(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Replace the end of ``data`` by random bytes."""
     data[rng.randrange(len(data) + 1) :] = rng.randbytes(rng.choice((8, 64, 512)))
 
 
 def _word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Replace an aligned 32-bit word by a value of ``_CORNERS``."""
     if len(data) >= 8:
         at = rng.randrange(len(data) - 3) & ~3
         data[at : at + 4] = (rng.choice(_CORNERS) % (1 << 32)).to_bytes(4, "little")
@@ -255,7 +261,7 @@ def run(
 
 
 def _check_case(data: bytes, through: str, report: Report) -> str:
-    """Return the rule that the case breaks, or "" if it breaks none."""
+    """Return a description of the rule that the case breaks, or "" if it breaks none."""
     try:
         image = parse_image(data)
     except ModelError as error:
@@ -320,7 +326,7 @@ class _Hang(BaseException):
 
 
 def _limit() -> None:
-    """Limit memory and time, so that too much memory raises MemoryError and a hang raises an exception."""
+    """Limit this process, so that use of too much memory raises MemoryError and a hang raises an exception."""
     with Path("/proc/self/statm").open() as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, resource.RLIM_INFINITY))

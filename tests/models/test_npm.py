@@ -39,7 +39,7 @@ class _QuietHandler(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
-    """The package `tiny 1.0.0` in a registry on this computer."""
+    """Yield the package `tiny 1.0.0` of a registry that runs on this computer."""
     folder = tmp_path / "registry" / "tiny" / "-"
     folder.mkdir(parents=True)
     data = _archive()

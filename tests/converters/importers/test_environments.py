@@ -1,4 +1,4 @@
-"""Environments are created once, created again after an interruption, and failures have clear messages."""
+"""Environments are created once, and again if the creation was interrupted. Failures have clear messages."""
 
 from __future__ import annotations
 

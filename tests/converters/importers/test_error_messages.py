@@ -1,4 +1,4 @@
-"""Sentences from the exceptions of frameworks, whose first line rarely names the cause."""
+"""From an exception of a framework, whose first line rarely names the cause, one useful sentence is extracted."""
 
 from __future__ import annotations
 

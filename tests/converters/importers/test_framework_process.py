@@ -1,4 +1,5 @@
-"""The importer turns an agreement into no note, a note or an error. No framework is needed."""
+"""Depending on how well the conversion agrees with the source model, the importer adds no note, adds a note or raises
+an error. The tests need no framework."""
 
 from __future__ import annotations
 

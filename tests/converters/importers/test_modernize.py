@@ -26,7 +26,7 @@ from tests.converters.small_models import conv_net
 
 
 def as_old_converters_wrote(model: Model) -> bytes:
-    """Return a flatbuffer with ``deprecated_builtin_code`` only, and without a signature."""
+    """Return a flatbuffer that has only ``deprecated_builtin_code``, without ``builtin_code``, and no signature."""
     table: Any = schema.ModelT.InitFromObj(schema.Model.GetRootAs(to_flatbuffer(model), 0))
     for code in table.operatorCodes:
         code.builtinCode = 0

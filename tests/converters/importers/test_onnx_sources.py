@@ -17,7 +17,7 @@ pytestmark = pytest.mark.frameworks
 
 _LAST = (0, 2, 3, 1)
 
-#: Models whose weights are in a file that is not an ordinary file beside them, and what the error says.
+#: Maps each model whose weights are not in an ordinary file beside it to words of the expected error.
 _ELSEWHERE = {
     "above": "not below the model's folder",
     "absolute": "not below the model's folder",
@@ -26,7 +26,7 @@ _ELSEWHERE = {
     "linked_folder/external": "is a link or not a file",
     "hard_link/external": "a file with several names",
 }
-#: Converted without options.
+#: Models that are converted without options.
 _PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *_ELSEWHERE)
 _ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
 _ERFS = ("erf", "not_gelu")
@@ -156,7 +156,7 @@ def test_a_recurrent_layer_that_cannot_be_unrolled_is_refused_by_name(results: F
 
 @pytest.mark.parametrize("name", _ELSEWHERE)
 def test_weights_are_read_only_from_files_beside_the_model(results: FrameworkResults, name: str) -> None:
-    """The bytes of any other file would become weights of the converted model."""
+    """Otherwise the bytes of any file of the computer could become weights of the converted model."""
     results.refused(f"{name}.onnx", ModelError, _ELSEWHERE[name], "Copy the file with the weights")
 
 

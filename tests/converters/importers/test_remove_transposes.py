@@ -15,7 +15,7 @@ from tests.converters.small_models import Net, conv_net
 
 
 class FloatNet(Net):
-    """Float32 operators behind a TRANSPOSE of a 4 x 6 x 3 image, by default to channels first."""
+    """Builds float32 operators behind a TRANSPOSE of a 4 x 6 x 3 image, by default to channels first."""
 
     def __init__(self, order: list[int] | None = None) -> None:
         super().__init__(6)
@@ -60,7 +60,7 @@ def test_a_reduction_takes_other_axes(axes: list[int]) -> None:
     n = FloatNet()
     shape = tuple(d for k, d in enumerate((1, 3, 4, 6)) if k not in [a % 4 for a in axes])
     y = n.float_op("MEAN", [n.first, n.ints(axes)], shape, "ReducerOptions", keep_dims=False)
-    # The MEAN over columns gives [1, 3, 4], channels before rows. No MEAN of the image gives that order.
+    # The MEAN over columns has shape [1, 3, 4]: channels before rows. No MEAN of the image itself gives this order.
     check(n.model([y]), ["TRANSPOSE", "MEAN"] if axes == [3] else ["MEAN"])
 
 

@@ -16,12 +16,12 @@ from tests.converters.importers.framework_results import FrameworkResults, compu
 
 pytestmark = pytest.mark.frameworks
 
-#: Files whose content, not only their ending, decides their kind.
+#: Files whose ending does not decide their kind, and the kind that their content decides.
 _OTHER_KINDS = {"both.h5": "keras"}
 
 _KINDS = {".keras": "keras", ".h5": "keras-h5", "": "saved_model"}
 
-#: Allowed difference of float32 sums in another order, for values up to about 1.
+#: Allowed difference between float32 sums computed in different orders, for values up to about 1.
 _ROUNDING = 2e-6
 
 

@@ -85,7 +85,7 @@ def test_the_sizes_of_a_float_model_with_stored_weights_are_fixed(tmp_path: Path
 
 
 def test_a_batch_that_moves_inside_the_graph_is_fixed_at_1(tmp_path: Path) -> None:
-    """A transposed batch is not the first dimension, and a product of the batch and the time is stated as 1."""
+    """After a TRANSPOSE, the batch is not the first dimension. After a RESHAPE, batch times time is stated as 1."""
     n = Net(1)
     x = n.tensor((1, 10, 6), "float32", quant=None)
     n.inputs.append(x)

@@ -16,7 +16,7 @@ from tests.converters.importers.framework_results import MAKERS, FrameworkResult
 
 pytestmark = pytest.mark.frameworks
 
-#: Files that run code or read other files if PyTorch opens them without checks, and words of the error.
+#: Maps files that would run code or read other files if PyTorch opened them without checks to words of the error.
 _HOSTILE = {
     "inputs": "Weights only load failed",
     "expression": "the expression '__import__",

@@ -34,8 +34,7 @@ class DeadChannelBuilder:
         return self.b.quant("int8", zero, None if scale is None else max(scale, 1e-6))
 
     def largest_range(self, x: int) -> float:
-        """Return the range of the channel of ``x`` with the largest range, in quantization steps. Output scales are
-        computed from it."""
+        """Return the largest range of a channel of ``x``, in quantization steps. Output scales are computed from it."""
         b = self.b
         intervals = analyze_intervals(Subgraph("", tuple(b.tensors), tuple(b.ops), tuple(b.inputs), ()))[x]
         return float(max((intervals.high - intervals.low).max(), 8))
@@ -49,7 +48,8 @@ class DeadChannelBuilder:
         return values, Quantization(tuple(scales), (0,) * channels, axis)
 
     def layer(self, name: str, x: int, units: int, kernel: tuple[int, int] = (1, 1), **options: Any) -> int:
-        """Add a layer with weights on ``x``, with dead output channels and sometimes unread input channels."""
+        """Add a layer with weights that reads ``x``. It has dead output channels and sometimes does not read an input
+        channel. Return its output tensor."""
         b, rng = self.b, self.rng
         in_c = b[x].shape[-1]
         axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
@@ -117,7 +117,8 @@ class DeadChannelBuilder:
             weights[...] = 0
 
     def window(self, x: int) -> tuple[tuple[int, int], dict[str, int]]:
-        """Return a kernel size and options (stride, dilation, padding) that give at least one output."""
+        """Return a random (height, width) of the kernel and options (stride, dilation, padding) that give at least one
+        output for ``x``."""
         rng, (h, w) = self.rng, self.b[x].shape[1:3]
         kernel = tuple(int(rng.integers(1, min(3, n) + 1)) for n in (h, w))
         dilation = [
@@ -228,7 +229,7 @@ class DeadChannelBuilder:
         return y
 
     def head(self, x: int) -> int:
-        """Add layers that compute a row of scores from an image."""
+        """Add layers that compute a vector of scores from an image."""
         b = self.b
         if self.rng.random() < 0.4:
             y = b.tensor((b[x].shape[0], b[x].shape[3]), "int8", self.quant(b[x].scale))

@@ -31,7 +31,10 @@ def conv(
     name: str = "CONV_2D",
     stride: int = 1,
 ) -> int:
-    """Add CONV_2D (weights [out, k_h, k_w, in]) or DEPTHWISE_CONV_2D ([1, k_h, k_w, out]) of weight scale 1."""
+    """Add CONV_2D with weights [out, k_h, k_w, in] or DEPTHWISE_CONV_2D with weights [1, k_h, k_w, out], of scale 1.
+
+    Return the output tensor. ``zero`` is its zero point.
+    """
     weights = np.asarray(weights, np.int8)
     axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
     units = weights.shape[axis]
@@ -59,7 +62,7 @@ def conv(
 
 
 def dense(b: GraphBuilder, x: int, weights: Any, bias: Any | None) -> int:
-    """Add FULLY_CONNECTED (weights [units, depth]) of weight scale 1."""
+    """Add FULLY_CONNECTED with weights [units, depth] of scale 1, and return its output tensor."""
     weights = np.asarray(weights, np.int8)
     w = b.const(weights, "int8", quant(0, 1.0))
     c = -1 if bias is None else b.const(bias, "int32", quant(0, b[x].scale))

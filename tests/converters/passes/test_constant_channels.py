@@ -20,12 +20,14 @@ from tests.development_models import shared_model
 from tests.fuzz.graph_builder import GraphBuilder
 
 RNG = np.random.default_rng(5)
-#: A bias that makes a ReLU's output always 0, one that makes it always 127, and one that gives zero point + 5.
+#: Biases that make a channel constant: CLOSED makes a ReLU's output always 0, FULL makes it always 127, and FIVE gives
+#: zero point + 5.
 CLOSED, FULL, FIVE = -(1 << 20), 1 << 20, 5
 
 
 def rewritten(model: Model, multiple: int = 1) -> Model:
-    """Run the pass. Check that outputs are the same, the model is valid, and a second run removes nothing."""
+    """Return the model after the pass. Check that outputs are the same, the model is valid, and a second run removes
+    nothing. ``multiple`` is the number that the remaining channels must be a multiple of."""
     check_supported(model)
     small, _ = constant_channels(model, multiple=multiple)
     check_supported(small)
@@ -121,7 +123,7 @@ def test_a_constant_channel_of_a_depthwise_layer_removes_its_input_channel() -> 
     small = rewritten(b.build())
     assert shapes(small, "DEPTHWISE_CONV_2D") == [
         (1, 5, 5, 4)
-    ]  # one of the two outputs of input channel 2 varies
+    ]  # input channel 2 stays with both outputs, because one of them varies
     assert shapes(small, "CONV_2D") == [(1, 5, 5, 2), (1, 5, 5, 2)]
 
 
@@ -181,7 +183,7 @@ def test_inputs_and_outputs_of_the_graph_keep_their_channels() -> None:
 
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_a_completely_constant_layer_keeps_one_or_two_channels(per_channel: bool) -> None:
-    """It keeps two if weights have a scale per channel, because a single scale would be a scale per tensor."""
+    """It keeps two if weights have a scale per channel, because a single scale would be read as a scale per tensor."""
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(4, 1, 1, 2), [CLOSED, FULL, CLOSED, CLOSED], per_channel=per_channel)
@@ -193,7 +195,7 @@ def test_a_channel_count_that_is_a_multiple_stays_one() -> None:
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(12, 1, 1, 2), [CLOSED] * 5 + [0] * 7)
-    y = conv(b, y, weights(6, 1, 1, 12), [CLOSED] + [0] * 5)  # 6 is no multiple of 4, so any count is allowed
+    y = conv(b, y, weights(6, 1, 1, 12), [CLOSED] + [0] * 5)  # 6 is no multiple of 4, so any number may stay
     conv(b, y, weights(2, 1, 1, 6), [3, 4])
     assert [s[3] for s in shapes(rewritten(b.build(), multiple=4), "CONV_2D")] == [8, 5, 2]
 

@@ -187,7 +187,7 @@ def test_the_error_of_a_dynamic_shape_names_operator_and_tensor() -> None:
 
 
 def test_a_shape_that_the_exporter_guessed_is_corrected() -> None:
-    """For a dynamic batch, exporters write 1 instead of batch x time."""
+    """For a dynamic batch, exporters state 1 as the merged dimension instead of batch x time."""
     b = GraphBuilder()
     x = b.input((1, 4, 6), "int8", b.quant())
     merged = b.tensor((1, 6), "int8", b[x].quant)

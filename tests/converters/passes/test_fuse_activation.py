@@ -52,7 +52,7 @@ def test_two_clamps_become_one(first: int, names: list[str], fused: int) -> None
 
 @pytest.mark.parametrize("zero", [-128, 127])
 def test_a_clamp_at_the_end_of_the_range_is_fused(zero: int) -> None:
-    """With zero point -128, RELU clamps nothing; with 127, it clamps everything."""
+    """If the zero point is -128, RELU changes no value. If it is 127, RELU makes all values equal to it."""
     model = activated(NONE, ["RELU"], zero)
     small, _ = fuse_activation(model)
     assert len(small.main.ops) == 1

@@ -80,6 +80,6 @@ def test_optimizing_a_second_time_changes_nothing(seed: int) -> None:
 
 @pytest.mark.slow
 def test_the_engine_runs_optimized_models() -> None:
-    """Without a multiple, layers can have any number of channels: odd numbers, and a single channel."""
+    """With ``multiple`` 1, layers can keep any number of channels, such as an odd number or a single channel."""
     models = [constant_channels(dead_channel_model([45, seed]), multiple=1)[0] for seed in range(10)]
     assert compare(models, runs=2) == []

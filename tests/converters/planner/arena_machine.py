@@ -17,7 +17,7 @@ _RUNS = 2
 
 
 def separate_plan(case: Case) -> Plan:
-    """Return the plan that shares no memory and keeps the order. Its results are correct by construction."""
+    """Return the plan in which no tensors share memory and operators keep their order, so it is certainly correct."""
     top = 0
     offsets, scratch, variables = {}, {}, {}
     used = {*case.graph.inputs, *case.graph.outputs}

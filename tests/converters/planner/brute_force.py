@@ -10,6 +10,7 @@ from arenite.converters.planner.lifetimes import Buffer
 
 
 def size_at(buffer: Buffer, step: int) -> int:
+    """Return the bytes that the block takes at ``step``, or 0 if it is not live."""
     return next((size for start, end, size in buffer.pieces if start <= step < end), 0)
 
 
@@ -23,12 +24,13 @@ def clash(a: Buffer, at_a: int, b: Buffer, at_b: int) -> bool:
 
 
 def live_sum(buffers: Sequence[Buffer]) -> int:
+    """Return the largest number of bytes that are live at one step."""
     steps = max((b.end for b in buffers), default=0)
     return max((sum(size_at(b, t) for b in buffers) for t in range(steps)), default=0)
 
 
 def smallest_arena(buffers: Sequence[Buffer], unit: int) -> int:
-    """Return the smallest arena by trying every offset of every block that is a multiple of ``unit``."""
+    """Return the size of the smallest arena in bytes. Try every multiple of ``unit`` as the offset of every block."""
     limit = live_sum(buffers)
     while not _fits(buffers, [], unit, limit):
         limit += unit
@@ -50,7 +52,7 @@ def _fits(buffers: Sequence[Buffer], placed: list[int], unit: int, limit: int) -
 
 
 def orders(graph: Subgraph) -> Iterator[tuple[int, ...]]:
-    """Yield every topological order of a graph without state."""
+    """Yield every topological order of a graph without state, as operator indices."""
     writer = {t: op.index for op in graph.ops for t in op.outputs}
     for order in permutations(range(len(graph.ops))):
         step = {k: p for p, k in enumerate(order)}

@@ -14,7 +14,7 @@ from arenite.converters.planner import OpRequirements
 
 @dataclass(frozen=True)
 class Case:
-    """All arguments of ``plan`` and ``check``."""
+    """Holds the graph and the other arguments of ``plan`` and ``check``."""
 
     graph: Subgraph
     needs: tuple[OpRequirements, ...]
@@ -71,7 +71,7 @@ class GraphBuilder:
 
 @st.composite
 def cases(draw: st.DrawFn, max_ops: int = 10, plain: bool = False) -> Case:
-    """Draw a random graph. A ``plain`` graph has only tensors and scratch."""
+    """Draw a random graph. A ``plain`` graph has no views, in-place operators, variables or state."""
     b = GraphBuilder()
     sizes = st.one_of(st.integers(1, 8).map(lambda k: 16 * k), st.integers(0, 200))
     live = [b.input(draw(sizes)) for _ in range(draw(st.integers(1, 3)))]

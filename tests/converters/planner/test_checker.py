@@ -36,7 +36,7 @@ def test_plans_compute_the_same_as_separate_memory(case: Case, in_place: bool) -
 
 @st.composite
 def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
-    """Draw a plan with one or two random changes: most are wrong, some are still correct."""
+    """Draw a case, and a plan for it with one or two random changes. Most plans are wrong, some are still correct."""
     case = draw(cases(max_ops=9))
     result = make_plan(case, alignment=draw(st.sampled_from([1, 16])))
     for _ in range(draw(st.integers(1, 2))):
@@ -66,7 +66,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
         elif kind == "arena":
             size = result.arena_bytes + draw(st.sampled_from([-16, 16]))
             result = replace(result, arena_bytes=size, lower_bound=size)
-    # The sharing list only describes the plan. This test checks the addresses, so it is empty.
+    # ``sharing`` only describes the plan. It is emptied, because this test checks the addresses.
     return case, replace(result, sharing=())
 
 

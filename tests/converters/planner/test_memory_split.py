@@ -21,7 +21,7 @@ from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 
 def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
-    """Return a different number of accesses for each tensor and variable."""
+    """Return accesses that differ between tensors: 1 to ``factor`` per byte. Each variable has 50."""
     tensors = {
         t.index: (t.index * 31 % factor + 1) * max(t.nbytes, 1) for t in case.graph.tensors if t.data is None
     }
@@ -29,6 +29,7 @@ def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
 
 
 def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | None:
+    """Return a plan over two memories of ``limits`` bytes, or None if there is none."""
     single = plan(case.graph, case.needs, persistent=case.persistent)
     return plan_split(
         case.graph,
@@ -64,7 +65,11 @@ def test_a_split_is_a_valid_plan_within_its_memories(case: Case, share: int, pre
 
 @st.composite
 def problems(draw: st.DrawFn) -> tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]]:
-    """Draw up to six blocks, their weights, and the sizes of two memories in units of 16 bytes."""
+    """Draw an allocation problem for two memories.
+
+    Return up to six blocks, their weights, for each block the memory that it must be in or None, and the sizes of the
+    memories in bytes, which are multiples of 16.
+    """
     buffers = []
     for _ in range(draw(st.integers(1, 6))):
         start = draw(st.integers(0, 4))

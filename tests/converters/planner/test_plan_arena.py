@@ -1,4 +1,4 @@
-"""Plans of random graphs pass the checker, have correct bounds, are repeatable, and as small as brute force finds."""
+"""Plans of random graphs pass the checker, have correct bounds, are repeatable and as small as those of brute force."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_options_and_small_budgets_give_valid_plans(
         assert arena_plan.order == tuple(range(len(case.graph.ops)))
     kinds = {
         (k, i, o): (i, o) in case.needs[k].alias for k, i, o in arena_plan.sharing
-    }  # False: the operator declares no alias, so it works in place
+    }  # maps (operator, input, output) to whether it is an alias; otherwise the operator works in place
     assert in_place or all(kinds.values())
     assert alias or not any(kinds.values())
     assert arena_plan.statistics.graph_bound <= checked_plan(case, **switches).arena_bytes
@@ -142,7 +142,7 @@ def test_the_order_is_changed_if_that_saves_memory() -> None:
     b = GraphBuilder()
     x = b.input(16)
     (wide_1,) = b.op([x], [1600])
-    (wide_2,) = b.op([x], [1600])  # better after the first branch has shrunk
+    (wide_2,) = b.op([x], [1600])  # runs better after small_1 has replaced wide_1
     (small_1,) = b.op([wide_1], [16])
     (small_2,) = b.op([wide_2], [16])
     (y,) = b.op([small_1, small_2], [16])

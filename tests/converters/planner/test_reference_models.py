@@ -18,7 +18,7 @@ pytestmark = [
     pytest.mark.skipif(not BASELINE.exists(), reason=f"{BASELINE} does not exist"),
 ]
 
-#: Bytes of the tensors that are live at the largest operator, for kernels that need no scratch there.
+#: Arena in bytes of each model: the tensors that are live at the largest operator, whose kernel needs no scratch.
 ARENAS = {"ad01": 768, "ic01": 49152, "kws01": 16000, "person_detect": 55296, "sww01": 6656, "vww01": 55296}
 
 
@@ -45,6 +45,6 @@ def test_the_arena_with_scratch_of_fast_kernels_is_not_larger_than_a_competitors
 
 
 def competitor(name: str) -> int:
-    """Return the smallest arena of a model in the baseline records, in bytes."""
+    """Return the smallest arena in bytes that the baseline records have for a model in other runtimes."""
     records = json.loads(BASELINE.read_text())["records"]
     return min(r["arena_bytes"] for r in records if r["model"] == f"{name}_int8")

@@ -38,7 +38,7 @@ def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[st
 
 @st.composite
 def resizes(draw: st.DrawFn, do: str, size: tuple[int, int]) -> dict[str, Any]:
-    """Draw a resize or letterbox that its convention supports for images of ``size``."""
+    """Draw a resize or letterbox step (``do``) with a convention that supports it for images of ``size``."""
     convention = draw(st.sampled_from(list(PAIRS)))
     method = draw(st.sampled_from(PAIRS[convention]))
     max_side = min(size) if (convention, method) == ("opencv", "area") else 40

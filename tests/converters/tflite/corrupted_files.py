@@ -24,6 +24,8 @@ def corrupted(model: Model, change: Change) -> bytes:
 
 
 def _set_attributes(table_of: Callable[[Any], Any], values: dict[str, Any]) -> Change:
+    """Return a change that sets the attributes ``values`` of the table that ``table_of`` finds in the model."""
+
     def change(root: Any) -> None:
         for name, value in values.items():
             setattr(table_of(root), name, value)

@@ -36,7 +36,7 @@ SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "p
 
 
 def make_plan(model: Model, alignment: int = 16) -> Plan:
-    """Return a plan that can have another order, shared addresses and scratch."""
+    """Return a plan of ``model`` that can have another order of operators, shared addresses and scratch."""
     needs = [
         OpRequirements(
             scratch=64 if op.name == "CONV_2D" else 0,
@@ -198,6 +198,8 @@ def _edited(data: bytes, change: Any) -> bytes:
 
 
 def _set(path: str, value: Any) -> Any:
+    """Return a function that sets one value of JSON metadata. ``path`` has its keys, separated by dots."""
+
     def change(blob: bytes) -> bytes:
         header = json.loads(blob)
         table = header
@@ -261,7 +263,7 @@ def test_the_tflm_plan_leaves_out_offsets_that_are_unsafe_for_a_kernel() -> None
     (conv, depthwise, add) = (op.outputs[0] for op in model.main.ops[:3])
     reshape = model.main.ops[5]
     source, copy = reshape.inputs[0], reshape.outputs[0]
-    # ADD in place of its first input; RESHAPE at the address of its input; one offset that is not aligned.
+    # ADD overwrites its first input, RESHAPE has the address of its input, and one offset is not aligned.
     offsets = {
         0: 256,
         conv: 0,

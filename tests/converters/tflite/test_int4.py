@@ -31,7 +31,7 @@ def test_values_outside_int4_are_an_error(value: int) -> None:
 
 
 def dense(read_twice: bool = False) -> Model:
-    """Return a FULLY_CONNECTED of 5 inputs and 3 units with 15 int4 weights, an odd number."""
+    """Return a FULLY_CONNECTED with 5 inputs and 3 units, so that the number of int4 weights, 15, is odd."""
     b = GraphBuilder()
     x = b.input((1, 5), "int8", b.quant("int8"))
     quant = Quantization((f32(0.02),), (0,))

@@ -52,11 +52,13 @@ def _root_table(data: bytes) -> int:
 
 
 def _field_at(data: bytes, table: int, slot: int) -> int:
+    """Return the address of the field ``slot`` of the table at address ``table``."""
     vtable = table - struct.unpack_from("<i", data, table)[0]
     return table + struct.unpack_from("<H", data, vtable + 4 + 2 * slot)[0]
 
 
 def _follow(data: bytes, at: int) -> int:
+    """Return the address to which the offset at ``at`` points."""
     return at + struct.unpack_from("<I", data, at)[0]
 
 
@@ -67,6 +69,7 @@ def _first_tensor(data: bytes) -> int:
 
 
 def _patched(data: bytes, at: int, form: str, value: int) -> bytes:
+    """Return ``data`` with ``value`` written at ``at`` in the struct format ``form``."""
     out = bytearray(data)
     struct.pack_into(form, out, at, value)
     return bytes(out)
@@ -144,7 +147,7 @@ def test_a_field_outside_its_table_is_an_error() -> None:
 
 
 def _bomb(width: int) -> bytes:
-    """Return a small file whose ``width`` subgraphs are one shared table, and its ``width`` tensors as well."""
+    """Return a small file whose ``width`` subgraphs are all stored as one table, and their ``width`` tensors too."""
     size = 8 + 4 * (2 * width + 2) + 64
     out = bytearray(size)
     out[4:8] = b"TFL3"

@@ -1,1 +1,1 @@
-"""Tests of start-up, ports, health and the second core."""
+"""Tests of start-up code, ports to operating systems and SDKs, the health report and the second core."""

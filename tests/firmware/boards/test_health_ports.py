@@ -1,4 +1,5 @@
-"""Health of boards without an emulator: the Arduino port on a stand-in core, reset registers of stand-in chips."""
+"""The health report works in ports to boards that have no emulator. The Arduino port runs on a stand-in for the Arduino
+core, and the code that reads reset registers on stand-ins for chips."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ from tests.firmware.cross_compiler import cmake, compile_project, have_compilers
 pytestmark = pytest.mark.skipif(shutil.which("g++") is None, reason="needs a C++ compiler")
 POWER_ON, REQUESTED, FAULT, WATCHDOG, BROWN_OUT, PIN, SOFTWARE, OTHER, UNKNOWN = range(9)
 
-#: C code of a stand-in chip's registers. ``set`` sets the reset register; ``used`` returns the watchdog's cycles.
+#: Maps a chip to C code of stand-ins for its registers. ``set`` writes the reset register, and ``used`` returns the
+#: number of cycles to which the watchdog is set.
 CHIPS = {
     "stm32f4": """
 #define ARDUINO_ARCH_STM32
@@ -78,7 +80,8 @@ static void set(uint32_t value); /* CHIP_RESET, with REASON in bits 0 and 1 */
 static uint32_t used() { return 0; }
 """,
 }
-#: The Pico SDK's headers. Bit 2 of ``value``: the port's watchdog ran before. Bit 3: a restart was requested.
+#: Stand-ins for the Pico SDK's headers. In the ``value`` of ``set``, bits 0 and 1 are the watchdog's reason, bit 2 says
+#: that the port's watchdog ran before the reset, bit 3 that a restart was requested, and higher bits are CHIP_RESET.
 SDK = {
     "hardware/watchdog.h": """
 #include "port.h"
@@ -120,7 +123,7 @@ int main(int, char **arguments)
     printf("%u %u %u %u", cause, word, port_watchdog_ms, used());
 }
 """
-#: (chip, register, cause), from the chips' reference manuals.
+#: (chip, value of the reset register, cause that the port must report), from the chips' reference manuals.
 REGISTERS = [
     ("stm32f4", 0x0E000003, POWER_ON),  # the reset value: power-on, pin and brown-out together
     ("stm32f4", 0x06000003, BROWN_OUT),
@@ -171,10 +174,11 @@ def test_a_reset_register_gives_its_cause(
     actual, word, ms, used = map(int, output.split())
     assert (actual, word) == (cause, register)
     cycles = {"stm32f4": 32000, "nrf52": 32768}.get(chip, 0)
-    assert used == cycles * ms // 1000  # the watchdog's cycles equal the reported time
+    assert used == cycles * ms // 1000  # the time to which the watchdog is set is the reported time
 
 
-#: Bits of RP2040's CHIP_RESET, which a reset by software or the watchdog does not change.
+#: Bits of the RP2040's register CHIP_RESET: the last reset was at power-on (POR) or by the pin RUN. A reset by software
+#: or the watchdog does not change them.
 POR, RUN = 1 << 8, 1 << 16
 
 
@@ -210,7 +214,7 @@ def test_a_second_reset_of_an_stm32_sets_its_own_flags(programs: dict[str, Path]
 
 
 def test_flags_of_a_teensy_are_cleared_after_reading(programs: dict[str, Path]) -> None:
-    program: list[str | Path] = [programs["teensy4"], "2", "8"]  # by software, then by the button
+    program: list[str | Path] = [programs["teensy4"], "2", "8"]  # a reset by software, then one by the button
     output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
     assert int(output.split()[0]) == PIN
 
@@ -258,7 +262,7 @@ def test_the_port_for_esp_idf_compiles_with_health(name: str, tmp_path: Path) ->
     compile_project(project, board, recipe, tmp_path / "seen")
 
 
-#: A test of health.c with a counter that the test advances, as on a framework whose counter is slow.
+#: A C program that tests health.c with a counter that the program advances, as on a framework whose counter is slow.
 _COUNTER = """
 #include "agent.h"
 #include "health.h"
@@ -313,7 +317,7 @@ def test_health_with_a_slow_counter_and_a_log_cleared_beyond_its_end(tmp_path: P
     output = subprocess.run([program], capture_output=True, text=True, check=True).stdout
     uptime, cleared, entries, counted, microseconds, full = map(int, output.split())
     assert uptime == pytest.approx(100_000, rel=0.01)
-    # Entries after the clearing are in the log.
+    # The log contains the entries that were added after it was cleared.
     assert (cleared, entries, counted, full) == (0, 1, 1, 16)
     assert microseconds == ((1 << 40) + 1) * 1_000_000 // 32768
 

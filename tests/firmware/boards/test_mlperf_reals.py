@@ -1,4 +1,5 @@
-"""The monitor quantizes and scores real numbers with integer arithmetic, with the same results as C with floats."""
+"""The MLPerf monitor in the firmware quantizes and scores real numbers with integer arithmetic only. The results equal
+those of C code with floats."""
 
 from __future__ import annotations
 
@@ -18,6 +19,8 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C c
 
 
 class Reals(ctypes.Structure):
+    """Mirrors the C structure ``ar_reals``: how the monitor converts and scores real numbers."""
+
     _fields_ = (
         ("count", ctypes.c_uint32),
         ("scale", ctypes.c_float),
@@ -28,6 +31,8 @@ class Reals(ctypes.Structure):
 
 
 class Monitor(ctypes.Structure):
+    """Mirrors the C structure ``ar_monitor``."""
+
     _fields_ = (
         ("input", ctypes.c_void_p),
         ("input_bytes", ctypes.c_uint32),
@@ -57,7 +62,8 @@ def quantized(library: Any, values: np.ndarray, scale: float, zero_point: int) -
 
 
 def quantize_like_c(values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
-    """Return round(value / scale) in float, with halves away from zero, plus the zero point, clipped to int8."""
+    """Return each value divided by ``scale`` in float32, rounded (halves away from zero), plus the zero point, clipped
+    to int8."""
     ratio = (values / np.float32(scale)).astype(np.float32).astype(np.float64)
     rounded = np.sign(ratio) * np.floor(np.abs(ratio) + 0.5)
     return np.clip(np.clip(rounded, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)

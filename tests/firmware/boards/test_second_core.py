@@ -29,7 +29,7 @@ PORTS = {
 }
 SAMPLES = 4
 TSAN = ("-fsanitize=thread",)
-#: The sanitizer reports a race only if both accesses are in its history.
+#: ThreadSanitizer reports a race only if both accesses are in its history, so make the history as long as possible.
 TSAN_ENVIRONMENT = {**os.environ, "TSAN_OPTIONS": "history_size=7"}
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(shutil.which("gcc") is None, reason="needs gcc")]
@@ -81,7 +81,7 @@ def build(
 
 
 def run(program: Path, data: bytes, pause_ms: int = 0) -> tuple[bytes, str]:
-    """Run the program and return the outputs that it writes to a file, and the text that it prints."""
+    """Run the program on the input bytes ``data``. Return the output bytes that it writes to a file and its text."""
     (program.parent / "in").write_bytes(data)
     command = [str(program), str(program.parent / "in"), str(program.parent / "out"), str(pause_ms)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=60, env=TSAN_ENVIRONMENT)
@@ -91,7 +91,7 @@ def run(program: Path, data: bytes, pause_ms: int = 0) -> tuple[bytes, str]:
 
 
 def model_for(name: str, core: str, optimise: str = "speed") -> tuple[Generated, bytes, bytes]:
-    """Return a model for two cores, the bytes of random samples, and the bytes of LiteRT's outputs."""
+    """Return a model generated for two cores, the bytes of random samples, and the bytes of LiteRT's outputs."""
     prepared = prepare(shared_model(f"{name}_int8"))
     generated = prepared.retarget(Target.of(core, optimise, cores=2, barrier=60)).generated
     assert generated.parallel
@@ -119,7 +119,8 @@ def test_two_threads_have_no_data_race(name: str, core: str, optimise: str, tmp_
 
 
 def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
-    """One half of a layer is changed to overlap the other one. The sanitizer reports it, so the test above can fail."""
+    """One half of a layer is changed so that it overlaps the other half. ThreadSanitizer reports this as a race, so the
+    test above can fail."""
     generated, data, _ = model_for("kws01", "rv32imc")
     text = model_sources(generated)["model.c"]
     program = build(generated, "pthread", tmp_path, ())
@@ -137,7 +138,8 @@ def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
     ]
     subprocess.run([*command, *units, "-o", str(program), "-lpthread"], check=True)
     (tmp_path / "in").write_bytes(data)
-    # It finds a race only if the halves really run at the same time, which is not always so on a busy computer.
+    # ThreadSanitizer finds a race only if both halves really run at the same time, but a busy computer may run them in
+    # turn. So try several times.
     reported = ""
     for _ in range(20):
         reported = subprocess.run(
@@ -168,6 +170,6 @@ def test_ports_give_the_bytes_of_litert(port: str, pause_ms: int, tmp_path: Path
 
 @pytest.mark.parametrize("port", ["freertos", "rp2"])
 def test_on_a_board_without_a_second_core_halves_run_in_turn(port: str, tmp_path: Path) -> None:
-    """The same sources are built for another board, as platformio.ini allows."""
+    """Sources that were generated for two cores are built for another board, as platformio.ini allows."""
     generated, data, answers = model_for("kws01", "xtensa-lx7")
     assert run(build(generated, port, tmp_path, (), other_board=True), data)[0] == answers

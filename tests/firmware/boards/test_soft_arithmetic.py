@@ -1,4 +1,5 @@
-"""The arithmetic that small compiler libraries lack, compiled for this computer, equals that of its hardware."""
+"""The firmware's own arithmetic functions, which replace those that small compiler libraries lack, give the results of
+this computer's hardware."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ INTEGER = [
     "moddi3",
 ]
 FLOAT = ["addsf3", "subsf3", "mulsf3", "divsf3", "floatsisf", "floatunsisf", "fixsfsi", "fixunssfsi"]
-# Applies a function to arrays, so that Python calls it only once.
+# C code that applies a function to each element of arrays, so that Python makes only one call.
 _DRIVER = """
 #include <stdint.h>
 #define MAP2(name, type, result) \\
@@ -72,7 +73,7 @@ def apply(library: ctypes.CDLL, name: str, result: type, *arguments: np.ndarray)
 
 
 def float_bits(seed: int) -> np.ndarray:
-    """Return bit patterns of floats: random ones, ones with similar exponents, very small ones and special values."""
+    """Return bit patterns of floats, uint32: random patterns, floats near 1, very small floats and special values."""
     rng = np.random.default_rng(seed)
     bits = rng.integers(0, 2**32, CASES, dtype=np.uint32)
     near = rng.integers(0x3F000000, 0x41000000, CASES, dtype=np.uint32)
@@ -129,7 +130,7 @@ def test_floats_become_integers_towards_zero(library: ctypes.CDLL) -> None:
 
 
 def integers(seed: int, bits: int, signed: bool, nonzero: bool = False) -> list[int]:
-    """Return random integers of all magnitudes, including the extreme values."""
+    """Return random integers of up to ``bits`` bits with all magnitudes, including the extreme values."""
     rng = random.Random(seed)
     top = [2**bits - 1, 2 ** (bits - 1), 2 ** (bits - 1) - 1, 1]
     values = top + [rng.getrandbits(rng.randrange(1, bits + 1)) for _ in range(20_000)]

@@ -1,4 +1,4 @@
-"""Compare the outputs for chosen inputs with LiteRT's reference kernels."""
+"""Compare the outputs of generated C code for chosen inputs with those of LiteRT's reference kernels."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ Case = tuple[Model, list[np.ndarray]]
 
 
 def run_natively(cases: Sequence[Case], targets: Sequence[Target] = (PORTABLE,)) -> list[list[np.ndarray]]:
-    """Compile all models for all targets at once, run each on its inputs and return the outputs, target by target.
+    """Compile all models for all targets at once, run each on its inputs and return its outputs.
 
-    The arena is filled with 0xA5 before each run.
+    The results of all models for the first target come first, then those for the next target. The arena is filled with
+    0xA5 before each run.
     """
     models = [
         lower(model, f"m{k}t{t}_", target)

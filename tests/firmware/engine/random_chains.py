@@ -1,4 +1,4 @@
-"""Random quantized chains of image operators: every operator that can run by rows, with residual additions."""
+"""Random quantized chains of image operators, with residual additions. They use every operator that can run by rows."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def depthwise_3x3(b: ChainBuilder) -> None:
 
 
 def add(b: ChainBuilder) -> None:
-    """Add the latest tensor and another of the same shape, or the latest tensor to itself."""
+    """Add an ADD of the latest tensor and another tensor of the same shape, or of the latest tensor and itself."""
     x = b.pick()
     tensors = [*b.inputs, *(op.outputs[0] for op in b.ops)]
     same_shape = [t for t in tensors if b[t].shape == b[x].shape] or [x]

@@ -1,4 +1,4 @@
-"""Lower models whose layers are computed row by row."""
+"""Lower models to C code that computes layers row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels on a computer with 64-bit pointers access memory only at addresses that fit its type.
+"""On a computer with 64-bit pointers, kernels access values only at addresses that are aligned for their type.
 
 Such computers run the C library of ``arenite library``. The compiler checks every access (``-fsanitize=alignment``).
 """
@@ -15,7 +15,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 _COMPILER = '#!/bin/sh\nexec gcc -fsanitize=alignment -fno-sanitize-recover=alignment "$@"\n'
-#: A program of its own, because the check ends the process.
+#: The program that each test runs in a separate process, because a failed check ends the process.
 _PROGRAM = """
 import sys
 from pathlib import Path

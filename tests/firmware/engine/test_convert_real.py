@@ -1,4 +1,5 @@
-"""Conversions between real and stored numbers in ``model.h`` agree with LiteRT's QUANTIZE and DEQUANTIZE."""
+"""The functions in ``model.h`` that convert between real and quantized numbers agree with LiteRT's QUANTIZE and
+DEQUANTIZE."""
 
 from __future__ import annotations
 

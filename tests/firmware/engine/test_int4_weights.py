@@ -46,7 +46,8 @@ def layer(
     relu: bool = False,
     **options: Any,
 ) -> Model:
-    """Return one layer. int4 weights are the upper four bits of ``weights``; ``options``: stride, padding, dilation."""
+    """Return a model of one layer. With ``int4``, its weights are the upper four bits of ``weights``. ``options`` are
+    stride, padding and dilation."""
     b = GraphBuilder(np.random.default_rng(weights.size))
     axis = 3 if op == "DEPTHWISE_CONV_2D" else 0
     count, depth = weights.shape[axis], weights.size // weights.shape[axis]
@@ -86,8 +87,8 @@ def models() -> list[Model]:
         layer("CONV_2D", (1, 6, 6, 16), values(16, 1, 1, 16), per_channel=False),
         layer("CONV_2D", (2, 7, 5, 3), values(7, 3, 3, 3), **stride_2),
         layer("CONV_2D", (1, 9, 9, 8), values(8, 3, 3, 8), padding=1),
-        layer("CONV_2D", (1, 8, 8, 6), values(9, 3, 3, 2)),  # groups
-        layer("CONV_2D", (1, 5, 5, 5), values(9, 5, 5, 5), padding=1),  # one pixel
+        layer("CONV_2D", (1, 8, 8, 6), values(9, 3, 3, 2)),  # three groups
+        layer("CONV_2D", (1, 5, 5, 5), values(9, 5, 5, 5), padding=1),  # one output pixel
         layer("DEPTHWISE_CONV_2D", (1, 9, 6, 16), values(1, 3, 3, 16), relu=True),
         layer("DEPTHWISE_CONV_2D", (1, 9, 6, 10), values(1, 3, 3, 10), **stride_2),
         layer("DEPTHWISE_CONV_2D", (1, 6, 6, 3), values(1, 3, 2, 6), depth_multiplier=2),
@@ -95,7 +96,7 @@ def models() -> list[Model]:
         layer("DEPTHWISE_CONV_2D", (1, 7, 7, 8), values(1, 5, 5, 8), per_channel=False),
         layer("FULLY_CONNECTED", (1, 40), values(17, 40)),
         layer("FULLY_CONNECTED", (3, 33), values(12, 33), per_channel=False),
-        layer("FULLY_CONNECTED", (7, 5), values(2, 5)),  # fewer weights than a table has values
+        layer("FULLY_CONNECTED", (7, 5), values(2, 5)),  # fewer weights than the 16 values of a table
         layer("CONV_2D", (1, 5, 5, 4), values(6, 3, 3, 4), dtype="int16"),
         layer("FULLY_CONNECTED", (2, 24), values(8, 24), dtype="int16"),
     ]
@@ -152,14 +153,17 @@ def test_unsupported_int4_layers_are_refused() -> None:
 
 
 def clustered(rng: np.random.Generator, *shape: int, kinds: int = 16) -> np.ndarray:
+    """Return int8 weights with only ``kinds`` different values."""
     return rng.choice(rng.choice(255, kinds, replace=False) - 127, shape)
 
 
 def pruned(rng: np.random.Generator, *shape: int) -> np.ndarray:
+    """Return int8 weights, about 80 % of which are zero."""
     return np.where(rng.random(shape) < 0.8, 0, rng.integers(-127, 128, shape))
 
 
 def packable() -> list[Model]:
+    """Return layers whose int8 weights can be packed in fewer bits."""
     rng = np.random.default_rng(11)
     return [
         layer("CONV_2D", (1, 6, 6, 24), clustered(rng, 20, 3, 3, 24), int4=False),

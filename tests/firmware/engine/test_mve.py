@@ -1,7 +1,8 @@
-"""The Helium kernels give LiteRT's bytes: portable bodies on this computer, assembly on an emulated Cortex-M55.
+"""The Helium kernels give LiteRT's bytes. Their portable bodies run on this computer, their assembly on an emulated
+Cortex-M55.
 
 Neighboring channels have different weights, biases and scales in all layers, so a lane with the sum of another lane
-gives wrong outputs. The order of the registers in VMOV of two lanes can cause such an error.
+gives wrong outputs. A wrong order of the registers in the VMOV that moves two lanes would cause such an error.
 """
 
 from __future__ import annotations
@@ -45,18 +46,18 @@ def depthwise(
 
 def convolutions() -> list[Model]:
     return [
-        # Depths of 32, of 16, of other numbers, and combinations; even and odd numbers of pixels.
+        # Depths that are multiples of 32, of 16 and of neither, with even and odd numbers of pixels.
         *(
             pointwise(d, 5, p)
             for d, p in ((1, 3), (7, 2), (16, 3), (17, 5), (31, 4), (32, 5), (48, 2), (100, 3))
         ),
-        # Filters short enough to stay in registers, if no output is below the zero point.
+        # These filters are short enough to stay in registers if no output is below the zero point.
         *(
             pointwise(d, c, p, activation=RELU, out_quant=_RELU_OUT)
             for d, c, p in ((1, 4, 2), (8, 7, 4), (15, 9, 5), (16, 8, 6), (16, 5, 3))
         ),
         conv("CONV_2D", (1, 5, 6, 16), (6, 1, 1, 16), stride=2, activation=RELU, out_quant=_RELU_OUT),
-        # Groups of four filters; the last group overlaps the one before.
+        # Filters are computed in groups of four. The last group overlaps the group before it.
         *(pointwise(20, c, 3, activation=RELU, out_quant=_RELU_OUT) for c in range(4, 13)),
         conv("CONV_2D", (2, 6, 5, 24), (9, 1, 1, 24), stride=2),
         conv("CONV_2D", (2, 6, 7, 3), (8, 3, 3, 3), stride=2, activation=RELU, out_quant=_RELU_OUT),

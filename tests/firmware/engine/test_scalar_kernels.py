@@ -22,7 +22,7 @@ from tests.fuzz.fixed_graphs import assert_bit_exact
     [((127, 127), True), ((-128, 127), True), ((-128, -128), False), ((127, 128), True), ((100, 157), False)],
 )
 def test_sums_fit_is_exact(weights: tuple[int, ...], fit: bool) -> None:
-    """Compare it with the sums for every pair of extreme inputs."""
+    """Compare ``sums_fit`` with the sums for every pair of extreme inputs."""
     w = np.array(weights, np.int64)
     sums = [int(w @ np.array(x)) for x in ((-128, -128), (-128, 127), (127, -128), (127, 127))]
     assert bool(sums_fit(w)) == fit == all(-32768 <= s <= 32767 for s in sums)
@@ -40,7 +40,7 @@ def test_convolution_weights_are_pairs_of_channels() -> None:
     assert packed is not None
     values = packed[0].astype(int) - 128
     assert values[:12].tolist() == [1, 4, 2, 5, 3, 6, -127, 0, -127, 0, 7, 0]
-    assert packed[1].tolist() == [1, 1 << 5]  # one quad that fits, then one that is too large
+    assert packed[1].tolist() == [1, 1 << 5]  # four weights whose sum fits, then four whose sum is too large
 
 
 def test_convolution_weights_can_be_packed_for_single_channels() -> None:
@@ -59,7 +59,7 @@ def test_four_units_share_a_word() -> None:
     packed = pack_units(np.arange(4 * 8).reshape(4, 8), 2)
     assert packed is not None
     assert packed[0][0] == (0 + 128) | (8 + 128) << 8 | (16 + 128) << 16 | (24 + 128) << 24
-    assert packed[1].tolist() == [2]  # one short sum of two quads
+    assert packed[1].tolist() == [2]  # one 16-bit sum of two times four weights
 
 
 def test_16_bit_sums_are_as_long_as_all_units_allow() -> None:

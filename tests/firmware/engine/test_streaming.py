@@ -27,7 +27,10 @@ MODELS = ("ic01_int8", "kws01_int8", "vww01_int8", "person_detect_int8")
 
 
 def differences(model: Model, native: NativeModel, seed: int, runs: int = 2) -> int:
-    """Return the number of output bytes that differ from LiteRT's, over successive inferences in a filled arena."""
+    """Return the number of output bytes that differ from LiteRT's over ``runs`` successive inferences.
+
+    The arena is filled with 0xA5 before the first.
+    """
     rng, reference = np.random.default_rng(seed), Reference(to_flatbuffer(model))
     native.fill_arena(0xA5)
     count = 0

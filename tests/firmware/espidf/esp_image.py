@@ -1,7 +1,7 @@
 """Link applications for ESP32 chips like ESP-IDF, and read application images.
 
 The addresses are those of ESP-IDF's components/esp_system/ld/<chip>/memory.ld.in. The 0x20 bytes before mapped flash
-are for the headers of image and segment, so that a page of flash is a page of memory.
+are for the headers of the image and the segment, so that pages of flash are mapped to whole pages of memory.
 """
 
 from __future__ import annotations
@@ -25,8 +25,11 @@ PAGE = 0x10000
 
 @dataclass(frozen=True)
 class Chip:
-    """The chip's number in an image, and (origin, bytes) of mapped code, mapped constants, the two RAMs, PSRAM and RTC
-    memory."""
+    """The number of a chip in the header of an image, and the (origin, size in bytes) of its memories.
+
+    They are mapped code (``irom``), mapped constants (``drom``), RAM for instructions, RAM for data, PSRAM and RTC
+    memory.
+    """
 
     number: int
     irom: tuple[int, int]
@@ -119,7 +122,7 @@ def link(project: Path, board: Board, recipe: Recipe, out: Path) -> Path:
     core = nearest_core(board.core)
     compiler, _ = compilers(board)
     out.mkdir()
-    # Like ESP-IDF: calls must reach from instruction RAM to mapped flash.
+    # ESP-IDF uses this option too: calls must reach from instruction RAM to mapped flash.
     long_calls = ["-mlongcalls"] if "xtensa" in core.name else []
     flags = [
         *core.architecture,
@@ -152,7 +155,8 @@ def link(project: Path, board: Board, recipe: Recipe, out: Path) -> Path:
 
 
 def esptool(*arguments: str | Path) -> str:
-    """Run esptool as a command, because of its license. Check the exit status and return the output."""
+    """Run esptool, check its exit status and return its output. It is run as a command, not imported, because of its
+    license."""
     command = [sys.executable, "-m", "esptool", *map(str, arguments)]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr

@@ -60,7 +60,9 @@ def test_weights_stay_in_flash(name: str, tmp_path: Path) -> None:
     mapped, ram = image.within(chip.drom), image.within(chip.dram) + image.within(chip.iram)
     assert len(mapped) == 1 and len(ram) == 2
     for segment in (*mapped, *image.within(chip.irom)):
-        assert segment.file % PAGE == segment.address % PAGE  # a page of flash is a page of memory
+        assert (
+            segment.file % PAGE == segment.address % PAGE
+        )  # a page of flash is mapped to a whole page of memory
 
     arrays = constants(elf, project / "src/weights.h")
     assert sum(len(data) for _, data in arrays.values()) > 20_000
@@ -95,7 +97,8 @@ def test_a_changed_image_is_detected(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["esp32-s3-devkitc-1-n8r8", "esp32cam"])
 def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_path: Path) -> None:
-    """The second part is a static variable, so it is not in the image. PlatformIO builds it only with ESP-IDF."""
+    """The second part is a static variable in PSRAM, so it is not in the image. PlatformIO can build this only with
+    ESP-IDF."""
     board = load_board(name)
     if not have_compilers(board):
         pytest.skip("needs the cross compiler for its core")
@@ -121,7 +124,7 @@ def test_an_arena_over_two_memories_has_its_second_part_in_psram(name: str, tmp_
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["esp32-c3-devkitm-1", "esp32dev"])
 def test_the_log_is_in_memory_that_survives_a_reset(name: str, tmp_path: Path) -> None:
-    """It is in RTC memory, which neither the image nor the start-up code writes."""
+    """The log is in RTC memory, which neither loading the image nor the start-up code overwrites."""
     board = load_board(name)
     if not have_compilers(board):
         pytest.skip("needs the cross compiler for its core")

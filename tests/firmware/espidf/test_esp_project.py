@@ -1,4 +1,4 @@
-"""The files of a generated project that ESP-IDF reads: partition table, settings, CMake files."""
+"""ESP-IDF can use the partition table, the settings and the CMake files of a generated project."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def write(directory: Path, board: str, **options: object) -> Path:
 
 
 def table(text: str) -> list[tuple[str, str, str, int, int]]:
-    """Parse a partition table by the rules of ESP-IDF's documentation, independently of the code that writes it."""
+    """Return the rows of a partition table: (name, type, subtype, offset, size), with the numbers in bytes.
+
+    The rules are those of ESP-IDF's documentation, independent of the code that writes the table.
+    """
     rows = []
     for line in text.splitlines():
         if line.strip() and not line.startswith("#"):
@@ -47,7 +50,7 @@ def test_each_chip_of_the_family_has_a_board() -> None:
 def test_the_chip_can_boot_with_the_partition_table(board: Board) -> None:
     assert board.espressif is not None
     rows = table(partitions_csv(board))
-    end = 0x9000  # the bootloader, the table at 0x8000 and its checksum
+    end = 0x9000  # behind the bootloader, the table at 0x8000 and its checksum
     for name, kind, _, offset, size in rows:
         assert len(name) < 16
         assert offset >= end, f"{name} overlaps the partition before it"

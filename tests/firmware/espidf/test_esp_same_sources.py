@@ -56,7 +56,7 @@ def test_the_sources_are_the_same_for_both_boards(
 
 
 def test_the_sources_for_two_cores_are_the_same(tmp_path: Path) -> None:
-    """Only the port of the second core and the size of its stack in the features differ."""
+    """The sources for both boards differ only in the second core's port and in the size of its stack."""
     prepared = prepare(shared_model("kws01_int8"))
     for name in ("esp32-p4-evboard", "qemu_riscv32_smp2"):
         generate_project(prepared, load_board(name), tmp_path / name, BuildOptions("speed"))

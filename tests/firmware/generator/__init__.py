@@ -1,1 +1,1 @@
-"""Tests of the generator."""
+"""Tests of the generator, which makes C projects from models."""

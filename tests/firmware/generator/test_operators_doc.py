@@ -36,7 +36,8 @@ def test_every_operator_states_what_it_supports() -> None:
 
 
 def test_every_kernel_belongs_to_an_operator() -> None:
-    """Exceptions are the functions that reset state and run segments, which the generated model calls directly."""
+    """The exceptions are the functions that reset state and those that run streaming segments. The generated model
+    calls them directly."""
     named = {
         source for name, lowering in LOWERINGS.items() for source in (*lowering.kernels, *kernels_of(name))
     }

@@ -94,7 +94,8 @@ def test_the_error_of_a_too_large_model_states_the_missing_bytes(
     missing = re.search(r"needs ([\d,]+) bytes of (\w+) more", caught.value.problem)
     assert missing is not None
     assert missing.group(2) == region
-    assert 2048 < int(missing.group(1).replace(",", "")) < 3072  # the stack, and the firmware's own data
+    # The missing bytes are the stack and the firmware's own data.
+    assert 2048 < int(missing.group(1).replace(",", "")) < 3072
 
 
 @pytest.mark.qemu

@@ -22,7 +22,8 @@ TARGETS = (
     Target.of("cortex-m33", "speed", cores=2),
     Target.of("cortex-m33", "balanced", cores=2),
 )
-#: Number of tested graphs per operator, all with the operator split, and number of random graphs to choose from.
+#: Number of graphs that are tested per operator, and number of random graphs from which they are chosen. In a chosen
+#: graph, the operator is split.
 GRAPHS, CANDIDATES = 8, 400
 
 

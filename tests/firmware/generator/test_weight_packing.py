@@ -1,4 +1,4 @@
-"""Weights packed in fewer bits are unpacked to the same values as the kernels unpack them."""
+"""Weights packed in fewer bits have their original values when they are unpacked as the kernels do it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from arenite.firmware.generator.weight_packing import NibbleRows, PackedCodes, p
 
 
 def decoded(codes: PackedCodes, count: int) -> list[int]:
-    """Return the same weights as ``ar_unpack`` of packed.c."""
+    """Return the first ``count`` weights, unpacked like ``ar_unpack`` of packed.c."""
     bits, weights, at = 8 >> codes.log2_codes_per_byte, [], 0
     for k in range(count):
         if codes.present is not None and not codes.present[k >> 3] >> (k & 7) & 1:
@@ -25,7 +25,7 @@ def decoded(codes: PackedCodes, count: int) -> list[int]:
 
 
 def unpacked(nibbles: NibbleRows) -> bytes:
-    """Return the same bytes as ``ar_unpack4`` of unpack4.c."""
+    """Return the weights as bytes, unpacked like ``ar_unpack4`` of unpack4.c."""
     words, at = [], 0
     for _ in range(nibbles.rows):
         words += nibbles.words[at : at + nibbles.head].tolist()

@@ -60,7 +60,7 @@ def run_program(
                 output += machine.transport.read(1.0)
 
         read_lines(1)
-        for begin in range(0, len(inputs), 1024):  # a busy computer emulates slowly
+        for begin in range(0, len(inputs), 1024):  # in parts, because emulation on a busy computer is slow
             machine.transport.write(inputs[begin : begin + 1024])
         read_lines(1 + lines)
     return [[int(word) for word in line.split()] for line in output.decode().split("\n")[1 : 1 + lines]]

@@ -1,4 +1,4 @@
-"""Libraries for tests: small models, with inputs and the outputs that LiteRT computes."""
+"""Make libraries of small models for tests, with inputs and the outputs that LiteRT computes."""
 
 from __future__ import annotations
 

@@ -24,7 +24,10 @@ from tests.firmware.library.libraries import write_library_of
 
 @dataclass(frozen=True)
 class Case:
-    """A model, the bytes that it receives, and the lines of numbers that it must print: input 0, then its answers."""
+    """A model, the bytes that the firmware receives, and the lines of numbers that it must print.
+
+    The numbers are the values of the model's input 0, then the results of the postprocessing.
+    """
 
     prepared: Prepared
     source: bytes
@@ -33,11 +36,13 @@ class Case:
 
 
 def save(model: Model, extra: dict[str, Any], path: Path) -> Prepared:
+    """Write the model with the metadata ``extra`` as an image, and return it read back and planned."""
     write_atomic(path, image_bytes(model, None, extra=extra))
     return prepare(path)
 
 
 def numbers_of(values: np.ndarray) -> list[int]:
+    """Return the elements as integers. Floats are given by their bits."""
     return [int(v) for v in (values.view(np.int32) if values.dtype == np.float32 else values).reshape(-1)]
 
 

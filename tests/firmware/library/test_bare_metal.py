@@ -45,7 +45,8 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
 
 @pytest.mark.qemu
 def test_a_portable_library_gives_the_bytes_of_litert(tmp_path: Path) -> None:
-    """The weight layout of kernels for cores without SIMD depends on the core, so here they check it at run time."""
+    """For cores without SIMD, the layout of weights depends on the core. A portable library does not know the core, so
+    its kernels check the layout at run time."""
     board = load_board("qemu_mps2_an385")
     models = three_models(tmp_path)
     library = write_library_of(tmp_path / "library", models, Target("", SCALAR, "speed"))

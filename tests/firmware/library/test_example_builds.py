@@ -1,4 +1,4 @@
-"""The build files of a library's examples and manifests: names that do not clash, and enough stack.
+"""In the build files of a library and its examples, names do not clash, and the stack is large enough.
 
 Zephyr, ESP-IDF, Pico SDK and NuttX are not installed: stand-ins define what the files use, as the documentation of the
 frameworks describes it. ``tests/frameworks`` builds with the real ones.
@@ -40,6 +40,7 @@ def run(*command: str | Path) -> str:
 
 
 def named(name: str, models: dict[str, Prepared], folder: Path) -> Path:
+    """Generate a library called ``name`` and return its folder."""
     generate_library(folder / name, name, {"small": models["small"]}, PORTABLE)
     return folder / name
 
@@ -76,6 +77,7 @@ def test_arduino_gets_the_page_that_it_requires(library: Path) -> None:
 
 
 def setting(path: Path, name: str) -> int:
+    """Return the number that a Kconfig file assigns to ``name``."""
     match = re.search(rf"^(?:CONFIG_)?{name}=(\d+)$", path.read_text(), re.MULTILINE)
     assert match, path
     return int(match[1])

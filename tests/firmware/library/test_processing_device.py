@@ -41,7 +41,8 @@ def image_steps(format: str, width: int, height: int, *steps: dict[str, Any]) ->
     return {"source": source, "steps": list(steps)}
 
 
-#: Steps with every convention, several formats, color conversions before and after the resize, and tables per channel.
+#: Preprocessing steps for pictures. Together they have every convention, several pixel formats, color conversions
+#: before and after the resize, and tables per channel.
 PICTURES = {
     "pil": image_steps("rgb", 31, 23, RESIZED, *BYTES),
     "opencv": image_steps("rgb565be", 32, 24, RESIZED | {"convention": "opencv"}, *BYTES),

@@ -77,7 +77,7 @@ def test_all_kinds_of_cores_are_emulated() -> None:
 
 @pytest.mark.skipif(not OFFLINE_PREFIX, reason="needs network namespaces")
 def test_the_namespace_has_no_network() -> None:
-    """In the namespace not even this computer can be reached, so a build there uses no network."""
+    """In the network namespace, not even this computer can be reached, so a build there can use no network."""
     program = "import socket; print(socket.socket().connect_ex(('127.0.0.1', 9)))"
     result = subprocess.run([*OFFLINE_PREFIX, sys.executable, "-c", program], capture_output=True, text=True)
     assert result.stdout.strip() == "101"  # ENETUNREACH: the loopback device is down too

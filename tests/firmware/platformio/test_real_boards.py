@@ -33,7 +33,7 @@ KINDS = (
 
 @pytest.fixture(scope="module")
 def passed(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
-    """Return a folder for markers of sources that compiled. All test processes share it."""
+    """Return a folder for empty files that mark which sources compiled. All test processes share it."""
     base = tmp_path_factory.getbasetemp()
     folder = (base if worker_id == "master" else base.parent) / "compiled"
     folder.mkdir(exist_ok=True)

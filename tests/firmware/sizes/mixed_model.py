@@ -1,4 +1,4 @@
-"""Models with operators of every family."""
+"""Build models that mix operators of every family."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from arenite.converters.graph.model import Model
 from tests.fuzz.cases import load_all
 from tests.fuzz.graph_builder import GraphBuilder
 
-#: Operators of each mix. A graph has all of them; each reads earlier tensors if they fit.
+#: Maps each mix to its operators. A graph has all operators of a mix. Each reads earlier tensors if they fit.
 MIXES = {
     "movement": (
         "TRANSPOSE CONCATENATION STRIDED_SLICE PACK UNPACK SPLIT_V PADV2 MIRROR_PAD TILE RESHAPE GATHER_ND "
@@ -24,6 +24,7 @@ MIXES = {
 
 
 def mix(name: str) -> Model:
+    """Return a random graph with the operators of ``MIXES[name]``."""
     b = GraphBuilder(np.random.default_rng(11), max_elements=256)
     for op in MIXES[name].split():
         load_all()[op](b)

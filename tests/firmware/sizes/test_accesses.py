@@ -1,4 +1,4 @@
-"""Loads and stores of tensors are estimated from rates per kernel."""
+"""The number of loads and stores of each tensor is estimated from rates per kernel."""
 
 from __future__ import annotations
 

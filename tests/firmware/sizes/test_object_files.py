@@ -1,4 +1,4 @@
-"""Stack frames that assembly code states in symbols are read from a compiled object."""
+"""Assembly code states the size of its stack frames in symbols, which are read from the compiled object."""
 
 from __future__ import annotations
 

@@ -162,6 +162,7 @@ def test_a_board_of_exactly_the_required_size_is_large_enough(optimise: str, tmp
 
 
 def resized(board: Board, flash: int, ram: int) -> Board:
+    """Return the board with the given sizes of flash and RAM in bytes."""
     return replace(
         board,
         flash=(replace(board.flash[0], size=flash),),
@@ -186,7 +187,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def test_the_mlperf_monitor_needs_memory_for_a_copy_of_the_inputs(small: Prepared, tmp_path: Path) -> None:
-    """`fit` and the project count the same protocol. A board without memory for the copy is refused."""
+    """`fit` and the generated project count the memory of the same protocol. A board without memory for the copy is
+    refused."""
     board, generated = load_board("qemu_mps2_an386"), small.generated
     plain, monitor = (needs(generated, board, "balanced", p) for p in ("arenite", "mlperf"))
     copied = generated.model.main.tensors[generated.model.main.inputs[0]].nbytes
@@ -254,7 +256,8 @@ def test_optional_features_are_counted(board: str, features: Features, protocol:
 
 @pytest.mark.qemu
 def test_the_mlperf_monitor_of_an_autoencoder_is_counted(tmp_path: Path) -> None:
-    """Input and output have equal shapes, so the input can arrive as floats. Their buffer and code are counted."""
+    """Input and output have equal shapes, so the input can arrive as floats. The prediction counts the buffer and the
+    code for floats."""
     b = GraphBuilder()
     quant = b.quant("int8", 3, 0.05)
     x, y = b.input((1, 40), "int8", quant), b.tensor((1, 40), "int8", quant)

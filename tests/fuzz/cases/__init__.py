@@ -1,4 +1,7 @@
-"""Random operators, one function per operator: ``@case("CONV_2D") def conv_2d(b): ...`` appends to builder ``b``."""
+"""Functions that append a random operator to a graph: one function per operator, registered by name.
+
+An example is ``@case("CONV_2D") def conv_2d(b): ...``, where ``b`` is the builder of the graph.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +13,17 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 CASES: dict[str, Callable[[GraphBuilder], None]] = {}
 
-#: Operators that never share a graph with others, because LiteRT runs such a graph without its reference kernels.
+#: Operators that are always alone in a graph, because LiteRT runs their graphs without its reference kernels.
 ALONE: set[str] = set()
 
 
 def case(
     op_name: str, *, alone: bool = False
 ) -> Callable[[Callable[[GraphBuilder], None]], Callable[[GraphBuilder], None]]:
-    """Register a function that appends one random ``op_name`` to a graph, with inputs from ``b.pick``."""
+    """Return a decorator that registers a function which appends one random ``op_name`` to a graph.
+
+    The function gets its inputs from ``b.pick``. ``alone`` adds the operator to ``ALONE``.
+    """
     if alone:
         ALONE.add(op_name)
 

@@ -16,7 +16,8 @@ def batch_matmul(b: GraphBuilder) -> None:
     adj_x, adj_y = bool(rng.integers(2)), bool(rng.integers(2))
     rows, depth = (shape[-1], shape[-2]) if adj_x else shape[-2:]
     cols = int(rng.integers(1, 9))
-    # Batch dimensions of the right side: all, fewer, ones, or more where the left side has ones.
+    # The right operand has the batch dimensions of the left one, fewer dimensions, ones in their place, or larger
+    # dimensions where the left operand has ones.
     batch = list(shape[:-2])
     keep = int(rng.integers(0, len(batch) + 1))
     rhs_batch = [

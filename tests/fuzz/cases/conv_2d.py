@@ -14,7 +14,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
-    """Return the quantization of symmetric weights, mostly per channel."""
+    """Return a random quantization for weights, with zero point 0 and mostly with a scale per index of ``axis``."""
     if b.rng.random() < 0.8:
         scales = tuple(f32(s) for s in np.exp(b.rng.uniform(np.log(1e-4), np.log(0.05), channels)))
         return Quantization(scales, (0,) * channels, axis)
@@ -22,18 +22,19 @@ def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
 
 
 def takes_int4(b: GraphBuilder, x: int) -> bool:
-    """Return whether a layer with input ``x`` has int4 weights. A separate random stream keeps all other draws as they
-    were before int4."""
+    """Return whether a layer with input ``x`` shall have int4 weights. The decision is drawn from a separate random
+    stream, so it changes no other draw."""
     return b[x].dtype == "int8" and float(b.rng.spawn(1)[0].random()) < 0.3
 
 
 def int4_scales(quant: Quantization) -> Quantization:
-    """Return scales for 4-bit instead of 8-bit weights."""
+    """Return ``quant`` with scales for 4-bit instead of 8-bit weights, which are 16 times as large."""
     return Quantization(tuple(f32(16 * s) for s in quant.scale), quant.zero_point, quant.axis)
 
 
 def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, int4: bool) -> int:
-    """Add int8 weights. For int4, add their upper four bits, as ``int8_weights`` returns them."""
+    """Add constant int8 weights and return their tensor. With ``int4``, the weights are the upper four bits of
+    ``values``, and the tensor is stored as int4."""
     index = b.const(values >> 4 if int4 else values, "int8", quant)
     if int4:
         b.tensors[index] = replace(b[index], stored="int4")
@@ -41,7 +42,10 @@ def constant_weights(b: GraphBuilder, values: np.ndarray, quant: Quantization, i
 
 
 def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
-    """Add a bias with scale input * weights, as converters write it: int32, or int64 for int16 activations."""
+    """Add a random bias as converters write it, and return its tensor.
+
+    Its scale is that of the input times that of the weights ``w``. Its type is int32, or int64 for int16 activations.
+    """
     scales = tuple(f32(b[x].scale * s) for s in w.scale)
     wide = b[x].dtype == "int16"
     limit = 2**22 if wide else 2**14
@@ -50,7 +54,8 @@ def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
 
 
 def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: int) -> Quantization:
-    """Return an output scale that spreads most sums over the output's range, with a random zero point."""
+    """Return an output quantization whose scale spreads most sums of ``depth`` products over the output's range. The
+    zero point is random."""
     spread = b[x].scale * float(np.median(w.scale)) * 74 * 74 * np.sqrt(depth) / 40
     return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
 
@@ -78,7 +83,7 @@ def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, 
 
 
 def common_layer_input(b: GraphBuilder) -> int | None:
-    """Return, for half of the graphs with no input yet, an int8 input as in trained networks; otherwise None.
+    """Return None, or, for half of the graphs without an input, add and return an int8 input as in trained networks.
 
     It has 4 to 20 channels and mostly the zero point of a ReLU. Complete blocks of channels and pixels, for which
     vector kernels are written, are rare among random shapes.

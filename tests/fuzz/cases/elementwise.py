@@ -42,7 +42,7 @@ def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> int:
-    """Add a graph input or a constant of that shape and type. It is quantized if tensor ``like`` is."""
+    """Add a graph input or a constant of the given shape and type, and return it. It is quantized if ``like`` is."""
     quant = None if b[like].quant is None else b.quant(dtype)
     if quant is not None and b.rng.random() < 0.3:
         quant = b[like].quant
@@ -54,7 +54,7 @@ def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> i
 def binary_operands(
     b: GraphBuilder, dtypes: tuple[str, ...], largest: float = 50.0
 ) -> tuple[int, int, tuple[int, ...]]:
-    """Return two inputs in random order, one of which can be constant, and the shape of the result."""
+    """Return two input tensors in random order, one of which can be a constant, and the shape of the result."""
     x = b.pick(dtypes, RANKS)
     quant = b[x].quant
     if quant is not None and quant.scale[0] >= largest:
@@ -68,15 +68,17 @@ def binary_operands(
 
 
 def activation(b: GraphBuilder) -> int:
+    """Return a random code of a fused activation: 0 (none) to 3 (RELU6)."""
     return int(b.rng.choice([0, 0, 1, 2, 3]))
 
 
 def spread(b: GraphBuilder, scale: float, low: float = -1.5, high: float = 1.5) -> float:
-    """Return ``scale`` times a random factor, rounded to float32."""
+    """Return ``scale`` times a random factor from e^``low`` to e^``high``, rounded to float32."""
     return f32(scale * float(np.exp(b.rng.uniform(low, high))))
 
 
 def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
+    """Append an ADD or SUB with random inputs and a random output scale."""
     rng = b.rng
     if rng.random() < 0.15:
         add_pot(b, name, options_type)
@@ -100,7 +102,7 @@ def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
 
 
 def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
-    """Add an int16 operator whose scales are powers of two, so that one input is only shifted."""
+    """Add the int16 operator ``name`` with scales that are powers of two, for which TFLite only shifts one input."""
     exponent = int(b.rng.integers(-16, -8))
     shift = int(b.rng.integers(0, 9))
     shape = b.shape(int(b.rng.integers(1, 5)))
@@ -244,10 +246,10 @@ def select(b: GraphBuilder) -> None:
 
 
 def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
-    """Add constant divisors.
+    """Add a tensor of constant divisors and return it.
 
-    They are never zero, for which TFLite stops. Without quantization they are never -1 either: the smallest integer
-    divided by -1 depends on the computer and the vector length.
+    They are never zero, because TFLite stops at a division by zero. Without quantization they are never -1 either,
+    because the smallest integer divided by -1 depends on the computer and the vector length.
     """
     values = np.array(random_input(Tensor(-1, "", partner_shape(b, shape), dtype), b.rng))
     if quant is None:
@@ -257,6 +259,7 @@ def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantiza
 
 
 def plain_division(b: GraphBuilder, name: str, options_type: str) -> None:
+    """Append a division that ignores quantization. The divisor and the output have none."""
     x = b.pick(("int8", "int16", "int32"), RANKS)
     y = divisor(b, b[x].shape, b[x].dtype, None)
     shape = broadcast_shape([b[x].shape, b[y].shape])
@@ -284,7 +287,7 @@ def div(b: GraphBuilder) -> None:
     assert shape is not None
     out_quant = None
     if quant is not None:
-        # A shift that TFLite's formula defines for every dividend and divisor.
+        # With this output scale, the shift in TFLite's formula is defined for every dividend and divisor.
         exponent = b.rng.uniform(6.1, 21) if dtype == "int8" else b.rng.uniform(14.05, 14.95)
         out_quant = b.quant(dtype, scale=f32(b[x].scale / quant.scale[0] / 2.0**exponent))
     out = b.tensor(shape, dtype, out_quant)

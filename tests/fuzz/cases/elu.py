@@ -1,4 +1,5 @@
-"""Random ELU operators. LiteRT has no reference kernel, so they are compared with its builtin int8 kernel, a table."""
+"""Random ELU operators. LiteRT has no reference kernel for ELU, so they are compared with its builtin int8 kernel,
+which uses a table."""
 
 from __future__ import annotations
 

@@ -10,12 +10,15 @@ from tests.fuzz.cases import case
 from tests.fuzz.cases.movement import ANY, constant, like, signed, small
 from tests.fuzz.graph_builder import GraphBuilder
 
-#: LiteRT's TensorType codes, which options contain.
+#: The codes of index types in an operator's options, from LiteRT's TensorType.
 INDEX_CODES = {"int32": 2, "int64": 4}
 
 
 def indices(b: GraphBuilder, shape: tuple[int, ...], limits: np.ndarray | int) -> int:
-    """Add indices below ``limits`` (broadcast over the last axis): constants, or computed by ARG_MAX."""
+    """Add a tensor of indices below ``limits`` and return it. They are constants, or ARG_MAX computes them.
+
+    An array of limits is broadcast over the last axis.
+    """
     rng = b.rng
     min_limit = int(np.min(limits, initial=8))
     if rng.random() < 0.5 or min_limit > 8:
@@ -112,6 +115,7 @@ def resize_nearest(b: GraphBuilder) -> None:
 
 
 def arg(b: GraphBuilder, name: str, options: str) -> None:
+    """Append an ARG_MAX or ARG_MIN over a random axis."""
     x = b.pick(("int8", "int8", "int32", "bool"), [1, 2, 3, 4, 5])
     shape = b[x].shape
     axis = int(b.rng.integers(0, len(shape)))

@@ -25,7 +25,11 @@ def lstm_cell(
     normalized: bool = False,
     projection: bool = False,
 ) -> int:
-    """Append an LSTM over ``x`` ([batch, time, features], or time first) and return its output tensor."""
+    """Append an LSTM over ``x`` and return its output tensor.
+
+    ``x`` is [batch, time, features], or [time, batch, features] with ``time_major``. ``cells`` and ``outputs`` are the
+    sizes of the cell state and of the output.
+    """
     rng = b.rng
     shape = b[x].shape
     inputs, batches = shape[2], shape[1 if time_major else 0]
@@ -44,7 +48,7 @@ def lstm_cell(
     gates = [g for g in range(4) if g or not coupled]
     tensors = [-1] * 24
     tensors[0] = x
-    # Real models have scales beyond 2**-9 and 2**-15 too, but for those, coupled gates are undefined.
+    # Scales in real models can also be outside 2**-15 to 2**-9, but there, LiteRT's coupled gates are undefined.
     cell_scale = 2.0 ** int(rng.integers(-15, -8) if coupled else rng.integers(-18, -6))
     if rng.random() < 0.5:
         cell_scale = 2.0**-11

@@ -17,12 +17,13 @@ NO_BOOL = tuple(d for d in ANY if d != "bool")
 
 
 def like(b: GraphBuilder, x: int, shape: tuple[int, ...] | list[int]) -> int:
-    """Add a tensor with the type and quantization of ``x``."""
+    """Add a tensor of ``shape`` with the type and quantization of ``x``, and return it."""
     return b.tensor(shape, b[x].dtype, b[x].quant)
 
 
 def small(b: GraphBuilder, x: int, factor: float) -> int:
-    """Return ``x``, or a smaller new input of the same rank and type if ``factor`` times ``x`` is too large."""
+    """Return ``x`` if a tensor with ``factor`` times as many elements is allowed, else a smaller new input of the same
+    rank and type."""
     if b[x].elements * factor <= b.max_elements:
         return x
     shape = tuple(min(d, 3) for d in b[x].shape)
@@ -30,7 +31,7 @@ def small(b: GraphBuilder, x: int, factor: float) -> int:
 
 
 def constant(b: GraphBuilder, shape: tuple[int, ...], like_tensor: int) -> int:
-    """Add a constant with the type and quantization of ``like_tensor``."""
+    """Add a random constant with the type and quantization of ``like_tensor``, and return it."""
     t = b[like_tensor]
     high = 2 if t.dtype == "bool" else 100
     values = b.rng.integers(0 if t.dtype == "bool" else -100, high, shape)
@@ -52,11 +53,12 @@ def partner(b: GraphBuilder, shape: tuple[int, ...], x: int) -> int:
 
 
 def signed(b: GraphBuilder, axis: int, rank: int) -> int:
+    """Return ``axis`` as it is, or counted from the end as a negative number."""
     return axis - rank if b.rng.random() < 0.4 else axis
 
 
 def pads(b: GraphBuilder, limits: list[int]) -> np.ndarray:
-    """Return random paddings (before, after) per dimension; many are 0."""
+    """Return random paddings of each dimension, [dimensions, 2] (before, after), up to its limit. Many are 0."""
     return np.array(
         [[int(b.rng.integers(0, m + 1)) if b.rng.random() < 0.5 else 0 for _ in range(2)] for m in limits]
     ).reshape(-1, 2)
@@ -67,7 +69,7 @@ def padding(b: GraphBuilder, name: str, options: str, more: Callable[[int], list
     shape = b[x].shape
     p = pads(b, [3 if len(shape) < 4 else 2] * len(shape))
     if b.rng.random() < 0.25 and len(shape) == 4:
-        p[[0, 3]] = 0  # LiteRT has separate code for images
+        p[[0, 3]] = 0  # LiteRT has separate code if only height and width are padded
     y = like(b, x, [int(d + lo + hi) for d, (lo, hi) in zip(shape, p, strict=True)])
     kind = str(b.rng.choice(["int32", "int64"]))
     b.op(name, [x, b.const(p, kind), *more(x)], [y], options, version=2)
@@ -186,7 +188,7 @@ def slice_(b: GraphBuilder) -> None:
 
 @case("STRIDED_SLICE")
 def strided_slice(b: GraphBuilder) -> None:
-    """Use every kind of mask. NumPy computes the expected shape."""
+    """Append a STRIDED_SLICE with any kind of mask. NumPy computes the shape of its output."""
     rng = b.rng
     x = b.pick(ANY, [1, 2, 3, 4])
     shape = b[x].shape

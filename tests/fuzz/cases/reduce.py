@@ -9,7 +9,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: bool = False) -> None:
-    """Add a reduction over random axes: some are negative or repeated, and sometimes the list has none or all."""
+    """Add a reduction over random axes. Some are negative or repeated, and sometimes there are none or all."""
     rng = b.rng
     x = b.pick(dtypes, [1, 2, 3, 4, 5])
     shape, dtype = b[x].shape, b[x].dtype
@@ -17,7 +17,8 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
         if dtype == "int32" and b[x].quant is not None:
             x = b.input(shape, dtype)  # LiteRT refuses products of quantized int32
         elif dtype != "int32" and not 1e-6 < b[x].scale < 16:
-            x = b.input(shape, dtype, b.quant(dtype))  # products of products would overflow float32
+            # With other scales, products of many elements would overflow float32.
+            x = b.input(shape, dtype, b.quant(dtype))
     rank = len(shape)
     if rank == 4 and rng.random() < 0.3:
         axes = [1, 2]
@@ -40,7 +41,8 @@ def reduction(b: GraphBuilder, name: str, dtypes: tuple[str, ...], same_quant: b
             if name == "SUM":
                 scale *= np.sqrt(count)
             elif name == "REDUCE_PROD":
-                # A typical product of values around 60 (or 15000) has an output value around 60, within float32.
+                # With this scale, the product of typical stored values, 60 for int8 or 15000 for int16, has the stored
+                # value 60, if float32 can represent the scale.
                 typical = b[x].scale * (60 if dtype == "int8" else 15000)
                 scale = float(np.exp(np.clip(count * np.log(typical), -60, 60))) / 60
             quant = b.quant(dtype, scale=f32(scale))

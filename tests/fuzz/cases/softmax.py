@@ -17,6 +17,6 @@ def softmax(b: GraphBuilder) -> None:
     yq = Quantization((1 / 256,), (-128,)) if int8 else Quantization((1 / 32768,), (0,))
     y = b.tensor(b[x].shape, b[x].dtype, yq)
     beta = 1.0 if rng.random() < 0.5 else f32(np.exp(rng.uniform(-3, 3)))
-    if b[x].dtype == "int16":  # for a larger beta, the scaled difference overflows 32 bits
+    if b[x].dtype == "int16":  # with a larger beta, the scaled difference would overflow 32 bits
         beta = min(beta, f32(1 / b[x].scale))
     b.op("SOFTMAX", [x], [y], "SoftmaxOptions", version=2 if int8 else 3, beta=beta)

@@ -15,7 +15,7 @@ def transpose_conv(b: GraphBuilder) -> None:
     out_c = int(rng.integers(1, 7))
     k_h, k_w, stride_h, stride_w = (int(rng.integers(1, 5)) for _ in range(4))
     pad_same = rng.random() < 0.5
-    if pad_same:  # any size that a SAME convolution would turn into h x w
+    if pad_same:  # the output has a random size that a SAME convolution would turn into h x w
         out_h, out_w = h * stride_h - int(rng.integers(stride_h)), w * stride_w - int(rng.integers(stride_w))
     else:
         out_h = (h - 1) * stride_h + k_h + int(rng.integers(stride_h))

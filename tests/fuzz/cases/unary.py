@@ -14,7 +14,8 @@ from tests.fuzz.graph_builder import GraphBuilder
 def unary(
     b: GraphBuilder, name: str, x: int, scale: float | None = None, options: str = "", **more: Any
 ) -> int:
-    """Append ``name`` on ``x``; the output has a random zero point and ``scale``, or the input's quantization."""
+    """Append the operator ``name`` with input ``x`` and return its output, whose values have ``scale`` and a random
+    zero point. Without ``scale``, the output has the input's quantization."""
     dtype = b[x].dtype
     quant = b[x].quant
     if quant is not None and scale is not None:
@@ -25,16 +26,17 @@ def unary(
 
 
 def largest(b: GraphBuilder, x: int) -> float:
-    """Return the largest real magnitude of ``x``."""
+    """Return the largest absolute value that ``x`` can represent, for zero point 0."""
     return b[x].scale * (128 if b[x].dtype == "int8" else 32768)
 
 
 def levels(b: GraphBuilder, x: int) -> int:
+    """Return the number of stored values on one side of zero."""
     return 128 if b[x].dtype == "int8" else 32768
 
 
 def quantized(b: GraphBuilder, scale: float, x: int) -> float:
-    """Return a scale for an output whose real values reach ``scale``."""
+    """Return a random quantization scale for an output of ``x``'s type whose largest real value is about ``scale``."""
     return spread(b, scale / levels(b, x), -1.0, 1.5)
 
 
@@ -45,13 +47,15 @@ def pick8or16(b: GraphBuilder) -> int:
 def fixed_output(
     b: GraphBuilder, name: str, x: int, scale: float, zero_point: int, options: str = ""
 ) -> None:
+    """Append ``name`` with input ``x`` and an output of the given quantization, as TFLite requires it."""
     quant = Quantization((scale,), (zero_point,))
     out = b.tensor(b[x].shape, b[x].dtype, quant)
     b.op(name, [x], [out], options)
 
 
 def sigmoid_input(b: GraphBuilder) -> int:
-    """Return an input. Scales of int16 inputs are often those for which TFLite only shifts, or near them."""
+    """Return an input tensor. The scale of an int16 input is often a power of two, for which TFLite only shifts, or
+    near it."""
     x = pick8or16(b)
     # Scales above 4 do not fit TFLite's 16-bit multiplier.
     if b[x].dtype == "int16" and (b.rng.random() < 0.5 or b[x].scale > 4):
@@ -132,7 +136,7 @@ def prelu(b: GraphBuilder) -> None:
 @case("HARD_SWISH")
 def hard_swish(b: GraphBuilder) -> None:
     x = b.pick(("int8",), RANKS)
-    low = b[x].scale / 128  # TFLite refuses outputs finer than that
+    low = b[x].scale / 128  # TFLite refuses smaller output scales
     unary(b, "HARD_SWISH", x, max(spread(b, b[x].scale, -2.0, 2.0), low * 1.01), "HardSwishOptions")
 
 

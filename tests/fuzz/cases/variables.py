@@ -1,4 +1,4 @@
-"""Random use of resource variables: a variable is initialized once, read, assigned and read again."""
+"""Random graphs with resource variables: a variable is initialized once, read, assigned and read again."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from arenite.models.datasets.user_data import user_data
 
 
 def _real(name: str, resolution: int | None = None):
+    """Return the named dataset. Skip the test if its files cannot be downloaded."""
     try:
         return dataset(name, resolution, progress=False)
     except ToolError as error:

@@ -42,7 +42,8 @@ def _objects(*rows: tuple[float, ...]) -> np.ndarray:
 
 
 def test_average_precision_of_a_known_case() -> None:
-    """There are two objects. By score, the boxes are correct, a duplicate, and correct: precisions 1, 1/2, 2/3."""
+    """There are two objects and three boxes. In the order of their scores, the boxes are correct, a duplicate and
+    correct, so the precisions are 1, 1/2 and 2/3."""
     one, two = (0.0, 0.0, 0.2, 0.2), (0.5, 0.5, 0.7, 0.7)
     truth = _objects((0, *one), (0, *two), (-1, -1, -1, -1, -1))
     boxes = _objects((0, 0.9, *one), (0, 0.8, *one), (0, 0.7, *two))

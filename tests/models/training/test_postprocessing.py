@@ -1,4 +1,4 @@
-"""Tests that the recorded postprocessing gives the same boxes as the score's own decoder."""
+"""Tests that the postprocessing recorded in a model gives the same boxes as the decoder used for the score."""
 
 from __future__ import annotations
 

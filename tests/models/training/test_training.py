@@ -46,6 +46,7 @@ def bars(samples: int = 240) -> TrainingData:
 
 
 def _outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
+    """Return LiteRT's output for each sample of ``x``, [samples, ...]."""
     interpreter = Interpreter(model_content=flatbuffer)
     interpreter.allocate_tensors()
     model_input, model_output = interpreter.get_input_details()[0], interpreter.get_output_details()[0]
@@ -59,7 +60,7 @@ def _outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
 
 @pytest.mark.slow
 def test_a_network_is_trained_and_written_in_every_format(tmp_path: Path) -> None:
-    """One training serves many assertions, because a training takes long."""
+    """One test checks everything about this training, because a training takes long."""
     require_environment("tensorflow")
     require_environment("torch")
     outputs = [tmp_path / name for name in ("m.keras", "m.h5", "m.tflite", "m.pt2", "saved")]

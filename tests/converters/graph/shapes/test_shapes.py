@@ -1,4 +1,5 @@
-"""Shape rules agree with LiteRT for every operator that the differential fuzzer can build, and name wrong shapes."""
+"""Shape rules agree with LiteRT for every operator that the differential fuzzer can build. For wrong shapes
+they raise an error that names them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions that return PyTorch models, for sources given as module:function."""
+"""Functions that return a PyTorch model and example inputs, for tests of sources given as module:function."""
 
 import torch
 from torch import nn
@@ -29,19 +29,22 @@ def net():
 
 
 def bare():
+    """Return a model without example inputs."""
     return net()[0]
 
 
 def number():
+    """Return something that is no model."""
     return 3
 
 
 def broken():
+    """Fail with an exception."""
     raise RuntimeError("the weights are elsewhere")
 
 
 def upsampling():
-    """Padding on both sides, and more rows than the convolution has."""
+    """Return transposed convolutions with padding on both sides and with output padding, and example inputs."""
     return nn.Sequential(
         nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1),
         nn.ReLU(),

@@ -1,4 +1,4 @@
-"""Write small ONNX models with inputs, and outputs computed by ONNX Runtime, to the folder given as argument."""
+"""Write small ONNX models, their inputs and the outputs that ONNX Runtime computes to the folder given as argument."""
 
 import sys
 from pathlib import Path
@@ -99,7 +99,8 @@ save(
     [value("y", [1, 5])],
     [(1, 8, 8)],
 )  # fmt: skip
-# Weights in a file beside the model, and models that name a file elsewhere. onnx itself writes only the first kind.
+# Models whose weights are in another file: beside the model, or in a place that a model must not name. The package
+# onnx writes only the first kind, so the location is changed afterwards.
 sequence = onnx.load(OUT / "sequence.onnx")
 np.savez(OUT / "external.onnx.npz", **np.load(OUT / "sequence.onnx.npz"))
 onnx.save(
@@ -149,13 +150,13 @@ def activation(name, nodes, constants):
 
 ROOT = {"root": 2**0.5, "one": 1, "half": 0.5}
 TANH = {"half": 0.5, "one": 1, "cubic": 0.044715, "factor": (2 / np.pi) ** 0.5}
-# torch.nn.GELU, in versions of the operators below 20
+# This is torch.nn.GELU in ONNX operator sets before 20.
 activation(
     "gelu_div",
     [("Div", "m root", "d"), ("Erf", "d", "e"), ("Add", "e one", "a"), ("Mul", "m a", "p"), ("Mul", "p half", "g")],
     ROOT,
 )  # fmt: skip
-# as tf2onnx writes it
+# This is GELU as tf2onnx writes it.
 activation(
     "gelu_mul",
     [("Mul", "m root", "d"), ("Erf", "d", "e"), ("Add", "e one", "a"), ("Mul", "a half", "p"), ("Mul", "m p", "g")],
@@ -181,7 +182,7 @@ activation("softsign", [("Softsign", "m", "g")], {})
 
 
 def recurrent(name, op, gates, direction="forward", steps=6, states=False, lengths=None, **attributes):
-    """Save a recurrent layer over "x" as [batch, time, channels], as PyTorch exports it, and a layer on its outputs."""
+    """Save a recurrent layer as PyTorch exports it, followed by a dense layer. "x" is [batch, time, channels]."""
     directions, size = 2 if direction == "bidirectional" else 1, 5
     constants = [constant("W", directions, gates * size, 4), constant("R", directions, gates * size, size)]
     constants += [constant("B", directions, 2 * gates * size), constant("w", directions * size, 3)]
@@ -224,7 +225,7 @@ recurrent("lstm_long", "LSTM", 4, steps=200)
 
 
 def picture(name, first, shape, size, constants=()):
-    """Save a convolution behind the operator ``first`` from "x" to "t"."""
+    """Save a model whose operator ``first`` computes "t" from the input "x", followed by a convolution of "t"."""
     save(
         name,
         [
@@ -240,7 +241,7 @@ def picture(name, first, shape, size, constants=()):
     )
 
 
-# as tf2onnx writes the input of a Keras model: NHWC
+# tf2onnx writes the input of a Keras model like this: in NHWC order.
 picture("nhwc", helper.make_node("Transpose", ["x"], ["t"], perm=[0, 3, 1, 2]), ["n", 12, 8, 3], (12, 8, 3))
 grey = numpy_helper.from_array(np.array([-1, 1, 12, 8], np.int64), "grey")
 picture("nhwc_grey", helper.make_node("Reshape", ["x", "grey"], ["t"]), ["n", 12, 8, 1], (12, 8, 1), [grey])

@@ -1,6 +1,6 @@
-"""Write small models of every kind that the environment "tensorflow" reads, with inputs and outputs, to a folder.
+"""Write small models of every kind that the environment "tensorflow" reads to the folder given as argument.
 
-The folder is the argument.
+Beside each model, write a file with its inputs and the framework's outputs.
 """
 
 import json
@@ -37,7 +37,7 @@ def net(k, shape=(8, 8, 3)):
 
 
 def expect(name, inputs, outputs):
-    """Save inputs and the framework's outputs: lists of arrays whose first dimension is the sample."""
+    """Save ``inputs`` and the framework's ``outputs``. Both are lists of arrays whose first dimension is the sample."""
     arrays: dict = {f"x{i}": np.asarray(v) for i, v in enumerate(inputs)}
     arrays |= {f"y{i}": np.asarray(v) for i, v in enumerate(outputs)}
     np.savez(OUT / f"{name}.npz", **arrays)
@@ -119,7 +119,7 @@ def hostile():
     )
     Path(marker).unlink(missing_ok=True)
     tf_keras.Model(x, layer(x)).save(OUT / "escaped.h5")
-    Path(marker).unlink()  # saving called the function
+    Path(marker).unlink()  # saving the model has called the function, which created the file
     with h5py.File(OUT / "escaped.h5", "r+") as file:
         text = file.attrs["model_config"]
         file.attrs["model_config"] = text.replace('"class_name": "Lambda"', '"class_name": "\\u004cambda"')
@@ -186,6 +186,7 @@ def quantization_aware():
 
 
 def shrunk():
+    """Save a pruned and a clustered model."""
     sparsity = tfmot.sparsity.keras
     pruned = sparsity.prune_low_magnitude(net(tf_keras), sparsity.ConstantSparsity(0.5, 0, frequency=1))
     pruned.compile("sgd", "sparse_categorical_crossentropy")
@@ -200,6 +201,8 @@ def shrunk():
 
 
 class Calls(tf.Module):
+    """Has several functions, which become signatures of a SavedModel."""
+
     @tf.function(input_signature=[tf.TensorSpec([None, 4], tf.float32, name="x")])
     def double(self, x):
         return {"y": x * 2.0}

@@ -1,4 +1,4 @@
-"""Write torch.export programs with inputs and outputs, and a checkpoint, to the folder given as argument."""
+"""Write torch.export programs, their inputs and outputs, and a checkpoint to the folder given as argument."""
 
 import io
 import json
@@ -43,7 +43,10 @@ def pickled():
 
 
 def changed(name, members, extra=None):
-    """Write a copy of open.pt2. ``members`` maps the end of a member's name to a function of its bytes."""
+    """Write a changed copy of open.pt2.
+
+    ``members`` maps the end of a member's name to a function that returns its new bytes. ``extra`` has added members.
+    """
     with zipfile.ZipFile(OUT / "open.pt2") as old, zipfile.ZipFile(OUT / name, "w") as new:
         for member in old.namelist():
             data = old.read(member)
@@ -58,6 +61,7 @@ def changed(name, members, extra=None):
 
 
 def with_text(old, new):
+    """Return the argument ``members`` of ``changed`` that replaces the text ``old`` in model.json."""
     return {"models/model.json": lambda data: data.replace(old.encode(), json.dumps(new)[1:-1].encode())}
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 STEPS, BATCH, RATE = 400, 64, 0.004
 
-#: Names of keras.activations.
+#: Names of functions in keras.activations.
 KERAS = ["selu", "softplus", "log_sigmoid", "mish"]
 
 

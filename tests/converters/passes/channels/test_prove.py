@@ -1,4 +1,4 @@
-"""The proof refuses every rewrite that is not exact."""
+"""The proof that a rewrite with fewer channels is exact refuses every rewrite that is not."""
 
 from __future__ import annotations
 
@@ -39,6 +39,8 @@ def edited(graph: Subgraph, op: int, position: int, change: Callable[[np.ndarray
 
 
 def plus(*at: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function that adds 1 to the element at index ``at`` of an array."""
+
     def change(data: np.ndarray) -> np.ndarray:
         data[at] += 1
         return data

@@ -18,7 +18,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 class WatchedModel:
-    """A model in LiteRT that preserves every tensor; ``run`` returns the values of all int8 tensors by index."""
+    """Runs a model in LiteRT with all tensors preserved. ``run`` maps each int8 tensor's index to its values."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -44,6 +44,7 @@ class WatchedModel:
 
 
 def assert_contained(model: Model, seed: int, runs: int = 5) -> None:
+    """Check that all values that LiteRT computes for random and extreme inputs are in the intervals."""
     rng = np.random.default_rng(seed)
     intervals, watched = analyze_intervals(model.main), WatchedModel(model)
     tensors = [model.main.tensors[i] for i in model.main.inputs]
@@ -86,7 +87,7 @@ def test_bounds_hold_in_networks(seed: int) -> None:
     ],
 )
 def test_bounds_hold_for_each_operator(name: str) -> None:
-    """One operator has random parameters. Other operators before it narrow its inputs."""
+    """The tested operator has random parameters, and the operators before it narrow the range of its inputs."""
     for case in range(12):
         model = random_model(42, case, [name, "CONV_2D", "ADD", name], 4)
         assert_contained(model, case, runs=2)
@@ -94,7 +95,7 @@ def test_bounds_hold_for_each_operator(name: str) -> None:
 
 @pytest.mark.parametrize("zero", [-128, -7, 127])
 def test_bounds_of_a_small_layer_are_reached(zero: int) -> None:
-    """One input channel of one pixel: all 256 inputs are tried."""
+    """The layer reads one channel of one pixel, so all 256 inputs can be tried."""
     b = GraphBuilder()
     x = b.input((256, 1, 1, 1), "int8", quant(zero))
     conv(b, x, [[[[3]]], [[[-2]]], [[[0]]], [[[1]]]], [0, 9, 4, -30], zero=-100, activation=3)
@@ -113,7 +114,8 @@ def test_padding_is_considered_only_at_the_border() -> None:
     x = b.input((1, 5, 5, 1), "int8", quant(0))
     y = conv(b, x, [[[[0]]]], [10])  # always 10 above the zero point
     taps = np.zeros((1, 3, 3, 1), int)
-    taps[0, 0, 0], taps[0, 2, 2] = 4, -4  # both taps are inside the input, or one, or (in two corners) none
+    # At each position, both taps are inside the input, or one tap, or (in two corners) no tap.
+    taps[0, 0, 0], taps[0, 2, 2] = 4, -4
     z = conv(b, y, taps, [0], zero=0, activation=0)
     interval = analyze_intervals(b.build().main)[z]
     assert (interval.low.tolist(), interval.high.tolist()) == ([-40], [40])

@@ -83,7 +83,7 @@ class ImageBuilder:
 
 @st.composite
 def chains(draw: st.DrawFn, max_ops: int = 9) -> Case:
-    """Draw a chain of convolutions, additions of an earlier tensor of the same shape, and sometimes a head."""
+    """Draw a chain of convolutions and of additions of an earlier tensor of the same shape, sometimes with a head."""
     b = ImageBuilder()
     at = b.input(draw(st.integers(1, 24)), draw(st.sampled_from([5, 16, 48])))
     tensors = [at]

@@ -14,6 +14,7 @@ from tests.converters.planner.random_graphs import Case
 
 
 def digest(name: str, parts: list[bytes], size: int) -> bytes:
+    """Return ``size`` bytes that depend on ``name`` and on all bytes of ``parts``."""
     shake = shake_128(name.encode())
     for part in parts:
         shake.update(len(part).to_bytes(4, "little") + part)
@@ -21,7 +22,10 @@ def digest(name: str, parts: list[bytes], size: int) -> bytes:
 
 
 def input_rows(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list[bytes]:
-    """Return the input rows of output row ``y``; rows outside the image are empty."""
+    """Return the bytes of each input row that output row ``y`` depends on. Rows outside the image are empty.
+
+    ``images`` has the rows of each input tensor.
+    """
     if rows.accumulates:
         return images[0]
     parts = []
@@ -33,6 +37,8 @@ def input_rows(rows: RowRequirements, y: int, images: list[list[bytes]]) -> list
 
 
 class Machine:
+    """Executes a plan in an arena that is filled with arbitrary bytes."""
+
     def __init__(self, case: Case, plan: Plan) -> None:
         self.case, self.plan = case, plan
         self.arena = bytearray(digest("garbage", [], plan.arena_bytes))
@@ -139,7 +145,7 @@ class Machine:
 
 
 def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:
-    """Return the rows of an operator's output."""
+    """Return the bytes of each output row of operator ``k``. ``images`` has the rows of each of its inputs."""
     graph, needs = case.graph, case.needs[k]
     tensor = graph.tensors[graph.ops[k].outputs[0]]
     if needs.alias:
@@ -152,7 +158,7 @@ def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:
 
 
 def reference(case: Case) -> list[bytes]:
-    """Return the bytes that every correct plan computes."""
+    """Return the bytes of the outputs that every correct plan computes."""
     empty = Plan((), {}, {}, {}, 0, 0, "optimal")
     machine = Machine(case, empty)
     images = {t: machine.source_rows(t) for t in case.graph.inputs}

@@ -25,6 +25,7 @@ def violations(case: Case, streaming_plan: Plan) -> list[str]:
 
 
 def streamed(case: Case, streamed_input: bool = False, **options: Any) -> Plan | None:
+    """Return a streaming plan of the case, or None if nothing can be streamed."""
     return plan_streaming(
         case.graph, case.needs, streamed_input=case.graph.inputs[0] if streamed_input else None, **options
     )
@@ -48,7 +49,7 @@ def test_streaming_plans_compute_the_same_as_complete_tensors(
 
 @st.composite
 def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
-    """Draw a plan with one random change: most are wrong, some are still correct."""
+    """Draw a case, and a plan for it with one random change. Most such plans are wrong, some are still correct."""
     case = draw(chains(max_ops=6))
     mutant = streamed(case, draw(st.booleans()), alignment=1)
     assume(mutant is not None and mutant.segments)
@@ -177,6 +178,7 @@ PlanChange = Callable[[Plan], Plan]
 
 
 def change_first_segment(change: Callable[[Segment], Segment]) -> PlanChange:
+    """Return a function that applies ``change`` to the first segment of a plan."""
     return lambda p: _with_segment(p, 0, change(p.segments[0]))
 
 

@@ -61,7 +61,8 @@ def test_audio_is_exact(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndar
 def test_axes_meet_the_conditions_of_the_c_code(
     size: int, outputs: int, convention: str, data: st.DataObject
 ) -> None:
-    """Taps are inside the source, starts never decrease, weights sum to one, and sums fit into the accumulator."""
+    """Taps are inside the source, the first taps of successive outputs never decrease, weights sum to one, and sums fit
+    into the accumulator."""
     method = data.draw(st.sampled_from(PAIRS[convention]))
     if (convention, method) == ("opencv", "area") and outputs > size:
         return

@@ -35,7 +35,7 @@ print(native.library() is not None, native.unavailable_reason() != "", preproces
 
 
 def run(folder: Path, **variables: str) -> list[str]:
-    """Run the program in a new Python with an empty cache, and return the words that it prints."""
+    """Run ``PROGRAM`` in a new Python process with ``folder`` as cache, and return the words that it prints."""
     environment = {**os.environ, "ARENITE_CACHE": str(folder), **variables}
     result = subprocess.run(
         [sys.executable, "-c", PROGRAM], env=environment, check=True, capture_output=True, text=True

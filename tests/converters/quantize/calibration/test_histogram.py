@@ -1,4 +1,4 @@
-"""The histogram grows with its values and counts each of them."""
+"""The histogram's range grows with its values, and it counts each value."""
 
 from __future__ import annotations
 

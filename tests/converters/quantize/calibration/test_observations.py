@@ -1,4 +1,4 @@
-"""Observed statistics of tensors equal those that NumPy computes from all values."""
+"""The observed statistics of a tensor equal the statistics that NumPy computes from all its values."""
 
 from __future__ import annotations
 

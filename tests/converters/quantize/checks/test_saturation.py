@@ -12,6 +12,7 @@ from tests.converters.quantize.trained_models import classifier, dataset, sample
 
 @pytest.fixture(scope="module")
 def int8() -> bytes:
+    """Return the classifier, quantized to int8."""
     model = classifier()
     return quantize(model, load_recipe("int8"), observe(model, dataset(*samples(200, 5)))).flatbuffer
 

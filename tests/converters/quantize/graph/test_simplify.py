@@ -1,4 +1,4 @@
-"""Simplified float graphs compute the same values with fewer or other operators."""
+"""Simplified float graphs compute the same values with fewer or different operators."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ def _names(flatbuffer: bytes) -> list[str]:
 
 
 def _model(build: Build) -> Model:
+    """Return a convolution followed by the operators that ``build`` adds."""
     n = FloatNet(11)
     x = n.input((1, 4, 4, 3), "float32")
     return n.model([build(n, n.conv(x, 6, relu=False))])

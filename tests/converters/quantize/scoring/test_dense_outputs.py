@@ -1,4 +1,5 @@
-"""Dense outputs, such as segmentations and depth maps, are scored by position, and values by their R2."""
+"""Dense outputs, such as segmentations and depth maps, are scored position by position. Real values are scored by R²,
+the coefficient of determination."""
 
 from __future__ import annotations
 

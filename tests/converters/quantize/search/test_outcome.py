@@ -25,7 +25,7 @@ def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> Tria
 
 def test_the_build_that_meets_the_budget_is_chosen() -> None:
     outcomes = outcome(0.0, (100, 50, 10), (60, 60, 20), (40, 70, 90))
-    assert outcomes.build(Budget()).ram == 100  # the first
+    assert outcomes.build(Budget()).ram == 100  # without limits, the first build is chosen
     assert outcomes.build(Budget(ram=64)).ram == 60 and outcomes.meets(Budget(ram=64))
     assert outcomes.build(Budget(ram=30)).ram == 40 and not outcomes.meets(Budget(ram=30))
     assert outcomes.misses(Budget(ram=30)) == ["10 B of ram too much (40 of 30)"]
@@ -49,7 +49,7 @@ def test_a_recipe_without_an_image_meets_no_budget() -> None:
 def test_outcomes_are_ranked_by_loss_then_speed_then_flash() -> None:
     outcomes = [
         outcome(0.0, (1, 100, 1000)),
-        outcome(0.0004, (1, 60, 1050)),  # the same loss and speed within the margin of error
+        outcome(0.0004, (1, 60, 1050)),  # loss and speed equal those above within the margin of error
         outcome(0.0, (1, 20, 9000)),
         outcome(-0.005, (1, 200, 9000)),
         outcome(0.0, (1, 900, 10)),  # too large

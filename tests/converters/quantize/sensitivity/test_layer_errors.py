@@ -1,4 +1,4 @@
-"""Errors by layer equal the differences of the models' tensors, and are larger for coarser weights."""
+"""The error of a layer equals the difference of the models' tensors, and is larger for coarser weights."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Rounding weights for the layer's output has less error than rounding to nearest."""
+"""Rounding weights up or down to minimize the error of a layer's output beats rounding to nearest."""
 
 from __future__ import annotations
 

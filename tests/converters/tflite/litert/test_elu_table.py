@@ -1,4 +1,4 @@
-"""A model with ELU, which has no reference kernel, runs all other operators with reference kernels."""
+"""LiteRT has no reference kernel for ELU. A model with ELU runs all other operators with reference kernels."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def model(*names: str, first: int = 0) -> bytes:
 
 def test_other_operators_keep_their_reference_kernels() -> None:
     x = np.arange(-128, 128).astype(np.int8).reshape(SHAPE)
-    elu = LiteRtModel(model("ELU"))  # its only kernel
+    elu = LiteRtModel(model("ELU"))  # runs LiteRT's only kernel for ELU
     elu.run([x])
     (between,) = elu.results()
     (expected,) = Reference(model("TANH", first=1)).run([between])

@@ -72,7 +72,7 @@ def conv(
 
 
 def changed(model: Model, position: int, **fields: object) -> Model:
-    """Return the model with replaced fields of the operator's input tensor at ``position``; -1 is the output."""
+    """Return the model with changed ``fields`` of the operator's input at ``position``, or of its output for -1."""
     graph = model.main
     op = graph.ops[0]
     index = op.outputs[0] if position < 0 else op.inputs[position]

@@ -1,6 +1,6 @@
 """CONV_2D and FULLY_CONNECTED for cores with the DSP extension give LiteRT's bytes.
 
-The portable body of every kernel runs on this computer, the assembly on emulated cores.
+Every kernel has a portable body in C, which runs on this computer, and one in assembly, which runs on emulated cores.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ COLUMNS = {
     "stride between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
     "dilated rows": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
 }
-#: Layers with a single row of inputs.
+#: Maps the case that it covers to a layer whose inputs are a single vector.
 ROWS = {
     **{f"depth {d}": fully_connected(1, d, 8) for d in (1, 7, 8, 9, 16, 24, 32, 40, 100)},
     **{f"{u} units": fully_connected(1, 16, u) for u in (1, 2, 3, 4, 5, 7)},
@@ -126,7 +126,7 @@ ROWS = {
 
 
 def weights_of(model: Model) -> np.ndarray:
-    """Return the weights of the first operator, writable."""
+    """Return the weights of the first operator, as an array that can be changed."""
     w = model.main.tensors[model.main.ops[0].inputs[1]].data
     assert w is not None
     w.setflags(write=True)
@@ -197,7 +197,7 @@ def test_weights_of_minus_128_are_exact_if_they_fit() -> None:
 
 
 def test_a_1x1_convolution_works_in_place() -> None:
-    """Its output has fewer channels than its input, so both have one address."""
+    """The output has fewer channels than the input, so it can overwrite the input at the same address."""
     model = conv((1, 4, 5, 8), (6, 1, 1, 8))
     chosen = variant_of(model.main, model.main.ops[0], SPEED)
     assert chosen is not None and chosen.in_place(model.main, model.main.ops[0], SPEED) == ((0, 0),)

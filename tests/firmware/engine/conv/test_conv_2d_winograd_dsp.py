@@ -50,7 +50,7 @@ def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
 
 
 def test_winograd_runs_only_if_it_is_worth_its_flash(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is used only for speed, and only if every weight is used often."""
+    """The kernel is chosen only when optimizing for speed, and only if each weight is used for many outputs."""
     monkeypatch.undo()
     variant = Conv2DWinogradDsp()
     small, large = (conv("CONV_2D", (1, n, n, 8), (8, 3, 3, 8)) for n in (8, 32))

@@ -62,6 +62,7 @@ def test_unusual_convolutions_are_exact() -> None:
 def transposed(
     shape: tuple[int, int, int, int], out: tuple[int, int, int, int], kernel: int, stride: int, padding: int
 ) -> Model:
+    """Return a model of one TRANSPOSE_CONV. ``shape`` is that of the input, ``out`` that of the output."""
     b = GraphBuilder(np.random.default_rng(5))
     x = b.input(shape, "int8", Quantization((0.05,), (9,)))
     quant = Quantization(scales(out[3]), (0,) * out[3], 0)
@@ -88,6 +89,7 @@ def test_unusual_transposed_convolutions_are_exact() -> None:
 
 
 def without_input(model: Model, position: int) -> Model:
+    """Return the model without the operator's optional input at ``position``."""
     op = model.main.ops[0]
     inputs = tuple(-1 if k == position else i for k, i in enumerate(op.inputs))
     return replace(model, subgraphs=(replace(model.main, ops=(replace(op, inputs=inputs),)),))

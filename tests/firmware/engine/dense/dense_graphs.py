@@ -1,4 +1,4 @@
-"""Graphs of one fully connected layer."""
+"""Build graphs of one fully connected layer."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_random_graphs_are_exact(name: str) -> None:
 
 
 def test_layers_that_scale_with_a_double_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The code for scales without a proven multiplier runs for all scales."""
+    """Without a proven integer multiplier, the kernel scales with a double. Here it does so for all scales."""
     monkeypatch.setattr(lowering, "proven_multipliers", lambda *_: None)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=7)
 
@@ -35,7 +35,7 @@ def test_unusual_layers_are_exact() -> None:
         # Every odd sum is halfway between two outputs, with both signs.
         fully_connected(3, 4, in_scale=0.5, weight_scales=(1.0,), out_quant=half, weights=np.eye(4, 3)),
         fully_connected(3, 3, in_scale=0.5, weight_scales=(1.0, 0.5, 3.0), out_quant=half, weights=np.eye(3)),
-        # 1/6 is not a double; products of thirds and halves round to ties.
+        # The scale is 1/6, which no double represents exactly. Some outputs are ties.
         fully_connected(
             3, 3, in_scale=0.5, weight_scales=(1.0,), out_quant=Quantization((3.0,), (0,)), weights=np.eye(3)
         ),
@@ -53,7 +53,7 @@ def test_unusual_layers_are_exact() -> None:
 
 
 def test_a_layer_with_too_large_sums_scales_with_a_double() -> None:
-    """Its output steps are 2^19 apart, so a 31-bit multiplier would give one wrong output."""
+    """Successive outputs are 2^19 accumulator steps apart, so a 31-bit multiplier would give a wrong output."""
     model = fully_connected(
         4096,
         12,

@@ -38,7 +38,8 @@ def kernels(models: list[Model]) -> list[str]:
 
 
 def windows_3x3() -> list[Model]:
-    """Return layers with widths around blocks of 6 and 3 outputs, 4 to 9 channels, and all kinds of edges."""
+    """Return layers with widths around multiples of 6 and 3 outputs, which are computed as blocks, with 4 to 9 channels
+    and all kinds of edges."""
     return [
         *(depthwise(3, width, 4, padding=SAME) for width in (*range(1, 15), 24, 25)),
         *(depthwise(5, width, 4, padding=SAME, stride=2) for width in (*range(1, 15), 24, 25)),
@@ -81,7 +82,7 @@ def all_models() -> list[Model]:
 
 def test_each_layer_runs_with_its_kernel() -> None:
     three = kernels(windows_3x3())
-    # Some layers have no proof for the fixed shift. Layers with one input channel run as CONV_2D.
+    # For some layers, the kernel's fixed shift is not proven to be exact. Layers with one input channel run as CONV_2D.
     assert three.count("ar_depthwise_3x3_s8_dsp") > 0.9 * len(three)
     assert set(kernels(other_windows())) == {"ar_depthwise_conv_2d_s8_dsp"}
     assert set(kernels(one_channel())) == {"ar_conv_2d_s8_dsp"}
@@ -108,7 +109,7 @@ def test_an_output_row_can_overwrite_its_input_row() -> None:
 
 
 def test_the_fixed_shift_changes_no_output() -> None:
-    """Both forms of the requantization give equal outputs for every accumulator of a channel."""
+    """Requantization with the layer's own shift and with the fixed shift gives equal outputs for every accumulator."""
     graph = depthwise(6, 6, 8, padding=SAME).main
     folded = fold_convolution(graph, graph.ops[0], axis=3)
     assert folded is not None

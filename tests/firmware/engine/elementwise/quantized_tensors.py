@@ -1,4 +1,4 @@
-"""Quantizations of tensors in elementwise graphs."""
+"""Functions that return quantizations for tensors in elementwise graphs."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _A, _B, _OUT, _RELU_OUT = (
 
 
 def sums() -> list[Model]:
-    """Return sums of different numbers of elements, around multiples of four, with and without clamps."""
+    """Return models that add tensors of different sizes, around multiples of four, with and without clamps."""
     models = []
     for count in (1, 2, 3, 4, 5, 7, 8, 31, 256):
         shape = (1, 1, 1, count)

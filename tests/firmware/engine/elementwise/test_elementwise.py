@@ -38,6 +38,7 @@ BYTES = np.arange(-128, 128, dtype=np.int8)
 
 
 def all_pairs(name: str, a: Quantization, b: Quantization, out: Quantization, **options: object) -> Case:
+    """Return a model of the operator ``name`` and inputs that broadcast to all pairs of int8 values."""
     dtype = "bool" if name in COMPARISONS else "int8"
     model = single(
         name,
@@ -123,6 +124,7 @@ def test_int32_division_rounds_as_in_litert() -> None:
 
 
 def division_by(name: str, out: int) -> Case:
+    """Return a model of the operator ``name`` with dividends and divisors for which LiteRT stops."""
     model = single(name, [((3,), "int32", None)] * 2, ((3,), "int32", None), OPTIONS.get(name, ""))
     return model, [np.array([-(2**31), 5, -7], np.int32), np.array([-1, 0, 0], np.int32)]
 

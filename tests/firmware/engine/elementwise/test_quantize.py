@@ -25,7 +25,8 @@ def q(scale: float, zero_point: int = 0) -> Quantization:
 
 
 def difficult_floats() -> np.ndarray:
-    """Return halves and their neighbors, powers of two, denormals, infinities, NaN of both signs, and random bits."""
+    """Return floats halfway between integers and their neighbors, powers of two, denormals, infinities, NaN of both
+    signs, and floats with random bits."""
     halves = np.arange(-300, 300, dtype=np.float32) + np.float32(0.5)
     near = [np.nextafter(halves, np.float32(s * np.inf)) for s in (-1, 1)]
     powers = np.float32(2.0) ** np.arange(-149, 128).astype(np.float32)

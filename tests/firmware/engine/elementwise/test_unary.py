@@ -47,6 +47,7 @@ WORDS = np.arange(-32768, 32768, dtype=np.int32).astype(np.int16)
 def case_of(
     values: np.ndarray, name: str, inp: Quantization, out: Quantization, options: str = "", **more: object
 ) -> Case:
+    """Return a model of the operator ``name``, whose input and output have the given quantizations, and its input."""
     dtype = values.dtype.name
     version = 2 if dtype == "int16" and name != "NEG" else 1
     model = single(name, [(values.shape, dtype, inp)], (values.shape, dtype, out), options, version, **more)

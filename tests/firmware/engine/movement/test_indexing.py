@@ -105,7 +105,7 @@ def test_cumulative_sums_wrap_as_in_litert() -> None:
 
 
 def test_large_resizes_are_exact() -> None:
-    """They include odd ratios, for which the step is rounded, and extrapolation before the first pixel."""
+    """Some ratios are not powers of two, so the step is rounded. Some positions are before the first pixel."""
     models = []
     for (h, w), (out_h, out_w) in (
         ((7, 3), (61, 50)),

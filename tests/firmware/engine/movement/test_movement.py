@@ -107,6 +107,7 @@ def test_unusual_operators_are_exact() -> None:
 
 
 def calls(model: Model) -> list[str]:
+    """Return the kernels that the generated code of the model calls."""
     return [layer.call.kernel for layer in lower(model).calls if layer.call is not None]
 
 
@@ -148,7 +149,7 @@ def test_contiguous_moves_are_plain_copies() -> None:
 def test_moves_marked_in_order_never_overwrite_bytes_before_reading_them(
     shape: list[int], random: Any
 ) -> None:
-    """If ``in_order`` is true, copying byte by byte within one buffer gives the same as between two."""
+    """If ``in_order`` is true, copying byte by byte within one buffer gives the same result as between two buffers."""
     image = np.empty(shape, "V1")
     cut = tuple(slice(random.randint(0, d - 1), None, random.choice([1, 1, 2, 3])) for d in shape)
     axes = list(range(len(shape)))
@@ -178,6 +179,7 @@ def test_rows_moved_to_lower_addresses_are_in_order() -> None:
 
 
 def break_quant(model: Model, tensor: int) -> Model:
+    """Return the model with a tensor whose quantization differs from that of the others."""
     tensors = list(model.main.tensors)
     tensors[tensor] = replace(tensors[tensor], quant=Quantization((0.2,), (3,)))
     return replace(model, subgraphs=(replace(model.main, tensors=tuple(tensors)),))

@@ -1,1 +1,1 @@
-"""Tests that compare operators with state with LiteRT bit for bit."""
+"""Tests that compare operators that keep state with LiteRT bit for bit."""

@@ -60,7 +60,8 @@ def test_lstm_keeps_its_state_over_many_calls(normalized: bool, projection: bool
 
 
 def test_gate_functions_equal_those_of_gemmlowp(tmp_path: Path) -> None:
-    """Compare the CRC-32 of all 65536 results with gemmlowp's logistic and tanh, and the results with real numbers."""
+    """Compare the CRC-32 of all 65536 results with that of gemmlowp's logistic and tanh, and the results with the real
+    functions."""
     library = tmp_path / "gate.so"
     subprocess.run(
         [
@@ -97,7 +98,10 @@ TANH_CRC = (0xA348DAF8, 0xC979DD1D, 0x742F59B7, 0x70B28DFE, 0x215077B2, 0x3A6951
 
 
 def streaming(frames: int = 3, initial: np.ndarray | None = None) -> Model:
-    """Return a model as streaming converters write it: append a frame to the stored frames and store the newest."""
+    """Return a model as streaming converters write it.
+
+    It appends the input frame to the frames in a resource variable, and stores the newest frames.
+    """
     b = GraphBuilder(np.random.default_rng(0))
     quant = one_scale(0.05, -7)
     x = b.input((1, 1, 4), "int8", quant)
@@ -128,6 +132,7 @@ def streaming(frames: int = 3, initial: np.ndarray | None = None) -> Model:
 
 
 def init_graph(b: GraphBuilder, value: np.ndarray) -> None:
+    """Add a CALL_ONCE whose subgraph assigns ``value`` to the resource variable ``window``."""
     tensors = (
         Tensor(0, "handle", (), "resource"),
         Tensor(1, "initial", value.shape, value.dtype.name, None, value),
@@ -246,7 +251,7 @@ def test_unsupported_svdfs_are_refused() -> None:
     for eight_bit in (state, time):  # both are int8 in TFLM's benchmark keyword_scrambled_8bit
         message = refusal_message(with_tensor(model, eight_bit, dtype="int8"))
         assert "Only TensorFlow Lite Micro computes" in message and "TFLiteConverter" in message
-        assert "arenite convert" not in message  # which cannot change a quantized file
+        assert "arenite convert" not in message  # because the command cannot change a quantized file
     assert "feature weights must be constant" in refusal_message(with_tensor(model, feature, data=None))
     assert "must be quantized" in refusal_message(with_tensor(model, time, quant=None))
     assert "the state [1, 9] is not" in refusal_message(with_tensor(model, state, shape=(1, 9)))

@@ -46,7 +46,7 @@ def reduction(
 def test_unusual_reductions_are_exact() -> None:
     small = Quantization((0.001,), (127,))
     models = [
-        reduction("MEAN", (1, 96, 96, 3), [1, 2], out_quant=small),  # saturates
+        reduction("MEAN", (1, 96, 96, 3), [1, 2], out_quant=small),  # outputs saturate
         reduction("MEAN", (2, 7, 7, 5), [1, 2], keep_dims=True),
         reduction("MEAN", (2, 3, 4, 5), [-1, 0, -1]),
         reduction("MEAN", (3, 5), []),
@@ -63,7 +63,7 @@ def test_unusual_reductions_are_exact() -> None:
 
 
 def test_any_axes_are_safe_in_place() -> None:
-    """A reduction that writes each output over its input gives the same values."""
+    """A reduction whose outputs overwrite its inputs gives the same values as one with separate memory."""
     shape = (2, 3, 2, 4)
     values = np.random.default_rng(0).integers(-128, 128, shape)
     for mask in range(16):

@@ -1,1 +1,1 @@
-"""Tests of lowerings."""
+"""Tests of lowerings, which turn operators into calls of kernels."""

@@ -1,4 +1,5 @@
-"""If an affine requantization is found, it equals the exact one for every reachable accumulator."""
+"""If an affine form (multiply, add, shift) of a requantization is found, it gives the exact output for every reachable
+accumulator."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from arenite.firmware.generator.requant.single_rounding import reference_round
 
 
 def accumulators(lowest: int, highest: int, rng: np.random.Generator) -> np.ndarray:
-    """Return all accumulators of the range, or for a large range random ones and both ends."""
+    """Return all accumulators from ``lowest`` to ``highest``, or both ends and random ones of a large range."""
     if highest - lowest < 60_000:
         return np.arange(lowest, highest + 1, dtype=np.int64)
     return np.unique(np.concatenate([[lowest, highest], rng.integers(lowest, highest + 1, 60_000)]))
@@ -66,7 +67,7 @@ def test_a_solution_for_a_convolution_is_exact(
 
 
 def test_usual_layers_have_a_solution() -> None:
-    """Scales and sums are like those of a trained network. Layers without a solution run with a slower kernel."""
+    """Scales and sums are like those of a trained network. A layer without an affine form needs a slower kernel."""
     rng = np.random.default_rng(3)
     for zero_point, act in ((-128, (-128, 127)), (4, (-128, 127)), (-128, (-128, 90))):
         for _ in range(20):

@@ -1,4 +1,5 @@
-"""A channel's bias, multiplier and shift take six bytes, which are unpacked as in ``conv_output.h``."""
+"""A channel's bias, multiplier and shift are packed into six bytes. Unpacking them as in ``conv_output.h`` gives the
+same values."""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@ def unpack(word: int) -> tuple[int, int]:
 
 
 def outputs(acc: np.ndarray, multiplier: int, right_shift: int, zero: int) -> np.ndarray:
+    """Return the int8 outputs of accumulators, requantized with double rounding."""
     return np.clip(round_twice(acc, np.array(multiplier), -np.array(right_shift)) + zero, -128, 127)
 
 

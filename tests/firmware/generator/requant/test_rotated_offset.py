@@ -1,4 +1,5 @@
-"""Offsets in the top byte of a sum give the kernel's word bit by bit, and unchanged outputs."""
+"""An offset of the requantization can be added in the top byte of a sum. The words are those of the kernel bit by bit,
+and the outputs do not change."""
 
 from __future__ import annotations
 
@@ -22,7 +23,8 @@ def test_a_rotation_scales_and_adds(total: int, offset: int) -> None:
 
 
 def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[FoldedLayer, FixedShift]:
-    """Return one channel of two weights, whose reachable accumulators are on both sides of zero."""
+    """Return a layer of one channel with two weights, and its fixed shift. The reachable accumulators are on both sides
+    of zero."""
     shift, bias = 6, -1000
     requant = AffineRequant(
         np.array([multiplier], np.int32),

@@ -1,4 +1,4 @@
-"""Proven multipliers scale exactly like a double."""
+"""A multiplier that is proven for all reachable sums scales with the same results as a double."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from arenite.firmware.sources import ENGINE
 
 
 def c_round(x: float) -> int:
-    """Return C's round of a double, computed in another way than by the code under test."""
+    """Return what C's ``round`` returns, computed in a different way than in the tested code."""
     return int(math.copysign(math.floor(abs(x) + 0.5), x)) if abs(x) < 2**50 else int(x)
 
 
 def device(acc: np.ndarray, multiplier: int, shift: int) -> np.ndarray:
-    """Compute the same as ``ar_requant_once``."""
+    """Return the scaled accumulators, computed as in the kernels' ``ar_requant_once``."""
     total = 31 - shift
     return (acc.astype(object) * multiplier + (1 << (total - 1))) >> total
 

@@ -1,1 +1,1 @@
-"""Tests of the layouts of convolutions."""
+"""Tests of the layouts in which the weights of convolutions are stored."""

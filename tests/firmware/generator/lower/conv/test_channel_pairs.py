@@ -1,4 +1,5 @@
-"""Filters of two channels are stored with two weights per int16: each weight once, in the order of the kernels."""
+"""The filters of two channels are stored with two weights per int16. Each weight is stored once, in the order in which
+the kernels read it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ def test_every_tap_is_stored_once(k_h: int, k_w: int, in_c: int, dilation: int) 
     assert sorted(taps.order[taps.order >= 0]) == list(range(total))
     assert taps.runs * taps.run_width == k_w
     assert taps.groups * 4 == len(taps.order)
-    # At most one group is read beyond a run of a row.
+    # Groups of four taps read at most three taps beyond a run, which is a part of a row of the window.
     assert 0 <= 4 * taps.run_groups + taps.rest - taps.run_width * in_c < 4
     filled = taps.runs * k_h * -(-(taps.run_width * in_c) // 4)
     assert -(-total // 4) <= taps.groups <= filled
