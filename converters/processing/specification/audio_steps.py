@@ -36,7 +36,8 @@ class Peak:
 @dataclass(frozen=True)
 class Frame:
     """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. If ``centre`` is
-    ``zeros`` or ``reflect``, half of the FFT length is added as padding at each end, as with librosa's ``center=True``."""
+    ``zeros`` or ``reflect``, half of the FFT length is added as padding at each end, as librosa does with
+    ``center=True``."""
 
     do: ClassVar[str] = "frame"
     length: int

@@ -48,8 +48,8 @@ def pareto(
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     The builds are all combinations of the optimization goal (--optimise of `arenite bench`), with or without the
-    optional graph optimizations, and the whole input in memory or taken row by row. A build is dominated if another one is not worse in any figure and better in at
-    least one.
+    optional graph optimizations, and the whole input in memory or taken row by row. A build is dominated if another
+    one is not worse in any figure and better in at least one.
 
     The exit code is 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
     """
