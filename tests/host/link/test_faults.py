@@ -105,7 +105,7 @@ def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware)
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
         with line, SerialTransport(line.port) as host:
-            client = MonitorClient(host, timeout_s=0.3, infer_timeout_s=0.5)
+            client = MonitorClient(host, timeout_s=1.0, infer_timeout_s=2.0)
             client.connect()
             feeder = MonitorAnswers(client)
             for k, (sample, expected) in enumerate(zip(inputs, all_expected, strict=True)):

@@ -120,7 +120,7 @@ def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -
     with pytest.raises(DeviceError) as caught:
         run(prepared, 12, feeding, killer)
     assert kills == [1]
-    assert "5 of 12 samples are stored: the same command resumes there." in caught.value.hint
+    assert "5 of 12 samples are stored. Run the same command again to continue." in caught.value.hint
     progress: list[int] = []
     result = run(
         prepared, 12, feeding, lambda step, done, _: progress.append(done) if step == "run" else None
@@ -260,7 +260,7 @@ def test_a_board_that_does_not_answer_is_reset_once(prepared: Prepared, elf: Pat
         (silent,) = dispatch_samples(
             [make_slot(False)], range(3), UnsavedAnswers(), 3, make_callbacks(), lambda *_: None
         )
-        assert silent.lost and silent.error is not None and "Nothing answers" in silent.error.problem
+        assert silent.lost and silent.error is not None and "No device answers" in silent.error.problem
         assert len(messages) == 1 and "It was reset (button)" in messages[0]
         answers = UnsavedAnswers()
         (served,) = dispatch_samples(

@@ -138,7 +138,7 @@ def test_an_interrupted_matrix_resumes(signal_number: signal.Signals, tmp_path: 
     assert out == ""
     if signal_number is signal.SIGINT:
         assert process.returncode == 130
-        assert "Interrupted. 1 of 2 cells are stored: the same command resumes there." in stderr
+        assert "Interrupted. 1 of 2 cells are stored. Run the same command again to continue." in stderr
         assert not _children_of(tmp_path)  # no process is left
     else:
         end = time.monotonic() + 60

@@ -183,6 +183,9 @@ from arenite.host.camera.several.model_pool import ModelPool
 from arenite.host.camera.runtimes.process_memory import resident_bytes
 from arenite.host.camera.runtimes.factory import open_runtime
 
+runtime = open_runtime(Path(sys.argv[2]))  # the libraries and their own memory do not count
+runtime.invoke()
+runtime.close()
 start = resident_bytes()
 pool = ModelPool(int(sys.argv[1]), lambda key: open_runtime(Path(key)), lambda key: Path(key).stat().st_size)
 highest = 0
