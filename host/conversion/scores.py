@@ -64,8 +64,9 @@ def image_scores(before: ScoredSource, image_bytes: bytes, samples_name: str) ->
     after = run_outputs(image_bytes, dataset, reference=True)
     outputs = before.compare(names, after)
     notes += [note for output in outputs for note in output.notes]
-    if len(outputs) > 1 and dataset.labels is not None:
-        unlabeled = [o.index for o in outputs[1:] if o.index not in dataset.more_labels]
+    first, *later = outputs
+    if later and dataset.labels is not None:
+        unlabeled = [o.index for o in later if o.index not in dataset.more_labels]
         if unlabeled:
             notes.append(
                 f"The labels y belong to output 0 '{names[0]}'. Output{'s' * (len(unlabeled) != 1)}"
@@ -73,5 +74,4 @@ def image_scores(before: ScoredSource, image_bytes: bytes, samples_name: str) ->
                 f" {'are' if len(unlabeled) != 1 else 'is'} compared with the source model; add the labels as"
                 f" {', '.join(f'y{k}' for k in unlabeled)}."
             )
-    first = outputs[0]
     return Scores(outputs, samples_name, tuple(largest_drops(first.source, first.image))), notes

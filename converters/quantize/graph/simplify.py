@@ -126,7 +126,7 @@ def _first_builtin(model: Model, notes: list[str]) -> Model | None:
             draft = _GraphDraft(model)
             draft.ops |= {op.index: [] for op in function.ops}
             draft.ops[function.last.index] = [builtin]
-            first, last = function.ops[0], function.last
+            first, last = next(iter(function.ops)), function.last
             notes.append(
                 f"Operators {first.index} {first.name} to {last.index} {last.name} became {builtin.name}."
             )

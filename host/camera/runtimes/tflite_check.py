@@ -88,7 +88,7 @@ def _check_order(at: int, subgraph: dict[str, Any], ops: list[Op], buffers: list
     """Check that every operator reads only tensors that have a value before it runs, and writes only tensors that have
     no value yet. Raises ``ModelError``."""
     tensors = subgraph["tensors"] or []
-    existing = set(subgraph["inputs"] or ())
+    existing: set[int] = set(subgraph["inputs"] or ())
     existing.update(
         i
         for i, tensor in enumerate(tensors)
