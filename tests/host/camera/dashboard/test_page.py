@@ -59,10 +59,13 @@ def page(browser: Browser) -> Iterator[Browser]:
 
 
 @pytest.fixture
-def dashboard() -> Iterator[Dashboard]:
+def dashboard(page: Browser) -> Iterator[Dashboard]:
+    """A running dashboard. The page leaves it before it ends: otherwise the browser may report a request without an
+    answer."""
     running_dashboard = Dashboard(title="door camera")
     running_dashboard.start()
     yield running_dashboard
+    page.open("about:blank")
     running_dashboard.close()
 
 
