@@ -107,7 +107,7 @@ def _meters() -> list[dict[str, Any]]:
 def _camera() -> dict[str, Any]:
     """Return the cameras, the inference runtimes, and the sensors of power and temperature of this computer."""
     from arenite.host.camera.runtimes.catalogue import available_runtimes
-    from arenite.host.camera.sources.v4l2_discovery import list_cameras
+    from arenite.host.camera.sources.v4l2.discovery import list_cameras
     from arenite.host.energy.power_sources import sources
 
     return {

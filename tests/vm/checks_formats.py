@@ -5,9 +5,9 @@ from __future__ import annotations
 import mmap
 from typing import Any
 
-from arenite.host.camera.sources import v4l2_api
-from arenite.host.camera.sources.v4l2 import V4l2Camera
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2 import api
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.source import V4l2Camera
 from tests.vm import vivid
 from tests.vm.frame_checks import check, every_format, take
 
@@ -31,8 +31,8 @@ def planes_in_separate_memory_have_the_right_colors() -> Any:
     memory area are removed from the table first, so that the source does not choose them."""
     formats: dict[str, Any] = {}
     for pixels, single in (("nv12", "NV12"), ("nv21", "NV21"), ("yu12", "YU12"), ("yv12", "YV12")):
-        code = v4l2_api.fourcc(single)
-        saved = v4l2_api.PIXELS.pop(code)
+        code = api.fourcc(single)
+        saved = api.PIXELS.pop(code)
         try:
             source = V4l2Camera(vivid.PLANES, RequestedMode(640, 360, 30.0, pixels))
             source.open()
@@ -43,7 +43,7 @@ def planes_in_separate_memory_have_the_right_colors() -> Any:
             source.close()
             formats |= every_format(vivid.PLANES, (pixels,))
         finally:
-            v4l2_api.PIXELS[code] = saved
+            api.PIXELS[code] = saved
     return formats
 
 

@@ -10,8 +10,8 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.reconnect import ReconnectingSource
-from arenite.host.camera.sources.v4l2 import V4l2Camera
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.source import V4l2Camera
 from tests.vm import vivid
 from tests.vm.frame_checks import check, take, vars_of, wait_for
 

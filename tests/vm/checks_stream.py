@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from arenite.host.camera.sources.v4l2 import V4l2Camera
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.source import V4l2Camera
 from tests.vm import vivid
 from tests.vm.frame_checks import check, take, vars_of
 

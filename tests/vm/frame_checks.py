@@ -11,8 +11,8 @@ import numpy as np
 from arenite.converters.processing.specification.pixel_formats import planes_of, unpack
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.sources.reconnect import ReconnectingSource
-from arenite.host.camera.sources.v4l2 import V4l2Camera
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.source import V4l2Camera
 from tests.vm import vivid
 
 CHECKS: list[Callable[[], Any]] = []

@@ -7,7 +7,7 @@ import subprocess
 from fcntl import ioctl
 from pathlib import Path
 
-from arenite.host.camera.sources.v4l2_api import API, CTRL_NEXT
+from arenite.host.camera.sources.v4l2.api import API, CTRL_NEXT
 
 MODULES = Path("/tmp/modules")
 DRIVER = Path("/sys/bus/platform/drivers/vivid")

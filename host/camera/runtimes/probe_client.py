@@ -18,6 +18,9 @@ from arenite.host.camera.runtimes.runtime_choice import CandidateResult
 from arenite.host.energy.base import MEASURED, PowerMeter
 from arenite.processes import Child
 
+#: The command that starts the separate process.
+WORKER = (sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker")
+
 #: A function that returns the energy in joules that the device has used since some fixed time. Only differences between
 #: two calls are used.
 JoulesReader = Callable[[], float]
@@ -60,7 +63,7 @@ def probe_runtime(
     }  # fmt: skip
     with tempfile.TemporaryFile() as log:
         child = Child(
-            [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
+            WORKER,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=log,

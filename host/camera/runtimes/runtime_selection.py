@@ -18,7 +18,7 @@ from arenite.errors import ModelError
 from arenite.host.camera.runtimes.catalogue import ONNX, available_runtimes, model_kind
 from arenite.host.camera.runtimes.probe_client import JoulesReader, probe_runtime
 from arenite.host.camera.runtimes.runtime_choice import MAX_DIFFERENCE, CandidateResult, RuntimeChoice
-from arenite.host.camera.runtimes.selection_cache import cache_path, candidate_thread_counts
+from arenite.host.camera.runtimes.selection_cache import candidate_thread_counts, choice_path
 from arenite.processes import temporary_folder
 
 
@@ -77,7 +77,7 @@ def choose_runtime(
 
         # If the cache cannot be written, the next run measures again.
         with contextlib.suppress(OSError):
-            replace_file(cache_path(path, runtime_options), json.dumps(choice.to_json(), indent=1).encode())
+            replace_file(choice_path(path, runtime_options), json.dumps(choice.to_json(), indent=1).encode())
     return choice
 
 

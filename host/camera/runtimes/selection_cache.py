@@ -6,6 +6,8 @@ The module imports little, because every start of the loop reads the cache.
 from __future__ import annotations
 
 import contextlib
+import functools
+import hashlib
 import os
 import platform
 import sys
@@ -30,7 +32,7 @@ def load_choice(path: Path, *, options: Mapping[str, str] | None = None) -> Runt
     from arenite.host.camera.runtimes.runtime_choice import RuntimeChoice
 
     try:
-        choice = RuntimeChoice.from_json(json.loads(cache_path(Path(path), dict(options or {})).read_bytes()))
+        choice = RuntimeChoice.from_json(json.loads(choice_path(Path(path), options or {}).read_bytes()))
     except (OSError, ValueError, KeyError, TypeError):  # missing, or written by another version of Arenite
         return None
     return replace(choice, remembered=True)
@@ -40,17 +42,27 @@ def _folder() -> Path:
     return cache_directory() / "runtimes"
 
 
-def cache_path(path: Path, options: dict[str, str]) -> Path:
+def choice_path(path: Path, options: Mapping[str, str]) -> Path:
     """Return the path of the file with the decision. Raises ``OSError`` if the model cannot be read."""
-    import hashlib
+    return _folder() / f"{cache_key(path, options)}.json"
+
+
+def cache_key(path: Path, options: Mapping[str, str]) -> str:
+    """Return a name of 32 hexadecimal digits for what is known of this file with these options, library versions and
+    this device. Raises ``OSError`` if the file cannot be read."""
     import json
 
-    key = hashlib.sha256()
-    with path.open("rb") as file:
-        for block in iter(lambda: file.read(1 << 20), b""):
-            key.update(block)
+    status = path.stat()
+    key = hashlib.sha256(_digest(path, status.st_ino, status.st_size, status.st_mtime_ns))
     key.update(json.dumps([sorted(options.items()), _versions(), _device()]).encode())
-    return _folder() / f"{key.hexdigest()[:32]}.json"
+    return key.hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=8)
+def _digest(path: Path, inode: int, size: int, changed_ns: int) -> bytes:
+    """Return the SHA-256 of a file. The other arguments tell a changed file from the one that was read before."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
 
 
 def _versions() -> list[str]:

@@ -12,13 +12,14 @@ import contextlib
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 
 from arenite.errors import ModelError
 from arenite.files import cache_directory, replace_file
-from arenite.host.camera.runtimes.selection_cache import cache_path
+from arenite.host.camera.runtimes.probe_client import WORKER
+from arenite.host.camera.runtimes.selection_cache import cache_key
+from arenite.processes import run
 
 #: A trial that takes longer than this number of seconds has failed. Loading a model and one inference take less than a
 #: second on a phone.
@@ -36,7 +37,7 @@ def require_trial_run(path: Path, name: str, threads: int, options: Mapping[str,
     if path.resolve().is_relative_to((cache_directory() / "zoo").resolve()):
         return
     try:
-        marker = cache_path(path, {**options, "runtime": name}).with_suffix(".ran")
+        marker = cache_directory() / "trials" / cache_key(path, {**options, "runtime": name})
     except OSError:
         return  # the caller reports a file that cannot be read
     if marker.exists():
@@ -49,8 +50,8 @@ def require_trial_run(path: Path, name: str, threads: int, options: Mapping[str,
         "trial": True,
     }
     try:
-        child = subprocess.run(
-            [sys.executable, "-m", "arenite.host.camera.runtimes.probe_worker"],
+        child = run(
+            WORKER,
             input=json.dumps(request) + "\n",
             capture_output=True,
             text=True,

@@ -100,7 +100,7 @@ def _auto(request: _SourceRequest) -> Source:
     unusable = []
     devices = os.listdir("/dev") if os.path.isdir("/dev") else []
     if any(name.startswith("video") for name in devices):  # otherwise V4L2 need not be imported
-        from arenite.host.camera.sources.v4l2_discovery import list_cameras
+        from arenite.host.camera.sources.v4l2.discovery import list_cameras
 
         for camera in list_cameras():
             if camera.captures:
@@ -140,7 +140,7 @@ def _camera(path: str, request: _SourceRequest) -> Source:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
-        from arenite.host.camera.sources.v4l2_discovery import cameras_sentence
+        from arenite.host.camera.sources.v4l2.discovery import cameras_sentence
 
         raise UsageError(
             f"There is no camera {path}.", f"{cameras_sentence()} `photos` and `synthetic` need no camera."
@@ -148,8 +148,8 @@ def _camera(path: str, request: _SourceRequest) -> Source:
     if not stat.S_ISCHR(mode):
         raise UsageError(f"{path} is not a device.", f"Give {SOURCE_HINT}.")
     from arenite.host.camera.sources.reconnect import ReconnectingSource
-    from arenite.host.camera.sources.v4l2 import V4l2Camera
-    from arenite.host.camera.sources.v4l2_modes import RequestedMode
+    from arenite.host.camera.sources.v4l2.modes import RequestedMode
+    from arenite.host.camera.sources.v4l2.source import V4l2Camera
 
     mode_request = RequestedMode(request.width, request.height, request.fps, request.pixels)
     return ReconnectingSource(

@@ -43,7 +43,7 @@ def test_a_model_that_crashes_the_runtime_is_an_error(tmp_path: Path, empty_cach
     path = saved(crashing_model(), tmp_path)
     with pytest.raises(ModelError, match=r"model\.tflite crashed litert-cpu in a trial run \(SIG"):
         open_runtime(path, "litert-cpu", trial=True)
-    assert not list(empty_cache.rglob("*.ran"))
+    assert not list(empty_cache.glob("trials/*"))
 
 
 def test_the_camera_does_not_crash_with_it(tmp_path: Path) -> None:
@@ -56,13 +56,13 @@ def test_the_camera_does_not_crash_with_it(tmp_path: Path) -> None:
 def test_a_model_that_runs_is_tried_once(tmp_path: Path, empty_cache: Path) -> None:
     path = saved(picture_net(), tmp_path)
     require_trial_run(path, "litert-cpu", 1, {})
-    (marker,) = empty_cache.rglob("*.ran")
+    (marker,) = empty_cache.glob("trials/*")
     first = marker.stat().st_mtime_ns
     require_trial_run(path, "litert-cpu", 1, {})
     assert marker.stat().st_mtime_ns == first
     other = saved(replace(picture_net(), description="another file"), tmp_path, "other.tflite")
     require_trial_run(other, "litert-cpu", 1, {})
-    assert len(list(empty_cache.rglob("*.ran"))) == 2
+    assert len(list(empty_cache.glob("trials/*"))) == 2
 
 
 def test_an_error_of_the_runtime_is_reported_as_without_a_trial(tmp_path: Path, empty_cache: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_error_of_the_runtime_is_reported_as_without_a_trial(tmp_path: Path, 
     runtime = open_runtime(path, "litert-cpu", trial=True)
     with pytest.raises(ModelError, match="failed"):
         runtime.invoke()
-    assert not list(empty_cache.rglob("*.ran"))
+    assert not list(empty_cache.glob("trials/*"))
 
 
 def _try_and_run(path: Path) -> None:

@@ -10,10 +10,11 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.sources import factory as opening
-from arenite.host.camera.sources import photos, v4l2_discovery
+from arenite.host.camera.sources import photos
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.sources.v4l2_discovery import CameraDevice
+from arenite.host.camera.sources.v4l2 import discovery
+from arenite.host.camera.sources.v4l2.discovery import CameraDevice
 
 
 @pytest.mark.parametrize("spec", ["nothing", "", "/dev/null/video", "clip.mp4", "csi:", "picture.png"])
@@ -38,7 +39,7 @@ def test_the_given_format_is_used() -> None:
 
 
 def test_auto_without_a_camera_uses_photos_or_the_pattern(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(v4l2_discovery, "list_cameras", list)
+    monkeypatch.setattr(discovery, "list_cameras", list)
     monkeypatch.setattr(photos, "unavailable_reason", lambda *arguments: "")
     messages: list[str] = []
     assert open_source("auto", on_message=messages.append).name == "photos"
@@ -50,7 +51,7 @@ def test_auto_without_a_camera_uses_photos_or_the_pattern(monkeypatch: pytest.Mo
 def test_auto_uses_the_first_camera_that_captures(monkeypatch: pytest.MonkeyPatch) -> None:
     """/dev/null replaces the device, because the test only checks which device is chosen."""
     cameras = [CameraDevice("/dev/video0", "metadata", False), CameraDevice("/dev/null", "Webcam", True)]
-    monkeypatch.setattr(v4l2_discovery, "list_cameras", lambda: cameras)
+    monkeypatch.setattr(discovery, "list_cameras", lambda: cameras)
     monkeypatch.setattr(opening.os, "listdir", lambda path: ["video0"])  # type: ignore[attr-defined]
     messages: list[str] = []
     assert open_source("auto", on_message=messages.append).name == "/dev/null"

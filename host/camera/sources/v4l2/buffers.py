@@ -14,7 +14,7 @@ from weakref import ref
 
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.buffer_pool import consecutive_planes
-from arenite.host.camera.sources.v4l2_api import API, CAPTURE_MPLANE, FLAG_ERROR, MAX_PLANES, MMAP
+from arenite.host.camera.sources.v4l2.api import API, CAPTURE_MPLANE, FLAG_ERROR, MAX_PLANES, MMAP
 
 Ioctl = Callable[..., int]
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from arenite.host.camera.sources.v4l2_setup import capability
+from arenite.host.camera.sources.v4l2.setup import capability
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,18 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.base import SourceCounters, SourceLost
 from arenite.host.camera.sources.frame_decimator import FrameDecimator
 from arenite.host.camera.sources.mjpeg_decoder import MjpegDecoder
-from arenite.host.camera.sources.v4l2_api import (
+from arenite.host.camera.sources.v4l2.api import (
     API,
     EVENT_SOURCE_CHANGE,
     FLAG_MONOTONIC,
     FLAG_TIMESTAMP,
     SOURCE_CHANGE_RESOLUTION,
 )
-from arenite.host.camera.sources.v4l2_buffers import V4l2Buffers
-from arenite.host.camera.sources.v4l2_discovery import stable_name
-from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
-from arenite.host.camera.sources.v4l2_setup import NegotiatedFormat, negotiate_format, set_interval
+from arenite.host.camera.sources.v4l2.buffers import V4l2Buffers
+from arenite.host.camera.sources.v4l2.discovery import stable_name
+from arenite.host.camera.sources.v4l2.errors import lost_error, open_error
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.setup import NegotiatedFormat, negotiate_format, set_interval
 
 #: The number of buffers: two for the driver to fill, and two that the loop may hold.
 BUFFERS = 4

@@ -11,7 +11,7 @@ from arenite.converters.processing.specification.pixel_formats import planes_of
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.base import SourceLost
-from arenite.host.camera.sources.v4l2_api import (
+from arenite.host.camera.sources.v4l2.api import (
     API,
     CAP_CAPTURE,
     CAP_CAPTURE_MPLANE,
@@ -25,7 +25,7 @@ from arenite.host.camera.sources.v4l2_api import (
     SPLIT_FIELDS,
     fourcc_name,
 )
-from arenite.host.camera.sources.v4l2_modes import RequestedMode, choose_mode, enumerate_modes
+from arenite.host.camera.sources.v4l2.modes import RequestedMode, choose_mode, enumerate_modes
 
 
 @dataclass(frozen=True)

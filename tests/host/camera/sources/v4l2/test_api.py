@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from arenite.host.camera.sources.v4l2_api import API, PIXELS, fourcc, fourcc_name, layout
+from arenite.host.camera.sources.v4l2.api import API, PIXELS, fourcc, fourcc_name, layout
 
 HEADER = Path("/usr/include/linux/videodev2.h")
 #: Arenite's names of the structs and the kernel's names of the same structs.

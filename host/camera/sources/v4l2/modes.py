@@ -10,7 +10,7 @@ from math import log
 from typing import Any
 
 from arenite.errors import UsageError
-from arenite.host.camera.sources.v4l2_api import (
+from arenite.host.camera.sources.v4l2.api import (
     API,
     INTERVAL_DISCRETE,
     PIXELS,

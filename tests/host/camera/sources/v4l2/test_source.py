@@ -14,20 +14,21 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
-from arenite.host.camera.sources import v4l2, v4l2_discovery
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.sources.v4l2 import V4l2Camera
-from arenite.host.camera.sources.v4l2_api import (
+from arenite.host.camera.sources.v4l2 import discovery
+from arenite.host.camera.sources.v4l2 import source as source_module
+from arenite.host.camera.sources.v4l2.api import (
     API,
     CAPTURE,
     CAPTURE_MPLANE,
     EVENT_SOURCE_CHANGE,
     SOURCE_CHANGE_RESOLUTION,
 )
-from arenite.host.camera.sources.v4l2_buffers import MappedBuffer, V4l2Buffers
-from arenite.host.camera.sources.v4l2_errors import lost_error, open_error
-from arenite.host.camera.sources.v4l2_modes import RequestedMode
+from arenite.host.camera.sources.v4l2.buffers import MappedBuffer, V4l2Buffers
+from arenite.host.camera.sources.v4l2.errors import lost_error, open_error
+from arenite.host.camera.sources.v4l2.modes import RequestedMode
+from arenite.host.camera.sources.v4l2.source import V4l2Camera
 
 
 def test_opening_a_file_that_is_no_camera_raises_an_error(tmp_path: Path) -> None:
@@ -59,18 +60,18 @@ def test_errors_have_a_problem_and_a_hint(error_number: int) -> None:
 def test_the_error_of_a_missing_camera_lists_the_existing_cameras() -> None:
     with pytest.raises(UsageError, match="/dev/video77") as caught:
         open_source("/dev/video77")
-    assert v4l2_discovery.cameras_sentence() in caught.value.hint
+    assert discovery.cameras_sentence() in caught.value.hint
 
 
 def test_devices_without_capture_are_listed(tmp_path: Path) -> None:
     (tmp_path / "dev").mkdir()
-    assert v4l2_discovery.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
+    assert discovery.cameras_sentence(tmp_path) == "This computer has no /dev/video*."
     for name in ("video10", "video2", "videocodec"):
         (tmp_path / "dev" / name).write_bytes(b"")
-    cameras = v4l2_discovery.list_cameras(tmp_path)
+    cameras = discovery.list_cameras(tmp_path)
     assert [Path(camera.path).name for camera in cameras] == ["video2", "video10"]
     assert not any(camera.captures for camera in cameras)
-    assert "video2" in v4l2_discovery.cameras_sentence(tmp_path)
+    assert "video2" in discovery.cameras_sentence(tmp_path)
 
 
 def test_the_stable_name_is_the_link_by_serial_number(tmp_path: Path) -> None:
@@ -78,11 +79,11 @@ def test_the_stable_name_is_the_link_by_serial_number(tmp_path: Path) -> None:
     links.mkdir(parents=True)
     device = tmp_path / "dev/video0"
     device.write_bytes(b"")
-    assert v4l2_discovery.stable_name(str(device), tmp_path) == str(device)
+    assert discovery.stable_name(str(device), tmp_path) == str(device)
     (links / "usb-Maker_Camera_SN1-video-index0").symlink_to("../../video0")
-    stable = v4l2_discovery.stable_name(str(device), tmp_path)
+    stable = discovery.stable_name(str(device), tmp_path)
     assert stable == str(links / "usb-Maker_Camera_SN1-video-index0")
-    assert v4l2_discovery.stable_name(stable, tmp_path) == stable
+    assert discovery.stable_name(stable, tmp_path) == stable
 
 
 def test_a_buffer_in_use_outlives_the_camera() -> None:
@@ -186,5 +187,5 @@ def test_a_change_to_an_unknown_video_format_is_a_lost_camera() -> None:
 
     camera = Camera("/dev/video77")
     with pytest.MonkeyPatch.context() as patch, pytest.raises(SourceLost, match="no format"):
-        patch.setattr(v4l2, "ioctl", ioctl)
+        patch.setattr(source_module, "ioctl", ioctl)
         camera._handle_events(select.POLLPRI)

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.camera.sources import v4l2_modes, v4l2_setup
-from arenite.host.camera.sources.v4l2_api import (
+from arenite.host.camera.sources.v4l2 import modes as mode_module
+from arenite.host.camera.sources.v4l2 import setup
+from arenite.host.camera.sources.v4l2.api import (
     API,
     CAP_TIMEPERFRAME,
     CAPTURE,
@@ -19,7 +20,7 @@ from arenite.host.camera.sources.v4l2_api import (
     SIZE_DISCRETE,
     fourcc,
 )
-from arenite.host.camera.sources.v4l2_modes import Mode, RequestedMode, choose_mode
+from arenite.host.camera.sources.v4l2.modes import Mode, RequestedMode, choose_mode
 
 YUYV, MJPG, NV12, GREY = (fourcc(name) for name in ("YUYV", "MJPG", "NV12", "GREY"))
 
@@ -96,9 +97,9 @@ def test_very_low_rates_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
         parm.parm.capture.capability = CAP_TIMEPERFRAME
         return 0
 
-    monkeypatch.setattr(v4l2_setup, "ioctl", ioctl)
-    assert v4l2_setup.set_interval(-1, CAPTURE, 0.0001) == (pytest.approx(1 / 1001), True)
-    assert v4l2_setup.set_interval(-1, CAPTURE, 29.97) == (pytest.approx(29.97), True)
+    monkeypatch.setattr(setup, "ioctl", ioctl)
+    assert setup.set_interval(-1, CAPTURE, 0.0001) == (pytest.approx(1 / 1001), True)
+    assert setup.set_interval(-1, CAPTURE, 29.97) == (pytest.approx(29.97), True)
 
 
 def test_empty_sizes_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,6 +117,6 @@ def test_empty_sizes_are_not_offered(monkeypatch: pytest.MonkeyPatch) -> None:
             size.width, size.height = sizes[item.index]
         return 0
 
-    monkeypatch.setattr(v4l2_modes, "ioctl", ioctl)
-    modes, _ = v4l2_modes.enumerate_modes(-1, CAPTURE, RequestedMode())
+    monkeypatch.setattr(mode_module, "ioctl", ioctl)
+    modes, _ = mode_module.enumerate_modes(-1, CAPTURE, RequestedMode())
     assert [str(mode) for mode in modes] == ["yuyv 640x480"]

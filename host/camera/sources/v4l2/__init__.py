@@ -1,0 +1,1 @@
+"""Cameras of Linux (Video4Linux2)."""

@@ -1,0 +1,1 @@
+"""Tests of cameras of Linux (Video4Linux2)."""
