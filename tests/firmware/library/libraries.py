@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.firmware.generator.target import SCALAR, Target
@@ -19,6 +22,7 @@ ROOT = Path(__file__).resolve().parents[3]
 ARDUINO = ROOT / "tests" / "firmware" / "boards" / "arduino_core"
 STAND_INS = Path(__file__).parent
 PORTABLE = Target("", SCALAR, "balanced")
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
 
 
 def three_models(folder: Path) -> dict[str, Prepared]:
@@ -30,6 +34,13 @@ def three_models(folder: Path) -> dict[str, Prepared]:
 def write_library_of(folder: Path, models: Mapping[str, Prepared], target: Target = PORTABLE) -> Path:
     generate_library(folder, "models", models, target)
     return folder
+
+
+def run(*command: str | Path) -> str:
+    """Run a program that must succeed, and return its output."""
+    result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 def sources(library: Path) -> list[Path]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import pty
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -27,35 +26,18 @@ from tests.firmware.library.libraries import (
     ARDUINO,
     ModelTurns,
     flags,
+    needs_cmake,
     numbers,
+    run,
     sources,
-    three_models,
     write_library_of,
 )
 
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
-needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
-    return three_models(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def library(models: dict[str, Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a library with portable kernels."""
-    return write_library_of(tmp_path_factory.mktemp("libraries") / "library", models)
 
 
 def compile_here(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
     subprocess.run([compiler, *map(str, arguments)], check=True)
-
-
-def run(*command: str | Path) -> str:
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 @pytest.mark.slow

@@ -17,26 +17,8 @@ import yaml
 
 from arenite.host.build.library import generate_library
 from arenite.host.build.prepare import Prepared, prepare
-from tests.firmware.library.libraries import PORTABLE, numbers, three_models, write_library_of
+from tests.firmware.library.libraries import PORTABLE, needs_cmake, numbers, run
 from tests.host.small_graphs import classifier, float_edges, save
-
-needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="needs CMake")
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
-    return three_models(tmp_path_factory.mktemp("models"))
-
-
-@pytest.fixture(scope="module")
-def library(models: dict[str, Prepared], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_library_of(tmp_path_factory.mktemp("libraries") / "library", models)
-
-
-def run(*command: str | Path) -> str:
-    result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
 
 
 def named(name: str, models: dict[str, Prepared], folder: Path) -> Path:
