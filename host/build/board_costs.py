@@ -6,13 +6,14 @@ import hashlib
 from dataclasses import dataclass
 from pathlib import Path
 
+from arenite.converters.quantize.remedies.tried_recipe import ImageCost
 from arenite.converters.quantize.search.outcome import BuildCost
 from arenite.errors import UsageError
 from arenite.firmware.sizes.prediction import size_table
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import PATH as TIMING
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
-from arenite.host.build.prepare import prepare
+from arenite.host.build.prepare import Prepared, prepare
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
@@ -41,10 +42,7 @@ class BoardCosts:
         return hashlib.sha256(parameters.encode() + TIMING.read_bytes()).hexdigest()
 
     def __call__(self, flatbuffer: bytes) -> tuple[BuildCost, ...]:
-        with temporary_folder("arenite-costs-") as folder:
-            path = Path(folder) / "model.tflite"
-            path.write_bytes(flatbuffer)
-            prepared = prepare(path)
+        prepared = _prepared(flatbuffer)
         builds = []
         for streamed in (False, True) if self.stream_input else (False,):
             for mode in self.modes:
@@ -58,3 +56,23 @@ class BoardCosts:
                 options = f"--optimise {mode}" + (" --stream-input" if streamed else "")
                 builds.append(BuildCost(options, required.ram, required.flash, round(required.instructions)))
         return tuple(builds)
+
+
+@dataclass(frozen=True)
+class SpeedBuildCost:
+    """A callable that takes a quantized flatbuffer and returns the costs of its fastest build on ``board``."""
+
+    board: Board
+
+    def __call__(self, flatbuffer: bytes) -> ImageCost:
+        planned = _prepared(flatbuffer).retarget(target_for(self.board, "speed", False))
+        required = needs(planned.generated, self.board, "speed")
+        return ImageCost(required.arena, required.ram, required.flash, round(required.instructions))
+
+
+def _prepared(flatbuffer: bytes) -> Prepared:
+    """Return the model ``flatbuffer``, ready for code generation."""
+    with temporary_folder("arenite-costs-") as folder:
+        path = Path(folder) / "model.tflite"
+        path.write_bytes(flatbuffer)
+        return prepare(path)

@@ -19,6 +19,7 @@ from arenite.converters.quantize.checks.saturation import check_quantized_model
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.graph.simplify import simplify
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
+from arenite.converters.quantize.remedies.remedy_search import DEFAULT_LIMIT
 from arenite.converters.quantize.scoring.output_scores import score_source
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError, layer_errors
 from arenite.converters.tflite.image import Image, image_bytes, parse_image
@@ -108,10 +109,12 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     # the model.
     progress("score", 0, 0)
     before = None if scoring is None else score_source(imported.flatbuffer, scoring, request.metric)
+    if request.auto and request.max_drop is None:
+        request = replace(request, max_drop=DEFAULT_LIMIT)
     limited = request.max_drop is not None or (request.budget is not None and request.budget.drop is not None)
     if before is not None and limited:
         check_drop(before.base, scored_on)
-    quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, progress)
+    quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, before, progress)
     progress("score", 0, 0)
     scores: Scores | None = None
     range_notes: list[str] = []
@@ -158,10 +161,11 @@ def convert(request: ConversionRequest, progress: Progress = lambda *_: None) ->
     except UnsupportedModelError as error:
         raise with_recipe_hint(error, quantized.recipe) from error
     notes += prepared.notes
-    cost = recipe_cost_note(
-        imported.flatbuffer, quantized.recipe, quantized.quantized, quantized.observations, request.boards
-    )
-    notes += [] if cost is None else [cost]
+    if quantized.auto is None:  # its table and its sentence have the costs
+        cost = recipe_cost_note(
+            imported.flatbuffer, quantized.recipe, quantized.quantized, quantized.observations, request.boards
+        )
+        notes += [] if cost is None else [cost]
     return Conversion(
         request, imported, prepared.image, prepared, quantized, calibrating, scores, merged_notes(notes), loss
     )
@@ -227,10 +231,10 @@ def _as_is(
     request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
     """Convert a source that is already quantized: plan its arena, and score it if there are samples."""
-    if recipe is not None or request.budget is not None:
+    if recipe is not None or request.budget is not None or request.auto:
         raise UsageError(
             f"{request.source} is quantized already, so a recipe cannot change it.",
-            "Convert its float model, or leave out --recipe and --budget.",
+            "Convert its float model, or leave out --recipe, --budget and --auto.",
         )
     if request.sensitivity:
         raise UsageError(

@@ -132,6 +132,6 @@ def _suggestion(recipe: Recipe) -> str:
             "Try more calibration samples, which resemble the data of the score, or train with quantization."
         )
     return (
-        "Try --recipe int16x8, more calibration samples, or a recipe that gives this layer int16 activations"
-        " (--sensitivity compares the layers)."
+        "Try --auto, which gives int16 activations only to the layers that need them, --recipe int16x8 or more"
+        " calibration samples."
     )

@@ -52,6 +52,11 @@ def check_recipe(request: ConversionRequest, recipe: Recipe) -> None:
             f"The recipe '{recipe.name}' has float activations, which no microcontroller runs.",
             "Leave out --board, or choose an integer recipe.",
         )
+    if request.auto and recipe.settings.activations == "float":
+        raise UsageError(
+            f"--auto gives layers int8 or int16 activations, and the recipe '{recipe.name}' has float activations.",
+            "Leave out --auto, or choose an integer recipe.",
+        )
     if not recipe.needs_observations and (request.field_data is not None or request.sensitivity):
         raise UsageError(
             f"The recipe '{recipe.name}' has float activations: it has no scales to check with field"

@@ -11,10 +11,14 @@ from arenite.converters.quantize.checks.field_data import FieldReport, check_dat
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.remedies.remedy_search import RemedyResult, find_remedy
+from arenite.converters.quantize.scoring.output_scores import ScoredSource
 from arenite.converters.quantize.search.recipe_search import SearchResult, search
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError, layer_errors
 from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sensitivity
 from arenite.converters.tflite.reader import parse
+from arenite.host.build.board_costs import BoardCosts, SpeedBuildCost
+from arenite.host.conversion.recipe_cost import cost_board
 from arenite.host.conversion.request import ConversionRequest, Progress
 from arenite.host.conversion.samples import load_samples
 
@@ -24,7 +28,7 @@ class QuantizationResult:
     """The result of quantizing a float model.
 
     ``coverage`` says how well the scales fit the calibration values, ``errors`` has the error of each layer. ``field``,
-    ``sensitivity`` and ``search`` are None unless they were requested.
+    ``sensitivity``, ``search`` and ``auto`` are None unless they were requested.
     """
 
     recipe: Recipe
@@ -35,6 +39,7 @@ class QuantizationResult:
     field: FieldReport | None = None
     sensitivity: Sensitivity | None = None
     search: SearchResult | None = None
+    auto: RemedyResult | None = None
 
 
 def calibrate_and_quantize(
@@ -43,12 +48,14 @@ def calibrate_and_quantize(
     recipe: Recipe,
     calibrating: Dataset | None,
     searching: Dataset | None,
+    scored: ScoredSource | None,
     progress: Progress,
 ) -> QuantizationResult:
-    """Quantize ``imported`` with ``recipe``, or with the recipe that a search finds if the request has a budget. Then
-    make the measurements that the request asks for.
+    """Quantize ``imported`` with ``recipe``, or with the recipe that a search finds if the request has a budget or asks
+    for the cheapest recipe. Then make the measurements that the request asks for.
 
-    ``calibrating`` has the calibration samples, ``searching`` the samples on which a search scores recipes.
+    ``calibrating`` has the calibration samples, ``searching`` the samples on which a search scores recipes. ``scored``
+    has the float model's scores on the samples of the score.
     """
     flatbuffer = imported.flatbuffer
     if calibrating is None or not recipe.needs_observations:
@@ -63,8 +70,6 @@ def calibrate_and_quantize(
     )
     search_result = None
     if request.budget is not None and searching is not None:
-        from arenite.host.build.board_costs import BoardCosts
-
         board = request.boards[0]
         budget = request.budget.within(board.ram_bytes, board.flash_bytes)
         search_result = search(
@@ -78,15 +83,30 @@ def calibrate_and_quantize(
             identity=(board.name,),
             progress=lambda what, done, total: progress("search", done, total),
         )
+    remedy = None
+    if request.auto and scored is not None and request.max_drop is not None:
+        remedy = find_remedy(
+            flatbuffer,
+            recipe,
+            observations,
+            scored,
+            request.max_drop,
+            SpeedBuildCost(cost_board(request.boards)),
+            lambda what, done, total: progress(f"try recipes: {what}", done, total),
+        )
     progress("quantise", 0, 0)
-    if search_result is not None and search_result.chosen is not None:
+    if remedy is not None:
+        recipe, quantized = remedy.recipe, remedy.quantized
+    elif search_result is not None and search_result.chosen is not None:
         recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantized
     else:
         quantized = quantize(flatbuffer, recipe, observations)
     model = parse(flatbuffer)
     used = coverage(model, observations, quantized_ranges(model, recipe, observations))
     errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
-    result = QuantizationResult(recipe, quantized, observations, used, errors, search=search_result)
+    result = QuantizationResult(
+        recipe, quantized, observations, used, errors, search=search_result, auto=remedy
+    )
     if request.field_data is not None:
         field_data = load_samples(request, request.field_data, model, calibration=False)
         report = check_data(

@@ -18,6 +18,11 @@ _NOTABLE_RATIO = 1.5
 _DEFAULT_BOARD = "qemu_mps2_an386"
 
 
+def cost_board(boards: Sequence[Board]) -> Board:
+    """Return the board for estimates: the first of ``boards``, which the user named, or a Cortex-M4F."""
+    return boards[0] if boards else load_board(_DEFAULT_BOARD)
+
+
 def recipe_cost_note(
     flatbuffer: bytes,
     recipe: Recipe,
@@ -41,7 +46,7 @@ def recipe_cost_note(
     types = {recipe.settings.activations, *(rule.settings.get("activations") for rule in recipe.layers)}
     if "int16" not in types or observations is None:
         return None
-    board = boards[0] if boards else load_board(_DEFAULT_BOARD)
+    board = cost_board(boards)
     costs = BoardCosts(board, ("speed",))
     try:
         plain = quantize(flatbuffer, load_recipe("int8").without_slow_steps(), observations)
@@ -54,6 +59,6 @@ def recipe_cost_note(
     return (
         f"On {place}, the recipe '{recipe.name}' takes an estimated {ours.instructions:,} instructions per inference, "
         f"{ours.instructions / theirs.instructions:.1f} times as many as int8 ({theirs.instructions:,}), and "
-        f"{ours.ram:,} B of RAM instead of {theirs.ram:,} B. If int8 loses too much, use int16 only for the layers "
-        "that need it: --sensitivity shows which, and docs/recipes.md how."
+        f"{ours.ram:,} B of RAM instead of {theirs.ram:,} B. If int8 loses too much, --auto finds "
+        "the layers that need int16."
     )

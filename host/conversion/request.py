@@ -26,9 +26,10 @@ class ConversionRequest:
 
     ``calibration_samples`` is the number of samples to calibrate with; they are evenly spread. Without ``test``, the
     remaining samples are used for the score. ``budget`` requests a recipe search for the first of ``boards``.
-    ``max_drop`` is a fraction (0.01 is one percentage point). ``pixels`` is one of ``PIXEL_RANGES``; it determines the
-    preprocessing of pictures if ``attachments`` has no preprocessing. If ``calibration`` is the path ``random``, random
-    numbers are used.
+    ``max_drop`` is a fraction (0.01 is one percentage point). If ``auto`` is true, the cheapest recipe that loses at
+    most ``max_drop`` is used; without a limit it is ``DEFAULT_LIMIT``. ``pixels`` is one of ``PIXEL_RANGES``; it
+    determines the preprocessing of pictures if ``attachments`` has no preprocessing. If ``calibration`` is the path
+    ``random``, random numbers are used.
     """
 
     source: str
@@ -47,6 +48,7 @@ class ConversionRequest:
     passes: bool = True
     max_drop: float | None = None
     pixels: str | None = None
+    auto: bool = False
 
     @property
     def calibrates_with_random(self) -> bool:
@@ -75,6 +77,13 @@ def check_request(request: ConversionRequest) -> None:
             raise UsageError(
                 f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples."
             )
+    if request.auto and request.budget is not None:
+        raise UsageError(
+            "--auto and --budget both choose the recipe.",
+            'Give one of them; --budget "drop=0.5%,..." limits the loss too.',
+        )
+    if request.auto and request.calibration is None:
+        raise UsageError("--auto compares outputs on real inputs.", "Add --calibration.")
     if request.budget is not None and not request.boards:
         raise UsageError("A budget needs a board.", "Give one with --board; `arenite boards` lists them.")
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:
@@ -83,14 +92,15 @@ def check_request(request: ConversionRequest) -> None:
         raise UsageError("A largest drop needs samples to score with.", "Add --test or --calibration.")
     if request.calibrates_with_random and (
         request.budget is not None
+        or request.auto
         or request.max_drop is not None
         or request.field_data is not None
         or request.test is not None
         or request.sensitivity
     ):
         raise UsageError(
-            "--calibration random only shows sizes, but --budget, --max-drop, --test, --check-data and --sensitivity"
-            " compare outputs.",
+            "--calibration random only shows sizes, but --auto, --budget, --max-drop, --test, --check-data and"
+            " --sensitivity compare outputs.",
             "Give real inputs with --calibration FILE.npz or a folder.",
         )
 

@@ -51,7 +51,7 @@ def check_drop(source: Score, samples_name: str) -> None:
         raise UsageError(
             f"{samples_name} has no targets, so the model is compared with itself and any difference is an"
             " infinite growth.",
-            "Add targets y, or leave out --max-drop and the drop of the budget.",
+            "Add targets y, or leave out --max-drop, --auto and the drop of the budget.",
         )
 
 

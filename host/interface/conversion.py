@@ -111,6 +111,7 @@ def convert(
     keep_layout: bool = False,
     passes: bool = True,
     max_drop: float | None = None,
+    auto: bool = False,
     progress: Progress = lambda *_: None,
 ) -> ConversionReport:
     """Quantize a trained model and write it as an image.
@@ -139,6 +140,8 @@ def convert(
         passes: apply the graph optimizations.
         max_drop: the largest acceptable loss of the score, as a fraction (0.01 is one percentage point; for mse, 0.01
             is an increase by 1 %). ``ConversionReport.met`` is false if the loss is larger.
+        auto: use the cheapest recipe that loses at most ``max_drop``, or half a percentage point if ``max_drop`` is
+            None: int8, int8 with other roundings and calibrators, int16 in some layers, or int16 in all layers.
         progress: a function that is called as ``progress(stage, done, total)``.
 
     Raises:
@@ -175,6 +178,7 @@ def convert(
             passes,
             max_drop,
             pixels,
+            auto,
         )
         result = run_conversion(request, progress)
         verdicts = fits(result)

@@ -13,6 +13,7 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.segments import describe_segments, segment_sentences
 from arenite.host.conversion.convert import Conversion
 from arenite.host.conversion.quantization import QuantizationResult
+from arenite.host.conversion.recipe_cost import cost_board
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import fits_table, passes_section
 from arenite.host.report.conversion_layers import (
@@ -21,6 +22,7 @@ from arenite.host.report.conversion_layers import (
     sensitivity_section,
     size_section,
 )
+from arenite.host.report.conversion_remedies import remedy_section
 from arenite.host.report.conversion_scores import field_section, lost_text, score_section, score_text
 from arenite.host.report.conversion_search import search_section
 from arenite.host.report.graph_svg import graph_svg
@@ -49,6 +51,8 @@ def conversion_page(conversion: Conversion, verdicts: Sequence[FitVerdict], comm
     if verdicts:
         parts += ["<h2>Boards</h2>", fits_table([v.to_json() for v in verdicts])]
     if calibrated is not None:
+        if calibrated.auto is not None:
+            parts += remedy_section(calibrated.auto, cost_board(conversion.request.boards).name)
         if calibrated.search is not None:
             parts += search_section(calibrated.search)
         parts += error_section(calibrated.errors, calibrated.quantized.layers)

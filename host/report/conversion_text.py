@@ -10,8 +10,10 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.shrink import ShrinkReport
 from arenite.host.conversion.convert import Conversion
 from arenite.host.conversion.quantization import QuantizationResult
+from arenite.host.conversion.recipe_cost import cost_board
 from arenite.host.conversion.scores import Scores
 from arenite.host.report.console import table
+from arenite.host.report.conversion_remedies import remedy_table
 from arenite.host.report.conversion_scores import loss_text, lost_text, value_text
 
 #: The maximum number of rows in a table of tensors or classes. The HTML report has all rows.
@@ -65,6 +67,7 @@ def _calibrated_json(conversion: Conversion, c: QuantizationResult) -> dict[str,
         "field": None if c.field is None else c.field.to_json(),
         "sensitivity": None if c.sensitivity is None else c.sensitivity.to_json(),
         "search": None if c.search is None else c.search.to_json(),
+        "auto": None if c.auto is None else c.auto.to_json(cost_board(conversion.request.boards).name),
     }
 
 
@@ -132,6 +135,8 @@ def _calibrated_tables(c: QuantizationResult) -> list[object]:
     before = sum(layer.weight_bytes_before for layer in c.quantized.layers)
     after = sum(layer.weight_bytes for layer in c.quantized.layers)
     lines.append(f"recipe {c.recipe.name}: weights and biases {before:,} B to {after:,} B")
+    if c.auto is not None:
+        lines += [remedy_table(c.auto), c.auto.reason]
     if c.search is not None:
         lines += _search_tables(c)
     if c.errors:

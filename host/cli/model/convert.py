@@ -97,6 +97,12 @@ FILE = click.Path(path_type=Path)
     type=click.FloatRange(0),
     help="Largest acceptable loss of the score in percentage points. If the image loses more, the exit code is 1.",
 )
+@click.option(
+    "--auto",
+    is_flag=True,
+    help="Use the cheapest recipe that loses at most --max-drop (default: 0.5 points): int8, better int8, int16 in the "
+    "layers that need it, or int16 in all layers. Show the cost of each.",
+)
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def convert(
@@ -125,15 +131,16 @@ def convert(
     keep_layout: bool,
     html: Path | None,
     max_drop: float | None,
+    auto: bool,
     no_passes: bool,
     as_json: bool,
 ) -> int:
     """Convert SOURCE to an image: a .tflite file that also contains a plan of the arena.
 
     SOURCE is a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel, or MODULE:FUNCTION, which returns a PyTorch
-    model. A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that a search
-    finds within --budget. The image has its operators in execution order, and the plan in its metadata. Stock LiteRT
-    and TensorFlow Lite Micro load it and compute the same outputs.
+    model. A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that --auto
+    or a search within --budget finds. The image has its operators in execution order, and the plan in its metadata.
+    Stock LiteRT and TensorFlow Lite Micro load it and compute the same outputs.
     """
     from arenite.host.interface.conversion import convert as run_conversion
     from arenite.host.report import conversion_text
@@ -167,6 +174,7 @@ def convert(
             keep_layout=keep_layout,
             passes=not no_passes,
             max_drop=None if max_drop is None else max_drop / 100,
+            auto=auto,
             progress=stages,
         )
     if html is not None:

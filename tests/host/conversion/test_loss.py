@@ -44,7 +44,11 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> ConversionRequest:
 
 def test_a_large_loss_names_the_layer_and_what_to_try(wide: ConversionRequest) -> None:
     (text,) = [n for n in convert(wide).notes if "points of accuracy" in n]
-    assert "The error begins at layer 1 FULLY_CONNECTED" in text and "Try --recipe int16x8" in text
+    assert (
+        "The error begins at layer 1 FULLY_CONNECTED" in text
+        and "Try --auto" in text
+        and "--recipe int16x8" in text
+    )
 
 
 def test_a_small_loss_says_nothing(wide: ConversionRequest) -> None:

@@ -1,0 +1,134 @@
+"""Order the layers of a float model by the loss that int8 causes in them, and make recipes with int16 in some of
+them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+
+from arenite.converters.graph.model import Subgraph
+from arenite.converters.passes.producers import producers
+from arenite.converters.quantize.calibration.observations import Observations
+from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.graph.operator_rules import RULES
+from arenite.converters.quantize.quantize import quantize
+from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe
+from arenite.converters.quantize.sensitivity.layer_errors import layer_errors
+from arenite.converters.quantize.sensitivity.sensitivity import sensitivity
+from arenite.converters.tflite.reader import parse
+
+#: The number of samples on which layers are compared. It is enough to order them.
+_SAMPLES = 48
+
+#: A model with more layers is ordered by the error of each layer's output in one run of the quantized model, because
+#: quantizing each layer alone would take minutes.
+_MAX_LAYERS = 80
+
+
+def layers_by_int8_loss(
+    flatbuffer: bytes,
+    recipe: Recipe,
+    observations: Observations,
+    dataset: Dataset,
+    progress: Callable[[str, int, int], None] = lambda *_: None,
+) -> list[int]:
+    """Return the indices of the layers that int16 can help, the layer that loses most on int8 first.
+
+    Layers that only move values are left out: they get the type of their input.
+    """
+    graph = parse(flatbuffer).main
+    plain = recipe_without_slow_steps(recipe)
+    candidates = {op.index for op in graph.ops if _computes(graph, op.index)}
+    if len(candidates) <= _MAX_LAYERS:
+        result = sensitivity(
+            flatbuffer, plain, observations, dataset, kinds=("int8",), samples=_SAMPLES, progress=progress
+        )
+        ordered = [s.layer for s in result.worst("int8") if s.layer in candidates]
+    else:
+        quantized = quantize(flatbuffer, plain, observations)
+        samples = dataset.limited(_SAMPLES).inputs
+        errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, samples)
+        ordered = [e.layer for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in candidates]
+    return ordered + sorted(candidates - set(ordered))
+
+
+def recipe_without_slow_steps(recipe: Recipe) -> Recipe:
+    """Return ``recipe`` with its calibrator, but without the steps for weights and biases that take seconds per
+    model."""
+    settings = replace(recipe.settings, rounding="nearest")
+    return replace(recipe, settings=settings, bias_correction=False, equalisation=False)
+
+
+def _computes(graph: Subgraph, layer: int) -> bool:
+    """Return whether ``layer`` computes real numbers and has kernels for int8 and int16."""
+    rule = RULES.get(graph.ops[layer].name)
+    return rule is not None and rule.kind in ("weights", "free", "fixed") and "int16" in rule.types
+
+
+def with_int16(recipe: Recipe, graph: Subgraph, layers: Collection[int], *, edges: bool) -> Recipe:
+    """Return ``recipe`` with int16 activations in ``layers``, and in the joins between them.
+
+    An operator that joins tensors (such as CONCATENATION) gets int16 if it reads an int16 tensor and its result is
+    read by an int16 layer: otherwise the values would lose their precision there. ``edges`` says whether the model's
+    inputs and outputs are int16 too.
+    """
+    wide = _with_joins(graph, layers)
+    # A list of indices becomes few rules: "#3-7".
+    rules = [LayerRule(match, {"activations": "int16"}) for match in _spans(sorted(wide))]
+    if edges:
+        recipe = replace(recipe, inputs="int16", outputs="int16")
+    return recipe.with_layers(*rules)
+
+
+def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
+    """Return ``layers`` and the operators that join values between them."""
+    wide = set(layers)
+    producer = producers(graph)
+    readers: dict[int, list[int]] = {}
+    for op in graph.ops:
+        for i in op.inputs:
+            readers.setdefault(i, []).append(op.index)
+
+    def moves(index: int) -> bool:
+        rule = RULES.get(graph.ops[index].name)
+        return rule is not None and rule.kind in ("same", "join", "compare")
+
+    def reaches(tensor: int, step: Callable[[int], Sequence[int]], seen: set[int]) -> bool:
+        """Return whether ``step`` leads from ``tensor`` to one of ``layers`` through operators that move values."""
+        for index in step(tensor):
+            if index in layers:
+                return True
+            if moves(index) and index not in seen:
+                seen.add(index)
+                op = graph.ops[index]
+                following = op.inputs if step is before else op.outputs
+                if any(reaches(i, step, seen) for i in following):
+                    return True
+        return False
+
+    def before(tensor: int) -> Sequence[int]:
+        return [producer[tensor].index] if tensor in producer else []
+
+    def after(tensor: int) -> Sequence[int]:
+        return readers.get(tensor, [])
+
+    for op in graph.ops:
+        rule = RULES.get(op.name)
+        if rule is None or rule.kind not in ("join", "compare") or "int16" not in rule.types:
+            continue
+        if not any(reaches(i, before, {op.index}) for i in op.inputs):
+            continue
+        if rule.kind == "compare" or any(reaches(i, after, {op.index}) for i in op.outputs):
+            wide.add(op.index)
+    return wide
+
+
+def _spans(indices: Sequence[int]) -> list[str]:
+    """Return matches of a recipe for ``indices``, such as ``#3`` and ``#5-7``."""
+    spans: list[list[int]] = []
+    for index in indices:
+        if spans and index == spans[-1][1] + 1:
+            spans[-1][1] = index
+        else:
+            spans.append([index, index])
+    return [f"#{a}" if a == b else f"#{a}-{b}" for a, b in spans]
