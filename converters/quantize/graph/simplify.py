@@ -13,10 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, RELU_N1_TO_1, VALID
-from arenite.converters.passes.producers import producers, reader_counts, with_ops
-from arenite.converters.quantize.calibration.trained_ranges import stated_range, with_trained_ranges
+from arenite.converters.passes.producers import producers, reader_counts
+from arenite.converters.quantize.calibration.trained_ranges import stated_range
+from arenite.converters.quantize.graph.graph_draft import GraphDraft
+from arenite.converters.quantize.graph.log_softmax import expanded_log_softmax
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.quantize.pointwise.builtins import builtin_operator
 from arenite.converters.quantize.pointwise.functions import pointwise_functions
@@ -56,40 +58,6 @@ def _makes_real(graph: Subgraph, op: Op) -> bool:
     return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
 
 
-class _GraphDraft:
-    """A copy of the main subgraph in which operators are replaced.
-
-    ``ops`` has the operators that replace each operator of the graph. ``renamed`` maps tensors to the tensors that are
-    read in their place. ``ranges`` has ranges from training by tensor name.
-    """
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.graph = model, model.main
-        self.tensors = list(self.graph.tensors)
-        self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
-        self.renamed: dict[int, int] = {}
-        self.ranges: dict[str, tuple[float, float]] = {}
-
-    def constant(self, name: str, values: np.ndarray) -> int:
-        """Add a constant tensor and return its index."""
-        data = np.ascontiguousarray(values)
-        data.flags.writeable = False
-        self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
-        return len(self.tensors) - 1
-
-    def computed(self, like: Tensor, name: str) -> int:
-        """Add a tensor with the type and shape of ``like`` and return its index."""
-        self.tensors.append(replace(like, index=len(self.tensors), name=name))
-        return len(self.tensors) - 1
-
-    def finish(self) -> Model:
-        ops = [op for replacement in self.ops.values() for op in replacement]
-        main = replace(self.graph, tensors=tuple(self.tensors))
-        numbered = [replace(op, index=k) for k, op in enumerate(ops)]
-        model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
-        return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)
-
-
 def _first_change(model: Model, notes: list[str]) -> Model | None:
     """Make the first possible change, add a sentence about it to ``notes`` and return the new model. Return None if no
     change is possible."""
@@ -98,7 +66,7 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
-        draft = _GraphDraft(model)
+        draft = GraphDraft(model)
         before = producer.get(op.inputs[0])
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = (
@@ -123,7 +91,7 @@ def _first_builtin(model: Model, notes: list[str]) -> Model | None:
     for function in pointwise_functions(model.main):
         builtin = builtin_operator(function) if len(function.ops) > 1 else None
         if builtin is not None:
-            draft = _GraphDraft(model)
+            draft = GraphDraft(model)
             draft.ops |= {op.index: [] for op in function.ops}
             draft.ops[function.last.index] = [builtin]
             first, last = next(iter(function.ops)), function.last
@@ -145,18 +113,18 @@ def _binary(name: str, inputs: tuple[int, int], outputs: tuple[int, ...], activa
     )
 
 
-def _negate(draft: _GraphDraft, op: Op) -> str:
+def _negate(draft: GraphDraft, op: Op) -> str:
     factor = draft.constant("minus_one", np.full((1,), -1, np.float32))
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs)]
     return f"{_named(op)} became a multiplication by -1: its integer kernel ignores the zero point."
 
 
-def _square(draft: _GraphDraft, op: Op) -> str:
+def _square(draft: GraphDraft, op: Op) -> str:
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], op.inputs[0]), op.outputs)]
     return f"{_named(op)} became a multiplication: it has no integer kernel."
 
 
-def _divide(draft: _GraphDraft, op: Op) -> str | None:
+def _divide(draft: GraphDraft, op: Op) -> str | None:
     divisor = draft.graph.tensors[op.inputs[1]]
     if divisor.data is None or divisor.dtype != "float32" or not np.all(divisor.data):
         return None
@@ -170,7 +138,7 @@ def _divide(draft: _GraphDraft, op: Op) -> str | None:
     return f"{_named(op)} by a constant became a multiplication."
 
 
-def _sum(draft: _GraphDraft, op: Op) -> str | None:
+def _sum(draft: GraphDraft, op: Op) -> str | None:
     source, out = draft.graph.tensors[op.inputs[0]], draft.graph.tensors[op.outputs[0]]
     if draft.graph.tensors[op.inputs[1]].data is None or not out.elements:
         return None
@@ -186,16 +154,17 @@ def _sum(draft: _GraphDraft, op: Op) -> str | None:
 
 #: Functions that replace an operator in the draft, by its name. They return a sentence about the change, or None if
 #: they change nothing.
-_REPLACED: dict[str, Callable[[_GraphDraft, Op], str | None]] = {
+_REPLACED: dict[str, Callable[[GraphDraft, Op], str | None]] = {
     "NEG": _negate,
     "SQUARE": _square,
     "DIV": _divide,
     "SUM": _sum,
+    "LOG_SOFTMAX": expanded_log_softmax,
 }
 
 
 def _take_stated_range(
-    draft: _GraphDraft, op: Op, producer: Mapping[int, Op], count: Mapping[int, int]
+    draft: GraphDraft, op: Op, producer: Mapping[int, Op], count: Mapping[int, int]
 ) -> str | None:
     """Record the range that quantization-aware training chose for a tensor, and remove the operators that state it.
     Return a sentence about it, or None if ``op`` states no range."""
@@ -219,7 +188,7 @@ def _take_stated_range(
     return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
 
 
-def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+def _fuse(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Fuse an activation into the layer before it. Return a sentence about it, or None if it is not possible."""
     if op.name not in _ACTIVATIONS or before.name not in _CLAMPING:
         return None
@@ -231,7 +200,7 @@ def _fuse(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} is now the clamp of operator {before.index} {before.name}."
 
 
-def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+def _fold(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Merge a MUL, ADD or SUB by a constant per channel into the weights and bias of the layer before."""
     if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
         return None
@@ -263,7 +232,7 @@ def _fold(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
 
 
-def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+def _reduce(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Replace the MEAN of a transposed tensor (global pooling of a channels-first model) by a MEAN over other axes of
     the tensor before the TRANSPOSE."""
     if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
@@ -282,7 +251,7 @@ def _reduce(draft: _GraphDraft, before: Op, op: Op) -> str | None:
     return f"{_named(op)} reads its input from before operator {before.index} TRANSPOSE."
 
 
-def _drop_negative_infinity_padding(draft: _GraphDraft, before: Op, op: Op) -> str | None:
+def _drop_negative_infinity_padding(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Replace padding with minus infinity before MAX_POOL_2D, as in PyTorch's padded pooling, by mirrored values.
 
     No scale can represent minus infinity. If a window extends over the edge by at most half of its size, it contains

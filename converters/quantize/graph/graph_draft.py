@@ -1,0 +1,45 @@
+"""A copy of a float graph in which operators are replaced."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.model import Model, Op, Tensor
+from arenite.converters.passes.producers import with_ops
+from arenite.converters.quantize.calibration.trained_ranges import with_trained_ranges
+
+
+class GraphDraft:
+    """A copy of the main subgraph in which operators are replaced.
+
+    ``ops`` has the operators that replace each operator of the graph. ``renamed`` maps tensors to the tensors that are
+    read in their place. ``ranges`` has ranges from training by tensor name.
+    """
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.graph = model, model.main
+        self.tensors = list(self.graph.tensors)
+        self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
+        self.renamed: dict[int, int] = {}
+        self.ranges: dict[str, tuple[float, float]] = {}
+
+    def constant(self, name: str, values: np.ndarray) -> int:
+        """Add a constant tensor and return its index."""
+        data = np.ascontiguousarray(values)
+        data.flags.writeable = False
+        self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
+        return len(self.tensors) - 1
+
+    def computed(self, like: Tensor, name: str) -> int:
+        """Add a tensor with the type and shape of ``like`` and return its index."""
+        self.tensors.append(replace(like, index=len(self.tensors), name=name))
+        return len(self.tensors) - 1
+
+    def finish(self) -> Model:
+        ops = [op for replacement in self.ops.values() for op in replacement]
+        main = replace(self.graph, tensors=tuple(self.tensors))
+        numbered = [replace(op, index=k) for k, op in enumerate(ops)]
+        model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
+        return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)
