@@ -1,14 +1,16 @@
 /* QEMU TCG plugin for user mode: records every byte that a program stores while counting is on.
  *
- * The program controls the plugin with a system call number that no kernel uses. The argument is the request: begin or end a
- * frame, or pause or resume counting for the calling thread alone. At the end of a frame the plugin writes one line for each
- * page of memory that was stored to:
+ * The program controls the plugin with a system call number that no kernel uses (MARK). The argument is the request:
+ * start to observe stores (WATCH), begin or end a frame, or pause or resume counting for the calling thread alone. At
+ * the end of a frame the plugin writes one line for each page of memory that was stored to:
  *     P page stored writer bitmap
- * page is the page's number, stored the number of bytes stored to it, and writer the address of the instruction that stored
- * most recently. bitmap marks which of the 4096 bytes were stored to: one bit per byte, lowest bit first. The last line is:
+ * page is the page's number, stored the number of bytes stored to it, and writer the address of the instruction that
+ * stored most recently. bitmap marks which of the 4096 bytes were stored to: one bit per byte, lowest bit first. The
+ * last line is:
  *     E stored read
- * stored is the number of all stored bytes, and read the number of bytes that the kernel wrote into the program's memory for
- * read, pread and recvfrom. All numbers are hexadecimal. Other writes by the kernel, and writes by devices, are not seen.
+ * stored is the number of all stored bytes, and read the number of bytes that the kernel wrote into the program's
+ * memory for read, pread and recvfrom. All numbers are hexadecimal. Other writes by the kernel, and writes by devices,
+ * are not seen.
  *
  * Argument: out=FILE. */
 #include <pthread.h>

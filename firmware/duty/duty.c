@@ -30,13 +30,14 @@ void ar_duty(void) __attribute__((noreturn));
 enum { ASLEEP = 0, WAKING, SERVING, LINGERING, STATES };
 
 typedef struct {
-    uint32_t first;  /* ticks since the previous event; later ticks waited */
-    uint32_t second; /* number of inferences; later ticks served */
+    uint32_t first;  /* ticks since the previous event; later the ticks that the event waited */
+    uint32_t second; /* number of inferences; later the ticks that the device served the event */
 } duty_event;
 
 static duty_event events[DUTY_EVENTS];
 static uint64_t due[DUTY_EVENTS];     /* arrival of each event, in ticks since the start */
 static uint16_t waiting[DUTY_EVENTS]; /* queue of event numbers, from `head` to `tail` */
+/* `count`: number of events. `places`: waiting places in the queue. `next`: the first event that has not arrived. */
 static uint32_t count, places, head, tail, next;
 static uint64_t spent[STATES], since; /* ticks in each state; start of the current state */
 static uint32_t current_state;
@@ -44,6 +45,7 @@ static uint32_t current_state;
 static uint64_t clock;   /* ticks since the start, in 64 bits */
 static uint32_t counter; /* latest value of the 32-bit counter */
 
+/* Returns the ticks since the start. */
 static uint64_t now(void)
 {
     const uint32_t ticks = port_ticks();
@@ -68,7 +70,8 @@ static void put_word(uint32_t word)
     }
 }
 
-/* Bytes sent before the port is ready are lost, so the host repeats DUTY_HELLO until the device answers. */
+/* Waits for DUTY_START. Bytes sent before the port is ready are lost, so the host repeats DUTY_HELLO until the device
+ * answers it. */
 static void await_start(void)
 {
     uint32_t word = 0;
@@ -81,7 +84,7 @@ static void await_start(void)
 }
 
 /* Puts the events that arrived until `moment` into the queue, or drops them. `extra` is 1 if the first event takes no
- * waiting place, because the device is free for it, and else 0. */
+ * waiting place, because the device is free for it, and otherwise 0. */
 static void admit(uint64_t moment, uint32_t extra)
 {
     for (; next < count && due[next] <= moment; next++) {
@@ -118,8 +121,8 @@ static uint64_t serve(uint32_t event, uint64_t start)
     return end;
 }
 
-/* Serves events while any wait, then stays awake for `linger` ticks more, to serve an event that arrives in this
- * time. */
+/* Serves events as long as any event is waiting. Then stays awake for `linger` more ticks, to serve an event that
+ * arrives in this time. */
 static void work(uint32_t linger)
 {
     do {

@@ -1,6 +1,7 @@
 /* Logs current and voltage from an INA219, INA226 or INA228 on I2C, with one line per conversion over serial.
  *
- * Arduino code that needs no library but Wire. `arenite meter firmware` writes config.h, which describes the hardware.
+ * This Arduino program needs no library but Wire. `arenite meter firmware` writes config.h, which describes the
+ * hardware.
  * The commands are lines: info, start, stop, and zero, which is for a time without current: the mean of 256 conversions
  * is then subtracted from all later ones.
  *
@@ -24,32 +25,33 @@ enum { MAX_LINE_BYTES = 56 }; /* bytes of the longest line */
 
 struct Chip {
     const char *name;
-    uint8_t shunt, bus, size, shift, bus_shift; /* registers; their bytes; unused low bits */
-    int32_t shunt_step;                         /* in units of 0.1 nV */
-    int32_t bus_step;                           /* in units of 0.1 nV */
-    uint8_t config_register;                    /* written last: conversion begins */
+    /* The registers of the two voltages, the size of both registers in bytes, and the unused low bits of each. */
+    uint8_t shunt, bus, size, shift, bus_shift;
+    int32_t shunt_step;      /* in units of 0.1 nV */
+    int32_t bus_step;        /* in units of 0.1 nV */
+    uint8_t config_register; /* written last, which starts the conversions */
     uint16_t config;
-    uint8_t ready_register, ready_size; /* register with the ready flag; its bytes */
+    uint8_t ready_register, ready_size; /* register with the ready flag `ready`, and its size in bytes */
     uint16_t ready;
     uint8_t clear_register; /* reading it clears the flag */
     uint8_t id_register;    /* 0xFF: the chip has none */
     uint16_t id_mask, id;
-    uint32_t period_us; /* of both conversions */
+    uint32_t period_us; /* time for both conversions, shunt and bus */
     uint32_t
         age_us; /* from the middle of the shunt conversion to the end of the bus conversion, assumed to be the second */
 };
 
 #if METER_CHIP == 219
-/* 32 V, 320 mV, 12 bits, continuous. The flag is in the register of the bus voltage; reading the power register
- * clears it. */
+/* Settings: bus up to 32 V, shunt up to 320 mV, 12 bits, continuous. The ready flag is in the
+ * register of the bus voltage; reading the power register clears it. */
 static const Chip chip = {"ina219", 1, 2, 2, 0,    3, 100000, 40000000, 0x00, 0x399F,
                           2,        2, 2, 3, 0xFF, 0, 0,      1064,     798};
 #elif METER_CHIP == 226
-/* No averages, 332 us each, continuous. Reading Mask/Enable clears its flag. */
+/* Settings: no averaging, 332 us for each conversion, continuous. Reading Mask/Enable clears its flag. */
 static const Chip chip = {"ina226", 1, 2, 2, 0,    0,      25000,  12500000, 0x00, 0x4097,
                           6,        2, 8, 6, 0xFE, 0xFFFF, 0x5449, 664,      498};
 #elif METER_CHIP == 228
-/* 163.84 mV, shunt and bus 280 us each, continuous. Reading DIAG_ALRT clears its flag. */
+/* Settings: shunt up to 163.84 mV, 280 us for each conversion, continuous. Reading DIAG_ALRT clears its flag. */
 static const Chip chip = {"ina228", 4, 5, 3,  4,    4,      3125,   1953125, 0x01, 0xB6D8,
                           11,       2, 2, 11, 0x3F, 0xFFF0, 0x2280, 560,     420};
 #else
@@ -63,7 +65,7 @@ static const uint8_t mark_pins[METER_MARKS] = {METER_MARK_PINS};
 static bool streaming, present, has_write_room;
 static uint32_t number, sent, lost, last_us;
 static bool first;
-static int32_t zero; /* raw counts at no current */
+static int32_t zero; /* value of the shunt register without current */
 static char command[16];
 static uint8_t command_length;
 
@@ -139,7 +141,7 @@ static int8_t read_conversion(int32_t *shunt, uint32_t *bus, uint32_t *when)
 
 static int64_t divided(int64_t value, int64_t by) { return (value + (value < 0 ? -by : by) / 2) / by; }
 
-/* Converts shunt counts to nA: voltage / resistance, corrected by the gain. */
+/* Converts a value of the shunt register to nA: voltage / resistance, corrected by the gain. */
 static int64_t nanoamperes(int32_t raw)
 {
     const int64_t tenths_of_nv = (int64_t)(raw - zero) * chip.shunt_step;
@@ -178,8 +180,8 @@ static char *append(char *to, int64_t value)
     return to;
 }
 
-/* The mark inputs at each of the latest polls of the chip. A sample needs those at the middle of its shunt
- * conversion, which is over when the chip reports it. */
+/* The mark inputs at each of the latest polls of the chip. A sample needs the inputs at the middle of its shunt
+ * conversion, but the chip reports a conversion only when it is complete. */
 enum { HISTORY_LENGTH = 16 };
 static uint8_t mark_history[HISTORY_LENGTH], latest;
 static uint32_t mark_times[HISTORY_LENGTH];

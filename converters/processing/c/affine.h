@@ -9,19 +9,19 @@
 
 #include <stdint.h>
 
-/* The size of an element determines its type; 4 bytes are float. */
+/* `element_bytes` determines the type of an element: 1 is a byte, 2 is int16 and 4 is float. */
 typedef struct {
     int32_t offset[3]; /* per channel, 16 fractional bits */
     int32_t multiplier[3];
     float step[3]; /* for float: the real value of one unit of the fraction */
     int32_t zero_point;
-    int32_t low;
+    int32_t low; /* the smallest and the largest stored value */
     int32_t high;
     uint8_t shift[3];
     uint8_t element_bytes;
 } ar_affine;
 
-/* stored = (value - offset) * multiplier >> shift, ties upwards; |value| < 2^32. */
+/* Returns ((value - offset) * multiplier >> shift) + zero_point, rounded with ties upwards; |value| < 2^32. */
 static inline int32_t ar_affine_stored(const ar_affine *p, uint32_t channel, int64_t value)
 {
     const int64_t product = (value - p->offset[channel]) * p->multiplier[channel];
@@ -30,6 +30,7 @@ static inline int32_t ar_affine_stored(const ar_affine *p, uint32_t channel, int
     return (int32_t)(stored < p->low ? p->low : stored > p->high ? p->high : stored);
 }
 
+/* Returns the value as a real number, for a tensor of floats. */
 static inline float ar_affine_real(const ar_affine *p, uint32_t channel, int64_t value)
 {
     return (float)(value - p->offset[channel]) * p->step[channel];

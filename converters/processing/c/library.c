@@ -1,4 +1,5 @@
-/* Only in the host's library: the digest of its sources, which identifies a library of other sources. */
+/* Only the host's library contains this file. The digest of the library's sources shows whether it was built from other
+ * sources. */
 #ifndef AR_SOURCES
 #define AR_SOURCES "unknown"
 #endif

@@ -1,7 +1,7 @@
 /* The device's side of the Arenite protocol; docs/protocol.md describes the frames.
  *
- * One frame in, one frame out. A frame is COBS-encoded, ends with a zero byte and carries a CRC-32; it is at
- * most FRAME_MAX bytes, so that no COBS block reaches 255 and the encoder needs no special case for that.
+ * The device answers each frame with one frame. A frame is COBS-encoded, ends with a zero byte and carries a CRC-32.
+ * It has at most FRAME_MAX bytes, so no COBS code reaches 255, for which the encoder would need a special case.
  */
 #include "agent.h"
 #include "health.h"
@@ -18,12 +18,13 @@ enum { HELLO = 1, DESCRIBE, WRITE, READ, INFER, MEMORY, RESTART, HEALTH, LOG };
 enum { DONE = 0, BAD_FRAME, BAD_COMMAND, BAD_RANGE, NO_SESSION, OUT_OF_ORDER };
 enum { TENSOR_INPUT = 0, TENSOR_OUTPUT, TENSOR_TICKS };
 
-/* A request, which the reply then overwrites. The words align its fields on every core. */
+/* The current request, and then the reply, which overwrites it. The words align the 32-bit fields for every core. */
 static union {
     uint8_t byte[FRAME_MAX + 3];
     uint32_t word[(FRAME_MAX + 3) / 4];
 } frame;
 
+/* Returns the CRC-32 of the first `bytes` bytes of the frame. */
 static uint32_t crc32(uint32_t bytes)
 {
     uint32_t crc = 0xFFFFFFFFu;
@@ -36,8 +37,8 @@ static uint32_t crc32(uint32_t bytes)
     return ~crc;
 }
 
-/* Returns the length of the next complete frame in bytes, without its CRC; 0 if the frame is damaged. Empty frames
- * are skipped. */
+/* Receives the next frame that is not empty. Returns its length in bytes, without its CRC; 0 if the frame is damaged.
+ * `length` counts the decoded bytes, `left` the bytes that are missing in the current COBS block. */
 static uint32_t receive(void)
 {
     uint32_t length = 0, left = 0;
@@ -48,7 +49,7 @@ static uint32_t receive(void)
                 left = 0;
                 continue;
             }
-            /* COBS decodes a zero after the last block, too. That zero is the delimiter, not data. */
+            /* Decoding adds a zero after each COBS block. The zero after the last block is not data. */
             length--;
             return left == 0 && length >= HEADER + CRC_BYTES && length <= FRAME_MAX &&
                            crc32(length) == CRC_RESIDUE
@@ -90,7 +91,7 @@ static void send(uint32_t bytes)
     port_putc(0);
 }
 
-/* Appends text and its final zero to the frame, as far as there is room. Returns the end of the text. */
+/* Copies `text` and its final zero to index `at` of the frame, as far as there is room. Returns the index after it. */
 static uint32_t append_text(uint32_t at, const char *text)
 {
     while (at < HEADER + DATA_MAX) {
@@ -126,6 +127,7 @@ static const ar_io *named_tensor(void)
     }
 }
 
+/* Writes the answer to HELLO into the frame. Returns the size of the answer in bytes. */
 static uint32_t hello(void)
 {
     const ar_model *model = ar_this_firmware.model;
@@ -138,6 +140,7 @@ static uint32_t hello(void)
     return append_text(append_text(28, model->name), ar_this_firmware.board);
 }
 
+/* Returns the reason of the latest start: a PORT_ value, or with AR_HEALTH a HEALTH_ value. */
 static uint32_t started_by(void)
 {
 #ifdef AR_HEALTH
@@ -149,8 +152,9 @@ static uint32_t started_by(void)
 
 void ar_serve(void)
 {
-    /* The sequence number of the latest request, and whether the host sent HELLO. A repeated INFER is answered
-     * without another inference. A device that restarted reports it, because its state is lost. */
+    /* `latest` is the sequence number of the latest request. A request with the same number is a repetition: an INFER
+     * is then answered without another inference. `greeted` is 1 once the host has sent HELLO. Until then, the device
+     * answers NO_SESSION, so that the host notices a restart, in which the device has lost its state. */
     static uint8_t latest;
     static uint8_t greeted;
     static ar_run run;
@@ -195,12 +199,13 @@ void ar_serve(void)
         } else if (command == DESCRIBE || command == WRITE || command == READ) {
             const uint32_t offset = command == DESCRIBE ? 0 : frame.word[1];
             const uint32_t length = command == WRITE ? bytes - 8 : command == READ ? frame.word[2] : 0;
-            const uint32_t streamed = take_rows && flags == TENSOR_INPUT; /* never complete in memory */
+            const uint32_t streamed =
+                take_rows && flags == TENSOR_INPUT; /* this input is never complete in memory */
             if (!tensor || length > DATA_MAX || offset > tensor->bytes || length > tensor->bytes - offset ||
                 (streamed && command == READ)) {
                 status = BAD_RANGE;
             } else if (streamed && command == WRITE) {
-                /* A repeated request was processed the first time. */
+                /* A repeated request is not processed again. */
                 if (sequence != latest && !take_rows(offset, &frame.byte[8], length)) {
                     status = OUT_OF_ORDER;
                 }

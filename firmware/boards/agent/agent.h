@@ -14,23 +14,25 @@ typedef struct ar_monitor ar_monitor;
  * result is then the mean square of their difference from the output, as in MLPerf's anomaly detection. */
 typedef struct ar_reals {
     uint32_t count;
-    float scale; /* of the input; the code reads only its bits */
+    float scale; /* scale of the input; the code uses its bits, and no float arithmetic */
     int32_t zero_point;
     void (*quantize)(int8_t *to, const uint8_t *from, const struct ar_reals *reals);
     uint64_t (*score)(const uint8_t *input, const int8_t *output,
-                      const ar_monitor *monitor); /* in thousandths */
+                      const ar_monitor *monitor); /* returns the score in thousandths */
 } ar_reals;
 
 struct ar_monitor {
     uint8_t *input;
-    uint32_t input_bytes;          /* size of `input`; with `reals` the bytes of the floats */
-    const ar_reals *reals;         /* 0 for all other models */
-    int64_t scale_thousandths_q16; /* of the first output: 1000 * 2^16 * scale */
-    int32_t zero_point;
+    uint32_t input_bytes;          /* size of `input`: of the floats if `reals` is not 0 */
+    const ar_reals *reals;         /* 0 for models that ar_reals does not support */
+    int64_t scale_thousandths_q16; /* 1000 * 2^16 * scale of the first output */
+    int32_t zero_point;            /* of the first output */
 };
 
 extern const ar_monitor ar_this_monitor;
 
+/* The functions of ar_reals: the first quantizes `reals->count` floats at `from` and writes them to `to`; the second
+ * returns the mean square of the difference between the floats at `input` and the output, in thousandths. */
 void ar_quantize_reals(int8_t *to, const uint8_t *from, const ar_reals *reals);
 uint64_t ar_score(const uint8_t *input, const int8_t *output, const ar_monitor *monitor);
 
@@ -39,12 +41,13 @@ typedef struct {
     uint32_t init;  /* ticks from the request to the start of the first layer */
 } ar_run;
 
-/* Runs one inference and fills the layer ticks; layers that ran while a streamed input arrived are not run again.
- * `fresh` resets carried state first. */
+/* Runs one inference, and writes its ticks to `run` and to the layer ticks. Layers that ran while a streamed input
+ * arrived are not run again. If `fresh` is not 0, it first resets the state that the model carries between
+ * inferences. */
 void ar_infer(uint32_t fresh, ar_run *run);
 
-/* Count ticks: ar_clear_ticks sets the ticks of all layers to 0. ar_profile adds the ticks since the latest call of
- * ar_resume or ar_profile to `layer`. */
+/* These functions count the ticks of the layers. ar_clear_ticks sets the ticks of all layers to 0. ar_resume stores the
+ * current time. ar_profile adds the ticks since the latest call of ar_resume or ar_profile to `layer`. */
 void ar_clear_ticks(void);
 void ar_resume(void);
 void ar_profile(uint32_t layer);

@@ -14,11 +14,11 @@
 
 typedef struct {
     uint32_t number; /* counts up; 0: no entry */
-    uint32_t ms;     /* since the start */
+    uint32_t ms;     /* time in milliseconds since the start */
     uint32_t
         tags; /* bits 0 to 7: code; 8 to 15: low byte of the core's code for a fault; 16 to 31: number of the start */
-    uint32_t first, second;
-    uint32_t check;
+    uint32_t first, second; /* data of the entry; docs/health.md explains them for each code */
+    uint32_t check;         /* CRC-32 of the five words before it */
 } entry;
 
 AR_NOINIT static entry log_entries[ENTRIES];
@@ -33,12 +33,15 @@ AR_NOINIT static entry log_entries[ENTRIES];
 #define ARCHITECTURE 0u
 #endif
 
-/* The newest entry's number, the number of this start, its reason, the hardware's code for it, and the fault or
- * watchdog reset before it. */
+/* `newest`: the number of the newest entry. `start`, `cause` and `hardware`: the number of this start, its reason
+ * (HEALTH_) and the hardware's code for it. `fault_...`: the fault or watchdog reset that led to this start. */
 static uint32_t newest, start, cause, hardware, fault_pc, fault_address, fault_code;
+/* `rest_ticks`: ticks that `uptime_ms` does not contain yet. `latest_ticks`: the counter when they were counted. */
 static uint32_t uptime_ms, rest_ticks, latest_ticks;
+/* `guards_seen`: damaged guard words at the latest check. `cleared`: entries up to this number are not reported. */
 static uint32_t inferences, guards_seen, stack_reported, bad_frames, cleared;
 
+/* Returns the CRC-32 of the entry's words before `check`. */
 static uint32_t check_of(const entry *e)
 {
     const uint32_t *word = &e->number;
@@ -56,6 +59,7 @@ static uint32_t is_valid(const entry *e) { return e->number && e->check == check
 
 static entry *slot_of(uint32_t number) { return &log_entries[number % ENTRIES]; }
 
+/* Writes the entry `number`. `trap` is the core's code for a fault, otherwise 0. */
 static void write_entry(uint32_t number, uint32_t code, uint32_t trap, uint32_t first, uint32_t second)
 {
     entry *e = slot_of(number);
@@ -196,8 +200,8 @@ uint32_t health_report(uint32_t *words)
     return sizeof report;
 }
 
-/* Copies at max_entries words[1] entries from number words[0] on, the oldest first. With `clear` it deletes all
- * entries up to words[0] instead. */
+/* Copies at most words[1] entries (and at most 12) to `words`, beginning with entry number words[0], the oldest first.
+ * If `clear` is not 0, it deletes all entries up to number words[0] instead. Returns the number of copied bytes. */
 uint32_t health_log(uint32_t *words, uint32_t clear)
 {
     /* Entries that do not exist yet cannot be deleted. */

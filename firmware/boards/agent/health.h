@@ -9,7 +9,7 @@
 
 #include "firmware_features.h"
 
-/* Memory that start-up does not clear. */
+/* AR_NOINIT puts a variable into memory that start-up does not clear. */
 #ifndef AR_NOINIT
 #if defined(ESP_PLATFORM) || defined(ESP32)
 #define AR_NOINIT __attribute__((section(".rtc_noinit")))
@@ -22,7 +22,7 @@
 #endif
 #endif
 
-/* Reasons of a start. The first three are the same as in port.h. */
+/* Reasons of a start. The first four are the same as in port.h. */
 enum {
     HEALTH_POWER_ON = 0,
     HEALTH_REQUESTED,

@@ -1,4 +1,4 @@
-/* Guard words around the arena, and the stack; see memory_watch.h. */
+/* Checks the guard words around the arena, and measures the stack; see memory_watch.h. */
 #include "memory_watch.h"
 
 #include "port.h"
@@ -13,13 +13,13 @@ uint32_t ar_arena_bytes(void)
     return model->arena_bytes + (model->slow ? model->slow->bytes : 0);
 }
 
-/* Returns the number of guard words: around the arena, or around each of its two parts. */
+/* Returns the number of guard words around the arena, or around both its parts if it is in two memories (`slow`). */
 static uint32_t guard_words(void)
 {
     return ar_this_firmware.model->slow ? 4 * AR_GUARD_WORDS : 2 * AR_GUARD_WORDS;
 }
 
-/* Returns a guard word's address. The guard words are directly before and after the bytes that they guard. */
+/* Returns the address of guard word `index`. Guard words are directly before and after the bytes that they guard. */
 static uint32_t *guard(uint32_t index)
 {
     const ar_model *model = ar_this_firmware.model;

@@ -8,10 +8,10 @@
  * start. */
 void ar_prepare(void);
 
-/* Returns the bytes of the whole arena, in one memory or in two. */
+/* Returns the number of bytes of the whole arena, which can be in two memories. */
 uint32_t ar_arena_bytes(void);
 
-/* Returns the number of guard words that were overwritten. */
+/* Returns the number of guard words that were overwritten, plus 1 if the second core's stack may have overflowed. */
 uint32_t ar_guards_damaged(void);
 
 /* Return the most bytes of stack that were in use so far, and the size of the stack. */

@@ -15,11 +15,11 @@ static uint32_t expected, loaded; /* bytes of input that "db load" announced, an
 
 #ifdef AR_MLPERF_ENERGY
 /* A timestamp is a falling edge. The official firmware holds the pin low for some milliseconds; the rules
- * require only a microsecond, but few small meters would see such a short edge. */
+ * require only a microsecond, but few small meters would see such a short pulse. */
 #define LOW_US 2000u
 #else
-static uint64_t clock_ticks; /* device time, extended past the 32 bits of the counter */
-static uint32_t clock_latest;
+static uint64_t clock_ticks;  /* device time in ticks; the counter has only 32 bits */
+static uint32_t clock_latest; /* the counter when clock_ticks was updated */
 #endif
 
 static void put_text(const char *text)
@@ -56,6 +56,7 @@ static void put_line(const char *text, uint64_t number, const char *end)
     put_text("\r\n");
 }
 
+/* Prints a line: `text`, a name and a closing bracket. */
 static void put_name(const char *text, const char *name)
 {
     put_text(text);
@@ -75,6 +76,7 @@ static void put_timestamp(void)
     port_mark(1);
 }
 #else
+/* Advances the clock by `known` ticks or, if that is 0, by the ticks since it was updated. */
 static void clock_advance(uint64_t known)
 {
     const uint32_t now = port_ticks();
@@ -89,6 +91,7 @@ static void put_timestamp(void)
 }
 #endif
 
+/* Returns the part of `text` after `prefix`; 0 if `text` does not begin with `prefix`. */
 static const char *skip_prefix(const char *text, const char *prefix)
 {
     while (*prefix) {
@@ -112,6 +115,7 @@ static uint32_t number_at(const char **text)
     return value;
 }
 
+/* Returns the value of a hexadecimal digit; -1 for any other character. */
 static int nibble(char c)
 {
     if (c >= '0' && c <= '9') {
@@ -121,7 +125,7 @@ static int nibble(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Returns the bytes of all inputs of the model. */
+/* Returns the number of bytes of all inputs of the model. */
 static uint32_t input_bytes(void)
 {
     const ar_model *model = ar_this_firmware.model;
@@ -135,8 +139,8 @@ static uint32_t input_bytes(void)
 /* Returns whether the host sent the input as floats, which take more bytes than the model's input. */
 static uint32_t input_is_floats(void) { return ar_this_monitor.reals && expected > input_bytes(); }
 
-/* Copies the loaded bytes to the inputs, one after the other. Needed before each inference, which may overwrite
- * them. */
+/* Copies the loaded bytes to the model's inputs, one input after the other. This is needed before each inference,
+ * because an inference may overwrite its inputs. */
 static void fill_inputs(void)
 {
     const ar_model *model = ar_this_firmware.model;
@@ -152,6 +156,7 @@ static void fill_inputs(void)
     }
 }
 
+/* Executes a command "db ..."; `text` is the part after "db ". */
 static void load(const char *text)
 {
     const char *size = skip_prefix(text, "load ");
@@ -188,7 +193,8 @@ static void load(const char *text)
     }
 }
 
-/* Returns element `i` of an output in thousandths of its real value. */
+/* Returns the real value of element `i` of an output, in thousandths. Floats are converted with integers; if the
+ * thousandths of a float do not fit into 64 bits, the result is too small. */
 static int64_t thousandths(const ar_io *output, uint32_t i)
 {
     const uint8_t *p = output->data;
@@ -256,8 +262,8 @@ static void raw(void)
     put_text("]\r\n");
 }
 
-/* The counter may wrap within an inference, so the clock takes the inference's own 64-bit count. The clock
- * stops while the input is copied, because that time is not part of the inference. */
+/* Runs `times` inferences on the loaded input. The counter may wrap within an inference, so the clock is advanced by
+ * the 64-bit count of ar_infer. The clock stops while the input is copied, because copying is not measured. */
 static void run(uint32_t times)
 {
     ar_run measured;
@@ -275,7 +281,7 @@ static void run(uint32_t times)
 
 static void infer(const char *text)
 {
-    /* Without numbers: one inference, after ten that warm up the caches. */
+    /* Without numbers, the command runs one inference, after ten that warm up the caches. */
     const uint32_t times = *text ? number_at(&text) : 1;
     if (times == 0) {
         put_error("infer at least once");

@@ -8,8 +8,8 @@
 #include "firmware_features.h"
 #include <stdint.h>
 
-/* An Arduino core, ESP-IDF or Zephyr: the framework has main(), start-up, clock and stack; port_<framework> uses
- * them. */
+/* An Arduino core, ESP-IDF or Zephyr is a framework that provides main(), start-up, clock and stack;
+ * port_<framework> uses them. */
 #if defined(ARDUINO) || defined(ESP_PLATFORM) || defined(__ZEPHYR__)
 #define PORT_FRAMEWORK 1
 #endif
@@ -35,8 +35,8 @@ uint8_t port_getc(void);
 /* Waits until a byte can be sent, and sends it to the host. */
 void port_putc(uint8_t byte);
 
-/* A free-running counter that counts up and wraps at 32 bits. PORT_TICK_HZ is its rate, or 0 if it counts
- * instructions: the board's profile then has the ratio. */
+/* port_ticks returns a free-running counter that counts up and wraps at 32 bits. PORT_TICK_HZ is the rate of the
+ * counter, or 0 if it counts instructions: the board's profile then has the ratio of ticks to instructions. */
 #ifdef PORT_FRAMEWORK
 extern uint32_t port_tick_hz;
 #define PORT_TICK_HZ port_tick_hz

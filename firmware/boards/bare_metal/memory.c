@@ -1,6 +1,6 @@
 /* The four functions that a compiler may call on its own. There is no C library that provides them.
  *
- * They work on words if both addresses are aligned, and on bytes otherwise. Compiled with
+ * They work on words if both addresses are aligned, and on bytes otherwise. They are compiled with
  * -fno-tree-loop-distribute-patterns, because otherwise each function would call itself.
  */
 #include <stddef.h>

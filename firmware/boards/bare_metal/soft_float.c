@@ -1,7 +1,7 @@
 /* IEEE 754 single precision in integers, for compilers whose libgcc lacks it (Debian's xtensa-lx106).
  *
- * Round to nearest, ties to even; subnormals, infinities and NaNs included. Floats are passed as their bits, which
- * is how the soft-float ABI passes them.
+ * Results are rounded to nearest, ties to even. Subnormals, infinities and NaNs are supported. Floats are passed as
+ * their bits, which is how the soft-float ABI passes them.
  */
 #include <stdint.h>
 
@@ -33,7 +33,7 @@ static uint32_t shift_sticky(uint32_t m, int by)
 }
 
 /* Returns the float nearest to m x 2^(exponent - 157). The top bit of m is bit 30 unless m is zero. Exponent 1 is the
- * smallest of a normal number; below it the value is subnormal. */
+ * smallest exponent of a normal number; with a smaller exponent the result is subnormal. */
 static uint32_t round_pack(uint32_t sign, int exponent, uint32_t m)
 {
     if (exponent < 1) {

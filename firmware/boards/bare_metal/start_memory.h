@@ -14,14 +14,14 @@ uint32_t port_reason __attribute__((section(".noinit.port_reason")));
 static inline void prepare_memory(void)
 {
     uint32_t *word, *from;
-    /* Up to 16 words below this function's own frame. */
+    /* Paint the stack up to 16 words below this function's own frame. */
     for (word = ar_stack_low; word < (uint32_t *)__builtin_frame_address(0) - 16; word++) {
         *word = PORT_STACK_PAINT;
     }
     for (word = ar_data_start, from = ar_data_load; word < ar_data_end;) {
         *word++ = *from++;
     }
-    /* cppcheck-suppress comparePointers ; two marks of one section */
+    /* cppcheck-suppress comparePointers ; both symbols are in one section */
     for (word = ar_bss_start; word < ar_bss_end;) {
         *word++ = 0;
     }

@@ -1,4 +1,5 @@
-/* Arm MPS2 and MPS3 FPGA images: CMSDK APB UART, and a CMSDK APB timer or the SSE-300 system counter. */
+/* Port for Arm's MPS2 and MPS3 FPGA images. It uses the CMSDK APB UART, and a CMSDK APB timer or the SSE-300 system
+ * counter. */
 #include "health.h"
 #include "port.h"
 
@@ -62,7 +63,7 @@ void port_init(void)
 #ifdef AR_MARK
 void port_mark(uint32_t on)
 {
-    *(volatile uint32_t *)FPGAIO_BASE = on << ar_mark_pin; /* LED0: one bit for each user LED */
+    *(volatile uint32_t *)FPGAIO_BASE = on << ar_mark_pin; /* register LED0 has one bit for each user LED */
 }
 #endif
 
@@ -86,6 +87,6 @@ uint32_t port_ticks(void)
 #if defined(COUNTER_BASE)
     return *(volatile uint32_t *)(COUNTER_BASE + 8);
 #else
-    return ~*(volatile uint32_t *)(TIMER_BASE + 4); /* counts down */
+    return ~*(volatile uint32_t *)(TIMER_BASE + 4); /* this timer counts down */
 #endif
 }

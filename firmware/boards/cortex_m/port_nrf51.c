@@ -1,4 +1,5 @@
-/* Nordic nRF51 (BBC micro:bit): UART0 on the pins of the interface chip, TIMER0 at 16 MHz. */
+/* Port for Nordic's nRF51 (BBC micro:bit). It uses UART0 on the pins that lead to the board's USB interface chip, and
+ * TIMER0 at 16 MHz. */
 #include "health.h"
 #include "port.h"
 

@@ -1,4 +1,4 @@
-/* STM32F405 as QEMU emulates it (netduinoplus2): USART1 and TIM2.
+/* Port for the STM32F405 as QEMU emulates it (machine netduinoplus2). It uses USART1 and TIM2.
  *
  * Clocks and pins are not initialized, because the emulator has none. On a real board the Arduino core does that.
  */

@@ -1,4 +1,4 @@
-/* Start-up of every Cortex-M: vector table, memory, and restart after a fault. */
+/* Start-up of every Cortex-M: the vector table, the initialization of memory, and the restart after a fault. */
 #include "health.h"
 #include "start_memory.h"
 
@@ -44,8 +44,8 @@ static void __attribute__((noreturn, used)) trapped(uint32_t pc)
     port_restart(PORT_FAULT);
 }
 
-/* The stack may be damaged. Read the address of the fault from the exception frame if the stack pointer is within the
- * stack, then continue on an empty stack. */
+/* Handles every exception. The stack may be damaged, so this reads the address of the fault from the exception frame
+ * only if the stack pointer is within the stack. Then it calls `trapped` with that address (or 0) on an empty stack. */
 static void __attribute__((naked, noreturn)) fault(void)
 {
     __asm__ volatile(".syntax unified\n"

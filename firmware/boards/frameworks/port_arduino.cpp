@@ -1,7 +1,7 @@
-/* Any board with an Arduino core: `Serial`, and the counter with the highest rate that the core provides.
+/* Port for any board with an Arduino core. It uses `Serial`, and the counter with the highest rate that the core has.
  *
- * Built by PlatformIO's environments of real boards. It was compiled and run with a stub of the Arduino core on a
- * computer, but never on a board.
+ * PlatformIO's environments of real boards build this file. It was compiled and run with a stub of the Arduino core
+ * on a computer, but never on a board.
  */
 #ifdef ARDUINO
 #include <Arduino.h>

@@ -1,6 +1,7 @@
 /* Reset registers and watchdogs of the chips behind Arduino cores; part of port_arduino.cpp.
  *
- * Written after the chips' reference manuals. Compiled and run with stubs of the registers, but never on a chip.
+ * This file was written from the chips' reference manuals. It was compiled and run with stubs of the registers, but
+ * never on a chip.
  */
 #ifndef ARENITE_PORT_ARDUINO_HEALTH_H
 #define ARENITE_PORT_ARDUINO_HEALTH_H
@@ -32,7 +33,7 @@ uint32_t port_reset_cause(uint32_t *word)
 #define IWDG IWDG1
 #endif
 
-/* Independent watchdog: 8 s, from 32 kHz (accurate to a third) divided by 256 and by 1000. */
+/* The time of the independent watchdog is 8 s: its clock of 32 kHz (accurate to a third), divided by 256 and 1000. */
 const uint32_t port_watchdog_ms = 8000;
 void port_watchdog_start(void)
 {
@@ -44,7 +45,8 @@ void port_watchdog_start(void)
 }
 void port_watchdog_feed(void) { IWDG->KR = 0xAAAA; }
 
-/* Flags that a family lacks are not defined. A flag that power-on and brown-out share counts as power-on. */
+/* The core does not define the flags that a chip family lacks. A flag that power-on and brown-out share
+ * counts as power-on. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     uint32_t watchdog = 0, power_on = 0, brown_out = 0;
@@ -140,7 +142,7 @@ uint32_t port_reset_cause(uint32_t *word)
 }
 #endif
 #else
-/* No watchdog: some functions of this core run longer than its time and do not feed it. */
+/* These cores get no watchdog, because some of their functions run longer than its time and do not feed it. */
 const uint32_t port_watchdog_ms = 0;
 void port_watchdog_start(void) {}
 void port_watchdog_feed(void) {}

@@ -1,4 +1,4 @@
-/* Any ESP32 with ESP-IDF: UART0 or the chip's own USB serial port, and the cycle counter of the core.
+/* Port for any ESP32 with ESP-IDF. It uses UART0 or the chip's own USB serial port, and the cycle counter of the core.
  *
  * It was compiled against declarations of the functions that it calls, and linked for the memory map of an ESP32-C3,
  * but never run on a board.
@@ -42,7 +42,7 @@
 uint32_t port_tick_hz;
 uint32_t port_reason;
 
-/* Bytes that arrived and were not read yet: the drivers are read in blocks, not byte by byte. */
+/* Bytes from the driver that port_getc has not returned yet: the driver is read in blocks, not byte by byte. */
 static uint8_t received[64];
 static int32_t received_bytes, received_at;
 
@@ -134,7 +134,8 @@ void port_watchdog_start(void)
 {
     const esp_task_wdt_config_t config = {
         .timeout_ms = port_watchdog_ms, .idle_core_mask = 0, .trigger_panic = true};
-    if (esp_task_wdt_reconfigure(&config) != ESP_OK) { /* the project's settings have not started it */
+    if (esp_task_wdt_reconfigure(&config) !=
+        ESP_OK) { /* the project's settings have not started the watchdog */
         ESP_ERROR_CHECK(esp_task_wdt_init(&config));
     }
     ESP_ERROR_CHECK(esp_task_wdt_add(NULL));
@@ -183,7 +184,8 @@ void port_init(void)
     open_line();
 }
 
-/* The stack of the main task. FreeRTOS fills it when it creates the task, and counts in bytes on these chips. */
+/* The stack is that of the main task. FreeRTOS paints it when it creates the task. On these chips, FreeRTOS returns the
+ * bytes that were never used (on others, words). */
 uint32_t ar_stack_bytes(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE; }
 
 uint32_t ar_stack_used(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE - uxTaskGetStackHighWaterMark(NULL); }

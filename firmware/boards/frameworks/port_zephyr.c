@@ -1,5 +1,5 @@
-/* Any board with Zephyr: the console's UART of its device tree, at the speed that is set there, and the kernel's cycle
- * counter.
+/* Port for any board with Zephyr. It uses the UART that the device tree names as console, at the speed that is set
+ * there, and the kernel's cycle counter.
  *
  * It was compiled against declarations of the functions that it calls, but never built with Zephyr or run on a board.
  */
@@ -44,7 +44,7 @@ uint32_t port_ticks(void) { return k_cycle_get_32(); }
 
 uint32_t ar_stack_bytes(void) { return CONFIG_MAIN_STACK_SIZE; }
 
-/* The kernel fills the stack of each thread (CONFIG_INIT_STACKS). */
+/* The kernel paints the stack of each thread (CONFIG_INIT_STACKS), so it can count the bytes that were not used. */
 uint32_t ar_stack_used(void)
 {
     size_t unused = 0;

@@ -1,4 +1,4 @@
-/* QEMU's RISC-V "virt" machine: 16550 UART, and the core's counter of retired instructions. */
+/* Port for QEMU's RISC-V machine "virt". It uses the 16550 UART, and the core's counter of retired instructions. */
 #include "health.h"
 #include "port.h"
 

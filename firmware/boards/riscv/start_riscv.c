@@ -1,4 +1,4 @@
-/* Start-up of a bare RV32 core in machine mode: stack, memory, and restart after a trap. */
+/* Start-up of a bare RV32 core in machine mode: stack, initialization of memory, and restart after a trap. */
 #include "health.h"
 #include "second_core.h"
 #include "start_memory.h"
@@ -41,7 +41,8 @@ void port_restart(uint32_t reason)
     ar_start();
 }
 
-/* mtvec requires four-byte alignment. Every trap is a fault, because interrupts stay off. */
+/* The trap handler `fault` is aligned to four bytes, as mtvec requires. Every trap is a fault, because interrupts stay
+ * off. */
 #ifdef AR_HEALTH
 static void __attribute__((noreturn, used)) trapped(void)
 {

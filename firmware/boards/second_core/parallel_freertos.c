@@ -1,12 +1,12 @@
 /* The second core of an ESP32, ESP32-S3 or ESP32-P4: a task of FreeRTOS, pinned to the core that the caller does not
  * use.
  *
- * Between the layers of an inference it spins: waking a task takes longer than a small layer. If no work arrives for
- * ARENITE_SPIN_TURNS turns, it sleeps until it is notified. It has the caller's priority and lets the idle task run
- * every second, so that the idle task's watchdog is fed even if inferences follow each other without a pause.
+ * Between the layers of an inference the task spins, because waking it takes longer than a small layer. If it finds no
+ * work for ARENITE_SPIN_TURNS turns, it sleeps until it is notified. It has the caller's priority and lets the idle
+ * task run every second, so that the idle task's watchdog is fed even if inferences follow each other without a pause.
  *
- * Compiled and run with a stub of FreeRTOS on a computer, but never on a board. In a build for any other platform the
- * halves run one after the other.
+ * This file was compiled and run with a stub of FreeRTOS on a computer, but never on a board. In a build for any other
+ * platform the two halves of a layer run one after the other.
  */
 #include "mailbox.h"
 #include "second_core.h"
@@ -51,7 +51,8 @@ static void second_core(void *unused)
                 yield_to_idle(&latest);
             }
         }
-        /* First set the flag, then look once more: the other core stores the work first and then reads the flag. */
+        /* First set the flag, then look into the mailbox again: the other core first stores the work and then reads the
+         * flag, so one of the two cores notices the other one. */
         __atomic_store_n(&asleep, 1, __ATOMIC_SEQ_CST);
         if (__atomic_load_n(&mailbox, __ATOMIC_SEQ_CST) == 0) {
             ulTaskNotifyTake(pdTRUE, portMAX_DELAY);

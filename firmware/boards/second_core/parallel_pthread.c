@@ -1,4 +1,4 @@
-/* The second core on a computer is a thread. For tests, and for builds of a project with -DAR_HOST. */
+/* The second core on a computer is a thread. Tests use this file, and builds of a project with -DAR_HOST. */
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <sched.h>

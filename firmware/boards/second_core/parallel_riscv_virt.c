@@ -1,5 +1,5 @@
-/* Hart 1 of a RISC-V machine with a CLINT (QEMU's "virt"): each hart sleeps until the other one sets its software
- * interrupt, called the bell here.
+/* Hart 1 is the second core of a RISC-V machine with a CLINT (QEMU's "virt"). Each of the two harts sleeps until the
+ * other one sets its software interrupt, which is called the bell here.
  *
  * The interrupt is enabled in mie but not globally, so the bell ends the WFI and causes no trap. A hart clears its bell
  * before it reads the mailbox, so that a bell in between is not lost.
@@ -21,7 +21,7 @@ static volatile uint32_t failed;
 void ar_fork(ar_layer_fn work)
 {
     mailbox_put(work);
-    FENCE(); /* the mailbox before the bell */
+    FENCE(); /* writes the mailbox before the bell */
     BELL(1) = 1;
 }
 

@@ -1,13 +1,13 @@
-/* The second core of an RP2040 or RP2350, started by functions of the Pico SDK, which every Arduino core for these
- * chips has.
+/* The second core of an RP2040 or RP2350. It is started with functions of the Pico SDK, which every Arduino core for
+ * these chips has.
  *
  * It sleeps in WFE until the first core sends an event. The core remembers an event that comes between a look into the
  * mailbox and WFE, and WFE then ends at once. The start uses the FIFOs between the cores; after that they are free.
  *
  * The second core runs from flash: the program must not write to flash while a model runs.
  *
- * Compiled and run with a stub of the SDK on a computer, but never on a board. In a build for any other platform the
- * halves run one after the other.
+ * This file was compiled and run with a stub of the SDK on a computer, but never on a board. In a build for any other
+ * platform the two halves of a layer run one after the other.
  */
 #include "mailbox.h"
 #include "second_core.h"
@@ -57,6 +57,7 @@ void ar_join(void)
 uint32_t ar_second_stack_used(void)
 {
     uint32_t left = 0;
+    /* Until the first call of ar_fork, the stack is not painted but zero. */
     while (left < sizeof stack / 4 && (stack[left] == PAINT || stack[left] == 0)) {
         left++;
     }

@@ -13,7 +13,7 @@
 
 #ifdef AR_SECOND_STACK
 
-/* Aligned by start-up, so some bytes may stay unused at the top. */
+/* The stack. Start-up aligns the stack pointer, so some bytes at the top may stay unused. */
 extern uint32_t ar_second_stack[AR_SECOND_STACK / 4];
 
 /* Runs work for the first core; never returns. */

@@ -1,10 +1,11 @@
-/* QEMU's Xtensa "sim" machine: the console works through the SIMCALL instruction, the counter is CCOUNT. */
+/* Port for QEMU's Xtensa machine "sim". It uses the console through the SIMCALL instruction, and the counter CCOUNT. */
 #include "health.h"
 #include "port.h"
 
 enum { SIM_READ = 3, SIM_WRITE = 4 };
 
-/* Transfers up to `bytes` bytes on console `file`. Returns the number of bytes transferred, or -1. */
+/* Transfers up to `bytes` bytes: SIM_READ from the console (`file` 0), SIM_WRITE to the console (`file` 1).
+ * Returns the number of bytes transferred, or -1. */
 static int32_t simcall(int32_t function, int32_t file, void *data, uint32_t bytes)
 {
     register int32_t a2 __asm__("a2") = function;

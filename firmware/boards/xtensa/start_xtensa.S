@@ -5,7 +5,7 @@
 ar_start:
     j start
 
-    /* Offsets of the LX106's vectors from VECBASE. All that can occur are treated as faults. */
+    /* Each .org is the offset of one of the LX106's vectors from VECBASE. All exceptions that can occur are faults. */
     .org 0x10
     j trapped /* debug */
     .org 0x20

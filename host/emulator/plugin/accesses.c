@@ -1,8 +1,10 @@
-/* QEMU TCG plugin that counts the loads and stores of each line of some memories, in each phase of one inference.
+/* QEMU TCG plugin that counts the loads and stores in each line (LINE bytes) of the given memories, in each phase of
+ * one inference.
  *
- * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted. It ends when
- * a block starts in one of the ranges of `idle`. The host passes the entries of the layer functions, and the functions
- * that call them, so each layer's phase lasts from its entry until it has returned.
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while no phase is running. It ends
+ * when a block starts in one of the ranges of `idle`. The host passes the addresses of the layer functions as
+ * `entries`, and the functions that call them as `idle`, so the phase of a layer lasts from its call until it has
+ * returned.
  *
  * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
  * memory=ADDRESS:BYTES:ADDRESS:BYTES:...
@@ -34,13 +36,13 @@ typedef struct {
 
 typedef struct {
     unsigned phase; /* the phase that begins here; 0: none */
-    bool idle;
+    bool idle;      /* the block starts in one of the ranges of `idle` */
 } mark;
 
 EXPORT int qemu_plugin_version = 1;
 
 static FILE *out;
-static unsigned phase; /* 0: nothing is counted */
+static unsigned phase; /* the current phase; 0: none, and nothing is counted */
 static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], memory_ranges[64];
 static unsigned entry_count, idle_count, memory_count;
 static memory memories[32];

@@ -1,10 +1,10 @@
 /* QEMU TCG plugin that counts how often each translation block ran in each phase of one inference, and how often it
  * ended in a jump.
  *
- * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while nothing is counted. It ends when
- * a block starts in one of the ranges of `idle`. The host passes the entries of the layer functions, and the functions
- * that call them, so each layer's phase lasts from its entry until it has returned. A block that starts at `split`
- * divides the current phase into runs.
+ * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while no phase is running. It ends
+ * when a block starts in one of the ranges of `idle`. The host passes the addresses of the layer functions as
+ * `entries`, and the functions that call them as `idle`, so the phase of a layer lasts from its call until it has
+ * returned. When a block starts at `split`, the current run of the phase ends and the next run begins.
  *
  * Arguments, numbers in hexadecimal: out=FILE, entries=ADDRESS:ADDRESS:..., idle=ADDRESS:BYTES:ADDRESS:BYTES:...,
  * split=ADDRESS, waits=ADDRESS:BYTES:... (blocks in these ranges only wait for another core and are not counted).
@@ -33,9 +33,9 @@
 #define CORES 2
 
 typedef struct block {
-    struct block *next; /* all blocks, newest first */
+    struct block *next; /* in the list of all blocks, newest first */
     uint64_t start, end;
-    uint64_t count[CORES], taken[CORES]; /* in the current run of a core's phase */
+    uint64_t count[CORES], taken[CORES]; /* as in a C record, for the current run of each core's phase */
     unsigned id;
     unsigned phase; /* the phase that begins here; 0: none */
     bool idle, split, wait, written;
@@ -45,9 +45,9 @@ EXPORT int qemu_plugin_version = 1;
 
 static FILE *out;
 static block *blocks;
-static block *previous[CORES];
+static block *previous[CORES]; /* the latest block of each core; 0 if it was not counted */
 static unsigned block_count;
-static unsigned phases[CORES]; /* 0: nothing is counted */
+static unsigned phases[CORES]; /* the current phase of each core; 0: none, and nothing is counted */
 static enum { THUMB, RISC_V, XTENSA } target;
 static uint64_t entries[MAX_NUMBERS], idle[MAX_NUMBERS], waits[MAX_NUMBERS], split[1];
 static unsigned entry_count, idle_count, wait_count, split_count;
@@ -97,7 +97,8 @@ static void on_block(unsigned int core, void *userdata)
     }
 }
 
-/* Returns the length of an instruction in bytes, from its first bytes: QEMU does not keep those on a second page. */
+/* Returns the length of an instruction in bytes. It needs only the first bytes, because QEMU may not provide
+ * the bytes on a second page. */
 static unsigned bytes_of(const struct qemu_plugin_insn *insn)
 {
     const uint8_t *data = qemu_plugin_insn_data(insn);

@@ -1,9 +1,10 @@
 #include "audio.h"
 #include "logarithm.h"
 
-#define FRAME_BITS 29
-#define POWER_SHIFT 13
-#define MAX_BITS 62
+#define FRAME_BITS 29  /* bits of a scaled frame */
+#define POWER_SHIFT 13 /* bits by which powers are shifted right */
+#define MAX_BITS 62    /* bits of a sum before its logarithm is computed */
+/* The shift from the product of a logarithm and p->factor to 16 fractional bits. */
 #define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
 
 /* Returns sample `at` of the recording, which is padded before and after. */
@@ -17,6 +18,7 @@ static int32_t sample(const ar_audio *p, const int16_t *samples, uint32_t count,
     return at >= 0 && at < all && (uint32_t)at < count ? samples[at] : 0;
 }
 
+/* Returns the largest sample of the recording, or its largest magnitude. */
 static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count)
 {
     /* The peak is at least 1, so that a silent recording is not divided by 0. */
@@ -31,7 +33,8 @@ static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count
     return peak;
 }
 
-/* Writes a frame, windowed and scaled, in the order of the FFT. Returns the power of two by which it was scaled. */
+/* Writes a frame, windowed and scaled, in the order that ar_fft expects. Returns the power of two by which it was
+ * scaled. */
 static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
 {
     const int32_t length = p->length;
@@ -69,7 +72,7 @@ static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32
     return FRAME_BITS - bits;
 }
 
-/* Converts complex numbers to magnitudes, or to powers shifted right by POWER_SHIFT. */
+/* Converts the complex numbers of a spectrum to magnitudes, or to powers shifted right by POWER_SHIFT. */
 static void sizes(const ar_audio *p, int32_t *values)
 {
     uint64_t *spectrum = (uint64_t *)(void *)values;

@@ -1,7 +1,8 @@
-/* Convert sound to a tensor in integers: frames, window, FFT, filters, logarithm, DCT, quantize.
+/* Convert sound to a tensor with integer arithmetic, in these steps: frames, window, FFT, filters, logarithm, DCT,
+ * quantize.
  *
  * A frame is windowed and scaled to fill 29 bits. Each stage of the FFT halves the values, so that no value
- * overflows. After the logarithm to base 2, every power of two, including the frame's scale, is added as a term. All
+ * overflows. After the logarithm to base 2, every power of two, including the frame's scale, is a term of a sum. All
  * tables are constant. The caller provides scratch memory: 8 * (fft / 2 + 1) bytes, then 4 * bins, aligned to 8.
  */
 #ifndef ARENITE_AUDIO_H
@@ -32,17 +33,17 @@ typedef struct {
     int64_t factor;          /* multiplies a logarithm to base 2; 28 fractional bits */
     ar_affine affine;        /* map of features with 16 fractional bits */
     uint16_t frames;
-    uint16_t length;
-    uint16_t mirror;
-    uint16_t inset; /* position of a frame in the FFT's input */
-    uint16_t fft;
-    uint16_t bins;
+    uint16_t length;   /* samples of a frame */
+    uint16_t mirror;   /* see `window` */
+    uint16_t inset;    /* position of a frame in the FFT's input */
+    uint16_t fft;      /* numbers in the FFT's input */
+    uint16_t bins;     /* number of filters */
     uint16_t last_bin; /* last bin that a filter reads, plus 1 */
     uint16_t features; /* features per frame */
-    uint8_t power;
-    uint8_t peak;
-    uint8_t pad;
-    uint8_t is_floor;
+    uint8_t power;     /* 2 for a spectrum of powers, 1 for magnitudes */
+    uint8_t peak;      /* AR_PEAK_: what the samples are divided by */
+    uint8_t pad;       /* AR_PAD_ */
+    uint8_t is_floor;  /* whether `mantissa` and `exponent` are a floor instead of an offset */
 } ar_audio;
 
 /* Writes the tensor of a recording to `to`. The `count` samples are padded with zeros, or cut, to p->samples. */

@@ -13,6 +13,7 @@ typedef struct {
 /* Returns half the product. Both factors are below 2^31. */
 static inline int32_t half_product(int32_t a, int32_t b) { return (int32_t)(((int64_t)a * b) >> 32); }
 
+/* Returns half the product of two complex numbers. */
 static inline number half_times(number a, number w)
 {
     const number product = {half_product(a.re, w.re) - half_product(a.im, w.im),
@@ -60,7 +61,7 @@ void ar_fft(int32_t *values, uint32_t length, const int32_t *sines)
             }
         }
     }
-    /* Even and odd numbers are a real series each. The spectrum of the odd numbers is rotated and added. */
+    /* Separate the spectra of the even and the odd numbers. The spectrum of the odd numbers is rotated and added. */
     const number first = z[0];
     z[0].re = first.re + first.im;
     z[0].im = 0;

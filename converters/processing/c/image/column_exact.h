@@ -1,10 +1,11 @@
-/* The weighted sum of exact rows, with 16 fractional bits. */
+/* The weighted sum of rows that resampling did not round (exact rows), with 16 fractional bits. */
 #ifndef ARENITE_COLUMN_EXACT_H
 #define ARENITE_COLUMN_EXACT_H
 
 #include "image.h"
 
-/* Returns the weighted sum of value k of all buffered rows, which have `values` values each. */
+/* Returns the weighted sum of value k of all `slots` buffered rows, which have `values` values each. The oldest row is
+ * at index `first`. */
 static inline uint32_t ar_column_exact(const uint32_t *rows, uint32_t values, uint32_t k, uint32_t slots,
                                        uint32_t first, const int32_t *weights)
 {

@@ -1,4 +1,4 @@
-/* The bilinear resize down a column as OpenCV does it: two rows of 15 bits, weights of 11 bits. */
+/* The bilinear resize down a column as OpenCV does it: the values of two rows have 15 bits, and the weights 11 bits. */
 #include "image_steps.h"
 
 void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line)
@@ -12,8 +12,8 @@ void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const
         }
         return;
     }
-    /* Each product loses its low 16 bits before the sum. At the border both taps read the same row: a negative weight
-     * means that its tap reads the row of the other tap. */
+    /* The low 16 bits of each product are dropped before the products are added. At the border both taps read the same
+     * row: a negative weight means that its tap reads the row of the other tap. */
     const uint16_t *older = (const uint16_t *)rows + first * values;
     const uint16_t *newer = (const uint16_t *)rows + (1 - first) * values;
     const uint16_t *upper = weights[0] < 0 ? newer : older;

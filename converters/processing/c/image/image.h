@@ -5,9 +5,10 @@
  * resized picture from the buffered rows, on a line of the canvas whose margins are filled. `finish` converts the
  * line to a row of the tensor. All tables are constant. The caller provides scratch memory.
  *
- * Scratch memory has the buffered rows: across.outputs * working channels * bytes of a buffered value (1 for bytes, 2
- * for opencv, 4 for others) * down.taps, rounded up to 4. Then follows the line: canvas_width * working channels *
- * bytes of a value (4 for fractions, else 1).
+ * Scratch memory begins with the buffered rows: across.outputs * working channels * waiting_bytes * down.taps bytes,
+ * rounded up to a multiple of 4. After them is the line: canvas_width * working channels * line_bytes bytes.
+ * waiting_bytes is 1 for the row functions ar_row_bytes_*, 2 for ar_row_opencv_* and 4 for ar_row_exact_*. line_bytes
+ * is 4 for ar_column_fraction, and 1 for the other column functions.
  */
 #ifndef ARENITE_IMAGE_H
 #define ARENITE_IMAGE_H
@@ -49,7 +50,7 @@ typedef struct ar_image {
     ar_axis across;
     ar_axis down;
     const void *table; /* 256 elements of the tensor's type, or 256 for each channel */
-    ar_affine affine;  /* map for fractions, which have no table */
+    ar_affine affine;  /* used instead of a table for lines with fractional bits */
     uint16_t grey[3];  /* weights of red, green and blue in grey */
     uint16_t window_x; /* the source pixel that is position 0 of the axes */
     uint16_t window_y;
@@ -57,22 +58,23 @@ typedef struct ar_image {
     uint16_t canvas_height;
     uint16_t left; /* position of the resized picture on the canvas */
     uint16_t top;
-    uint8_t grey_bits;
-    uint8_t working;  /* AR_RGB, AR_BGR or AR_GREY while resizing */
-    uint8_t fill[3];  /* value of the margin, per working channel */
-    uint8_t channels; /* channels of the tensor; a single working channel is repeated */
-    uint8_t late_grey;
-    uint8_t per_channel; /* whether each channel has its own table */
-    uint8_t ties_to_even;
+    uint8_t grey_bits;     /* fractional bits of the weights in `grey` */
+    uint8_t working;       /* AR_RGB, AR_BGR or AR_GREY while resizing */
+    uint8_t fill[3];       /* value of the margin, per working channel */
+    uint8_t channels;      /* channels of the tensor; a single working channel is repeated */
+    uint8_t late_grey;     /* whether colors become grey after resizing */
+    uint8_t per_channel;   /* whether each channel has its own table */
+    uint8_t ties_to_even;  /* whether ar_column_rounded rounds ties to even, instead of upwards */
     uint8_t waiting_bytes; /* bytes of a value in a buffered row */
     uint8_t line_bytes;    /* bytes of a value on the line */
     uint8_t element_bytes; /* bytes of an element of the tensor */
 } ar_image;
 
+/* Converts a picture to the whole tensor `to`. */
 void ar_image_run(const ar_image *p, const ar_picture *from, void *to, void *scratch);
 
-/* The state of ar_image_begin and ar_image_row, which compute one row at a time, for a tensor that is never
- * completely in memory. Call ar_image_begin, then ar_image_row for each row in order. */
+/* The state of ar_image_begin and ar_image_row, which compute one row of the tensor at a time, for a tensor that is
+ * never completely in memory. Call ar_image_begin, then ar_image_row for each row y in order. */
 typedef struct {
     uint8_t *rows; /* in scratch memory */
     uint8_t *line;
@@ -84,7 +86,7 @@ typedef struct {
 void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch);
 void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *from, uint32_t y, void *to);
 
-/* Returns grey for red, green and blue. */
+/* Returns the grey value of a color. */
 static inline uint8_t ar_grey(const ar_image *p, uint32_t r, uint32_t g, uint32_t b)
 {
     const uint32_t sum = r * p->grey[0] + g * p->grey[1] + b * p->grey[2];

@@ -1,7 +1,7 @@
-/* The passes over a picture: a row at a time, or the whole picture in one call. */
+/* Converts a picture: one row of the tensor per call, or the whole tensor in one call. */
 #include "image.h"
 
-/* Fills the line with the margin's color from pixel `first` to `last` - 1. */
+/* Fills pixels `first` to `last` - 1 of the line with the color of the margin. */
 static void fill(const ar_image *p, void *line, uint32_t first, uint32_t last)
 {
     const uint32_t channels = ar_working_channels(p);

@@ -1,6 +1,6 @@
-/* A template for rows of one pixel format, resampled across. Include it with these macros:
+/* A template that reads rows of one pixel format and resamples them across. Define these macros and include it:
  *
- *     AR_ROW(kind)                    the name of the function for kind, which is bytes, opencv or exact
+ *     AR_ROW(kind)                    the name of the function; kind is bytes, opencv or exact
  *     AR_LINE(p, from, y)             declarations of pointers to row y
  *     AR_PIXEL(x, r, g, b)            statements that set r, g and b (uint32_t) to the pixel at x of that row
  *     AR_ONE_CHANNEL                  defined if a pixel has only r

@@ -1,4 +1,5 @@
-/* A plane of y; a plane of u and v, a pair for each two by two pixels. */
+/* Rows of NV12 pictures: a plane of y, and a plane with a pair of u and v for each two by two pixels. image_row.h
+ * defines the functions. */
 #include "image_rows.h"
 #include "yuv.h"
 

@@ -1,4 +1,5 @@
-/* Five, six and five bits in two bytes, stretched to eight by repeating their top bits. */
+/* Rows of RGB565 pictures, the low byte of a pixel first. Red, green and blue have five, six and five bits, which are
+ * extended to eight by repeating their top bits. image_row.h defines the functions. */
 #include "image_rows.h"
 
 #define AR_ROW(KIND) ar_row_##KIND##_rgb565

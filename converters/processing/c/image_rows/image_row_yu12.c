@@ -1,4 +1,5 @@
-/* A plane of y; one of u and one of v, a value for each two by two pixels. */
+/* Rows of YU12 (I420) pictures: a plane of y, then planes of u and of v with a value for each two by two pixels.
+ * image_row.h defines the functions. */
 #include "image_rows.h"
 #include "yuv.h"
 

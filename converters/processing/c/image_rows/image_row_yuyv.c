@@ -1,4 +1,4 @@
-/* Two pixels in four bytes; they share u and v. */
+/* Rows of YUYV pictures: four bytes have two pixels, which share u and v. image_row.h defines the functions. */
 #include "image_rows.h"
 #include "yuv.h"
 

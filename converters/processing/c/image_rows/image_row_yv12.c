@@ -1,4 +1,5 @@
-/* A plane of y; one of v and one of u, a value for each two by two pixels. */
+/* Rows of YV12 pictures: a plane of y, then planes of v and of u with a value for each two by two pixels. image_row.h
+ * defines the functions. */
 #include "image_rows.h"
 #include "yuv.h"
 

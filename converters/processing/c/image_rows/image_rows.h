@@ -1,4 +1,4 @@
-/* The rows of every pixel format: see image_row.h. */
+/* Declares the functions that read rows of every pixel format; image_row.h defines them. */
 #ifndef ARENITE_IMAGE_ROWS_H
 #define ARENITE_IMAGE_ROWS_H
 

@@ -1,9 +1,10 @@
-/* Convert BT.601 in video range to red, green and blue, with OpenCV's 20-bit coefficients. */
+/* Convert a YUV pixel (BT.601 in video range) to red, green and blue, with OpenCV's 20-bit coefficients. */
 #ifndef ARENITE_YUV_H
 #define ARENITE_YUV_H
 
 #include <stdint.h>
 
+/* Rounds a sum with 20 fractional bits, and limits it to a byte. */
 static inline uint32_t ar_yuv_byte(int32_t value)
 {
     value = (value + (1 << 19)) >> 20;

@@ -1,21 +1,23 @@
-/* Boxes of a detector: decodes them with their anchors, and drops those that overlap a better one. */
+/* Finds the boxes of a detector: decodes boxes with their anchors, and drops or averages boxes that overlap. */
 #include "post.h"
 
 #define MAX_COORDINATE (16 << 16)
 
+/* Returns `value`, limited to `low` and MAX_COORDINATE. */
 static int32_t clamp(int64_t value, int32_t low)
 {
     return (int32_t)(value < low ? low : value > MAX_COORDINATE ? MAX_COORDINATE : value);
 }
 
-/* Returns the absolute coordinate of one that is relative to an anchor. anchor[0] is the anchor's center on this
- * axis, anchor[2] its size. */
+/* Converts `middle`, a coordinate relative to an anchor, to an absolute coordinate. anchor[0] is the anchor's center on
+ * this axis, anchor[2] its size. Without an anchor, returns `middle`. */
 static int64_t placed(int64_t middle, const uint16_t *anchor)
 {
     return anchor ? ((middle * anchor[2]) >> 15) + anchor[0] * 2 : middle;
 }
 
-/* Computes where a box starts and ends on one axis. */
+/* Computes where a box starts and ends on one axis. `first` and `second` are the two corners on this axis if p->corners
+ * is set, otherwise the center and the size. */
 static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_t *anchor, int32_t *start,
                  int32_t *end)
 {
@@ -33,6 +35,7 @@ static void side(const ar_boxes *p, int32_t first, int32_t second, const uint16_
     *end = *start + wide;
 }
 
+/* Writes the coordinates of the row box->anchor to `box`, and x and y of its landmarks to `points`. */
 static void decode(const ar_boxes *p, const void *boxes, ar_box *box, int32_t *points)
 {
     const uint32_t at = p->box.first + box->anchor * p->box.step;
@@ -54,7 +57,8 @@ static void decode(const ar_boxes *p, const void *boxes, ar_box *box, int32_t *p
     }
 }
 
-/* Returns whether two boxes overlap by more than p->iou. With p->by_class, boxes of different classes do not. */
+/* Returns whether two boxes overlap by more than p->iou. With p->by_class, boxes of different classes never
+ * overlap. */
 static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
 {
     const int32_t bottom = a->bottom < b->bottom ? a->bottom : b->bottom;
@@ -70,7 +74,7 @@ static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
     return (both >> 1) * (1 << 16) > (all >> 1) * p->iou;
 }
 
-/* Returns the key of objectness times score. Zero points are subtracted from integers. */
+/* Returns the key of objectness times score. The zero point is subtracted from integers before the product. */
 static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
 {
     if (p->scores_dtype == AR_POST_FLOAT32) {
@@ -88,14 +92,14 @@ static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
     return (int32_t)(one * other >> 2);
 }
 
-/* Returns the nearest integer from 0 to 65535. */
+/* Returns the integer nearest to a real number; 0 for negative numbers. */
 static uint32_t rounded(int32_t real)
 {
     const int64_t whole = ((int64_t)real + (1 << 15)) >> 16;
     return (uint32_t)(whole < 0 ? 0 : whole);
 }
 
-/* Returns the class of row `i`. */
+/* Returns the class that the model outputs for row `i`. */
 static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
 {
     const int32_t whole =
@@ -104,8 +108,8 @@ static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
     return (uint16_t)(whole < 0 ? 0 : whole);
 }
 
-/* Inserts a box into the best p->candidates, which are sorted. Of equal keys, the first is kept. Returns their
- * number. */
+/* Inserts row `i` with class `index` into `found`, which holds the best boxes so far, at most p->candidates, sorted by
+ * key. Of equal keys, the first is kept. Returns the new number of boxes. */
 static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t key, uint32_t i,
                        uint16_t index)
 {
@@ -122,7 +126,8 @@ static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t
     return count;
 }
 
-/* Writes the objectness of each row to `objects`. Returns whether any row reaches the threshold. */
+/* Writes the objectness of `some` rows from row `start` to `objects`. Returns whether any of these rows reaches the
+ * threshold. */
 static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint32_t some, int32_t *objects)
 {
     int any = 0;
@@ -133,13 +138,13 @@ static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint
     return any;
 }
 
-/* Finds each row's best class, and writes the best candidates in order. Returns their number. */
+/* Finds each row's best class, and writes the best rows to `found`, best first. Returns their number. */
 static uint32_t candidates(const ar_boxes *p, const void *scores, const void *labels, uint32_t rows,
                            ar_box *found)
 {
     uint32_t count = 0;
-    /* If the fields of a row are adjacent, rows are examined one by one, because most have a score that is too small.
-     * */
+    /* If the scores of a row are adjacent in memory, rows are examined one by one, because most rows have a score that
+     * is too small and need no further work. */
     const int singly = p->objectness && p->score.field == 1;
     for (uint32_t start = 0; start < rows; start += AR_POST_BLOCK) {
         int32_t keys[AR_POST_BLOCK];
@@ -177,13 +182,13 @@ static void copy(int32_t *to, const int32_t *from, uint32_t count)
     }
 }
 
-/* Drops boxes that overlap a better box. */
+/* Drops boxes that overlap a better box. Returns the number of boxes that are kept. */
 static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < count && kept < p->most; i++) {
         ar_box box = found[i];
-        /* Row `kept` of the points is free: no more boxes were kept than examined. */
+        /* Row `kept` of the points is free, because at most as many boxes were kept as examined. */
         decode(p, boxes, &box, points + kept * 2 * p->points);
         uint32_t k = 0;
         while (k < kept && !overlap(p, &box, &found[k])) {
@@ -196,13 +201,14 @@ static uint32_t drop(const ar_boxes *p, const void *boxes, ar_box *found, uint32
     return kept;
 }
 
-/* Returns the quotient, rounded to nearest with ties upwards. */
+/* Returns sum / total, rounded to nearest with ties upwards. */
 static int32_t quotient(int64_t sum, int64_t total)
 {
     const int64_t moved = sum + (total >> 1);
     return (int32_t)(moved >= 0 ? moved / total : -((-moved + total - 1) / total));
 }
 
+/* Returns the score of a key as a weight for the average. It is at least 1 unit, so that no sum of weights is 0. */
 static int32_t weight(const ar_boxes *p, int32_t key)
 {
     int32_t real = ar_real_of_key(&p->weights, p->scores_dtype, key);
@@ -210,7 +216,7 @@ static int32_t weight(const ar_boxes *p, int32_t key)
     return real < 1 ? 1 : real > MAX_COORDINATE ? MAX_COORDINATE : real;
 }
 
-/* Replaces boxes that overlap by their average, weighted by their scores. */
+/* Replaces boxes that overlap by their average, weighted by their scores. Returns the number of remaining boxes. */
 static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uint32_t count, int32_t *points)
 {
     const uint32_t row = 2u * p->points;

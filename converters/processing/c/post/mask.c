@@ -1,6 +1,7 @@
 /* The mask of a segmentation: the class of each pixel. */
 #include "post.h"
 
+/* Returns the class of a pixel. `best` is the channel with the largest value, and `key` the key of that value. */
 static uint8_t class_of(const ar_segments *p, int32_t key, uint32_t best)
 {
     if (p->given) {

@@ -33,7 +33,7 @@ static inline int32_t ar_key(const void *data, uint32_t dtype, uint32_t index)
     }
 }
 
-/* Writes ar_key of `count` elements. The first is element `first`; the distance is `step` elements. */
+/* Writes the keys of `count` elements: of element `first`, and of every `step`-th element after it. */
 void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, uint32_t count, int32_t *keys);
 
 /* Returns element `index` as a real number, converted with channel `channel` of `affine`. */
@@ -56,15 +56,15 @@ typedef struct {
     uint32_t field;
 } ar_layout;
 
-/* The largest number of rows in one step. */
+/* The largest number of rows that are processed in one step. */
 enum { AR_POST_BLOCK = 32 };
 
-/* Finds the largest of the fields `first` to `last` - 1 for each of `count` rows from `start`; of equal fields, the
- * lowest. */
+/* Finds the largest of the fields `first` to `last` - 1 for each of `count` rows from row `start`, and writes its key
+ * and its number. Of equal fields, the first one is taken. */
 void ar_best(const void *data, uint32_t dtype, const ar_layout *layout, uint32_t start, uint32_t count,
              uint32_t first, uint32_t last, int32_t *keys, uint32_t *best);
 
-/* A class and its score as a key of ar_key. The key of an integer score is the stored score. */
+/* A class (`index`), and its score as a key (see ar_key). The key of an integer score is the stored score. */
 typedef struct {
     int32_t key;
     uint32_t index;
@@ -76,12 +76,12 @@ uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k
                   ar_scored *best);
 
 typedef struct {
-    const uint32_t *powers;
+    const uint32_t *powers; /* see ar_exponential */
     ar_affine values;
     uint32_t dtype;
-    uint32_t count;
-    uint32_t k;
-    int32_t least; /* probability, 16 fractional bits */
+    uint32_t count; /* number of classes */
+    uint32_t k;     /* number of classes to return */
+    int32_t least;  /* the smallest probability to return, 16 fractional bits */
 } ar_softmax;
 
 /* Does the same as ar_top_k, but the keys are the softmax of the scores with 16 fractional bits. */
@@ -99,7 +99,8 @@ typedef struct {
 
 enum { AR_POST_MAX_POINTS = 32 };
 
-/* The maps of centers and sizes have channel 0 for y and height, and channel 1 for x and width. */
+/* Parameters of a detector, whose tensors have one row for each anchor. The maps of centers and sizes have channel 0
+ * for y and height, and channel 1 for x and width. */
 typedef struct {
     const uint16_t *anchors; /* center y, center x, height, width, 2^15 is 1; 0 for none */
     const uint32_t *powers;  /* see ar_exponential; 0 if not needed */
@@ -108,19 +109,19 @@ typedef struct {
     ar_affine weights; /* channel 0 for keys, 1 for classes and count that the model outputs */
     ar_layout box;
     ar_layout score;
-    ar_layout object; /* field 0: objectness, in the scores' tensor */
-    ar_layout label;  /* field 0: class */
-    int32_t least;    /* the smallest key of a score */
-    int32_t least_object;
-    int32_t iou;
+    ar_layout object;     /* field 0: objectness, in the scores' tensor */
+    ar_layout label;      /* field 0: class */
+    int32_t least;        /* the smallest key of a score */
+    int32_t least_object; /* the smallest key of an objectness */
+    int32_t iou;          /* boxes with a larger intersection over union overlap; 16 fractional bits */
     uint32_t boxes_dtype;
     uint32_t scores_dtype;
     uint32_t labels_dtype;
-    uint16_t count;
-    uint16_t classes;
-    uint16_t first_class;
-    uint16_t candidates;
-    uint16_t most;
+    uint16_t count;        /* rows of the tensors */
+    uint16_t classes;      /* the last class, plus 1 */
+    uint16_t first_class;  /* the first class that is not the background */
+    uint16_t candidates;   /* the largest number of boxes that are compared */
+    uint16_t most;         /* the largest number of boxes to return */
     uint16_t points;       /* landmarks per box */
     uint16_t point_first;  /* field of the first landmark */
     uint16_t point_values; /* fields of each landmark */
@@ -128,11 +129,11 @@ typedef struct {
     uint8_t x_first;       /* whether x is before y, and width before height */
     uint8_t corners;       /* whether a box is two corners instead of center and size */
     uint8_t exponential;   /* whether sizes are exponents of e */
-    uint8_t by_class;
-    uint8_t average; /* whether overlapping boxes are averaged by their scores instead of dropped */
-    uint8_t logits;  /* whether scores are values before the sigmoid */
-    uint8_t objectness;
-    uint8_t labelled; /* whether the model outputs classes */
+    uint8_t by_class;      /* whether only boxes of the same class can overlap */
+    uint8_t average;       /* whether overlapping boxes are averaged by their scores instead of dropped */
+    uint8_t logits;        /* whether scores are values before the sigmoid */
+    uint8_t objectness;    /* whether the model outputs objectness */
+    uint8_t labelled;      /* whether the model outputs classes */
 } ar_boxes;
 
 /* Writes the boxes, best first, and returns their number. `found` must have p->candidates elements, and `points`
@@ -144,13 +145,13 @@ uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, con
 typedef struct {
     ar_affine input;
     ar_affine output;
-    float unit;
+    float unit; /* converts a sum of squared differences to their mean */
     uint32_t input_dtype;
     uint32_t output_dtype;
     uint32_t count;
 } ar_squares;
 
-/* Returns the mean squared error. */
+/* Returns the mean squared error between input and output. */
 float ar_mse(const ar_squares *p, const void *input, const void *output);
 
 /* The map has channel 0 for y, 1 for x and 2 for the score. */
@@ -178,8 +179,8 @@ typedef struct {
     uint8_t given; /* whether the tensor holds classes; only their lowest byte is read */
 } ar_segments;
 
-/* Writes the class of each pixel: the channel with the largest value, counted from p->first. For one channel the
- * class is 1 if it reaches p->least, or the stored class with p->given. */
+/* Writes the class of each pixel: the channel with the largest value, counted from p->first. If there is only one
+ * channel, the class is 1 where its value reaches p->least, otherwise 0; with p->given, it is the stored class. */
 void ar_mask(const ar_segments *p, const void *data, uint8_t *found);
 
 #endif

@@ -1,7 +1,7 @@
-/* Keys: integers in the order of the scores, for every type of output. */
+/* Computes keys, which are integers in the same order as the scores, for every type of output. */
 #include "post.h"
 
-/* Each type, and adjacent elements, have their own loop, so that a compiler can vectorize it. */
+/* Each type has its own loop, and a further loop for adjacent elements, so that a compiler can vectorize them. */
 #define KEYS(type, key)                              \
     {                                                \
         const type *at = (const type *)data + first; \
@@ -31,7 +31,7 @@ void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, ui
     }
 }
 
-/* Finds the best field of one row with adjacent fields. */
+/* Finds the best field of one row whose fields are adjacent, and writes its number and its key. */
 static void best_of_row(const void *data, uint32_t dtype, uint32_t at, uint32_t first, uint32_t last,
                         int32_t *key, uint32_t *best)
 {

@@ -1,7 +1,7 @@
-/* Outputs as real numbers in fixed point, by their scale and zero point. */
+/* Converts outputs to real numbers in fixed point, with their scale and zero point. */
 #include "post.h"
 
-#define LOG2E 387270501 /* 28 fractional bits */
+#define LOG2E 387270501 /* log2(e) with 28 fractional bits */
 
 /* Converts a float to 16 fractional bits. Its magnitude is clipped to 32000; NaN becomes 0. */
 static int32_t fixed(float value)

@@ -1,7 +1,7 @@
 /* The best classes by their probabilities, for outputs without a softmax. */
 #include "post.h"
 
-#define LOG2E 387270501 /* 28 fractional bits */
+#define LOG2E 387270501 /* log2(e) with 28 fractional bits */
 
 /* Returns e^-value with 30 fractional bits. The value is at least 0. */
 static uint32_t power_of_e(const uint32_t *powers, int64_t value)
@@ -12,8 +12,8 @@ static uint32_t power_of_e(const uint32_t *powers, int64_t value)
     if (value > 20 << 16) {
         return 0;
     }
-    /* 2^power, with power rounded down. The table has 128 steps per unit; values between are interpolated linearly.
-     * */
+    /* The result is 2^-down, where `down` is rounded up. The table has 128 steps per unit; values between two steps are
+     * interpolated linearly. */
     const uint32_t down = (uint32_t)((value * LOG2E + ((1 << 28) - 1)) >> 28);
     const uint32_t part = (0u - down) & 0xFFFFu;
     const uint32_t step = part >> 9;

@@ -1,4 +1,4 @@
-/* The k best classes. */
+/* Finds the k best classes. */
 #include "post.h"
 
 uint32_t ar_top_k(const void *scores, uint32_t dtype, uint32_t count, uint32_t k, int32_t least,

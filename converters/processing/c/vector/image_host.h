@@ -1,12 +1,13 @@
-/* Code for hosts only: tensors with one plane per channel, and vector code for rows, columns and the last step.
+/* Code for hosts only: it can write tensors with one plane per channel, and has vector code for rows, columns and the
+ * last step.
  *
- * The result has the same bytes as that of image.h. Kernels that need more fields than those of ar_image cast their
- * `p` to ar_host_image, whose first member is `image`.
+ * The results are the same bytes as those of image.h. Kernels that need more fields than ar_image has cast their `p` to
+ * ar_host_image, whose first member is `image`.
  *
  * Vector code computes the outputs of a row in groups of eight. If their number is not a multiple of eight, the last
- * group begins earlier and computes some outputs again. For one or two taps, the bytes of an output are within eight
- * loaded bytes. For more taps, a part of the row is unpacked first. Buffered rows have separate channels, except for
- * bytes.
+ * group begins earlier and computes some outputs again. For one or two taps, eight loaded bytes contain
+ * all bytes that an output reads. For more taps, a part of the row is first unpacked to planes of bytes. Buffered rows
+ * have a plane for each channel, except for rows of the kind `bytes`, whose channels are interleaved.
  */
 #ifndef ARENITE_IMAGE_HOST_H
 #define ARENITE_IMAGE_HOST_H
@@ -21,21 +22,26 @@ typedef struct {
     ar_image image;
     uint32_t row_bytes; /* bytes from one row of the tensor to the next */
     uint32_t groups;    /* groups of eight outputs */
-    /* The first output of each group; for each output, the start of its bytes in a row of the first plane, or in the
-     * unpacked part. */
+    /* `places`: the first output of each group. `near`: for each output of each group, the start of its bytes in a row
+     * of the first plane, or in the unpacked part. */
     const uint32_t *places;
     const uint32_t *near;
 
-    /* One or two taps. For each output, the start of its bytes in a row of chroma's planes, and in 8 bytes which of
-     * those that are fetched stands where, odd outputs counting from 8; here outputs of a group come as 0, 1, 4, 5,
-     * 2, 3, 6, 7. For each group 16 weights, of two adjacent taps: the part above 11 bits, then the rest (OpenCV:
-     * all). For each source row below the window's top, the row to prefetch. */
+    /* For one or two taps. `far`: for each output, the start of its bytes in a row of the chroma planes. `order`: 8
+     * bytes for each output, the indices of the loaded bytes in the order in which the code needs them; indices of odd
+     * outputs begin at 8, and 0x80 stands for a zero. In `order`, the outputs of a group are in the order 0, 1, 4, 5,
+     * 2, 3, 6, 7. `weights`: for each group 8 words with the bits of the weights above the lowest 11 bits, then 8 words
+     * with the lowest 11 bits; a word has the weights of both taps of an output. (OpenCV's weights have only 11 bits.)
+     * `ahead`: for each source row from the window's top down, the row to prefetch. */
     const uint32_t *far;
     const uint8_t *order;
     const uint32_t *weights;
     const uint16_t *ahead;
 
-    /* More than two taps. An output has blocks of 16 taps, and for each 16 weights above 11 bits, 16 of the rest. */
+    /* For more than two taps, which are read in blocks of 16. `blocks`: the number of blocks of each output. `reach`:
+     * for each block of each output, the bits of the 16 weights above the lowest 11 bits, then their lowest 11 bits.
+     * `unpack` unpacks `stretch_count` pixels of a row from pixel `stretch_from` on, to planes `stretch_room` bytes
+     * apart. */
     uint32_t blocks;
     const int16_t *reach;
     ar_unpack *unpack;
@@ -45,23 +51,25 @@ typedef struct {
     uint32_t stretch_count;
     uint8_t colours[4]; /* index of the unpacked plane of red, green and blue, and the number of planes */
 
-    /* For fractions: 24 offsets in the order of the channels, then 24 multipliers, 24 roundings and 24 shifts. The
-     * shifts are those of the product minus 32. For float: 24 offsets, then 24 steps. */
+    /* For lines with fractional bits: 24 offsets in the order of the channels, then 24 multipliers, 24 roundings and 24
+     * shifts of ar_affine. The shifts are reduced by 32, because they apply to the high 32 bits of a product. For a
+     * tensor of floats: 24 offsets, then 24 steps. */
     const int32_t *levels;
 } ar_host_image;
 
+/* Does what ar_image_run does, with the kernels and tables of `p`. */
 void ar_host_run(const ar_host_image *p, const ar_picture *from, void *to, void *scratch);
 
 /* Returns the instruction set of the vector code, "avx2" or "neon", or "" if this processor lacks it. */
 const char *ar_host_vector(void);
 
-/* Converts a line with a table that adds the same number to each byte (modulo 256). */
+/* Converts a line by adding the same number to each byte (modulo 256). The number is the only byte of p->table. */
 void ar_finish_shift(const ar_image *p, const void *line, void *to);
 
-/* Converts a line of grey bytes to three channels with tables. */
+/* Converts a line of grey bytes to a row of three interleaved channels, with tables. */
 void ar_finish_repeated(const ar_image *p, const void *line, void *to);
 
-/* Converts a line to a row of each channel's plane. */
+/* Converts a line to one row in the plane of each channel. */
 void ar_finish_planar(const ar_image *p, const void *line, void *to);
 
 #endif

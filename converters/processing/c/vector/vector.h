@@ -1,8 +1,9 @@
-/* The operations of the vector kernels for AVX2 and NEON: eight lanes of 32 bits, each also two lanes of 16 bits.
+/* The operations of the vector kernels for AVX2 and NEON. A vector (v8) has eight lanes of 32 bits; some operations use
+ * each lane as two halves of 16 bits.
  *
- * Defines AR_VECTOR for processors with these instruction sets. AVX2 is enabled per function, with AR_TARGET, so that
- * the library loads on every x86-64 processor and checks for AVX2 at run time. Microcontrollers do not compile this
- * file.
+ * This file defines AR_VECTOR for processors with these instruction sets. AVX2 is enabled per function, with AR_TARGET,
+ * so that the library loads on every x86-64 processor and checks for AVX2 at run time. Microcontrollers do not compile
+ * this file.
  */
 #ifndef ARENITE_VECTOR_H
 #define ARENITE_VECTOR_H
@@ -17,6 +18,7 @@
 
 #ifdef AR_VECTOR
 
+/* These functions return 2, 4 or 8 bytes at an address that need not be aligned. */
 static inline uint64_t ar_load_2(const uint8_t *at)
 {
     uint16_t value;

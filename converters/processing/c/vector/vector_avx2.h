@@ -1,4 +1,4 @@
-/* Included by vector.h. */
+/* The operations of the vector kernels for AVX2. Only vector.h includes this file. */
 #ifndef ARENITE_VECTOR_AVX2_H
 #define ARENITE_VECTOR_AVX2_H
 
@@ -27,10 +27,10 @@ AR_INLINE v8 v8_min16(v8 a, v8 b) { return _mm256_min_epi16(a, b); }
 #define v8_srl16(a, bits) _mm256_srli_epi16(a, bits)
 #define v8_shl16(a, bits) _mm256_slli_epi16(a, bits)
 
-/* The low 16 bits of a's lanes, the high 16 of b's. */
+/* Returns lanes with the low 16 bits of a's lanes and the high 16 bits of b's lanes. */
 AR_INLINE v8 v8_halves(v8 a, v8 b) { return _mm256_blend_epi16(a, b, 0xaa); }
 
-/* Products of signed 16 bits, the two of a lane added up. */
+/* Multiplies the signed halves of the lanes, and returns the sum of the two products of each lane. */
 AR_INLINE v8 v8_dot(v8 a, v8 b) { return _mm256_madd_epi16(a, b); }
 
 AR_INLINE __m128i ar_two(uint64_t a, uint64_t b)
@@ -38,8 +38,9 @@ AR_INLINE __m128i ar_two(uint64_t a, uint64_t b)
     return _mm_insert_epi64(_mm_cvtsi64_si128((long long)a), (long long)b, 1);
 }
 
-/* Eight words of 8 bytes, shuffled two by two, as their low and high halves. `order`: 16 bytes for each two, the first,
- * third, second and fourth. */
+/* Sorts the bytes of eight words of 8 bytes, two words at a time, and writes the low halves of the sorted words to
+ * `low` and the high halves to `high`. `order` has 16 bytes for each two words: words 0 and 1, 4 and 5, 2 and 3, 6 and
+ * 7. */
 AR_INLINE void v8_words(const uint64_t w[8], const uint8_t *order, v8 *low, v8 *high)
 {
     const __m256i *o = (const __m256i *)(const void *)order;
@@ -54,14 +55,14 @@ AR_INLINE void v8_words(const uint64_t w[8], const uint8_t *order, v8 *low, v8 *
 
 AR_INLINE void v8_store(void *to, v8 a) { _mm256_storeu_si256((__m256i *)to, a); }
 
-/* Lanes below 65,536 as 16 bits. */
+/* Stores lanes below 65,536 as 16 bits each. */
 AR_INLINE void v8_store16(void *to, v8 a)
 {
     const __m128i low = _mm256_castsi256_si128(a), high = _mm256_extracti128_si256(a, 1);
     _mm_storeu_si128((__m128i *)to, _mm_packus_epi32(low, high));
 }
 
-/* The lowest byte of each lane: 8 bytes. */
+/* Stores the lowest byte of each lane, 8 bytes in all. */
 AR_INLINE void v8_store_1(uint8_t *to, v8 a)
 {
     const __m256i order = _mm256_set1_epi32(0x0c080400);
@@ -70,7 +71,7 @@ AR_INLINE void v8_store_1(uint8_t *to, v8 a)
     _mm_storel_epi64((__m128i *)(void *)to, _mm_unpacklo_epi32(low, high));
 }
 
-/* The lowest three bytes of each lane: 24 bytes, and none beyond. */
+/* Stores the lowest three bytes of each lane, 24 bytes in all, and does not write beyond them. */
 AR_INLINE void v8_store_3(uint8_t *to, v8 a)
 {
     const __m256i order =
@@ -83,7 +84,7 @@ AR_INLINE void v8_store_3(uint8_t *to, v8 a)
     __builtin_memcpy(to + 20, &last, 4);
 }
 
-/* Sums of 64 bits: of even lanes, of odd ones. */
+/* Eight sums of 64 bits: of the even lanes, and of the odd lanes. */
 typedef struct {
     __m256i even, odd;
 } w8;
@@ -94,6 +95,7 @@ AR_INLINE w8 w8_all(uint64_t value)
     return made;
 }
 
+/* Returns `sum` plus the unsigned products of the lanes of a and b. */
 AR_INLINE w8 w8_dot(w8 sum, v8 a, v8 b)
 {
     const __m256i odd = _mm256_mul_epu32(_mm256_srli_epi64(a, 32), b);
@@ -101,11 +103,12 @@ AR_INLINE w8 w8_dot(w8 sum, v8 a, v8 b)
     return made;
 }
 
-/* The 32 bits from bit `bits` up, 0 to 32. */
+/* Returns 32 bits of each sum, from bit `bits` (0 to 32) up. */
 #define w8_from(sum, bits) \
     _mm256_blend_epi32(_mm256_srli_epi64((sum).even, bits), _mm256_slli_epi64((sum).odd, 32 - (bits)), 0xaa)
 
-/* 8 bytes as lanes; 16 bytes as halves of lanes, and back. */
+/* v8_load_8 widens 8 bytes to lanes. v8_load_16 widens 16 bytes to halves of lanes, and v8_store_16 stores such halves
+ * as 16 bytes. */
 AR_INLINE v8 v8_load_8(const uint8_t *at)
 {
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)at));
@@ -122,7 +125,7 @@ AR_INLINE void v8_store_16(uint8_t *to, v8 a)
     _mm_storeu_si128((__m128i *)(void *)to, _mm_packus_epi16(low, high));
 }
 
-/* The sum of the lanes of each. */
+/* Returns the sum of the lanes of each of eight vectors. */
 AR_INLINE v8 v8_sums(const v8 a[8])
 {
     const v8 x = _mm256_hadd_epi32(_mm256_hadd_epi32(a[0], a[1]), _mm256_hadd_epi32(a[2], a[3]));
@@ -130,7 +133,8 @@ AR_INLINE v8 v8_sums(const v8 a[8])
     return _mm256_add_epi32(_mm256_permute2x128_si256(x, y, 0x20), _mm256_permute2x128_si256(x, y, 0x31));
 }
 
-/* 16 pixels of three or four bytes: the first three of each apart. */
+/* Read 16 pixels of three bytes (ar_split_3) or four bytes (ar_split_4). They store the first byte of each pixel at
+ * `a`, the second at `b` and the third at `c`. */
 AR_INLINE void ar_split_3(const uint8_t *at, uint8_t *a, uint8_t *b, uint8_t *c)
 {
     const __m128i *from = (const __m128i *)(const void *)at;
@@ -170,7 +174,7 @@ AR_INLINE void ar_split_4(const uint8_t *at, uint8_t *a, uint8_t *b, uint8_t *c)
                      _mm_unpacklo_epi64(_mm_unpackhi_epi32(w, x), _mm_unpackhi_epi32(y, z)));
 }
 
-/* The high 32 bits of signed products. */
+/* Returns the high 32 bits of the signed products of the lanes. */
 AR_INLINE v8 v8_high(v8 a, v8 b)
 {
     const __m256i even = _mm256_mul_epi32(a, b);
@@ -178,34 +182,34 @@ AR_INLINE v8 v8_high(v8 a, v8 b)
     return _mm256_blend_epi32(_mm256_srli_epi64(even, 32), odd, 0xaa);
 }
 
-/* Each lane by its own count. */
+/* Shifts each lane right by its own count. */
 AR_INLINE v8 v8_sra_by(v8 a, v8 bits) { return _mm256_srav_epi32(a, bits); }
 AR_INLINE v8 v8_min(v8 a, v8 b) { return _mm256_min_epi32(a, b); }
 AR_INLINE v8 v8_max(v8 a, v8 b) { return _mm256_max_epi32(a, b); }
 
-/* Signed lanes as float, times step, whose lanes are float. */
+/* Stores signed lanes as floats, multiplied by the lanes of `step`, which are floats. */
 AR_INLINE void v8_store_real(float *to, v8 a, v8 step)
 {
     _mm256_storeu_ps(to, _mm256_mul_ps(_mm256_cvtepi32_ps(a), _mm256_castsi256_ps(step)));
 }
 
-/* Eight lanes of 16 bits. */
+/* A vector of eight lanes of 16 bits. */
 typedef __m128i h8;
 
 AR_INLINE h8 h8_all(uint16_t value) { return _mm_set1_epi16((short)value); }
 AR_INLINE h8 h8_load(const uint16_t *at) { return _mm_loadu_si128((const __m128i *)(const void *)at); }
 AR_INLINE h8 h8_add(h8 a, h8 b) { return _mm_add_epi16(a, b); }
-/* The high half of a product. */
+/* Returns the high halves of the unsigned products of the lanes. */
 AR_INLINE h8 h8_high(h8 a, h8 b) { return _mm_mulhi_epu16(a, b); }
 #define h8_srl(a, bits) _mm_srli_epi16(a, bits)
 
-/* Lanes of bytes: 8 bytes. */
+/* Stores lanes below 256 as bytes, 8 bytes in all. */
 AR_INLINE void h8_store_1(uint8_t *to, h8 a)
 {
     _mm_storel_epi64((__m128i *)(void *)to, _mm_packus_epi16(a, a));
 }
 
-/* Lanes of bytes, three by three: 24 bytes. */
+/* Stores lanes below 256 of a, b and c in turn as bytes, 24 bytes in all. */
 AR_INLINE void h8_store_3(uint8_t *to, h8 a, h8 b, h8 c)
 {
     const __m128i ab = _mm_packus_epi16(a, b), cc = _mm_packus_epi16(c, c);

@@ -1,10 +1,11 @@
-/* Vector code for columns of rows with separate channels (see image_host.h). */
+/* Vector code for the functions of image_steps.h that resize down a column. The buffered rows are described in
+ * image_host.h. */
 #include "image_steps.h"
 #include "vector.h"
 
 #ifdef AR_VECTOR
 
-/* Returns eight values of OpenCV's bilinear. a and b are the weights. */
+/* Returns eight values of OpenCV's bilinear resize. `a` and `b` are the weights of the rows `upper` and `lower`. */
 AR_INLINE h8 ar_vector_mixed(const uint16_t *upper, const uint16_t *lower, h8 a, h8 b)
 {
     const h8 sum = h8_add(h8_high(h8_load(upper), a), h8_high(h8_load(lower), b));
@@ -52,7 +53,7 @@ AR_TARGET void ar_vector_column_bytes(const ar_image *p, const void *rows, uint3
     }
 }
 
-/* Returns eight weighted sums of exact rows with 16 fractional bits, as ar_column_exact. */
+/* Returns eight weighted sums of exact rows with 16 fractional bits, as ar_column_exact does. */
 AR_INLINE v8 ar_vector_exact(const uint32_t *at, uint32_t values, uint32_t slots, uint32_t first,
                              const int32_t *weights)
 {

@@ -1,10 +1,10 @@
-/* Vector code for rows whose outputs read more than two pixels. The part that is read is unpacked and then weighted.
- * See image_host.h. */
+/* Vector code for rows whose outputs read more than two pixels. The part of the row that is read is first
+ * unpacked to planes, as image_host.h describes. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR
 
-/* Converts planes of red, green and blue to a plane of grey, which overwrites one of them. */
+/* Converts planes of red, green and blue to a plane of grey. `to` may be one of the three planes. */
 AR_INLINE void ar_vector_greyed(const ar_image *p, uint8_t *to, const uint8_t *red, const uint8_t *green,
                                 const uint8_t *blue, uint32_t count)
 {
@@ -13,7 +13,7 @@ AR_INLINE void ar_vector_greyed(const ar_image *p, uint8_t *to, const uint8_t *r
     }
 }
 
-/* Returns the complete sums of eight outputs of one channel. */
+/* Returns the weighted sums over all taps for eight outputs of one channel. */
 AR_INLINE v8 ar_vector_reached(const uint8_t *from, const uint32_t *near, const int16_t *weights,
                                uint32_t blocks)
 {
@@ -31,6 +31,7 @@ AR_INLINE v8 ar_vector_reached(const uint8_t *from, const uint32_t *near, const 
     return v8_sums(sums);
 }
 
+/* Computes a buffered row. `keep` is AR_BYTES or AR_EXACT (see vector_rows.h). */
 AR_INLINE void ar_vector_many(const ar_image *p, const ar_picture *from, uint32_t y, void *to, int keep)
 {
     const ar_host_image *h = (const ar_host_image *)(const void *)p;

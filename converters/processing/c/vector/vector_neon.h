@@ -1,4 +1,5 @@
-/* Included by vector.h; vector_avx2.h describes each function. */
+/* The operations of the vector kernels for NEON. Only vector.h includes this file; vector_avx2.h describes each
+ * operation. */
 #ifndef ARENITE_VECTOR_NEON_H
 #define ARENITE_VECTOR_NEON_H
 

@@ -1,4 +1,4 @@
-/* Vector code for rows whose outputs have one or two taps, eight outputs at a time. See image_host.h. */
+/* Vector code for rows whose outputs have one or two taps. It computes eight outputs at a time; see image_host.h. */
 #ifndef ARENITE_VECTOR_ROWS_H
 #define ARENITE_VECTOR_ROWS_H
 
@@ -7,17 +7,18 @@
 
 #ifdef AR_VECTOR
 
-/* How a weighted sum becomes a buffered value, see KEEP in image_row.h. AR_SINGLE is one tap of bytes without a
- * weight. */
+/* `keep`: how a weighted sum becomes a buffered value, see KEEP in image_row.h. AR_SINGLE stores the byte of a single
+ * tap without a weight. */
 enum { AR_OPENCV, AR_EXACT, AR_BYTES, AR_SINGLE };
-/* The layouts of bytes: packed pixels, chroma in a plane of pairs, chroma in two planes. */
+/* `lie`: the layout of the pixels in memory: packed pixels, chroma in a plane of pairs, or chroma in two planes. */
 enum { AR_PACKED, AR_PAIRED, AR_APART };
-/* The bytes after sorting by `order`: a and b the two taps.
- * yuv: y u y' u' | v - v' -    colours: r g r' g' | b - b' -    565: low high low' high'    luma: y - y' - */
+/* `kind`: the kind of pixel. It determines the bytes of an output after they were sorted by `order`. The first four
+ * bytes are in `low`, the others in `high`. A prime marks the second tap, and - is a zero. yuv: y u y' u' | v - v' -
+ * colours: r g r' g' | b - b' -    565: low high low' high'    luma: y - y' - */
 enum { AR_YUV, AR_COLOURS, AR_565, AR_LUMA };
 
-/* Red, green and blue of both taps, 16 bits each, from y, u and v: yuv.h's sums, whose constants are taken together.
- * */
+/* Computes red, green and blue of both taps, 16 bits each, from y, u and v. The sums are those of yuv.h, with their
+ * constant terms combined. */
 AR_INLINE void ar_vector_yuv(v8 low, v8 high, v8 out[3])
 {
     const int32_t cy = 1220542, rv = 1673527, gv = 852492, gu = 409993, bu = 2116026, half = 1 << 19;
@@ -39,6 +40,7 @@ AR_INLINE void ar_vector_yuv(v8 low, v8 high, v8 out[3])
     out[2] = v8_min16(v8_max16(v8_halves(v8_sra(b[0], 20), v8_sra(b[1], 4)), none), most);
 }
 
+/* Computes red, green and blue of two pixels per lane, 16 bits each, from their RGB565 words. */
 AR_INLINE void ar_vector_565(v8 words, v8 out[3])
 {
     const v8 r = v8_srl16(words, 11), g = v8_and(v8_srl16(words, 5), v8_all16(63));
@@ -48,7 +50,7 @@ AR_INLINE void ar_vector_565(v8 words, v8 out[3])
     out[2] = v8_or(v8_shl16(b, 3), v8_srl16(b, 2));
 }
 
-/* Grey of both taps; ar_grey with 16 bits: OpenCV's 15 doubled, half included. */
+/* Returns the grey of both taps, as ar_grey does. The weights are scaled to 16 fractional bits. */
 AR_INLINE v8 ar_vector_grey(const ar_image *p, const v8 in[3])
 {
     const int more = 16 - p->grey_bits;
@@ -64,6 +66,7 @@ AR_INLINE v8 ar_vector_grey(const ar_image *p, const v8 in[3])
     return v8_halves(v8_srl(sums[0], 16), sums[1]);
 }
 
+/* Returns the buffered values of eight outputs of one channel. `taps` has the two taps of each output. */
 AR_INLINE v8 ar_vector_weighed(v8 taps, const uint32_t *weights, int keep)
 {
     if (keep == AR_SINGLE) {
@@ -71,14 +74,14 @@ AR_INLINE v8 ar_vector_weighed(v8 taps, const uint32_t *weights, int keep)
     }
     const v8 high = v8_dot(taps, v8_load(weights));
     const v8 sum = v8_add(v8_shl(high, AR_WEIGHT_BITS / 2), v8_dot(taps, v8_load(weights + 8)));
-    if (keep == AR_OPENCV) { /* 11 bits of weight: the low half of them is all */
+    if (keep == AR_OPENCV) { /* weights of 11 bits have only a low part */
         return v8_srl(v8_dot(taps, v8_load(weights + 8)), 4);
     }
     return keep == AR_EXACT ? sum : v8_srl(v8_add(sum, v8_all(1 << (AR_WEIGHT_BITS - 1))), AR_WEIGHT_BITS);
 }
 
-/* The values of one group of red, green and blue, or of one channel, to where its first output goes; `starts`: of the
- * channels' planes. */
+/* Stores the values of one group of outputs, for three channels or one, in the buffered row `to`. `place` is the first
+ * output of the group, and `starts` has the starts of the channels' planes. */
 AR_INLINE void ar_vector_put(void *to, const uint32_t starts[3], uint32_t place, const v8 *values,
                              int channels, int keep)
 {
@@ -98,8 +101,8 @@ AR_INLINE void ar_vector_put(void *to, const uint32_t starts[3], uint32_t place,
     }
 }
 
-/* Computes where the planes of red, green and blue start in a buffered row; for packed bytes, their order in a pixel.
- * */
+/* Computes where the planes of red, green and blue start in a buffered row. For rows of bytes, whose channels are
+ * interleaved, only the order of the starts is used: it is the order of the channels in a pixel. */
 AR_INLINE void ar_vector_starts(const ar_image *p, uint32_t starts[3])
 {
     const uint32_t plane = p->across.outputs, last = p->working == AR_BGR;
@@ -108,6 +111,7 @@ AR_INLINE void ar_vector_starts(const ar_image *p, uint32_t starts[3])
     starts[2] = last ? 0 : 2 * plane;
 }
 
+/* Computes the buffered row of source row y, group by group. */
 AR_INLINE void ar_vector_groups(const ar_image *p, const ar_picture *from, uint32_t y, void *to, int keep,
                                 int lie, int kind, int channels)
 {

@@ -1,5 +1,5 @@
 /* Unpack a part of a source row to planes of red, green and blue, or to a plane of grey, for rows whose outputs read
- * more than two pixels. 16 pixels are unpacked at a time, and at least 16; the last 16 may overlap the 16 before. */
+ * more than two pixels. They are unpacked in blocks of 16 pixels; the last block may overlap the block before it. */
 #include "vector_rows.h"
 
 #ifdef AR_VECTOR
@@ -22,7 +22,8 @@ AR_INLINE void ar_vector_shared(v8 luma, v8 u, v8 v, v8 out[3])
     }
 }
 
-/* The properties in which formats differ. */
+/* The formats: AR_RGB3 and AR_RGB4 have three or four bytes per pixel in any order; AR_WORDS and AR_SWAPPED are RGB565
+ * with the low or the high byte first. */
 enum {
     AR_YUYV,
     AR_UYVY,
@@ -37,6 +38,7 @@ enum {
     AR_GREY1
 };
 
+/* Does what ar_unpack in image_host.h describes. `plane` is the distance between two planes. */
 AR_INLINE void ar_vector_unpack(const ar_picture *from, uint32_t y, uint32_t x, uint32_t count, uint8_t *to,
                                 uint32_t plane, int format)
 {

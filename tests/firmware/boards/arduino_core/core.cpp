@@ -1,3 +1,4 @@
+/* Implements Arduino.h. The program's argument is the file descriptor of Serial. */
 #include "Arduino.h"
 #include <poll.h>
 #include <stdio.h>

@@ -1,4 +1,5 @@
-/* See freertos/FreeRTOS.h. Counts how often the task waited for a notification, was delayed, and was notified. */
+/* Implements freertos/FreeRTOS.h and freertos/task.h. At its end the program prints how often the task waited for a
+ * notification, was delayed, and was notified. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

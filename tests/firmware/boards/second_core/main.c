@@ -1,4 +1,5 @@
-/* Reads samples from the first file, runs the generated model, and writes all outputs to the second file. */
+/* Reads samples from the first file, runs the generated model, and writes all outputs to the second file.
+ * The third argument is the pause after each sample, in milliseconds. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* See pico/multicore.h and hardware/sync.h. */
+/* Implements pico/multicore.h and hardware/sync.h. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The declarations of the Arduino cores that the port uses: Arduino's functions, and those of the chip. */
+/* A stand-in for Arduino.h with the declarations that the ports use: Arduino's functions, and the chips' functions. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,3 +1,4 @@
+/* A stand-in for esp_attr.h of ESP-IDF, with the declarations that the ports use. */
 #pragma once
 #include "sdkconfig.h"
 #define IRAM_ATTR __attribute__((section(".iram1.0")))

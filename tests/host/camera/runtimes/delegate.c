@@ -1,6 +1,7 @@
 /* External delegates with faults, for tests. The macro WHAT is one of CRASH, HANG, IDLE, HALF.
 
-   IDLE takes every operator and computes nothing: it is fast and wrong. HALF takes only the last operator.
+   A delegate takes operators from TensorFlow Lite and runs them. CRASH aborts and HANG sleeps when they run. IDLE takes
+   every operator and computes nothing: it is fast and wrong. HALF does so too, but takes only the last operator.
    The declarations follow the public interface of TensorFlow Lite's delegates. Structures end in padding because they
    are longer in later versions. */
 #include <stddef.h>

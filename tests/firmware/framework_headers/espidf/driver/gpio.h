@@ -1,3 +1,4 @@
+/* A stand-in for driver/gpio.h of ESP-IDF, with the declarations that the ports use. */
 #pragma once
 #include "esp_err.h"
 typedef enum { GPIO_NUM_NC = -1, GPIO_NUM_0 = 0, GPIO_NUM_MAX = 22 } gpio_num_t;

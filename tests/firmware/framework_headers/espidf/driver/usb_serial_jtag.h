@@ -1,3 +1,4 @@
+/* A stand-in for driver/usb_serial_jtag.h of ESP-IDF, with the declarations that the ports use. */
 #pragma once
 #include "esp_err.h"
 #include "freertos/FreeRTOS.h"

@@ -1,3 +1,4 @@
+/* A stand-in for freertos/FreeRTOS.h of ESP-IDF, with the declarations that the ports use. */
 #pragma once
 #include "sdkconfig.h"
 #include <stddef.h>

@@ -1,3 +1,4 @@
+/* A stand-in for freertos/task.h of ESP-IDF, with the declarations that the ports use. */
 #pragma once
 #include "freertos/FreeRTOS.h"
 typedef struct tskTaskControlBlock *TaskHandle_t;

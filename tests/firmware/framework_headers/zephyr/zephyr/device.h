@@ -1,3 +1,4 @@
+/* A stand-in for zephyr/device.h of Zephyr, with the declarations that the port uses. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

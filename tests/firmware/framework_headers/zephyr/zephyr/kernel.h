@@ -1,3 +1,4 @@
+/* A stand-in for zephyr/kernel.h of Zephyr, with the declarations that the port uses. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>
