@@ -16,15 +16,15 @@ class OpRequirements:
     An input is a position in ``Op.inputs``, an output a position in ``Op.outputs``.
     """
 
-    #: The bytes of kernel scratch, which live only while the operator runs. The planner rounds them up to its
-    #: alignment.
+    #: The size in bytes of the kernel's scratch buffer, which is needed only while the operator runs. The planner
+    #: rounds the size up to the arena's alignment.
     scratch: int = 0
     #: (input, output): the kernel may write this output to the address of this input, which is then overwritten.
     #: The planner does so only if the output is no larger than the input and no operator reads the input afterwards.
     in_place: tuple[tuple[int, int], ...] = ()
     #: (input, output): both hold identical bytes (RESHAPE, SQUEEZE, EXPAND_DIMS). If both have the same address, the
-    #: operator needs no code, and the input is not changed. For READ_VARIABLE, input 0 means the variable of the
-    #: handle.
+    #: operator needs no code, and the input is not changed. For READ_VARIABLE, input 0 is a handle, and the alias
+    #: is the variable that it refers to.
     alias: tuple[tuple[int, int], ...] = ()
     #: The requirements for running row by row, or None if the operator cannot run row by row.
     rows: RowRequirements | None = None

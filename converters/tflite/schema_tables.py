@@ -1,11 +1,12 @@
-"""The tables of the TFLite flatbuffer schema, as data for the verifier.
+"""The tables of the TFLite flatbuffer schema, as data for the code that verifies .tflite files.
 
 Each line of ``SCHEMA`` describes one table: its name, then its fields in the order of their slots as ``name:type`` or
-``name:type=default``. A line that begins with spaces continues the line before it. A slot that is no longer used is
-``-``. A type is a scalar (``i8``, ``u8``, ``i16``, ``u16``, ``i32``, ``u32``, ``i64``, ``u64``, ``f32``, ``bool``),
-``string``, the name of an enumeration (one of ``ENUMS``), the name of a table, ``[type]`` for a vector, or ``<Name>``
-for a union. The slot before a union has the number of the table in the union. The source is LiteRT's ``schema.fbs``;
-``tests/converters/tflite/test_schema_tables.py`` compares the tables with the installed LiteRT.
+``name:type=default``. A line that begins with spaces continues the line before it. ``-`` stands for a slot that is no
+longer used. A type is a scalar (``i8``, ``u8``, ``i16``, ``u16``, ``i32``, ``u32``, ``i64``, ``u64``, ``f32``,
+``bool``), ``string``, the name of an enumeration (one of ``ENUMS``), the name of a table, ``[type]`` for a vector, or
+``<Name>`` for a union. The slot before a union's slot says which table the union holds: its number in ``UNIONS``. The
+source is LiteRT's ``schema.fbs``; ``tests/converters/tflite/test_schema_tables.py`` compares the tables with the
+installed LiteRT.
 """
 
 from __future__ import annotations

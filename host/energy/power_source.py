@@ -1,4 +1,4 @@
-"""Describe a source of power readings of this computer."""
+"""Define ``PowerSource``, a sensor or an estimate of the power of this computer."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 
 @dataclass(frozen=True, slots=True)
 class PowerSource:
-    """A source of power readings. ``scope``: one of SCOPES. ``where``: its file or command. ``open`` is None if the
-    source cannot be used; ``note`` then gives the reason."""
+    """A source of power readings. ``scope``: one of SCOPES. ``where`` is the file or command from which the readings
+    come. ``open`` returns a meter that reads the source. It is None if the source cannot be used; ``note`` then gives
+    the reason."""
 
     name: str
     scope: str
@@ -26,7 +27,7 @@ class PowerSource:
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """Return the source as JSON, for ``arenite doctor``."""
+        """Return the source as a dict of JSON values, for ``arenite doctor``."""
         return {
             "name": self.name,
             "scope": self.scope,

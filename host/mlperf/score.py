@@ -30,8 +30,9 @@ def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
 
 
 def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the mean score of each recording, and the index of its first window. ``values`` has the score of each
-    window, ``recordings`` its recording. If ``recordings`` is None, each window counts as a recording."""
+    """Return the mean score of each recording, sorted by the recording's name or number, and the index of its first
+    window. ``values`` has the score of each window (sample). ``recordings`` has the recording of each window. If
+    ``recordings`` is None, each window counts as a recording."""
     scores = np.asarray(values, np.float64)
     if recordings is None:
         return scores, np.arange(len(scores))
@@ -49,9 +50,9 @@ def auc(scores: np.ndarray, labels: np.ndarray) -> float:
     positive, negative = scores[labels == 1], np.sort(scores[labels == 0])
     if not len(positive) or not len(negative) or len(positive) + len(negative) != len(scores):
         raise UsageError(
-            f"The AUC needs samples of class 0 (normal) and 1 (anomaly), but {len(negative)} and {len(positive)} of"
-            f" {len(scores)} samples have these classes.",
-            "Give y as 0 or 1, with samples of both.",
+            f"The AUC needs samples of class 0 (normal) and 1 (anomaly). Of {len(scores)} samples,"
+            f" {len(negative)} have class 0 and {len(positive)} have class 1.",
+            "Set y to 0 or 1 for each sample, and include samples of both classes.",
         )
     below = np.searchsorted(negative, positive, "left")
     upto = np.searchsorted(negative, positive, "right")

@@ -48,6 +48,7 @@ def read_idx(data: bytes) -> np.ndarray:
     shape = struct.unpack(f">{rank}I", data[4:start]) if 0 < rank <= 4 and len(data) >= start else ()
     if not shape or int(np.prod(shape)) != len(data) - start:
         raise ToolError(
-            "A file of MNIST is not an IDX array of bytes.", "Delete the folder datasets in the cache."
+            "A file of MNIST is not an IDX array of bytes.",
+            "Delete the folder 'datasets' in ~/.cache/arenite (or $ARENITE_CACHE). It is then downloaded again.",
         )
     return np.frombuffer(data, np.uint8, offset=start).reshape(shape)

@@ -1,4 +1,4 @@
-"""BasicMotions: recordings of a smart watch while people stand, walk, run and play badminton.
+"""BasicMotions: recordings from a smart watch while people stand, walk, run and play badminton.
 
 There are 80 recordings, half of them for training. A recording has 100 steps at 10 Hz and six channels: acceleration
 along and rotation about three axes. Each recording is cut into overlapping windows (50 steps for classification, 16 for
@@ -18,6 +18,7 @@ from arenite.models.package_members import package_members
 
 LABELS = ("Standing", "Running", "Walking", "Badminton")
 STEPS, CHANNELS = 100, 6
+#: The length of the windows for classification, and the distance between their beginnings, in steps.
 WINDOW, HOP = 50, 5
 UNUSUAL = LABELS.index("Badminton")
 
@@ -49,8 +50,9 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
 
 
 def motion_anomalies(resolution: int | None = None, progress: bool = True) -> TrainingData:
-    """Return data to detect unusual motion: windows of 16 steps with the shape (96,). The training data are standing,
-    walking and running. In the test data, badminton is unusual."""
+    """Return data to detect unusual motion: windows of 16 steps with the shape (96,). The training data are windows of
+    standing, walking and running. The test data are windows of all four classes, in which badminton is labeled
+    unusual."""
     reject_resolution("motion_anomalies", resolution)
     (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
     usual = x_train[y_train != UNUSUAL]
@@ -87,12 +89,13 @@ def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
         y = np.array([LABELS.index(case[-1]) for case in cases])
     except ValueError as error:
         raise ToolError(
-            f"BasicMotions cannot be read: {error}.", "Delete the folder datasets in the cache."
+            f"A file of the BasicMotions data set cannot be read: {error}.",
+            "Delete the folder 'datasets' in ~/.cache/arenite (or $ARENITE_CACHE). It is then downloaded again.",
         ) from error
     if x.shape[1:] != (CHANNELS, STEPS):
         raise ToolError(
             f"BasicMotions has recordings of shape {x.shape[1:]}, not {(CHANNELS, STEPS)}.",
-            "Delete the folder datasets in the cache.",
+            "Delete the folder 'datasets' in ~/.cache/arenite (or $ARENITE_CACHE). It is then downloaded again.",
         )
     return x.transpose(0, 2, 1), y
 

@@ -1,4 +1,5 @@
-"""The preprocessing steps that convert sound to a tensor, in the order in which they run."""
+"""The preprocessing steps that convert sound to a tensor, in the order in which they run. ``do`` is the name of the
+step in a preprocessing file."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from arenite.converters.processing.specification.record_fields import check_one_
 @dataclass(frozen=True)
 class AudioSource:
     """A recording of ``samples`` 16-bit samples of one channel, at ``rate`` samples per second. A shorter recording is
-    padded with zeros at its end; a longer one is cut. ``unit`` is true if the training pipeline has samples in [-1, 1),
-    and false for [-32768, 32767]."""
+    padded with zeros at its end; a longer one is cut. ``unit`` states the range of the samples in the training
+    pipeline: true for [-1, 1), false for [-32768, 32767]."""
 
     kind: ClassVar[str] = "audio"
     rate: int
@@ -52,8 +53,8 @@ class Frame:
 
 @dataclass(frozen=True)
 class AudioWindow:
-    """Multiply each frame by a window: ``hann``, ``hamming`` or ``none``. With ``periodic`` it is periodic, as in
-    TensorFlow, librosa and torchaudio, otherwise symmetric."""
+    """Multiply each frame by a window: ``hann``, ``hamming`` or ``none``. The window is periodic, as in
+    TensorFlow, librosa and torchaudio, or, if ``periodic`` is false, symmetric."""
 
     do: ClassVar[str] = "window"
     kind: str = "hann"
@@ -65,9 +66,9 @@ class AudioWindow:
 
 @dataclass(frozen=True)
 class Fft:
-    """Compute the spectrum of each frame, padded with zeros to ``length``: its magnitude (``power`` 1) or power (2). A
-    shorter frame is at the start of the FFT's input (``padding`` "end", as in TensorFlow) or in the middle ("both", as
-    in librosa)."""
+    """Compute the magnitude spectrum (``power`` 1) or the power spectrum (``power`` 2) of each frame. A frame is padded
+    with zeros to ``length`` samples: it is at the start of the FFT's input (``padding`` "end", as in TensorFlow) or in
+    the middle ("both", as in librosa)."""
 
     do: ClassVar[str] = "fft"
     length: int
@@ -85,8 +86,9 @@ class Fft:
 class Mel:
     """Apply ``bins`` triangular filters from ``low`` to ``high`` Hz (``high`` 0 means half the sample rate).
 
-    ``convention`` is ``tf`` (HTK's scale, triangles linear in mel), ``librosa`` (Slaney's scale and area), or ``htk``
-    (HTK's scale, triangles linear in Hz, as in torchaudio's default and ``librosa(htk=True, norm=None)``).
+    ``convention`` is ``tf`` (HTK's scale, triangles linear in mel), ``librosa`` (Slaney's mel scale, and each triangle
+    normalized to equal area), or ``htk`` (HTK's scale, triangles linear in Hz, as in torchaudio's default and
+    ``librosa.filters.mel(htk=True, norm=None)``).
     """
 
     do: ClassVar[str] = "mel"
@@ -104,8 +106,8 @@ class Mel:
 
 @dataclass(frozen=True)
 class Log:
-    """Compute ``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of value + ``offset``, or of max(value,
-    ``floor``). For decibels of a power, use factor 10 and base 10."""
+    """Compute ``factor`` times the logarithm to base ``e``, ``2`` or ``10`` of value + ``offset`` if ``offset`` is
+    above 0, otherwise of max(value, ``floor``). For decibels of a power, use factor 10 and base 10."""
 
     do: ClassVar[str] = "log"
     base: str = "e"
@@ -123,9 +125,9 @@ class Log:
 
 @dataclass(frozen=True)
 class Mfcc:
-    """Compute the first ``coefficients`` of the type-II DCT of each frame's bins. ``scaling`` is ``ortho``, as
-    SciPy's ``norm="ortho"``, or ``tf``, as ``tf.signal.mfccs_from_log_mel_spectrograms``, whose first coefficient is
-    larger by a factor of sqrt(2)."""
+    """Compute the first ``coefficients`` of the type-II DCT of each frame's bins. ``scaling`` is ``ortho``, as in SciPy
+    with ``norm="ortho"``, or ``tf``, as in ``tf.signal.mfccs_from_log_mel_spectrograms``: its first coefficient is
+    larger by a factor of sqrt(2) than that of ``ortho``."""
 
     do: ClassVar[str] = "mfcc"
     coefficients: int
@@ -147,6 +149,6 @@ def check_audio_order(kinds: list[type]) -> None:
     steps. Each of ``kinds`` must be in ``STEPS``."""
     if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
         raise record_error(
-            "Sound takes the steps peak, frame, window, fft, mel, log, mfcc in this order; "
+            "Audio preprocessing consists of the steps peak, frame, window, fft, mel, log, mfcc in this order; "
             "frame, fft and log are required."
         )

@@ -2,7 +2,7 @@
 
 LoadGen (MLPerf's load generator) uses ``std::mt19937`` and ``std::exponential_distribution``. The C++ standard does not
 define how the distribution computes its numbers. LoadGen's wheels are built with libstdc++: two words of 32 bits, low
-word first, are combined to a number u below 1, and -log(1 - u) / rate is the time to the next query.
+word first, are combined into a number u with 0 <= u < 1, and -log(1 - u) / rate is the time to the next query.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from arenite.host.camera.scenarios.rules import SCHEDULE_SEED
 
-_DRAWS = 4096
+_DRAWS = 4096  # random numbers per call of the generator
 
 
 def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[int]:
@@ -31,8 +31,8 @@ def poisson_arrivals(per_second: float, seed: int = SCHEDULE_SEED) -> Iterator[i
 
 
 def sample_indices(count: int, seed: int) -> Iterator[int]:
-    """Yield an endless series of uniformly random indices below ``count``. An index may come again. The order differs
-    from LoadGen's order, which comes from LoadGen's own shuffles. No result depends on the order."""
+    """Yield an endless series of uniformly random indices below ``count``. An index can occur more than once. The order
+    differs from LoadGen's order, which comes from LoadGen's own shuffles. No result depends on the order."""
     generator = np.random.Generator(np.random.MT19937(seed & 0xFFFFFFFF))
     while True:
         yield from generator.integers(0, count, _DRAWS).tolist()

@@ -1,6 +1,6 @@
 """Decode Motion JPEG, which USB cameras send if the bus is too slow for uncompressed frames.
 
-Pictures are decoded into memory that is used again when their frame is released.
+Pictures are decoded into buffers that are reused after their frames are released.
 """
 
 from __future__ import annotations
@@ -18,16 +18,18 @@ from arenite.host.camera.sources.buffer_pool import BufferPool
 
 #: Maps pixel formats to the names that simplejpeg has for them, and to the bytes per pixel.
 _COLOURS = {"rgb": ("RGB", 3), "bgr": ("BGR", 3), "grey": ("GRAY", 1)}
-#: The JPEG end marker is searched in this number of bytes at the end, because cameras pad their last packet.
+#: The decoder looks for the JPEG end marker in this number of bytes at the end of the data, because cameras pad their
+#: last packet.
 END_MARKER_BYTES = 2048
-#: The maximum number of pixels if no size was negotiated with the camera. Otherwise, a picture may have at most this
-#: many times the number of pixels that were negotiated.
+#: MAX_PIXELS: the maximum number of pixels if no size was negotiated with the camera. MAX_SIZE_RATIO: otherwise, the
+#: maximum number of pixels as a multiple of the negotiated number.
 MAX_PIXELS, MAX_SIZE_RATIO = 1 << 26, 4
 
 
 @dataclass(frozen=True, slots=True)
 class DecodedPicture:
-    """A decoded picture. The fields are arguments of ``Frame``."""
+    """A decoded picture. The fields are arguments of ``Frame``: ``planes`` has the memory address of each plane,
+    ``owner`` is the memory itself, and ``release`` returns it to the pool."""
 
     format: Format
     planes: tuple[int, ...]
@@ -38,9 +40,9 @@ class DecodedPicture:
 class MjpegDecoder:
     """Decodes JPEG pictures to the pixel format ``pixels``.
 
-    ``least`` is the minimum width and height: a picture is decoded at a half, a quarter or an eighth of its size if
-    that is not smaller. This saves much of the inverse transform and of the memory. Raises ``UsageError`` if no decoder
-    is installed, or if the pixel format is not supported.
+    ``least`` is the minimum width and height: a picture is decoded at the smallest of an eighth, a quarter and a half
+    of its size that is at least ``least``, or else at its full size. This saves much of the time of the inverse DCT,
+    and much memory. Raises ``UsageError`` if no decoder is installed, or if the pixel format is not supported.
     """
 
     def __init__(self, pixels: str = "rgb", least: tuple[int, int] | None = None) -> None:
@@ -60,7 +62,7 @@ class MjpegDecoder:
         self._max_pixels = MAX_PIXELS
         self._format: Format | None = None
 
-    def expected(self, format: Format) -> Format:
+    def set_camera_size(self, format: Format) -> Format:
         """Return the format that decoded pictures have if the camera sends pictures of the size of ``format``. From now
         on, much larger pictures count as damaged."""
         width, height = self._size(format.width, format.height)
@@ -77,8 +79,8 @@ class MjpegDecoder:
         return width, height
 
     def decode(self, address: int, length: int, fps: float) -> DecodedPicture | None:
-        """Decode the JPEG picture of ``length`` bytes at ``address``. Return None if it is damaged. ``fps`` is the
-        frame rate for the result's format."""
+        """Decode the JPEG picture of ``length`` bytes at ``address``. Return None if it is damaged. ``fps`` is only
+        stored in the result's format."""
         data = memoryview((ctypes.c_uint8 * length).from_address(address)).cast("B")
         # Cameras add stray bytes for which decoders warn, so warnings are ignored. A picture without an end marker is
         # truncated, and its lower part would be grey.

@@ -1,4 +1,5 @@
-"""Read video files and network streams with OpenCV (the extra ``video``), which decodes them to BGR."""
+"""Read video files and network streams with OpenCV, which decodes them to BGR. OpenCV is in the package extra
+``video``."""
 
 from __future__ import annotations
 
@@ -38,8 +39,9 @@ def _format(cv2: Any, capture: Any, fps: float | None = None) -> Format:
 
 
 def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndarray, Format] | None:
-    """Return the picture that ``capture`` grabbed last, in memory from the pool, and its format, which may have
-    changed. Return None if the picture cannot be decoded."""
+    """Return the picture that ``capture`` grabbed last, in memory from the pool, and its format. It differs from
+    ``format``, the last known format, if the size of the stream has changed. Return None if the picture cannot be
+    decoded."""
     flat = memory.take(format.height * format.strides[0])
     target = flat.reshape(format.height, format.width, 3)
     good, picture = capture.retrieve(target)
@@ -58,16 +60,16 @@ def _options() -> Iterator[None]:
     """Set FFmpeg's options for network streams in the environment while OpenCV connects, because OpenCV reads them only
     there.
 
-    The options select TCP, because a picture with lost UDP packets is smeared, and no buffering. Files must be opened
-    without these options, or their first frame would be missing.
+    The options turn buffering off and select TCP, because lost UDP packets smear the picture. Files must be opened
+    without these options, because otherwise their first frame would be missing.
     """
     name = "OPENCV_FFMPEG_CAPTURE_OPTIONS"
-    own = name in os.environ
+    set_by_user = name in os.environ
     os.environ.setdefault(name, "rtsp_transport;tcp|fflags;nobuffer")
     try:
         yield
     finally:
-        if not own:
+        if not set_by_user:
             del os.environ[name]
 
 

@@ -27,7 +27,8 @@ SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
 #: The samples per second that the meter's command ``freq`` accepts.
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
 ASCII_LIMIT = 10_000
-#: The relative error of a reading, recalled from the manufacturer's data sheet (2 % in its dynamic range).
+#: The relative error of a reading: 2 % in the meter's dynamic range, from memory of the manufacturer's data sheet and
+#: not checked.
 GAIN_ERROR = 0.02
 #: The range of losses that the host's clock can detect, as shares of the samples. Smaller losses are hidden by the
 #: delays of USB; a larger share means that the meter sends in bursts.
@@ -131,7 +132,7 @@ class Lpm01a(StreamMeter):
         meta = {
             "meter": self.name,
             "format": "bin_hexa" if self._binary else "ascii_dec",
-            "gain_error": "recalled from the data sheet",
+            "gain_error": "data sheet value, not checked",
         }
         notes, decoder = trace.notes, self._decoder
         if trace.lost_samples and isinstance(decoder, (AsciiDecoder, BinaryDecoder)) and decoder.timed.marks:

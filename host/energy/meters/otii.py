@@ -1,10 +1,10 @@
-"""Driver of Qoitech's Otii Arc and Ace, through the TCP server of the Otii program (port 1905).
+"""Driver for Qoitech's Otii Arc and Ace, through the TCP server of the Otii program (port 1905).
 
 Each line is a JSON object. A request has ``type``, ``cmd``, ``data`` and ``trans_id``. Its answer has the same
 ``trans_id`` and the ``type`` response or error. Objects of the types ``progress`` and ``information`` may arrive before
-the answer. The program holds the recording, so samples arrive at the end. Newer versions of the program need a licence
-for automation, which is set up in the program itself. This driver has never run on an Otii; it is tested against a
-simulated server on a TCP socket.
+the answer. The program stores the recording, so the samples are read after the recording has stopped. Newer versions of
+the program need a licence for automation, which is set up in the program itself. This driver has never run on an Otii;
+it is tested against a simulated server on a TCP socket.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from arenite.host.link.transport import Transport
 
 PORT = 1905
 CHUNK = 40_000  # values per request, as in the program's own clients
-#: The relative error of a reading, recalled from the manufacturer's data sheet: 0.1 % (and 50 nA).
+#: The relative error of a reading: 0.1 %, from memory of the manufacturer's data sheet and not checked. The data
+#: sheet's additional error of 50 nA is not used.
 GAIN_ERROR = 0.001
 MIN_V, MAX_V = 0.5, 5.0
 
 
 class Otii(Meter):
     """The first connected Otii, or the Otii with the name or id ``device``. With ``marks`` the digital inputs i1 and i2
-    are recorded as bits 0 and 1 of the marks."""
+    are recorded as bits 0 and 1 of the trace's ``marks`` (the levels of the meter's digital inputs)."""
 
     name = "otii"
 
@@ -44,7 +45,8 @@ class Otii(Meter):
         marks: bool = True,
         max_current_a: float = 0.5,
     ) -> None:
-        """Raises UsageError for a voltage outside an Arc's range."""
+        """Raises UsageError for a voltage outside an Arc's range. ``where`` is the address of the Otii program's
+        server, ``supply_v`` the voltage that the Otii supplies."""
         if not MIN_V <= supply_v <= MAX_V:
             raise UsageError(f"An Otii cannot give {supply_v:g} V.", f"It gives {MIN_V:g} to {MAX_V:g} V.")
         self._where, self._supply, self._device_name, self._marks = where, supply_v, device, marks
@@ -117,12 +119,13 @@ class Otii(Meter):
         self._device, self._id = chosen[0], chosen[0]["device_id"]
         project = self._request("otii_get_active_project").get("project_id", -1)
         self._project = project if project != -1 else self._request("otii_create_project")["project_id"]
-        # A project records its own devices; newer programs use all that are connected.
+        # Older versions of the program record only the devices that were added to the project. Newer versions record
+        # all connected devices and may refuse this request.
         with suppress(DeviceError):
             self._request("arc_add_to_project", device_id=self._id)
         self._request("arc_set_main_voltage", device_id=self._id, value=self._supply)
-        # Not every device has a current limit, a voltage channel, or digital inputs; only the channel of the current is
-        # required.
+        # Not every device has a current limit, a voltage channel, or digital inputs; only the current is required. The
+        # channels are mc (main current), mv (main voltage), i1 and i2 (digital inputs).
         with suppress(DeviceError):
             self._request("arc_set_max_current", device_id=self._id, value=self._max_current)
         self._request("arc_enable_channel", device_id=self._id, channel="mc", enable=True)
@@ -134,7 +137,7 @@ class Otii(Meter):
         self._request("arc_set_main", device_id=self._id, enable=True)
 
     def start(self) -> None:
-        """See :class:`Meter`."""
+        """Start a recording in the Otii program."""
         if self._recording:
             raise UsageError("The Otii is already recording.", "Call stop() first.")
         self._request("project_start_recording", project_id=self._project)
@@ -142,11 +145,11 @@ class Otii(Meter):
         self._recording = True
 
     def samples(self, timeout_s: float = 1.0) -> Iterator[Trace]:
-        """Return no samples, because the program gives its recording at the end."""
+        """Return no samples, because the program gives a recording only after it has stopped."""
         return iter(())
 
     def stop(self) -> Trace:
-        """See :class:`Meter`."""
+        """Stop the recording, and return it."""
         if not self._recording:
             raise UsageError("The Otii is not recording.", "Call start() first.")
         self._recording = False
@@ -181,7 +184,7 @@ class Otii(Meter):
             meta={
                 "meter": self.name,
                 "device": dict(self._device),
-                "gain_error": "recalled from the data sheet",
+                "gain_error": "data sheet value, not checked",
             },
         )
 

@@ -21,7 +21,8 @@ AVERAGE_START, AVERAGE_STOP = 0x06, 0x07
 DEVICE_RUNNING_SET, REGULATOR_SET, SET_POWER_MODE, GET_META_DATA = 0x0C, 0x0D, 0x11, 0x19
 AMPERE_MODE, SOURCE_MODE = 1, 2
 MIN_V, MAX_V = 0.8, 5.0
-#: A typical relative error, recalled from the manufacturer's data sheet; it is not the calibration of a unit.
+#: A typical relative error, from memory of the manufacturer's data sheet and not checked; it is not the calibration of
+#: a unit.
 GAIN_ERROR = 0.10
 #: The counter in the samples detects losses modulo 64. The host's clock shows the other losses if they are more than
 #: this share of all samples.
@@ -105,7 +106,7 @@ class Ppk2(StreamMeter):
             "meter": self.name,
             "mode": "source" if self._source else "ampere",
             "device": dict(self.calibration.other),
-            "gain_error": "typical, recalled from the data sheet",
+            "gain_error": "typical data sheet value, not checked",
         }
         return replace(trace, notes=tuple(notes), meta=meta, gain_error=GAIN_ERROR)
 

@@ -1,4 +1,4 @@
-"""All passes together keep the outputs of graphs with every kind of operator."""
+"""The optimization passes, run together, do not change the outputs of a model, whatever operators it has."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def test_passes_build_on_each_other() -> None:
-    """A separate RELU makes a channel constant. The channel is found because the RELU is fused first."""
+    """The RELU makes channel 1 constant zero, because its bias is very negative. The pass for constant channels only
+    finds this because the pass before it has fused the RELU into the convolution."""
     b = GraphBuilder()
     x = b.input((1, 4, 4, 1), "int8", quant(0))
     y = conv(b, x, [[[[1]]], [[[2]]]], [0, -(1 << 20)], zero=-128, activation=0)
@@ -24,9 +25,9 @@ def test_passes_build_on_each_other() -> None:
     b.op("RELU", [y], [z], version=2)
     conv(b, z, [[[[1, 3]]]], [4])
     model = b.build()
-    small, reports = run_passes(model)
+    optimized, reports = run_passes(model)
     assert [r.name for r in reports] == ["fused activations", "constant channels"]
-    assert [small.main.tensors[op.outputs[0]].shape[3] for op in small.main.ops] == [1, 1]
+    assert [optimized.main.tensors[op.outputs[0]].shape[3] for op in optimized.main.ops] == [1, 1]
     assert reports[1].to_json() == {
         "pass": "constant channels",
         "notes": [
@@ -52,7 +53,7 @@ def test_passes_build_on_each_other() -> None:
             },
         ],
     }
-    assert_same(model, small)
+    assert_same(model, optimized)
 
 
 def test_a_model_that_cannot_be_optimized_is_returned_unchanged() -> None:
@@ -63,23 +64,24 @@ def test_a_model_that_cannot_be_optimized_is_returned_unchanged() -> None:
 
 
 @pytest.mark.parametrize("seed", range(30))
-def test_random_graphs_of_all_operators_keep_every_byte(seed: int) -> None:
-    """The graphs include state and float tensors."""
+def test_passes_do_not_change_the_outputs_of_random_graphs(seed: int) -> None:
+    """The graphs also contain variable tensors (state) and float tensors."""
     model = random_model(43, seed, sorted(load_all()), 10)
-    small, reports = run_passes(model)
+    optimized, reports = run_passes(model)
     if reports:
-        check_supported(small)
-        assert_same(model, small, seed, runs=2)
+        check_supported(optimized)
+        assert_same(model, optimized, seed, runs=2)
 
 
 @pytest.mark.parametrize("seed", range(10))
 def test_optimizing_a_second_time_changes_nothing(seed: int) -> None:
-    small, _ = run_passes(dead_channel_model([44, seed]))
-    assert run_passes(small) == (small, ())
+    optimized, _ = run_passes(dead_channel_model([44, seed]))
+    assert run_passes(optimized) == (optimized, ())
 
 
 @pytest.mark.slow
 def test_the_engine_runs_optimized_models() -> None:
-    """With ``multiple`` 1, layers can keep any number of channels, such as an odd number or a single channel."""
+    """With ``multiple`` 1, the number of remaining channels need not be divisible by 4, so layers with odd numbers of
+    channels, and with a single channel, occur."""
     models = [constant_channels(dead_channel_model([45, seed]), multiple=1)[0] for seed in range(10)]
     assert compare(models, runs=2) == []

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Quantization, Tensor
-from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_shape, walk
+from arenite.firmware.generator.lower.elementwise.broadcast import MAX_OUTER, broadcast_shape, walk
 from tests.fuzz.cases import case
 from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32
@@ -16,7 +16,9 @@ RANKS = (0, 1, 2, 3, 4, 5, 6)
 
 
 def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return a shape that broadcasts with ``shape``: the same, a scalar, a channel vector, or random dimensions."""
+    """Return a random shape that broadcasts with ``shape``: the same shape, all ones, only the last dimension, or
+    random dimensions. The result of the broadcast has at most ``b.max_elements`` elements. Random dimensions are few
+    enough for the engine's broadcast loop."""
     rng = b.rng
     kind = rng.random()
     if kind < 0.35:
@@ -36,13 +38,14 @@ def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
         if (
             out_shape is not None
             and np.prod(out_shape) <= b.max_elements
-            and len(walk([shape, tuple(partner)]).outer) <= 5
+            and len(walk([shape, tuple(partner)]).outer) <= MAX_OUTER
         ):
             return tuple(partner)
 
 
 def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> int:
-    """Add a graph input or a constant of the given shape and type, and return it. It is quantized if ``like`` is."""
+    """Add a graph input or a constant with ``shape`` and ``dtype``, and return the index of its tensor. It is quantized
+    if the tensor with the index ``like`` is, in some cases with the same scale."""
     quant = None if b[like].quant is None else b.quant(dtype)
     if quant is not None and b.rng.random() < 0.3:
         quant = b[like].quant
@@ -54,7 +57,9 @@ def operand(b: GraphBuilder, shape: tuple[int, ...], dtype: str, like: int) -> i
 def binary_operands(
     b: GraphBuilder, dtypes: tuple[str, ...], largest: float = 50.0
 ) -> tuple[int, int, tuple[int, ...]]:
-    """Return two input tensors in random order, one of which can be a constant, and the shape of the result."""
+    """Return the tensor indices of two operands in random order, and the shape of the result. One operand may be a
+    constant; both may be the same tensor. ``largest`` is an exclusive limit of the scale of the first operand, if that
+    is quantized."""
     x = b.pick(dtypes, RANKS)
     quant = b[x].quant
     if quant is not None and quant.scale[0] >= largest:
@@ -77,11 +82,11 @@ def spread(b: GraphBuilder, scale: float, low: float = -1.5, high: float = 1.5) 
     return f32(scale * float(np.exp(b.rng.uniform(low, high))))
 
 
-def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
+def add_or_sub(b: GraphBuilder, name: str, options_type: str) -> None:
     """Append an ADD or SUB with random inputs and a random output scale."""
     rng = b.rng
     if rng.random() < 0.15:
-        add_pot(b, name, options_type)
+        add_power_of_two_scales(b, name, options_type)
         return
     x, y, shape = binary_operands(b, ("int8", "int16", "int32"))
     dtype = b[x].dtype
@@ -101,8 +106,9 @@ def add_like(b: GraphBuilder, name: str, options_type: str) -> None:
     )
 
 
-def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
-    """Add the int16 operator ``name`` with scales that are powers of two, for which TFLite only shifts one input."""
+def add_power_of_two_scales(b: GraphBuilder, name: str, options_type: str) -> None:
+    """Append the int16 operator ``name`` (ADD or SUB) with scales that are powers of two, for which TFLite rescales one
+    input with a shift instead of a multiplication."""
     exponent = int(b.rng.integers(-16, -8))
     shift = int(b.rng.integers(0, 9))
     shape = b.shape(int(b.rng.integers(1, 5)))
@@ -120,12 +126,12 @@ def add_pot(b: GraphBuilder, name: str, options_type: str) -> None:
 
 @case("ADD")
 def add(b: GraphBuilder) -> None:
-    add_like(b, "ADD", "AddOptions")
+    add_or_sub(b, "ADD", "AddOptions")
 
 
 @case("SUB")
 def sub(b: GraphBuilder) -> None:
-    add_like(b, "SUB", "SubOptions")
+    add_or_sub(b, "SUB", "SubOptions")
 
 
 @case("MUL")
@@ -134,8 +140,9 @@ def mul(b: GraphBuilder) -> None:
     dtype = b[x].dtype
     quant = None
     if dtype != "int32":
-        levels = 40 if dtype == "int8" else 10000
-        quant = b.quant(dtype, scale=spread(b, b[x].scale * b[y].scale * levels))
+        # With this ratio of the scales, the products fill the range of the output.
+        ratio = 40 if dtype == "int8" else 10000
+        quant = b.quant(dtype, scale=spread(b, b[x].scale * b[y].scale * ratio))
     out = b.tensor(shape, dtype, quant)
     b.op("MUL", [x, y], [out], "MulOptions", version=2, fused_activation_function=activation(b))
 
@@ -230,7 +237,7 @@ def select_v2(b: GraphBuilder) -> None:
     condition = b.input(condition_shape, "bool")
     out_shape = broadcast_shape([shape, condition_shape])
     assert out_shape is not None
-    if len(walk([condition_shape, b[x].shape, b[y].shape]).outer) > 5:
+    if len(walk([condition_shape, b[x].shape, b[y].shape]).outer) > MAX_OUTER:
         condition, out_shape = b.input(shape, "bool"), shape
     b.op("SELECT_V2", [condition, x, y], [b.tensor(out_shape, b[x].dtype, b[x].quant)], "SelectV2Options")
 
@@ -245,11 +252,11 @@ def select(b: GraphBuilder) -> None:
     b.op("SELECT", [condition, x, y], [b.tensor(shape, b[x].dtype, b[x].quant)], "SelectOptions")
 
 
-def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
-    """Add a tensor of constant divisors and return it.
+def constant_divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantization | None) -> int:
+    """Add a tensor of constant divisors and return its index.
 
-    They are never zero, because TFLite stops at a division by zero. Without quantization they are never -1 either,
-    because the smallest integer divided by -1 depends on the computer and the vector length.
+    No divisor is zero, because TFLite aborts at a division by zero. Without quantization no divisor is -1 either,
+    because the smallest integer divided by -1 overflows, and the result depends on the processor and its SIMD width.
     """
     values = np.array(random_input(Tensor(-1, "", partner_shape(b, shape), dtype), b.rng))
     if quant is None:
@@ -258,10 +265,10 @@ def divisor(b: GraphBuilder, shape: tuple[int, ...], dtype: str, quant: Quantiza
     return b.const(np.where(values == zero, zero + (-1 if zero > 0 else 1), values), dtype, quant)
 
 
-def plain_division(b: GraphBuilder, name: str, options_type: str) -> None:
-    """Append a division that ignores quantization. The divisor and the output have none."""
+def unquantized_division(b: GraphBuilder, name: str, options_type: str) -> None:
+    """Append a division that ignores quantization. The divisor and the output are not quantized."""
     x = b.pick(("int8", "int16", "int32"), RANKS)
-    y = divisor(b, b[x].shape, b[x].dtype, None)
+    y = constant_divisor(b, b[x].shape, b[x].dtype, None)
     shape = broadcast_shape([b[x].shape, b[y].shape])
     assert shape is not None
     b.op(name, [x, y], [b.tensor(shape, b[x].dtype)], options_type, version=2)
@@ -269,12 +276,12 @@ def plain_division(b: GraphBuilder, name: str, options_type: str) -> None:
 
 @case("FLOOR_DIV")
 def floor_div(b: GraphBuilder) -> None:
-    plain_division(b, "FLOOR_DIV", "FloorDivOptions")
+    unquantized_division(b, "FLOOR_DIV", "FloorDivOptions")
 
 
 @case("FLOOR_MOD")
 def floor_mod(b: GraphBuilder) -> None:
-    plain_division(b, "FLOOR_MOD", "FloorModOptions")
+    unquantized_division(b, "FLOOR_MOD", "FloorModOptions")
 
 
 @case("DIV")
@@ -282,7 +289,7 @@ def div(b: GraphBuilder) -> None:
     x = b.pick(("int8", "int16", "int32"), RANKS)
     dtype = b[x].dtype
     quant = None if dtype == "int32" else b.quant(dtype)
-    y = divisor(b, b[x].shape, dtype, quant)
+    y = constant_divisor(b, b[x].shape, dtype, quant)
     shape = broadcast_shape([b[x].shape, b[y].shape])
     assert shape is not None
     out_quant = None
@@ -291,7 +298,7 @@ def div(b: GraphBuilder) -> None:
         exponent = b.rng.uniform(6.1, 21) if dtype == "int8" else b.rng.uniform(14.05, 14.95)
         out_quant = b.quant(dtype, scale=f32(b[x].scale / quant.scale[0] / 2.0**exponent))
     out = b.tensor(shape, dtype, out_quant)
-    # LiteRT refuses a clamp whose limit of 6 is over 2^31 steps away.
+    # LiteRT rejects a fused RELU6 if 6 divided by the output scale exceeds 2^31.
     fused = activation(b) if out_quant is None or out_quant.scale[0] > 6 / 2**31 else 0
     b.op("DIV", [x, y], [out], "DivOptions", version=2, fused_activation_function=fused)
 

@@ -1,6 +1,8 @@
-"""A simulated ROM loader of an ESP chip on a pseudo-terminal: SLIP frames, flash in memory, MD5 of any range.
+"""A simulated ROM loader of an ESP chip on a pseudo-terminal.
 
-It follows esptool's documentation of the serial protocol and answers the requests that esptool sends without its stub.
+It decodes SLIP frames, keeps the flash in memory, and returns the MD5 of any range of the flash. It follows esptool's
+documentation of the serial protocol and answers the requests that esptool sends when it does not upload its stub
+loader.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ SPI_SET_PARAMS, SPI_ATTACH, CHANGE_BAUD, FLASH_MD5, SECURITY_INFO = 0x0B, 0x0D, 
 MAGIC_REGISTER = 0x40001000
 #: Maps a chip to the word at MAGIC_REGISTER and its id in the security information (None: the ROM does not report it).
 CHIPS = {"esp32": (0x00F01D83, None), "esp32c3": (0x1B31506F, 5), "esp32s3": (0x9, 9)}
-_MORE_STATUS = 2  # zero bytes after the status and error bytes, as real ROMs send them
+_RESERVED_BYTES = 2  # number of zero bytes that real ROMs send after the status and error bytes
 
 
 def _slip(data: bytes) -> bytes:
@@ -37,18 +39,19 @@ class EspRom:
     """A chip in its ROM loader. ``port`` is its serial port, ``flash`` the content of its flash.
 
     ``spoil``: an address at which a wrong byte is stored. ``deaf``: the chip never answers.
+    ``writes``: the address and size of each flash write.
     """
 
     def __init__(
         self, chip: str = "esp32", *, size: int = 4 << 20, spoil: int | None = None, deaf: bool = False
     ) -> None:
         self.chip, self.flash = chip, bytearray(b"\xff" * size)
-        self.writes: list[tuple[int, int]] = []  # address and size of each write
+        self.writes: list[tuple[int, int]] = []
         self._spoil, self._deaf = spoil, deaf
         self._master, self._slave = pty.openpty()
         tty.setraw(self._slave)
         self.port = os.ttyname(self._slave)
-        self._at = 0
+        self._write_address = 0
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._serve, daemon=True)
 
@@ -82,8 +85,8 @@ class EspRom:
         if command == READ_REG:
             value = self._register(struct.unpack("<I", data)[0])
         elif command == FLASH_BEGIN:
-            size, _, _, self._at = struct.unpack_from("<4I", data)
-            self.writes.append((self._at, size))
+            size, _, _, self._write_address = struct.unpack_from("<4I", data)
+            self.writes.append((self._write_address, size))
         elif command == FLASH_DATA:
             count = struct.unpack_from("<I", data)[0]
             self._store(data[16 : 16 + count])
@@ -93,12 +96,12 @@ class EspRom:
         elif command == SECURITY_INFO:
             chip_id = CHIPS[self.chip][1]
             if chip_id is None:
-                self._reply(command, 0, b"\x01\x05")
+                self._reply(command, 0, b"\x01\x05")  # failed: invalid command
                 return
             body = struct.pack("<I8BII", 0, 0, *(0,) * 7, chip_id, 0)
         times = 8 if command == SYNC else 1
         for _ in range(times):
-            self._reply(command, value, body + bytes(2 + _MORE_STATUS))
+            self._reply(command, value, body + bytes(2 + _RESERVED_BYTES))
 
     def _reply(self, command: int, value: int, body: bytes) -> None:
         os.write(self._master, _slip(struct.pack("<BBHI", 1, command, len(body), value) + body))
@@ -107,7 +110,8 @@ class EspRom:
         return CHIPS[self.chip][0] if address == MAGIC_REGISTER else 0
 
     def _store(self, data: bytes) -> None:
-        self.flash[self._at : self._at + len(data)] = data
-        if self._spoil is not None and self._at <= self._spoil < self._at + len(data):
+        start, end = self._write_address, self._write_address + len(data)
+        self.flash[start:end] = data
+        if self._spoil is not None and start <= self._spoil < end:
             self.flash[self._spoil] ^= 0x10
-        self._at += len(data)
+        self._write_address = end

@@ -1,4 +1,5 @@
-"""Tests of ``arenite mlperf`` end to end: build, emulator, monitor, journal and result folder."""
+"""Tests of ``arenite mlperf`` end to end: the build, the emulator, the MLPerf monitor protocol, the journal (the file
+that stores the answers) and the result folder."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ pytestmark = [
 
 
 def model_and_samples(folder: Path, count: int, wrong: int) -> tuple[Prepared, Samples]:
-    """Return a small classifier and ``count`` samples. The labels of ``wrong`` samples differ from the predictions."""
+    """Return a small classifier and ``count`` samples. The labels of the first ``wrong`` samples differ
+    from the model's predictions."""
     prepared = prepare(save(classifier(), folder / "toy.tflite"))
     samples = random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], count)
     reference = Reference(prepared.reference)
@@ -106,7 +108,8 @@ def test_the_performance_mode_agrees_with_bench(tmp_path: Path) -> None:
     result = run_mlperf(prepared, board, config, lambda *_: None)
     bench_result = bench(prepared, board, samples, BenchConfig(cycles=False), lambda *_: None).to_json()
     counted, bench_counts = (r["inference"]["instructions"] for r in (result, bench_result))
-    # The instructions of a measurement window include the loop around each inference.
+    # MLPerf counts the instructions of a measurement window, which include the loop around each inference (at most
+    # 200).
     assert bench_counts["min"] <= counted["min"] and counted["max"] <= bench_counts["max"] + 200
     assert len(result["windows"]) == 5 and result["bit_exact"] == 5
     for window in result["windows"]:
@@ -139,19 +142,19 @@ def test_anomaly_detection_is_scored_by_auc(tmp_path: Path, capsys: pytest.Captu
     order = np.argsort(means)
     label = {int(order[0]): 1, int(order[1]): 0, int(order[2]): 1}
     data = tmp_path / "ad.npz"
-    files = np.repeat(["p", "q", "r"], 2)
+    recordings = np.repeat(["p", "q", "r"], 2)
     np.savez(
         data,
         x=np.stack([s[0] for s in samples.inputs]),
         y=np.repeat([label[k] for k in range(3)], 2),
-        recording=files,
+        recording=recordings,
     )
     code = main(
         f"mlperf {path} --board {BOARD} --task ad01 --mode accuracy --data {data} -o {tmp_path}/r"
         " --no-resume --json".split()
     )
     result: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert code == 1  # below the floor
+    assert code == 1  # below the minimum of the MLPerf Tiny rules
     assert (result["metric"], result["accuracy"], result["passed"]) == ("auc", 0.5, False)
     assert (result["bit_exact"], result["samples"]) == (6, 6)
     text = (tmp_path / "r" / BOARD / "ad" / "accuracy" / "results.txt").read_text()
@@ -190,7 +193,7 @@ def test_keywords_are_recognized(tmp_path: Path, capsys: pytest.CaptureFixture[s
         (["--mode", "performance", "--board", "nucleo_l4r5zi"], "is a real board"),
     ],
 )
-def test_impossible_runs_raise_an_error(
+def test_impossible_runs_exit_with_code_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     path = save(classifier(), tmp_path / "toy.tflite")

@@ -95,7 +95,7 @@ class V4l2Camera:
         self.card = agreed.card
         if agreed.format.pixels == "mjpeg":
             self._decoder = MjpegDecoder(self._request.pixels or "rgb", self._least)
-            self._format = self._decoder.expected(agreed.format)
+            self._format = self._decoder.set_camera_size(agreed.format)
         else:
             self._decoder, self._format = None, agreed.format
         with suppress(OSError):  # few drivers have events

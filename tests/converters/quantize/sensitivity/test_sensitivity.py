@@ -1,4 +1,5 @@
-"""The sensitivity analysis quantizes each layer alone, finds a sensitive layer and reports correct figures."""
+"""The sensitivity analysis quantizes each layer alone, finds the most sensitive layer, and reports the figures of the
+model in which only that layer is quantized."""
 
 import json
 
@@ -16,8 +17,8 @@ from tests.converters.quantize.trained_models import dataset, dense_net, samples
 def test_the_most_sensitive_layer_comes_first() -> None:
     weights = train(*samples(1000, 1), (32, 24))
     # Half of the second layer's weights are multiplied by 100, and the weights that compute the inputs of this half are
-    # divided by 100. The float model computes the same, but no single scale fits all weights in a row of the second
-    # layer.
+    # divided by 100. The float model's outputs do not change, but the weights in a row of the second layer now differ
+    # too much for one quantization scale.
     factors = np.where(np.arange(32) % 2, 100.0, 1.0).astype(np.float32)
     weights[0], weights[1] = weights[0] / factors[:, None], weights[1] * factors
     model = dense_net(weights)
@@ -31,8 +32,8 @@ def test_the_most_sensitive_layer_comes_first() -> None:
     assert result.worst("int4")[0].layer == 1 and by_layer[1] < by_layer[2] - 10
     assert result.worst("int4")[0].drop > 0.05
     for layer in (0, 1, 2):
-        wide = next(s for s in result.layers if (s.layer, s.kind) == (layer, "int16"))
-        assert wide.sqnr_db >= by_layer[layer]
+        int16 = next(s for s in result.layers if (s.layer, s.kind) == (layer, "int16"))
+        assert int16.sqnr_db >= by_layer[layer]
     int8 = next(s for s in result.layers if (s.layer, s.kind) == (2, "int8"))
     assert int8.weight_bytes == 8 * 24 + 4 * 8 and int8.weight_bytes_before == 4 * (8 * 24 + 8)
     assert {s.op for s in result.layers} == {"FULLY_CONNECTED", "SOFTMAX"}
@@ -53,6 +54,7 @@ def test_figures_equal_those_of_a_model_with_one_quantized_layer() -> None:
         samples=None,
         progress=lambda *progress: calls.append(progress),
     )
+    # Three steps: the float model, and each of the two layers in int4.
     assert calls[0] == ("float model", 0, 3) and calls[-1] == ("", 3, 3)
     quantized = quantize(model, single_layer_recipe(load_recipe("int8"), "int4"), observations, only=[0])
     is_correct = [
@@ -65,7 +67,7 @@ def test_figures_equal_those_of_a_model_with_one_quantized_layer() -> None:
 
 def test_sqnr_is_computed_as_defined() -> None:
     outputs = [np.array([1.0, 0.0]), np.array([0.0, 1.0])]
-    assert sqnr(outputs, outputs) == 150
+    assert sqnr(outputs, outputs) == 150  # the upper limit in dB, because the error is zero
     assert sqnr(outputs, [np.array([1.1, 0.0]), np.array([0.0, 1.0])]) == pytest.approx(
         10 * np.log10(2 / 0.01)
     )

@@ -65,7 +65,7 @@ def test_the_smallest_sufficient_scale_is_used(
     decoder = MjpegDecoder("rgb", min_size)
     picture = decoded(decoder, DATA)
     assert picture is not None and picture.shape[1::-1] == size
-    format = decoder.expected(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
+    format = decoder.set_camera_size(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
     assert (format.width, format.height, format.strides, format.fps) == (*size, (3 * size[0],), 30.0)
     reference = Image.open(io.BytesIO(DATA.tobytes())).resize(size, Image.BOX)
     assert np.abs(picture.astype(int) - np.asarray(reference)).mean() < 3
@@ -115,5 +115,5 @@ def test_a_header_with_a_far_too_large_size_is_rejected(negotiated: bool) -> Non
     data[start : start + 4] = np.frombuffer(np.array([claimed, claimed], ">u2").tobytes(), np.uint8)
     decoder = MjpegDecoder()
     if negotiated:
-        decoder.expected(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
+        decoder.set_camera_size(Format("mjpeg", WIDTH, HEIGHT, (), 30.0))
     assert decoder.decode(data.ctypes.data, data.size, 30.0) is None
