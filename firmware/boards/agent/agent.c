@@ -38,7 +38,7 @@ static uint32_t crc32(uint32_t bytes)
 }
 
 /* Receives the next frame that is not empty. Returns its length in bytes, without its CRC; 0 if the frame is damaged.
- * `length` counts the decoded bytes, `left` the bytes that are missing in the current COBS block. */
+ * `length` counts the decoded bytes, `left` the bytes to the end of the current COBS block. */
 static uint32_t receive(void)
 {
     uint32_t length = 0, left = 0;

@@ -23,7 +23,7 @@ typedef struct ar_reals {
 
 struct ar_monitor {
     uint8_t *input;
-    uint32_t input_bytes;          /* size of `input`: of the floats if `reals` is not 0 */
+    uint32_t input_bytes;          /* size of `input`; if `reals` is not 0, room for its floats */
     const ar_reals *reals;         /* 0 for models that ar_reals does not support */
     int64_t scale_thousandths_q16; /* 1000 * 2^16 * scale of the first output */
     int32_t zero_point;            /* of the first output */

@@ -184,8 +184,8 @@ void port_init(void)
     open_line();
 }
 
-/* The stack is that of the main task. FreeRTOS paints it when it creates the task. On these chips, FreeRTOS returns the
- * bytes that were never used (on others, words). */
+/* The stack is that of the main task. FreeRTOS paints it when it creates the task. On these chips,
+ * uxTaskGetStackHighWaterMark returns the number of bytes that were never used; on others it counts words. */
 uint32_t ar_stack_bytes(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE; }
 
 uint32_t ar_stack_used(void) { return CONFIG_ESP_MAIN_TASK_STACK_SIZE - uxTaskGetStackHighWaterMark(NULL); }

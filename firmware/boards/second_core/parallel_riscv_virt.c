@@ -21,7 +21,7 @@ static volatile uint32_t failed;
 void ar_fork(ar_layer_fn work)
 {
     mailbox_put(work);
-    FENCE(); /* writes the mailbox before the bell */
+    FENCE(); /* the mailbox must be written before the bell */
     BELL(1) = 1;
 }
 

@@ -1,7 +1,7 @@
 #include "audio.h"
 #include "logarithm.h"
 
-#define FRAME_BITS 29  /* bits of a scaled frame */
+#define FRAME_BITS 29  /* bits of the largest value of a scaled frame */
 #define POWER_SHIFT 13 /* bits by which powers are shifted right */
 #define MAX_BITS 62    /* bits of a sum before its logarithm is computed */
 /* The shift from the product of a logarithm and p->factor to 16 fractional bits. */

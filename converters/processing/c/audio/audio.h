@@ -2,7 +2,7 @@
  * quantize.
  *
  * A frame is windowed and scaled to fill 29 bits. Each stage of the FFT halves the values, so that no value
- * overflows. After the logarithm to base 2, every power of two, including the frame's scale, is a term of a sum. All
+ * overflows. A scale that is a power of two, such as the frame's scale, is added after the logarithm to base 2. All
  * tables are constant. The caller provides scratch memory: 8 * (fft / 2 + 1) bytes, then 4 * bins, aligned to 8.
  */
 #ifndef ARENITE_AUDIO_H

@@ -1,4 +1,4 @@
-/* The resize down a column as Pillow does it: rows of bytes are summed and rounded to bytes. */
+/* Resizes down a column as Pillow does it: rows of bytes are summed and rounded to bytes. */
 #include "image_steps.h"
 
 void ar_column_bytes(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line)

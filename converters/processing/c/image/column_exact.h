@@ -1,4 +1,4 @@
-/* The weighted sum of rows that resampling did not round (exact rows), with 16 fractional bits. */
+/* Computes the weighted sum of rows that resampling did not round (exact rows), with 16 fractional bits. */
 #ifndef ARENITE_COLUMN_EXACT_H
 #define ARENITE_COLUMN_EXACT_H
 

@@ -1,4 +1,4 @@
-/* The resize down a column with exact rows (see column_exact.h): the sums keep 16 fractional bits. */
+/* Resizes down a column with exact rows (see column_exact.h): the sums keep 16 fractional bits. */
 #include "column_exact.h"
 #include "image_steps.h"
 

@@ -1,4 +1,4 @@
-/* The bilinear resize down a column as OpenCV does it: the values of two rows have 15 bits, and the weights 11 bits. */
+/* Resizes down a column with OpenCV's bilinear method: the values of two rows have 15 bits, and the weights 11 bits. */
 #include "image_steps.h"
 
 void ar_column_opencv(const ar_image *p, const void *rows, uint32_t first, const int32_t *weights, void *line)

@@ -1,4 +1,4 @@
-/* The resize down a column with exact rows (see column_exact.h): the sums are rounded to bytes. */
+/* Resizes down a column with exact rows (see column_exact.h): the sums are rounded to bytes. */
 #include "column_exact.h"
 #include "image_steps.h"
 

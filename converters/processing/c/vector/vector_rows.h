@@ -13,8 +13,13 @@ enum { AR_OPENCV, AR_EXACT, AR_BYTES, AR_SINGLE };
 /* `lie`: the layout of the pixels in memory: packed pixels, chroma in a plane of pairs, or chroma in two planes. */
 enum { AR_PACKED, AR_PAIRED, AR_APART };
 /* `kind`: the kind of pixel. It determines the bytes of an output after they were sorted by `order`. The first four
- * bytes are in `low`, the others in `high`. A prime marks the second tap, and - is a zero. yuv: y u y' u' | v - v' -
- * colours: r g r' g' | b - b' -    565: low high low' high'    luma: y - y' - */
+ * bytes are in `low`, the others in `high`. A prime marks the second tap, and - is a zero.
+ *
+ *     yuv:     y u y' u' | v - v' -
+ *     colours: r g r' g' | b - b' -
+ *     565:     low high low' high'
+ *     luma:    y - y' -
+ */
 enum { AR_YUV, AR_COLOURS, AR_565, AR_LUMA };
 
 /* Computes red, green and blue of both taps, 16 bits each, from y, u and v. The sums are those of yuv.h, with their
