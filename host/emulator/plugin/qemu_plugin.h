@@ -1,7 +1,7 @@
 /* The part of QEMU's TCG plugin interface, version 1, that the counters here use.
  *
- * Written from QEMU's documentation ("QEMU TCG Plugins", API version 1), because distributions ship the emulator without
- * its header. Handles are opaque and valid only inside the callback that receives them.
+ * Written from QEMU's documentation ("QEMU TCG Plugins", API version 1), because distributions ship the emulator
+ * without its header. Handles are opaque and valid only inside the callback that receives them.
  */
 #ifndef AR_QEMU_PLUGIN_H
 #define AR_QEMU_PLUGIN_H

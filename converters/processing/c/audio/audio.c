@@ -1,3 +1,4 @@
+/* Converts a recording to a tensor; see audio.h. */
 #include "audio.h"
 #include "logarithm.h"
 

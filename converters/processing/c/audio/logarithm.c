@@ -1,3 +1,4 @@
+/* Logarithm and square root by tables with linear interpolation; see logarithm.h. */
 #include "logarithm.h"
 
 int32_t ar_log2(const int32_t *table, uint64_t x)

@@ -11,6 +11,7 @@ static inline uint32_t ar_yuv_byte(int32_t value)
     return (uint32_t)(value < 0 ? 0 : value > 255 ? 255 : value);
 }
 
+/* Writes red, green and blue (0 to 255) of one pixel. */
 static inline void ar_yuv(int32_t y, int32_t u, int32_t v, uint32_t *r, uint32_t *g, uint32_t *b)
 {
     y = y < 16 ? 0 : (y - 16) * 1220542;

@@ -1,3 +1,4 @@
+/* Converts a picture to a tensor on a host, and has last steps that microcontrollers do not need; see image_host.h. */
 #include "image_host.h"
 #include "vector.h"
 
@@ -28,6 +29,7 @@ void ar_finish_shift(const ar_image *p, const void *line, void *to)
     }
 }
 
+/* Converts a line for elements of one type. */
 #define AR_REPEATED(ELEMENT)                                                                       \
     {                                                                                              \
         const ELEMENT *red = (const ELEMENT *)p->table, *green = red + next, *blue = green + next; \
@@ -53,6 +55,7 @@ void ar_finish_repeated(const ar_image *p, const void *line, void *to)
     }
 }
 
+/* Converts channel `c` of a line of bytes for elements of one type. */
 #define AR_PLANES(ELEMENT)                                                                      \
     {                                                                                           \
         const ELEMENT *table = (const ELEMENT *)p->table + (p->per_channel ? 256 * c : 0);      \

@@ -21,7 +21,8 @@ static uint32_t read_number(void)
     return value;
 }
 
-/* Reads a size and as many bytes, into memory of exactly that size, so that the sanitizers detect accesses outside it. */
+/* Reads a size and as many bytes, into memory of exactly that size, so that the sanitizers detect accesses outside
+ * it. */
 static uint8_t *read_block(uint32_t *size)
 {
     *size = read_number();
