@@ -1,3 +1,4 @@
+/* Requantizes and clamps the sums of neighboring channels, see affine_requant.h. */
 #include "affine_requant.h"
 
 void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,

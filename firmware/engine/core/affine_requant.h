@@ -1,8 +1,9 @@
 /* Requantizes an accumulator to an int8 output with one high multiplication.
  *
  * out = clamp((x * multiplier + rounding * 2^32) >> (32 + shift)) where x is 256 times the accumulator plus an offset.
- * The generator uses it only if it has proven that it gives LiteRT's result for every accumulator that can occur; see
- * affine.py.
+ * Multiplier and offset belong to a channel, rounding and shift to the whole layer. The generator uses this formula
+ * only if it has proven that the result is LiteRT's for every accumulator that can occur; see affine.py in
+ * firmware/generator/requant.
  */
 #ifndef ARENITE_AFFINE_REQUANT_H
 #define ARENITE_AFFINE_REQUANT_H
@@ -10,13 +11,14 @@
 #include <stdint.h>
 
 #if defined(__XTENSA__) || defined(__ARM_ARCH_6M__) || defined(__ARM_ARCH_8M_BASE__)
-#define AR_NO_LONG_PRODUCT /* a 64-bit product would be a call */
+#define AR_NO_LONG_PRODUCT /* the compiler would call a library function for a 64-bit product */
 #endif
 
-/* The constants that all channels of a layer share. */
+/* The constants that all channels of a layer share. `two_sided` is 1 if the offset depends on the accumulator's
+ * sign, see ar_affine_x. */
 typedef struct {
     uint8_t shift, two_sided;
-    int8_t zero_point; /* of the output; the rounding constant is this plus one half */
+    int8_t zero_point; /* of the output; the rounding constant is (zero_point + 1/2) * 2^shift */
 } ar_affine;
 
 /* Returns the upper half of a * b; b is not negative. */
@@ -46,11 +48,13 @@ static inline int32_t ar_saturate_s8(int32_t y)
 #endif
 }
 
-/* Returns x from a sum without bias, and 256 times the bias. The low eight bits of `bias` are an offset below one
- * unit of the accumulator, which makes the rounding more exact.
+/* Returns x of the formula above. `sum` is the accumulator without the bias; `bias` is 256 times the bias plus the
+ * offset. The offset is in the low eight bits, so it is less than one unit of the accumulator. It makes the
+ * rounding more exact.
  *
- * If the layer is two-sided, these bits are the offset minus one. The offset is added to a positive accumulator; the
- * offset plus one is subtracted from a negative one, because LiteRT's second rounding rounds ties away from zero. */
+ * If the layer is two-sided, the low eight bits of `bias` are the offset minus one. The offset is added if the
+ * accumulator is positive or 0. If the accumulator is negative, the offset plus one is subtracted, because LiteRT's
+ * second rounding rounds ties away from zero. */
 static inline int32_t ar_affine_x(int32_t sum, int32_t bias, int two_sided)
 {
     const int32_t x = (int32_t)(((uint32_t)sum << 8) + (uint32_t)bias);
@@ -60,16 +64,18 @@ static inline int32_t ar_affine_x(int32_t sum, int32_t bias, int two_sided)
     return x < 0 ? x - 2 * ((x & 255) + 1) : x + 1;
 }
 
+/* Returns the output for x, saturated to int8. `rounding` is the rounding constant described at ar_affine. */
 static inline int8_t ar_affine_s8(int32_t x, int32_t multiplier, int32_t rounding, int shift)
 {
     return (int8_t)ar_saturate_s8((ar_mul_high(x, multiplier) + rounding) >> shift);
 }
 
-/* Computes the outputs of neighboring channels. */
+/* Writes the outputs of `count` neighboring channels to `out`. `sum` has each channel's accumulator without the bias,
+ * `bias` each channel's bias as in ar_affine_x. */
 void ar_affine_channels_s8(const ar_affine *a, const int32_t *sum, const int32_t *bias,
                            const int32_t *multiplier, int8_t *out, int32_t count);
 
-/* Clamps outputs to the range of a fused activation, if that is narrower than int8. */
+/* Clamps `count` outputs to [low, high], the range of a fused activation. Does nothing if that is the range of int8. */
 static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t high)
 {
     if (low == INT8_MIN && high == INT8_MAX) {

@@ -1,4 +1,4 @@
-/* Bit counting. */
+/* Counts leading zero bits. */
 #ifndef ARENITE_BITS_H
 #define ARENITE_BITS_H
 

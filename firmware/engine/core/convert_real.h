@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Returns the stored value in [low, high] that is nearest to `real`; `low` for NaN. */
+/* Returns the stored value in [low, high] that is nearest to `real`. Returns `low` for NaN. */
 static inline int32_t ar_quantise(float real, float scale, int32_t zero_point, int32_t low, int32_t high)
 {
     const float steps = real / scale;
@@ -25,6 +25,7 @@ static inline int32_t ar_quantise(float real, float scale, int32_t zero_point, i
     return zero_point + whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
+/* Returns the real number that `stored` stands for. */
 static inline float ar_dequantise(int32_t stored, float scale, int32_t zero_point)
 {
     return scale * (float)(stored - zero_point);

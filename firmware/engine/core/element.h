@@ -6,12 +6,13 @@
 
 #include "arenite.h"
 
-/* Returns the bytes of an element of type AR_BOOL, AR_INT8, AR_UINT8, AR_INT16 or AR_INT32. */
+/* Returns the size in bytes of an element of type AR_BOOL, AR_INT8, AR_UINT8, AR_INT16 or AR_INT32. */
 static inline uint32_t ar_element_size(uint32_t type)
 {
     return type == AR_INT32 ? 4 : type == AR_INT16 ? 2 : 1;
 }
 
+/* Returns the element at `address`. Bytes of type AR_BOOL and AR_UINT8 are unsigned. */
 static inline int32_t ar_load(const void *address, uint32_t type)
 {
     if (type == AR_INT8) {
@@ -26,7 +27,7 @@ static inline int32_t ar_load(const void *address, uint32_t type)
     return *(const uint8_t *)address;
 }
 
-/* Stores the low bits of `value`. */
+/* Stores the low bits of `value` as an element at `address`. */
 static inline void ar_store(void *address, uint32_t type, int32_t value)
 {
     if (type == AR_INT32) {

@@ -1,26 +1,28 @@
+/* The exponential function and the reciprocal in fixed point, see exp_fixed.h. */
 #include "exp_fixed.h"
 
 #include "fixed_point.h"
 
 int32_t ar_exp_negative(int32_t x)
 {
-    static const int32_t power[7] = {/* exp(-2^(k - 2)), Q0.31 */
+    static const int32_t power[7] = {/* power[k] = exp(-2^(k - 2)), in Q0.31 */
                                      1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242};
     const int32_t quarter = 1 << 24;
     if (x == 0) {
         return INT32_MAX;
     }
-    /* x (Q5.26) = part - whole: part is in [-1/4, 0), whole is a multiple of 1/4. exp(x) = exp(part) * exp(-whole). */
+    /* Split x (in Q5.26) into part - whole, where part is in [-1/4, 0) and whole is a multiple of 1/4. Then exp(x) is
+     * exp(part) * exp(-whole). */
     const int32_t part = (x & (quarter - 1)) - quarter;
     const uint32_t whole = (uint32_t)part - (uint32_t)x;
 
-    /* Taylor series around -1/8, in Q0.31. */
+    /* Compute exp(part) with its Taylor series around -1/8, in Q0.31; t is part + 1/8. */
     const int32_t constant = 1895147668; /* exp(-1/8) */
     const int32_t t = part * 32 + (1 << 28);
     const int32_t t2 = ar_high_mul(t, t);
     const int32_t t3 = ar_high_mul(t2, t);
     const int32_t t4_over_4 = ar_round_shift(ar_high_mul(t2, t2), 2);
-    const int32_t third = 715827883;
+    const int32_t third = 715827883; /* 1/3 */
     const int32_t tail = ar_round_shift(ar_high_mul(t4_over_4 + t3, third) + t2, 1);
     int32_t result = constant + ar_high_mul(constant, t + tail);
 
@@ -41,7 +43,8 @@ int32_t ar_shift_saturating(int32_t x, int exponent)
 
 int32_t ar_one_over_one_plus(int32_t x)
 {
-    /* Newton's iteration for the reciprocal of d = (1 + x) / 2, started from 48/17 - 32/17 d; y in Q2.29. */
+    /* Newton's iteration for the reciprocal of d = (1 + x) / 2. y approximates 1 / d, in Q2.29; it starts from
+     * 48/17 - 32/17 d. */
     const int32_t d = (int32_t)(((int64_t)x + INT32_MAX + 1) / 2);
     int32_t y = 1515870810 + ar_high_mul(d, -1010580540);
     for (int k = 0; k < 3; k++) {

@@ -9,7 +9,7 @@
 
 #include <stdint.h>
 
-/* Returns (a * b) / 2^31 rounded to nearest, ties upwards; a = b = -2^31 saturates.
+/* Returns (a * b) / 2^31 rounded to nearest, ties upwards. If a and b are -2^31, the result saturates.
  *
  * TFLite adds a nudge of 2^30 or 1 - 2^30, by the sign of the product, and divides towards zero. That is the same
  * number as the floor of (a * b + 2^30) / 2^31 for both signs, which a shift gives. */
@@ -21,7 +21,7 @@ static inline int32_t ar_high_mul(int32_t a, int32_t b)
     return (int32_t)(((int64_t)a * b + (1 << 30)) >> 31);
 }
 
-/* Returns x / 2^exponent rounded to nearest, ties away from zero; exponent in [0, 31]. */
+/* Returns x / 2^exponent rounded to nearest, ties away from zero, for an exponent in [0, 31]. */
 static inline int32_t ar_round_shift(int32_t x, int exponent)
 {
     const int32_t mask = (int32_t)((1u << exponent) - 1u);

@@ -22,8 +22,8 @@ static inline float ar_float_from_bits(uint32_t bits)
     return u.value;
 }
 
-/* Returns |x| as an integer: rounded towards zero if `nudge` is 0, to nearest with ties away from zero if it is 1.
- * Returns 2^31 for NaN and for values of at least 2^31. */
+/* Returns |x| as an integer, where `bits` are the bits of x. It is rounded towards zero if `nudge` is 0, and to nearest
+ * with ties away from zero if `nudge` is 1. Returns 2^31 for NaN and if |x| is at least 2^31. */
 static inline uint32_t ar_float_magnitude(uint32_t bits, uint32_t nudge)
 {
     const int exponent = (int)(bits >> 23 & 0xFFu) - 150; /* |x| = mantissa * 2^exponent */
@@ -35,7 +35,7 @@ static inline uint32_t ar_float_magnitude(uint32_t bits, uint32_t nudge)
         return mantissa << exponent;
     }
     if (exponent < -24) {
-        return 0; /* below one half */
+        return 0; /* |x| is below one half */
     }
     return ((mantissa >> (-exponent - 1)) + nudge) >> 1;
 }

@@ -1,3 +1,4 @@
+/* The reciprocal square root of an integer, see inv_sqrt.h. */
 #include "inv_sqrt.h"
 
 #include "bits.h"
@@ -10,7 +11,7 @@ int32_t ar_inv_sqrt(int32_t x, int *right_shift)
         *right_shift = 0;
         return INT32_MAX;
     }
-    /* Normalize x to [2^27, 2^29) by powers of four. */
+    /* Scale x by a power of four into [2^27, 2^29). `shift` becomes the right shift of the result. */
     int shift = 11;
     while (x >= 1 << 29) {
         x /= 4;
@@ -28,7 +29,7 @@ int32_t ar_inv_sqrt(int32_t x, int *right_shift)
         const int32_t cube = ar_shift_saturating(ar_high_mul(ar_high_mul(y, y), y), 6);
         y = ar_shift_saturating(ar_high_mul(three_halves, y) - ar_high_mul(half_x, cube), 3);
     }
-    y = ar_high_mul(y, 1518500250); /* sqrt(1/2) */
+    y = ar_high_mul(y, 1518500250); /* sqrt(1/2) in Q0.31 */
     if (shift < 0) {
         y = (int32_t)((uint32_t)y << -shift);
         shift = 0;

@@ -4,8 +4,8 @@
 
 #include <stdint.h>
 
-/* Returns the multiplier m with m * 2^(-31 - *right_shift) = 1 / sqrt(x), and stores the shift. x <= 1 gives about
- * 1. */
+/* Returns the multiplier m and stores *right_shift, so that m * 2^(-31 - *right_shift) is 1 / sqrt(x). For x <= 1 that
+ * product is about 1. */
 int32_t ar_inv_sqrt(int32_t x, int *right_shift);
 
 #endif

@@ -1,4 +1,5 @@
-/* Looks up a function of an int16 in a table of 513 values, 128 apart, with linear interpolation. */
+/* Evaluates a function of an int16 by linear interpolation in a table. The table has the function's values at the 513
+ * inputs -32768, -32640, ... 32768, which are 128 apart. */
 #ifndef ARENITE_LUT_S16_H
 #define ARENITE_LUT_S16_H
 

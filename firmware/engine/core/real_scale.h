@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 /* Returns round((double)x * scale) with C's `round`, where scale = mantissa * 2^exponent and mantissa is in [2^52,
- * 2^53). |x| < 2^53. Results outside int32 saturate. */
+ * 2^53). |x| must be less than 2^53. Results outside int32 saturate. */
 int32_t ar_scale_real(int64_t x, uint64_t mantissa, int exponent);
 
 #endif

@@ -1,9 +1,11 @@
+/* Resets the variables that a model carries between inferences. */
 #include "state.h"
 
 #include "copy.h"
 
-/* Stores eight pairs of words at a time (STRD on Arm), because a wake-word model carries several kilobytes from call to
- * call. Variables are at multiples of 16 in the arena. */
+/* Sets every byte of `data` to `value`. Eight pairs of 32-bit words are stored per loop round (STRD on Arm), because a
+ * wake-word model carries several kilobytes from inference to inference. The addresses of variables in the arena are
+ * multiples of 16. */
 static void fill(uint8_t *data, uint32_t bytes, uint32_t value)
 {
     typedef uint64_t __attribute__((__may_alias__)) pair;

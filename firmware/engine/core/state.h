@@ -6,7 +6,7 @@
 
 typedef struct {
     void *data;          /* `bytes` bytes in the arena, on a word boundary */
-    const void *initial; /* initial value; 0: every byte is `fill` */
+    const void *initial; /* initial bytes; 0: every byte is set to `fill` */
     uint32_t bytes;
     uint32_t fill; /* 0 to 255 */
 } ar_state;

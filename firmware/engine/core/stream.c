@@ -1,14 +1,16 @@
-/* Runs segments: counts rows, finds the rows that a stage reads, and calls the function of the stage. */
+/* Runs a segment, which is a number of operators that are computed row by row (see stream.h). For each step of the
+ * segment's schedule it finds the input rows of a stage, calls the stage's function and counts the row. */
 #include "stream.h"
 
-/* Functions that are not inlined, so that their frames do not add to the stack below the kernels, which `advance`
- * calls. */
+/* `advance` calls these functions and then the kernels. If they were inlined, their local variables would be in the
+ * stack frame of `advance`, and the maximum stack would grow. */
 #define NOT_INLINED __attribute__((noinline))
 
-/* For clearing memory that is read as other types. */
+/* The type with which ar_stream_begin clears memory that other code accesses as other types. */
 typedef uint32_t __attribute__((__may_alias__)) word;
 
-/* Finds the rows under the taps of a stage's window, and puts their addresses where the stage reads them. */
+/* Writes to s->rows the address of each input row that the stage needs for its output row y, and 0 for a row
+ * outside the image. */
 static NOT_INLINED void find_rows(const ar_segment *s, const ar_stage *stage, int32_t y)
 {
     const int8_t **to = s->rows;
@@ -17,7 +19,8 @@ static NOT_INLINED void find_rows(const ar_segment *s, const ar_stage *stage, in
         const ar_progress *source_progress = s->progress + 1 + stage->input[k];
         int32_t row = y * stage->stride - stage->pad_top;
         for (uint32_t tap = stage->taps; tap != 0; tap--, row += stage->dilation) {
-            /* `slot` is the slot of the source's next row; earlier rows are in the slots before it. */
+            /* source_progress->slot is the slot of the source's next row, and earlier rows are in the slots before it.
+             * `slot` becomes the slot of `row`. */
             int32_t slot = source_progress->slot + row - source_progress->rows;
             slot += slot < 0 ? source->slots : 0;
             *to++ = row >= 0 && row < source->height ? source->data + slot * source->row_bytes : 0;
@@ -25,7 +28,8 @@ static NOT_INLINED void find_rows(const ar_segment *s, const ar_stage *stage, in
     }
 }
 
-/* Returns the address of the stage's next row; 0 for a stage that accumulates and has not read its last row. */
+/* Counts the stage's next row and moves on to the next slot. Returns the address for that row. For a stage that
+ * accumulates, returns 0 unless the row is the last row of the stage's input. */
 static NOT_INLINED int8_t *take_slot(const ar_segment *s, const ar_stage *stage, ar_progress *own_progress)
 {
     int8_t *out = stage->data + (uint32_t)own_progress->slot * stage->row_bytes;
@@ -39,7 +43,7 @@ static NOT_INLINED int8_t *take_slot(const ar_segment *s, const ar_stage *stage,
     return out;
 }
 
-/* Computes rows until a row of the streamed input is missing, or the schedule ends. */
+/* Runs the schedule until it needs an input row that has not arrived yet, or until it ends. */
 static void advance(const ar_segment *s)
 {
     while (s->progress->rows != s->steps) {

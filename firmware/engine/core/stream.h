@@ -1,53 +1,59 @@
 /* Streaming: operators that run together row by row, so that the tensors between them are never complete in memory.
  *
- * A segment is a table of stages, each of which computes one row of its output at a time, and a schedule: the order in
- * which they run, fixed when the model was generated. A tensor inside a segment has slots for some of its rows, used in
- * turn: row r is in slot r modulo slots. The planner has proven that every row is read before its slot is used again.
+ * A segment has a table of stages and a schedule. A stage is an operator that computes one row of its output per call.
+ * The schedule is the order of these calls, which was fixed when the model was generated. A tensor inside a segment
+ * has slots for some of its rows, which are used in turn: row r is in slot r modulo the number of slots. The planner
+ * has proven that every row is read before its slot is used again.
  */
 #ifndef ARENITE_STREAM_H
 #define ARENITE_STREAM_H
 
 #include <stdint.h>
 
-/* Computes one row of an operator's output. `params` is the structure of the whole-tensor kernel; `rows` has the
- * address of each input row that it reads: the rows under the taps of the window from top to bottom, 0 for a row
+/* Computes one row of an operator's output. `params` is the parameter structure of the kernel for the whole tensor.
+ * `rows` has the address of each input row that the operator's window covers, from top to bottom, and 0 for a row
  * outside the image. For two inputs, the rows of the first input come first. */
 typedef void (*ar_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
 #define AR_NO_STAGE 255
 
-/* A stage; or a source, which is a tensor that the segment only reads, and has no function. */
+/* A stage or a source. A source is a tensor that the segment only reads; it has no function. */
 typedef struct {
     ar_row_fn run;
     const void *params;
-    int8_t *data; /* slot 0 of the tensor that it computes */
+    int8_t *data; /* slot 0 of the stage's output tensor, or of the source */
     uint16_t row_bytes;
-    uint16_t
-        slots; /* 0: the stage accumulates one input row per call, and writes its only output row in the last call */
-    uint16_t height;  /* rows of the tensor */
-    uint8_t input[2]; /* the stages or sources that it reads; the second may be AR_NO_STAGE */
-    /* Output row y reads the rows y * stride - pad_top + k * dilation for k in [0, taps). */
+    /* The number of slots. 0: the stage accumulates one input row per call, and writes its only output row in the last
+     * call. */
+    uint16_t slots;
+    uint16_t height; /* rows of the tensor */
+    /* The numbers of the stages or sources that the stage reads; the second may be AR_NO_STAGE. */
+    uint8_t input[2];
+    /* Output row y needs the input rows y * stride - pad_top + k * dilation for k in [0, taps). */
     uint8_t taps, stride, dilation, pad_top;
 } ar_stage;
 
 /* Progress of a stage or source. */
 typedef struct {
     uint16_t rows; /* rows computed or received; for a stage that accumulates, rows read */
-    uint16_t slot; /* the slot of the next row */
+    uint16_t slot; /* number of the slot of the next row */
 } ar_progress;
 
 typedef struct ar_segment {
     const ar_stage *stages; /* the stages, then the sources */
     const uint8_t *
-        schedule; /* stages in the order in which they compute rows; the number of a source: its next row arrives */
-    ar_progress *progress; /* of the schedule (`rows` counts its entries), then of each stage and source */
-    const int8_t **rows;   /* room for the addresses of the rows that one stage reads */
-    uint16_t steps;        /* entries of the schedule */
-    uint16_t clear; /* words from `progress` on to clear before the first row: progress and accumulators */
-    uint16_t layer; /* number of the first stage among the model's layers */
+        schedule; /* per step the number of a stage, which computes its next row, or of the source that arrives */
+    /* The first entry is for the schedule: its `rows` counts the finished steps. Then each stage and source has one. */
+    ar_progress *progress;
+    const int8_t **rows; /* room for the addresses of the rows that one stage reads */
+    uint16_t steps;      /* entries of the schedule */
+    uint16_t clear; /* words from `progress` on that are cleared at the start: progress and accumulators */
+    uint16_t layer; /* index of the first stage among the model's layers */
     uint8_t stage_count;
     uint8_t source_count;
-    uint8_t arriving; /* the source whose rows arrive one by one; AR_NO_STAGE for none */
+    /* The number of the source whose rows arrive one by one; AR_NO_STAGE if there is none. A schedule entry with this
+     * number waits for the next row. */
+    uint8_t arriving;
 } ar_segment;
 
 /* Runs the whole segment. All its sources must be complete in memory. */

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Widens bytes 0 and 2. */
+/* Returns bytes 0 and 2 as two int16, byte 0 in the low halfword. */
 static inline int32_t ar_sxtb16(uint32_t word)
 {
 #ifdef __ARM_FEATURE_DSP
@@ -16,7 +16,7 @@ static inline int32_t ar_sxtb16(uint32_t word)
 #endif
 }
 
-/* Widens bytes 1 and 3. */
+/* Returns bytes 1 and 3 as two int16, byte 1 in the low halfword. */
 static inline int32_t ar_sxtb16_ror8(uint32_t word)
 {
 #ifdef __ARM_FEATURE_DSP

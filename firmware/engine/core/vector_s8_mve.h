@@ -1,4 +1,5 @@
-/* Copy, fill and clamp exactly `count` bytes, sixteen at a time on Helium, in plain loops on other cores. */
+/* Functions that copy, fill and clamp exactly `count` bytes: sixteen at a time on Helium, in plain loops on other
+ * cores. */
 #ifndef ARENITE_VECTOR_S8_MVE_H
 #define ARENITE_VECTOR_S8_MVE_H
 
@@ -6,7 +7,8 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
-/* WLSTP/LETP predicate the last round and skip the loop for 0 bytes. */
+/* In the loops below, WLSTP or DLSTP and LETP disable the lanes behind the last byte in the last round. WLSTP also
+ * skips the loop for 0 bytes. */
 static inline void ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
 {
     __asm__ volatile("wlstp.8 lr, %[count], 2f\n"
@@ -20,15 +22,15 @@ static inline void ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
                      : "lr", "q0", "memory");
 }
 
-/* Copies `bytes` (at least 1) bytes at `offset` of each of `count` (at least 1) rows: the first row to `out`, each
- * further one `step` bytes later. */
+/* Copies `bytes` (at least 1) bytes from `offset` in each of `count` (at least 1) rows. The bytes of the first row are
+ * written to `out`, those of each following row `step` bytes after those of the previous row. */
 static inline void ar_copy_rows_s8_mve(int8_t *out, int32_t step, const int8_t *const *rows, int32_t count,
                                        int32_t offset, int32_t bytes)
 {
     const int8_t *from;
     int8_t *to;
     if (bytes <= 16) {
-        uint16_t lanes; /* the VPR register */
+        uint16_t lanes; /* the predicate register VPR, which VCTP sets */
         __asm__ volatile("vctp.8 %[bytes]\n"
                          "dls lr, %[count]\n"
                          "1:\n"

@@ -1,8 +1,9 @@
+/* Sigmoid and tanh in 16-bit fixed point, see gate_s16.h. */
 #include "gate_s16.h"
 
 #include "fixed_point.h"
 
-/* Returns (a * b) / 2^15 rounded to nearest, saturating. */
+/* Returns (a * b) / 2^15, rounded to nearest and saturated. */
 static int16_t mul(int16_t a, int16_t b)
 {
     const int32_t product = (int32_t)a * b;
@@ -17,23 +18,24 @@ static int16_t shift(int16_t x, int exponent)
     return (int16_t)(x > limit ? INT16_MAX : x < -limit ? INT16_MIN : (int32_t)((uint32_t)x << exponent));
 }
 
-/* Returns exp(x), x <= 0 with `integer_bits` (1 to 7) integer bits, result in Q0.15. */
+/* Returns exp(x) in Q0.15, for x <= 0 with `integer_bits` (1 to 7) integer bits. */
 static int16_t exp_negative(int16_t x, int integer_bits)
 {
-    static const int16_t power[7] = {25520, 19875, 12055, 4435, 600, 11, 0}; /* exp(-2^k), k = -2 ... 4 */
+    static const int16_t power[7] = {25520, 19875, 12055, 4435, 600, 11, 0}; /* exp(-2^(k - 2)), Q0.15 */
     const int quarter_bits = 15 - integer_bits - 2;
     const int32_t quarter = 1 << quarter_bits;
     if (x == 0) {
         return INT16_MAX;
     }
-    if (integer_bits > 5 && x < -(1 << (20 - integer_bits))) { /* below -32 */
+    if (integer_bits > 5 && x < -(1 << (20 - integer_bits))) { /* x is below -32 */
         return 0;
     }
-    /* x = part - whole with part in [-1/4, 0) and whole a multiple of 1/4. */
+    /* Split x into part - whole, where part is in [-1/4, 0) and whole is a multiple of 1/4. Then exp(x) is exp(part) *
+     * exp(-whole). */
     const int32_t part = (x & (quarter - 1)) - quarter;
     const uint32_t whole = (uint32_t)(part - x);
 
-    /* Taylor series around -1/8, in Q0.15. */
+    /* Compute exp(part) with its Taylor series around -1/8, in Q0.15; t is part + 1/8, and 10923 is 1/3. */
     const int16_t constant = 28918; /* exp(-1/8) */
     const int16_t t = (int16_t)(shift((int16_t)part, integer_bits) + (1 << 12));
     const int16_t t2 = mul(t, t);
@@ -42,6 +44,7 @@ static int16_t exp_negative(int16_t x, int integer_bits)
     const int32_t tail = ar_round_shift(mul((int16_t)(t4_over_4 + t3), 10923) + t2, 1);
     int16_t result = (int16_t)ar_clamp(constant + mul(constant, (int16_t)(t + tail)), INT16_MIN, INT16_MAX);
 
+    /* Multiply by exp(-whole): bit quarter_bits + k of whole stands for 2^(k - 2), and power[k] is exp(-2^(k - 2)). */
     for (int k = 0; k < 2 + integer_bits; k++) {
         if (whole >> (quarter_bits + k) & 1) {
             result = mul(result, power[k]);
@@ -50,7 +53,8 @@ static int16_t exp_negative(int16_t x, int integer_bits)
     return result;
 }
 
-/* Returns 2 / (1 + x) in Q2.13, x in [0, 1) in Q0.15: Newton's iteration for the reciprocal of d = (1 + x) / 2. */
+/* Returns 2 / (1 + x) in Q2.13, for x in [0, 1) in Q0.15. Uses Newton's iteration for the reciprocal of
+ * d = (1 + x) / 2. */
 static int16_t reciprocal(int16_t x)
 {
     const int16_t d = (int16_t)((x + INT16_MAX + 1) / 2);
@@ -76,7 +80,8 @@ int16_t ar_tanh_s16(int16_t x, int integer_bits)
     if (x == 0) {
         return 0;
     }
-    /* (1 - e) / (1 + e) = 2 / (1 + e) - 1 with e = exp(-2 |x|): the same bits with one more integer bit. */
+    /* tanh(|x|) = (1 - e) / (1 + e) = 2 / (1 + e) - 1, where e = exp(-2 |x|). Read with one more integer bit, the bits
+     * of x are 2 x. */
     const int16_t e = exp_negative(x > 0 ? (int16_t)-x : x, integer_bits + 1);
     const int16_t t = shift((int16_t)(reciprocal(e) - (1 << 13)), 2);
     return x > 0 ? t : (int16_t)-t;

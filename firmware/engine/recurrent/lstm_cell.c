@@ -1,8 +1,10 @@
+/* The steps of an LSTM cell, see lstm_cell.h. */
 #include "lstm_cell.h"
 
 #include "fixed_point.h"
 #include "gate_s16.h"
 
+/* Returns acc plus the inner product of a and b. */
 static int32_t dot(const int8_t *a, const int8_t *b, uint32_t count, int32_t acc)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -32,7 +34,7 @@ int16_t ar_lstm_gate_sum(const ar_lstm_params *p, const ar_lstm_gate *gate, uint
 int16_t ar_lstm_update(const ar_lstm_params *p, int16_t cell, int16_t input, int16_t forget,
                        int16_t modulation)
 {
-    /* Gates and modulation are Q0.15. Convert their product to the cell's format. */
+    /* The gates and the modulation are in Q0.15. Convert their products to the cell state's format. */
     const int16_t retained = (int16_t)ar_round_shift(forget * cell, 15);
     const int16_t added = (int16_t)ar_round_shift(input * modulation, 15 + p->cell_integer_bits);
     const int32_t sum = saturate(retained + added);

@@ -4,7 +4,8 @@
 #include "inv_sqrt.h"
 #include "lstm_cell.h"
 
-/* Normalizes the sums of a gate to mean 0 and variance 1, in Q21.10, then scales and shifts each to Q3.12. */
+/* Normalizes the `count` sums of a gate to mean 0 and variance 1, in Q21.10. Then multiplies each by its
+ * coefficient, adds its bias, and converts it to Q3.12. */
 static void normalize(const ar_lstm_gate *gate, int16_t *values, int32_t count)
 {
     int32_t sum = 0;
@@ -32,6 +33,7 @@ static void normalize(const ar_lstm_gate *gate, int16_t *values, int32_t count)
     }
 }
 
+/* Writes the normalized sums of a gate for all cells to `values`. */
 static void sums(const ar_lstm_params *p, const ar_lstm_gate *gate, const int8_t *in, const int8_t *state,
                  const int16_t *cell, int16_t *values)
 {
@@ -41,6 +43,8 @@ static void sums(const ar_lstm_params *p, const ar_lstm_gate *gate, const int8_t
     normalize(gate, values, p->cells);
 }
 
+/* Computes one time step of one batch. `first` holds the forget gate, later the output gate; `second` holds the
+ * cell gate, later the input gate after its sigmoid; `third` holds the input gate. */
 static void step(const ar_lstm_params *p, const int8_t *in, int8_t *out, int8_t *state, int16_t *cell)
 {
     int16_t *first = p->gates_scratch, *second = first + p->cells, *third = second + p->cells;

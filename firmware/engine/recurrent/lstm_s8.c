@@ -1,4 +1,4 @@
-/* UNIDIRECTIONAL_SEQUENCE_LSTM without layer normalization: computes one cell at a time, so that gates need no
+/* UNIDIRECTIONAL_SEQUENCE_LSTM without layer normalization. It computes one cell at a time, so that the gates need no
  * memory. */
 #include "fixed_point.h"
 #include "gate_s16.h"

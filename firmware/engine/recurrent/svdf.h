@@ -9,10 +9,10 @@ typedef struct {
     int8_t *output;        /* [batches][units] */
     const int8_t *feature; /* [units * rank][inputs] */
     const int16_t *time;   /* [units * rank][memory] */
-    const int32_t *bias;   /* [units]; 0 when absent */
-    int16_t *state;        /* [batches][units * rank][memory], the newest value last */
-    int32_t multiplier_1;  /* from feature products to the state */
-    int32_t multiplier_2;  /* from time products to the output */
+    const int32_t *bias;   /* [units]; 0 if there is no bias */
+    int16_t *state;        /* [batches][units * rank][memory]; the newest value is the last */
+    int32_t multiplier_1;  /* scales a sum of feature products to the state */
+    int32_t multiplier_2;  /* scales a sum of time products to the output */
     uint16_t batches, inputs, units, rank, memory;
     int16_t input_zero_point, output_zero_point;
     int8_t shift_1, shift_2;

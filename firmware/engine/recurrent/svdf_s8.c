@@ -1,9 +1,9 @@
-/* SVDF, int8 activations and features, int16 state and time weights. */
+/* SVDF with int8 activations and feature weights, and int16 state and time weights. */
 #include "svdf.h"
 
 #include "fixed_point.h"
 
-/* Shifts the window by one step and appends the newest feature. */
+/* Shifts the window of past values by one step, and appends the scaled product of `input` and the weights `feature`. */
 static void push(const ar_svdf_params *p, int16_t *window, const int8_t *input, const int8_t *feature)
 {
     uint32_t acc = 0;

@@ -1,4 +1,4 @@
-/* ARG_MAX, ARG_MIN: the index of the first extreme value. */
+/* ARG_MAX and ARG_MIN write the index of the first largest or first smallest value. */
 #include "element.h"
 #include "select_axis.h"
 

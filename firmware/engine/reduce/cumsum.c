@@ -1,4 +1,4 @@
-/* CUMSUM; sums wrap at the size of the type. */
+/* CUMSUM. The sums wrap modulo 2^32 or 2^64, which depends on the size of the type. */
 #include "select_axis.h"
 
 void ar_cumsum(const ar_cumsum_params *p)

@@ -8,9 +8,9 @@ typedef struct {
     const int8_t *input; /* [rows][depth] */
     int8_t *output;      /* scale 1/16, zero point 127 */
     uint32_t rows;
-    int32_t multiplier;         /* converts an input difference to Q5.26 */
+    int32_t multiplier;         /* converts an input difference to Q5.26, see exp_fixed.h */
     int32_t reverse_multiplier; /* converts Q5.26 to an input difference */
-    int32_t diff_min;           /* exp is 0 for differences from the row's maximum below this one */
+    int32_t diff_min;           /* exp is 0 where the input minus the row's maximum is less than this */
     uint16_t depth;
     int8_t shift, reverse_shift;
 } ar_log_softmax_params;

@@ -5,20 +5,21 @@
 #include "exp_fixed.h"
 #include "fixed_point.h"
 
-/* Returns log(x), x >= 1 in Q12.19, result in Q5.26, as TFLite's log_x_for_x_greater_than_or_equal_to_1 approximates
- * it: x = 2^k * r with r near 2^(-1/4), and log(r) by a rational function of r. */
+/* Returns log(x) in Q5.26, for x >= 1 in Q12.19, approximated as in TFLite's
+ * log_x_for_x_greater_than_or_equal_to_1: x is split into 2^k * r with r near 2^(-1/4), and log(r) is computed with
+ * a rational function of r. */
 static int32_t log_of(int32_t x)
 {
-    const int32_t log_2 = 1488522236; /* Q0.31, like all constants here except quarter */
+    const int32_t log_2 = 1488522236; /* in Q0.31, like all these constants except `quarter` */
     const int32_t sqrt_half = 1518500250;
     const int32_t fourth_root_half = 1805811301;
     const int32_t alpha_n = 117049297;  /* 11/240 * 2^(1/4) */
     const int32_t alpha_d = 127690142;  /* 1/20 * 2^(1/4) */
     const int32_t alpha_i = 1057819769; /* 2 / 2^(1/4) - 2^(1/4) */
     const int32_t alpha_f = 638450708;  /* 1/4 * 2^(1/4) */
-    const int32_t quarter = 1 << 23;    /* Q6.25 */
+    const int32_t quarter = 1 << 23;    /* in Q6.25 */
 
-    /* Two candidates for r and k; the smaller r belongs to the larger k. */
+    /* a and b are two candidates for r; a_power and b_power are their k. The smaller r belongs to the larger k. */
     const int a_shift = ar_clz((uint32_t)x) - 1;
     const int32_t a = ar_shift_saturating(ar_high_mul(ar_shift_saturating(x, a_shift), sqrt_half), 1);
     const int32_t a_power = ((11 - a_shift) << 25) + quarter;
@@ -33,7 +34,7 @@ static int32_t log_of(int32_t x)
     const int32_t q2 = ar_high_mul(q, q);
     const int32_t numerator = ar_high_mul(q, r) + ar_high_mul(ar_high_mul(q, q2), alpha_n);
     const int32_t bracket = alpha_i + q + ar_high_mul(alpha_d, q2);
-    const int32_t denominator = ar_high_mul(p, bracket) + ar_high_mul(alpha_f, q); /* minus 1 */
+    const int32_t denominator = ar_high_mul(p, bracket) + ar_high_mul(alpha_f, q); /* the denominator - 1 */
     const int32_t quotient = ar_high_mul(ar_round_shift(numerator, 6), ar_one_over_one_plus(denominator));
     return ar_shift_saturating(ar_high_mul(power, log_2) + quotient, 1);
 }
@@ -48,7 +49,7 @@ void ar_log_softmax_s8(const ar_log_softmax_params *p)
         for (int32_t i = 0; i < p->depth; i++) {
             largest = in[i] > largest ? in[i] : largest;
         }
-        int32_t sum = 0; /* Q12.19 */
+        int32_t sum = 0; /* in Q12.19 */
         for (int32_t i = 0; i < p->depth; i++) {
             if (in[i] - largest >= p->diff_min) {
                 const int32_t diff = ar_requant(in[i] - largest, p->multiplier, p->shift);
@@ -56,7 +57,7 @@ void ar_log_softmax_s8(const ar_log_softmax_params *p)
             }
         }
         const int32_t log_sum = log_of(sum);
-        /* The largest difference for which diff - log_sum does not fit Q5.26. */
+        /* The largest input difference for which diff - log_sum does not fit Q5.26. */
         int32_t too_small = ar_requant(INT32_MIN + log_sum, p->reverse_multiplier, p->reverse_shift);
         too_small = too_small > p->diff_min - 1 ? too_small : p->diff_min - 1;
         for (int32_t i = 0; i < p->depth; i++) {

@@ -8,9 +8,9 @@ typedef struct {
     const void *input; /* [rows][depth] */
     void *output;
     uint32_t rows;
-    int32_t multiplier; /* converts an input difference to Q5.26 */
+    int32_t multiplier; /* converts an input difference to Q5.26, see exp_fixed.h */
     uint16_t depth;
-    int16_t diff_min; /* exp is 0 for differences from the row's maximum below this one */
+    int16_t diff_min; /* exp is 0 where the input minus the row's maximum is less than this */
     uint8_t shift;
 } ar_softmax_params;
 
@@ -19,8 +19,8 @@ void ar_softmax_s8(const ar_softmax_params *p);
 typedef struct {
     const int16_t *input; /* [rows][depth] */
     int16_t *output;
-    const int16_t *exp_table;        /* [513], exp on [-10, 0] */
-    const int16_t *reciprocal_table; /* [513], 1 / (1 + x) on [0, 1] */
+    const int16_t *exp_table;        /* [513]: exp on [-10, 0], see lut_s16.h */
+    const int16_t *reciprocal_table; /* [513]: 1 / (1 + x) on [0, 1] */
     uint32_t rows;
     int32_t multiplier; /* converts an input difference to steps of 10 / 65535 */
     uint16_t depth;

@@ -1,4 +1,4 @@
-/* SOFTMAX, int16, output scale 1/32768, with exp and reciprocal from tables. */
+/* SOFTMAX, int16, with output scale 1/32768. The exponential function and the reciprocal are read from tables. */
 #include "bits.h"
 #include "fixed_point.h"
 #include "lut_s16.h"
@@ -14,13 +14,15 @@ void ar_softmax_s16(const ar_softmax_s16_params *p)
         for (int32_t i = 0; i < p->depth; i++) {
             largest = in[i] > largest ? in[i] : largest;
         }
-        int32_t sum = 0; /* Q16.15 */
+        int32_t sum = 0; /* in Q16.15 */
         for (int32_t i = 0; i < p->depth; i++) {
             const int32_t scaled = ar_requant(in[i] - largest, p->multiplier, p->shift) + INT16_MAX;
             out[i] = ar_lut_s16(ar_clamp(scaled, INT16_MIN, INT16_MAX), p->exp_table);
             sum += out[i];
         }
-        const int headroom = ar_clz((uint32_t)sum); /* sign bit included */
+        /* sum = (1 + f) * 2^n with f in [0, 1). `fraction` is f, scaled to the range of int16 for the table of
+         * 1 / (1 + f). */
+        const int headroom = ar_clz((uint32_t)sum); /* leading zeros, including the sign bit */
         const int64_t wide = ((int64_t)sum << (headroom - 1)) + (1 << 13);
         const int32_t fraction = (int32_t)(wide >> 14) - ((1 << 15) + (1 << 16));
         const int32_t reciprocal = ar_lut_s16(ar_clamp(fraction, INT16_MIN, INT16_MAX), p->reciprocal_table);

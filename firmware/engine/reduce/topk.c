@@ -1,4 +1,4 @@
-/* TOPK_V2: k passes, each of which finds the next largest value. Needs no scratch. */
+/* TOPK_V2 makes k passes, each of which finds the next largest value. It needs no scratch memory. */
 #include "element.h"
 #include "select_axis.h"
 

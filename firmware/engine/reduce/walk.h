@@ -1,7 +1,7 @@
-/* Iterates over up to four collapsed dimensions with strides, the last dimension fastest.
+/* Iterates over the elements of up to four dimensions with strides. The last dimension changes fastest.
  *
- * The generator merges neighboring dimensions that are walked in the same way, so any tensor of rank eight or less
- * fits.
+ * The generator merges neighboring dimensions that are iterated over in the same way, so four are enough for any
+ * tensor of rank eight or less.
  */
 #ifndef ARENITE_WALK_H
 #define ARENITE_WALK_H
@@ -16,12 +16,13 @@ typedef struct {
     uint32_t stride[AR_WALK_DIMS]; /* in elements */
 } ar_walk_dims;
 
-/* Start with {0}: the first element is at offset 0. */
+/* The position of an iteration. Initialize it with {0}: the first element is at offset 0. */
 typedef struct {
     uint32_t offset;
     uint32_t index[AR_WALK_DIMS];
 } ar_walk;
 
+/* Moves to the next element; from the last element to the first. */
 static inline void ar_walk_next(ar_walk *w, const ar_walk_dims *d)
 {
     for (int k = AR_WALK_DIMS - 1; k >= 0; k--) {

@@ -11,6 +11,7 @@ void ar_unpack(const ar_packed *p, ar_packed_place *place, int8_t *to, int32_t c
     const int8_t *const end = to + count;
     uint32_t next = place->codes;
     const uint8_t *codes = p->codes + ((next + byte_mask) >> p->log2_codes_per_byte);
+    /* The codes of the current byte that have not been read yet, the next code in the low bits. */
     uint32_t window = next & byte_mask ? (uint32_t)codes[-1] >> (next & byte_mask) * bits : 0;
 
     if (!p->present) {

@@ -1,23 +1,26 @@
-/* Weights that are stored as codes of 1, 2, 4 or 8 bits, and read one after the other. */
+/* Weights that are stored as codes of 1, 2, 4 or 8 bits. They are read one after the other. */
 #ifndef ARENITE_PACKED_H
 #define ARENITE_PACKED_H
 
 #include <stdint.h>
 
 typedef struct {
-    const uint8_t *codes; /* the first in the low bits of a byte */
-    const uint8_t
-        *present; /* a bit per weight, 0 for a weight of 0, which has no code; 0 if every weight has a code */
-    const int8_t *values; /* the weight for each code; with `present` it may be 0: the code is the weight */
+    const uint8_t *codes; /* the first code of a byte is in its low bits */
+    /* One bit per weight: 1 if the weight has a code; 0 if the weight is 0, which has no code. The pointer is 0 if
+     * every weight has a code. */
+    const uint8_t *present;
+    /* The weight for each code. The pointer may be 0 if `present` is given; then each code is the weight itself. */
+    const int8_t *values;
     uint8_t log2_codes_per_byte; /* binary logarithm of the number of codes in a byte */
 } ar_packed;
 
-/* Position in packed weights: the number of weights (only with `present`) and of codes read so far. */
+/* A position in packed weights: the numbers of weights and of codes that have been read. `weights` is used only with
+ * `present`. */
 typedef struct {
     uint32_t weights, codes;
 } ar_packed_place;
 
-/* Unpacks the next `count` weights. */
+/* Unpacks the next `count` weights to `to`, and advances `place`. */
 void ar_unpack(const ar_packed *p, ar_packed_place *place, int8_t *to, int32_t count);
 
 #endif

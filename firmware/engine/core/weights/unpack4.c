@@ -1,4 +1,4 @@
-/* Unpacks int4 weights to int8 in scratch memory for the next kernel: eight weights with about ten instructions. */
+/* Unpacks int4 weights to int8 in scratch memory for the next kernel. Eight weights take about ten instructions. */
 #include "unpack4.h"
 
 #if defined(__ARM_FEATURE_MVE)

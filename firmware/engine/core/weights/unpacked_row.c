@@ -1,4 +1,4 @@
-/* Computes one row of a layer whose weights are int4 in flash. */
+/* Computes one row of a layer whose weights are int4 in flash. First it unpacks the weights to int8. */
 #include "unpacked_row.h"
 
 void ar_unpacked_row(const void *params, const int8_t *const *rows, int8_t *out)

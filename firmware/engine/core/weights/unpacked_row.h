@@ -8,7 +8,7 @@
 typedef struct {
     ar_unpack4_params unpack;
     ar_row_fn run;
-    const void *params; /* of `run` */
+    const void *params; /* the first argument of `run` */
 } ar_unpacked_row_params;
 
 /* Computes one row, see ar_row_fn in stream.h. `params` is an ar_unpacked_row_params. */
