@@ -1,3 +1,4 @@
+/* Moves from row to row of inputs that are broadcast, see broadcast.h. */
 #include "broadcast.h"
 
 int ar_rows_next(ar_rows *rows, const ar_broadcast *shape)

@@ -1,4 +1,4 @@
-/* GATHER_ND with computed indices. */
+/* GATHER_ND with indices that the model computes. */
 #include "copy.h"
 #include "gather.h"
 

@@ -1,6 +1,6 @@
-/* The body of RESIZE_BILINEAR: positions in 1/1024 pixels, rounded to nearest, ties away from zero. The file that
- * includes it defines RESIZE, the name of the function, VALUE, the type of an element, and SUM, the type in which four
- * weighted elements are added up. */
+/* The body of RESIZE_BILINEAR. Positions have units of 1/1024 pixel; outputs are rounded to nearest, ties away from
+ * zero. The file that includes it defines three macros: RESIZE (the name of the function), VALUE (the type of an
+ * element) and SUM (the type in which four weighted elements are added up). */
 #include "resize.h"
 
 void RESIZE(const ar_resize_bilinear_params *p)

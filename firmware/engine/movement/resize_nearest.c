@@ -1,4 +1,4 @@
-/* RESIZE_NEAREST_NEIGHBOR, with the positions in two tables. */
+/* RESIZE_NEAREST_NEIGHBOR. Two tables have the input row and column of each output row and column. */
 #include "copy.h"
 #include "resize.h"
 

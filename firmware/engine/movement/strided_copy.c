@@ -1,4 +1,4 @@
-/* The kernel of all operators that only move elements. */
+/* The kernel of all operators that only move elements, see strided_copy.h. */
 #include "strided_copy.h"
 
 #include "copy.h"

@@ -1,4 +1,5 @@
-/* AVERAGE_POOL_2D, int16: the mean of the pixels inside the image, rounded to nearest, ties away from zero. */
+/* AVERAGE_POOL_2D, int16: the mean of those pixels of the window that are inside the image, rounded to nearest, ties
+ * away from zero. */
 #include "pool_2d.h"
 
 #include "fixed_point.h"

@@ -1,8 +1,10 @@
-/* AVERAGE_POOL_2D, int8: the mean of the pixels inside the image, rounded to nearest, ties away from zero. */
+/* AVERAGE_POOL_2D, int8: the mean of those pixels of the window that are inside the image, rounded to nearest, ties
+ * away from zero. */
 #include "pool_2d.h"
 
 #include "fixed_point.h"
 
+/* Returns the output for a sum of `count` pixels. */
 static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
 {
     sum += sum > 0 ? count / 2 : -(count / 2);

@@ -1,10 +1,12 @@
-/* AVERAGE_POOL_2D, int8, windows of at most 256 pixels: computes four channels at a time, with two 16-bit sums in a
- * word. The sum of 256 bytes fits 16 bits, so the results are those of average_pool_2d_s8.c. */
+/* AVERAGE_POOL_2D, int8, for windows of at most 256 pixels. It computes four channels at a time, with two 16-bit
+ * sums in a word. The sum of 256 bytes fits in 16 bits, so the results are the same as those of
+ * average_pool_2d_s8.c. */
 #include "pool_2d.h"
 
 #include "fixed_point.h"
 
-/* Adds bytes 0 and 2 of `w`, or 1 and 3, to the halfwords of `sums`. */
+/* Return `sums` after adding two bytes of `w` to its two halfwords: add_even adds bytes 0 and 2, add_odd bytes 1
+ * and 3. */
 #ifdef __ARM_FEATURE_DSP
 
 static inline uint32_t add_even(uint32_t sums, uint32_t w)
@@ -31,14 +33,15 @@ static inline uint32_t add_odd(uint32_t sums, uint32_t w) { return add_even(sums
 
 #endif
 
-/* Not inlined, because it is called in five places. */
+/* Returns the output for a sum of `count` pixels. It is not inlined, because it is called in five places. */
 __attribute__((noinline)) static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
 {
     sum += sum > 0 ? count / 2 : -(count / 2);
     return (int8_t)ar_clamp(sum / count, p->act_min, p->act_max);
 }
 
-/* Computes all channels of a window. `in` is the first channel of its first pixel. */
+/* Computes all channels of one output. `in` is the first channel of the window's first pixel; the window has `rows`
+ * rows and `columns` columns inside the image. */
 static void window(const ar_pool_2d_params *p, const int8_t *in, int32_t rows, int32_t columns, int8_t *out)
 {
     const int32_t channels = p->channels;

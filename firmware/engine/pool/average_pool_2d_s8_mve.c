@@ -1,16 +1,17 @@
-/* AVERAGE_POOL_2D, int8, for Helium: the mean of the pixels inside the image, rounded to nearest, ties away from
- * zero. */
+/* AVERAGE_POOL_2D, int8, for Helium: the mean of those pixels of the window that are inside the image, rounded to
+ * nearest, ties away from zero. */
 #include "pool_2d_s8_mve.h"
 
 #include "fixed_point.h"
 
-enum { LANES = 8 };
+enum { LANES = 8 }; /* channels that are computed at a time */
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include <arm_mve.h>
 
-/* Adds `count` pixels of the first `channels` channels to `sums`. 255 pixels of -128 fit into int16. */
+/* Adds `count` pixels, which are `step` bytes apart, to `sums`, for at most the first `channels` channels. A sum of 255
+ * pixels fits in int16. */
 static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count, int32_t step,
                               int32_t channels)
 {
@@ -22,7 +23,7 @@ static inline void add_pixels(int16_t *sums, const int8_t *pixel, int32_t count,
     vstrhq_s16(sums, sum);
 }
 
-/* Adds `count` pixels to `sums`, for all channels. */
+/* Adds the first `count` pixels of a row to `sums`, for all channels. */
 static inline void add_row(int32_t *sums, const int8_t *row, int32_t count, int32_t channels)
 {
     for (int32_t c = 0; c < channels; c += 4) {
@@ -57,6 +58,7 @@ static inline void add_row(int32_t *sums, const int8_t *row, int32_t count, int3
 
 #endif
 
+/* Returns the output for a sum of `count` pixels. */
 static int8_t mean(const ar_pool_2d_params *p, int32_t sum, int32_t count)
 {
     sum += sum > 0 ? count / 2 : -(count / 2);

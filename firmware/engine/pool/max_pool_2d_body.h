@@ -1,5 +1,5 @@
-/* The body of MAX_POOL_2D. The file that includes it defines MAX_POOL, the name of the function, VALUE, the type of an
- * element, and VALUE_MIN, its smallest value. */
+/* The body of MAX_POOL_2D. The file that includes it defines three macros: MAX_POOL (the name of the function),
+ * VALUE (the type of an element) and VALUE_MIN (the smallest value of that type). */
 #include "fixed_point.h"
 #include "pool_2d.h"
 

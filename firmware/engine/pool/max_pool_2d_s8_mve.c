@@ -1,15 +1,16 @@
-/* MAX_POOL_2D, int8, for Helium: the largest of the pixels inside the image. */
+/* MAX_POOL_2D, int8, for Helium: the largest of those pixels of the window that are inside the image. */
 #include "pool_2d_s8_mve.h"
 
 #include "fixed_point.h"
 
-enum { LANES = 16 };
+enum { LANES = 16 }; /* channels that are computed at a time */
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include <arm_mve.h>
 
-/* Computes the maximum of `out` and `count` pixels, for the first `channels` channels. */
+/* Sets `out` to the maximum of `out` and `count` pixels, which are `step` bytes apart. This function and the next
+ * two write at most LANES channels and not more than `channels` channels. */
 static inline void max_pixels(int8_t *out, const int8_t *pixel, int32_t count, int32_t step, int32_t channels)
 {
     const mve_pred16_t lanes = vctp8q((uint32_t)channels);
@@ -20,11 +21,13 @@ static inline void max_pixels(int8_t *out, const int8_t *pixel, int32_t count, i
     vstrbq_p_s8(out, largest, lanes);
 }
 
+/* Sets the channels of `out` to `value`. */
 static inline void set(int8_t *out, int32_t value, int32_t channels)
 {
     vstrbq_p_s8(out, vdupq_n_s8((int8_t)value), vctp8q((uint32_t)channels));
 }
 
+/* Limits the channels of `out` to at most `high`. */
 static inline void limit(int8_t *out, int32_t high, int32_t channels)
 {
     const mve_pred16_t lanes = vctp8q((uint32_t)channels);

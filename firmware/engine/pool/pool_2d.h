@@ -13,7 +13,7 @@ typedef struct {
     uint16_t pad_top, pad_left;
     uint16_t stride_h, stride_w;
     int16_t act_min, act_max;
-    int32_t *sums; /* [channels], for ar_average_pool_2d_s8_add only */
+    int32_t *sums; /* [channels], only for ar_average_pool_2d_s8_add */
 } ar_pool_2d_params;
 
 /* The part of a window that is inside the image: rows [y0, y1), columns [x0, x1). */
@@ -21,6 +21,7 @@ typedef struct {
     int32_t y0, y1, x0, x1;
 } ar_pool_window;
 
+/* Returns that part of the window of the output pixel in row y and column x. */
 static inline ar_pool_window ar_pool_clip(const ar_pool_2d_params *p, int32_t y, int32_t x)
 {
     ar_pool_window w;

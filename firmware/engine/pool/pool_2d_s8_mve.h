@@ -6,22 +6,22 @@
 
 typedef struct {
     ar_pool_2d_params pool; /* for average pooling, k_h * k_w is at most 255 */
-    const int8_t **rows;    /* scratch: [k_h] */
+    const int8_t **rows;    /* scratch: [k_h] addresses of input rows */
 } ar_pool_2d_mve_params;
 
 void ar_average_pool_2d_s8_mve(const ar_pool_2d_mve_params *p);
 void ar_max_pool_2d_s8_mve(const ar_pool_2d_mve_params *p);
 
-/* Compute one output row. `rows` has k_h input rows, or 0 for a row outside the image. */
+/* Compute one output row, see ar_row_fn in stream.h. `rows` has k_h input rows; a row outside the image is 0. */
 void ar_average_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 void ar_max_pool_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* Like ar_average_pool_2d_s8_add. */
+/* Computes the same as ar_average_pool_2d_s8_add; `params` is an ar_pool_2d_mve_params. */
 void ar_average_pool_2d_s8_mve_add(const void *params, const int8_t *const *rows, int8_t *out);
 
 typedef void (*ar_pool_2d_mve_row_fn)(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* Computes all output rows, one after the other. */
+/* Computes all output rows, one after the other, with the function `row`. */
 static inline void ar_pool_2d_mve_rows(const ar_pool_2d_mve_params *p, ar_pool_2d_mve_row_fn row)
 {
     const ar_pool_2d_params *pool = &p->pool;

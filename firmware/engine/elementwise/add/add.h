@@ -1,4 +1,4 @@
-/* ADD, SUB and SQUARED_DIFFERENCE of quantized values: both inputs are brought to one scale, then combined. */
+/* ADD, SUB and SQUARED_DIFFERENCE of quantized values: both inputs are converted to one scale, then combined. */
 #ifndef ARENITE_ADD_H
 #define ARENITE_ADD_H
 
@@ -12,14 +12,14 @@ typedef struct {
     const void *input2;
     void *output;
     ar_broadcast shape;
-    int32_t multiplier1; /* of input 1; the real multiplier is below one */
+    int32_t multiplier1; /* of input 1; the real multiplier is less than one */
     int32_t multiplier2;
     int32_t output_multiplier;
     int16_t offset1; /* minus the input's zero point */
     int16_t offset2;
     int16_t output_offset;
     int16_t act_min, act_max;
-    uint8_t shift1; /* to the right */
+    uint8_t shift1; /* a right shift of input 1 */
     uint8_t shift2;
     uint8_t output_shift;
     int8_t sign2; /* 1 to add, -1 to subtract */
@@ -27,12 +27,12 @@ typedef struct {
 
 void ar_add_s8(const ar_add_params *p);
 
-/* Computes one row, see ar_row_fn in stream.h, of two inputs with the same shape. `shape` is that of a row. */
+/* Computes one row of two inputs with the same shape, see ar_row_fn in stream.h. `shape` describes one row. */
 void ar_add_s8_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 void ar_add_s16(const ar_add_params *p);
 
-/* int16 with scales that are powers of two: the inputs are only shifted, multipliers are not used. */
+/* For int16 with scales that are powers of two: the inputs are only shifted, and the multipliers are not used. */
 void ar_add_pot_s16(const ar_add_params *p);
 
 void ar_squared_difference_s8(const ar_add_params *p);
@@ -43,7 +43,8 @@ static inline int32_t ar_scale_down(int32_t x, int32_t multiplier, uint8_t right
     return ar_round_shift(ar_high_mul(x, multiplier), right);
 }
 
-/* Returns the sum of one element. The inputs are shifted left by `left` bits, so that scaling keeps their precision. */
+/* Returns one output, the sum or difference of a and b. The inputs are shifted left by `left` bits, so that scaling
+ * keeps their precision. */
 static inline int32_t ar_add_element(const ar_add_params *p, int32_t a, int32_t b, int left)
 {
     const int32_t a_scaled = ar_scale_down((a + p->offset1) * (1 << left), p->multiplier1, p->shift1);

@@ -1,5 +1,6 @@
-/* The body of ADD and SUB. The file that includes it defines ADD, the name of the function, VALUE, the type of an
- * element, and LEFT_SHIFT, the bits by which both operands are shifted before they are scaled. */
+/* The body of ADD and SUB. The file that includes it defines three macros: ADD (the name of the function), VALUE (the
+ * type of an element) and LEFT_SHIFT (the number of bits by which both operands are shifted left before they are
+ * scaled). */
 #include "add.h"
 
 void ADD(const ar_add_params *p)

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift), which the generator has compared with LiteRT's
+/* out = clamp((a * multiplier1 + b * multiplier2 + constant) >> shift). The generator has compared this with LiteRT's
  * result for each of the 65536 pairs of inputs. */
 typedef struct {
     const int8_t *input1;
@@ -19,10 +19,10 @@ typedef struct {
 
 void ar_add_s8_linear(const ar_add_linear_params *p);
 
-/* Computes one row, see ar_row_fn in stream.h. `count` is that of a row. */
+/* Computes one row, see ar_row_fn in stream.h. `count` is the number of elements of a row. */
 void ar_add_s8_linear_row(const void *params, const int8_t *const *rows, int8_t *out);
 
-/* The same on cores with the DSP extension, for multipliers below 2^23. */
+/* Compute the same on cores with the DSP extension, for multipliers below 2^23. */
 void ar_add_s8_dsp(const ar_add_linear_params *p);
 void ar_add_s8_dsp_row(const void *params, const int8_t *const *rows, int8_t *out);
 

@@ -1,4 +1,4 @@
-/* ADD and SUB, int16, all scales powers of two. */
+/* ADD and SUB, int16, if all scales are powers of two. */
 #include "add.h"
 
 void ar_add_pot_s16(const ar_add_params *p)

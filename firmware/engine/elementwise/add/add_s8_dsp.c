@@ -1,7 +1,7 @@
-/* ADD and SUB, int8, as the linear function of add_linear.h: 28 instructions for 4 elements.
+/* ADD and SUB, int8, as the linear function of add_linear.h. Four elements take 28 instructions.
  *
- * SMLAW gives bits 16 and up of the product of a word and a halfword. With the byte in the halfword's upper half and
- * the multiplier times 256, these bits are exactly multiplier * byte. Multipliers must be below 2^23.
+ * SMLAW adds bits 16 and up of the product of a word and a halfword. If the byte is in the halfword's upper half and
+ * the word is 256 * multiplier, these bits are exactly multiplier * byte. Multipliers must be below 2^23.
  */
 #include "add_linear.h"
 
@@ -9,12 +9,17 @@
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0, r1 inputs, r2 output, r3 words left, r4, r5 multipliers, r6 constant, r7 upper bytes, r8 shift; r9 and r10
- * bytes 1 and 3 of both inputs, r11 and r12 bytes 0 and 2, each in the upper half of a halfword. */
+/* Registers: r0 and r1 are the addresses of the inputs, r2 is the address of the output, r3 the number of words
+ * left, r4 and r5 the multipliers times 256, r6 the constant, r7 the mask of the upper bytes of both halfwords, r8
+ * the shift. r9 and r10 are bytes 1 and 3 of the two inputs, r11 and r12 their bytes 0 and 2, each in the upper
+ * half of a halfword.
+ *
+ * ELEMENT computes and stores one output from the bottom ("b") or top ("t") halfwords of a and b. */
 #define ELEMENT(half, a, b)                                               \
     "smlaw" half " lr, r4, " a ", r6\n smlaw" half " lr, r5, " b ", lr\n" \
     "asr lr, lr, r8\n ssat lr, #8, lr\n strb lr, [r2], #1\n"
 
+/* Computes `words` times four outputs. `constants` has 256 * multiplier1, 256 * multiplier2, constant and shift. */
 __attribute__((naked)) static void add_words(const int8_t *a __attribute__((unused)),
                                              const int8_t *b __attribute__((unused)),
                                              int8_t *out __attribute__((unused)),

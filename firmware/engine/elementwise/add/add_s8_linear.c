@@ -1,3 +1,4 @@
+/* ADD and SUB, int8, as the linear function of add_linear.h. */
 #include "add_linear.h"
 
 #include "affine_requant.h"

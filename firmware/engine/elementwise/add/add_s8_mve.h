@@ -14,14 +14,14 @@ typedef struct {
     int8_t *output;       /* [count]; may be one of the inputs */
     int32_t multiplier1, multiplier2, constant;
     uint32_t count;
-    uint32_t row; /* elements of a row */
+    uint32_t row; /* number of elements of a row */
     uint8_t shift;
     int8_t act_min, act_max;
 } ar_add_mve_params;
 
 void ar_add_s8_mve(const ar_add_mve_params *p);
 
-/* Computes one row of `row` elements. `rows` has a row of each input. */
+/* Computes one row of `row` elements, see ar_row_fn in stream.h. `rows` has one row of each input. */
 void ar_add_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

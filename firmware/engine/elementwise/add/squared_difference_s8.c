@@ -12,7 +12,7 @@ void ar_squared_difference_s8(const ar_add_params *p)
         for (uint32_t i = p->shape.inner; i != 0; i--) {
             const int32_t a_scaled = ar_scale_down((*a + p->offset1) * 128, p->multiplier1, p->shift1);
             const int32_t b_scaled = ar_scale_down((*b + p->offset2) * 128, p->multiplier2, p->shift2);
-            const int32_t difference = a_scaled - b_scaled; /* at most 255 * 128: its square fits */
+            const int32_t difference = a_scaled - b_scaled; /* at most +-255 * 128, so its square fits */
             const int32_t scaled =
                 ar_scale_down(difference * difference, p->output_multiplier, p->output_shift);
             *out++ = (int8_t)ar_clamp(scaled + p->output_offset, p->act_min, p->act_max);

@@ -1,3 +1,4 @@
+/* ADD, SUB, MUL and SQUARED_DIFFERENCE of int32 values without quantization. */
 #include "arithmetic_s32.h"
 
 #include "fixed_point.h"

@@ -1,4 +1,5 @@
-/* ADD, SUB, MUL and SQUARED_DIFFERENCE of int32 values without quantization. Results wrap, then are clamped. */
+/* ADD, SUB, MUL and SQUARED_DIFFERENCE of int32 values without quantization. The results wrap
+ * modulo 2^32 and are then clamped. */
 #ifndef ARENITE_ARITHMETIC_S32_H
 #define ARENITE_ARITHMETIC_S32_H
 
@@ -14,7 +15,7 @@ typedef struct {
     void *output;
     ar_broadcast shape;
     int32_t act_min, act_max;
-    uint8_t operation;
+    uint8_t operation; /* AR_ADD_S32 ... */
 } ar_arithmetic_s32_params;
 
 void ar_arithmetic_s32(const ar_arithmetic_s32_params *p);

@@ -1,3 +1,4 @@
+/* EQUAL, LESS and the other comparisons of integers without scaling. */
 #include "compare.h"
 
 #include "element.h"

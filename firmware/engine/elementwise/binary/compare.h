@@ -1,4 +1,4 @@
-/* EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL; the output is one byte, 0 or 1, per element. */
+/* EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER and GREATER_EQUAL. The output is one byte, 0 or 1, per element. */
 #ifndef ARENITE_COMPARE_H
 #define ARENITE_COMPARE_H
 
@@ -24,13 +24,14 @@ typedef struct {
     int32_t multiplier2;
     int16_t offset1; /* minus the input's zero point */
     int16_t offset2;
-    uint8_t shift1; /* to the right */
+    uint8_t shift1; /* a right shift of input 1 */
     uint8_t shift2;
 } ar_compare_scaled_params;
 
-/* For quantized values of different scales. Converts both to the same scale first. */
+/* For quantized values with different scales. It first converts both inputs to the same scale. */
 void ar_compare_scaled(const ar_compare_scaled_params *p);
 
+/* Returns 1 if `accept` contains the case that holds for a and b: less, equal or greater. */
 static inline uint8_t ar_accept(uint32_t accept, int32_t a, int32_t b)
 {
     return (uint8_t)((accept >> (1 + (a > b) - (a < b))) & 1u);

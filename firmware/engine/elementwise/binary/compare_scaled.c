@@ -1,10 +1,11 @@
-/* Comparisons of quantized inputs with different scales. compare.c compares values as they are. */
+/* Comparisons of quantized inputs with different scales. (compare.c compares values without scaling them.) */
 #include "compare.h"
 
 #include "element.h"
 #include "fixed_point.h"
 
-/* Adds eight bits before scaling, like LiteRT, because the rounding decides which values are equal. */
+/* Returns the scaled value. Like LiteRT it first shifts the value left by eight bits. Another shift would round
+ * differently, and the rounding decides which values are equal. */
 static int32_t scaled(int32_t value, int32_t multiplier, int right)
 {
     return ar_round_shift(ar_high_mul(value * 256, multiplier), right);

@@ -1,4 +1,4 @@
-/* DIV, FLOOR_DIV and FLOOR_MOD. LiteRT aborts at a divisor of zero; here the result is zero. */
+/* DIV, FLOOR_DIV and FLOOR_MOD. If a divisor is zero, LiteRT aborts; here the result is zero. */
 #ifndef ARENITE_DIVIDE_H
 #define ARENITE_DIVIDE_H
 
@@ -14,15 +14,15 @@ typedef struct {
     void *output;
     ar_broadcast shape;
     int32_t act_min, act_max;
-    uint8_t type; /* AR_INT8, AR_INT16 or AR_INT32 */
-    uint8_t operation;
+    uint8_t type;      /* AR_INT8, AR_INT16 or AR_INT32 */
+    uint8_t operation; /* AR_DIV ... */
 } ar_divide_int_params;
 
 /* For integers without quantization. */
 void ar_divide_int(const ar_divide_int_params *p);
 
 typedef struct {
-    ar_divide_int_params base; /* without `operation` */
+    ar_divide_int_params base; /* `operation` is not used */
     int32_t multiplier;
     int32_t offset1; /* minus the input's zero point */
     int32_t offset2;

@@ -14,8 +14,8 @@ static int32_t divide(int32_t a, int32_t b, uint32_t operation)
     }
     const int32_t quotient = a / b;
     const int32_t remainder = a - quotient * b;
-    const int32_t is_truncated_up =
-        remainder != 0 && (remainder < 0) != (b < 0); /* truncation rounded up instead of down */
+    /* 1 if the quotient was rounded up, because the division truncates towards zero. */
+    const int32_t is_truncated_up = remainder != 0 && (remainder < 0) != (b < 0);
     if (operation == AR_FLOOR_MOD) {
         return remainder + (is_truncated_up ? b : 0);
     }

@@ -15,7 +15,7 @@ static int32_t divide(const ar_divide_scaled_params *p, int32_t a, int32_t b)
         a = -a;
         b = -b;
     }
-    /* The divisor as 1.x times a power of two. */
+    /* The divisor is (1 + f) * 2^(31 - zeros) with f in [0, 1). `reciprocal` is 1 / (1 + f) in Q0.31. */
     const int zeros = ar_clz((uint32_t)b);
     const int32_t reciprocal = ar_one_over_one_plus((int32_t)(((uint32_t)b << zeros) - 0x80000000u));
     /* Shift the dividend to the left as far as possible. */

@@ -1,3 +1,4 @@
+/* LOGICAL_AND, LOGICAL_OR and LOGICAL_NOT. */
 #include "logical.h"
 
 void ar_logical(const ar_logical_params *p)

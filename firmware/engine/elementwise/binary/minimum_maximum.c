@@ -1,3 +1,4 @@
+/* MINIMUM and MAXIMUM of integers. */
 #include "minimum_maximum.h"
 
 #include "element.h"

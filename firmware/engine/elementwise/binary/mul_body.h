@@ -1,5 +1,5 @@
-/* The body of MUL. The file that includes it defines MUL, the name of the function, and VALUE, the type of an
- * element. */
+/* The body of MUL. The file that includes it defines two macros: MUL (the name of the function) and VALUE (the type of
+ * an element). */
 #include "fixed_point.h"
 #include "mul.h"
 

@@ -1,11 +1,12 @@
+/* POW of int32. */
 #include "pow_s32.h"
 
-/* Returns base^exponent modulo 2^32. Sets `overflow` if the power does not fit in int32. */
+/* Returns base^exponent modulo 2^32. Sets `overflow` to 1 if the power does not fit in int32. */
 static int32_t power(int32_t base, int32_t exponent, int *overflow)
 {
     uint32_t result = 1;
     uint32_t square = (uint32_t)base;
-    int too_large = 0; /* 1 if `square` has wrapped */
+    int too_large = 0; /* 1 after `square` has wrapped */
     while (exponent > 0) {
         if (exponent & 1) {
             const int64_t product = (int64_t)(int32_t)result * (int32_t)square;

@@ -1,3 +1,4 @@
+/* PRELU, int8 and int16. */
 #include "prelu.h"
 
 #include "element.h"

@@ -1,4 +1,4 @@
-/* PRELU: negative inputs are multiplied by alpha, which broadcasts. */
+/* PRELU: negative inputs are multiplied by alpha, which is broadcast to the input's shape. */
 #ifndef ARENITE_PRELU_H
 #define ARENITE_PRELU_H
 

@@ -1,3 +1,4 @@
+/* SELECT and SELECT_V2. */
 #include "select.h"
 
 void ar_select(const ar_select_params *p)

@@ -1,4 +1,4 @@
-/* CAST. Integers keep their low bits; float32 is rounded towards zero and saturates. */
+/* CAST. Integers keep their low bits; float32 values are rounded towards zero and saturate. */
 #ifndef ARENITE_CAST_H
 #define ARENITE_CAST_H
 
@@ -12,13 +12,13 @@ typedef struct {
     uint8_t output_type;
 } ar_cast_params;
 
-/* Integers and booleans to integers and booleans. */
+/* Casts integers and booleans to integers and booleans. */
 void ar_cast_int(const ar_cast_params *p);
 
-/* float32 to integers up to 32 bits and booleans. */
+/* Casts float32 to integers of up to 32 bits and to booleans. */
 void ar_cast_from_f32(const ar_cast_params *p);
 
-/* Integers up to 32 bits and booleans to float32. */
+/* Casts integers of up to 32 bits and booleans to float32. */
 void ar_cast_to_f32(const ar_cast_params *p);
 
 #endif

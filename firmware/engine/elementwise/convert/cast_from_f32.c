@@ -1,10 +1,11 @@
-/* CAST from float32, on the bits of the values: the core needs no floating-point unit. */
+/* CAST from float32. It computes with the bits of the values, so the core needs no floating-point unit. */
 #include "cast.h"
 
 #include "element.h"
 #include "float_bits.h"
 
-/* Rounds towards zero and saturates to the type. Returns the largest value for NaN. */
+/* Returns the float32 value with these bits, rounded towards zero and saturated to the integer type. Returns the type's
+ * largest value for NaN. */
 static int32_t saturated(uint32_t bits, uint32_t type)
 {
     const uint32_t high = type == AR_INT32   ? INT32_MAX
@@ -27,7 +28,7 @@ void ar_cast_from_f32(const ar_cast_params *p)
     for (uint32_t i = 0; i < p->count; i++) {
         const uint32_t bits = ar_float_bits(in[i]);
         if (p->output_type == AR_BOOL) {
-            *out = bits << 1 != 0; /* both zeros are false */
+            *out = bits << 1 != 0; /* +0 and -0 are false */
         } else {
             ar_store(out, p->output_type, saturated(bits, p->output_type));
         }

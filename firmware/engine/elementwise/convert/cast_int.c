@@ -3,7 +3,7 @@
 
 #include "element.h"
 
-/* An int64 is two words, the low one first. */
+/* Returns the size in bytes of an element. An int64 is two words, the low word first. */
 static uint32_t size_of(uint32_t type) { return type == AR_INT64 ? 8 : ar_element_size(type); }
 
 void ar_cast_int(const ar_cast_params *p)

@@ -1,4 +1,4 @@
-/* QUANTIZE of float32, and DEQUANTIZE. */
+/* QUANTIZE of float32 inputs, and DEQUANTIZE to float32. */
 #ifndef ARENITE_QUANTIZE_H
 #define ARENITE_QUANTIZE_H
 
@@ -13,10 +13,10 @@ typedef struct {
     uint8_t type; /* of the integers: AR_INT8, AR_UINT8 or AR_INT16 */
 } ar_quantize_params;
 
-/* float32 to integers. The only float operation is a division. */
+/* Converts float32 to integers. The only floating-point operation is a division. */
 void ar_quantize_f32(const ar_quantize_params *p);
 
-/* Integers to float32. */
+/* Converts integers to float32. */
 void ar_dequantize_f32(const ar_quantize_params *p);
 
 #endif

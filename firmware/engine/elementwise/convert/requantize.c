@@ -1,3 +1,4 @@
+/* QUANTIZE of integers, and RELU of int16. */
 #include "requantize.h"
 
 #include "element.h"
@@ -8,7 +9,7 @@ void ar_requantize(const ar_requantize_params *p)
     const uint8_t *in = p->input;
     uint8_t *out = p->output;
     for (uint32_t i = 0; i < p->count; i++) {
-        /* int32 inputs may wrap, as they do in LiteRT. */
+        /* If the inputs are int32, adding an offset may wrap, as in LiteRT. */
         const int32_t x = (int32_t)((uint32_t)ar_load(in, p->input_type) + (uint32_t)p->input_offset);
         const int32_t scaled = ar_requant(x, p->multiplier, p->shift);
         const int32_t y = (int32_t)((uint32_t)scaled + (uint32_t)p->output_offset);

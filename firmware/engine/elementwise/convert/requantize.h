@@ -1,4 +1,5 @@
-/* Converts integers of one scale to integers of another, and clamps them: QUANTIZE, and RELU of int16. */
+/* QUANTIZE of integers, and RELU of int16: converts integers with one scale to integers with another scale, and clamps
+ * them. */
 #ifndef ARENITE_REQUANTIZE_H
 #define ARENITE_REQUANTIZE_H
 

@@ -1,4 +1,4 @@
-/* QUANTIZE between int8 and uint8 of the same scale: only the sign bit changes. */
+/* QUANTIZE between int8 and uint8 with the same scale: only the top bit changes. */
 #include "map.h"
 
 void ar_flip_8(const ar_map_params *p)

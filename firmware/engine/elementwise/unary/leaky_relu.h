@@ -1,4 +1,4 @@
-/* LEAKY_RELU of int16, and ABS: one multiplier for positive inputs, another for negative ones. */
+/* LEAKY_RELU and ABS of int16. Negative inputs have a multiplier of their own. */
 #ifndef ARENITE_LEAKY_RELU_H
 #define ARENITE_LEAKY_RELU_H
 

@@ -1,3 +1,4 @@
+/* LEAKY_RELU and ABS of int16. */
 #include "leaky_relu.h"
 
 #include "fixed_point.h"

@@ -1,3 +1,4 @@
+/* NEG and ABS of integers without quantization. */
 #include "negate.h"
 
 #include "element.h"

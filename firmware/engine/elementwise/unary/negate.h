@@ -1,4 +1,4 @@
-/* NEG, and ABS of integers without quantization. The smallest value wraps to itself. */
+/* NEG and ABS of integers without quantization. The smallest value wraps, so it stays the same. */
 #ifndef ARENITE_NEGATE_H
 #define ARENITE_NEGATE_H
 

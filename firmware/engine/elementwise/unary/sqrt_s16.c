@@ -1,4 +1,4 @@
-/* SQRT of int16 like LiteRT: in float32, with the quotient rounded towards zero. */
+/* SQRT of int16. Like LiteRT it computes in float32, and rounds the quotient (root / output scale) towards zero. */
 #include "sqrt_s16.h"
 
 #include "float_bits.h"
@@ -8,7 +8,7 @@ static float square_root(float x)
 {
     const uint32_t bits = ar_float_bits(x);
     const int exponent = (int)(bits >> 23) - 127;
-    /* The radicand has 49 or 50 bits, so the root has 25 bits: 24 and one for rounding. There are no ties. */
+    /* The radicand has 49 or 50 bits, so the root has 25 bits: 24 bits and one for rounding. There are no ties. */
     uint64_t rest = (uint64_t)((bits & 0x7FFFFFu) | 0x800000u) << (25 + (exponent & 1));
     uint64_t root = 0;
     for (uint64_t bit = (uint64_t)1 << 48; bit != 0; bit >>= 2) {
@@ -19,7 +19,7 @@ static float square_root(float x)
             root >>= 1;
         }
     }
-    const uint32_t rounded = ((uint32_t)root + 1) >> 1; /* 2^23 to 2^24; 2^24 carries into the exponent */
+    const uint32_t rounded = ((uint32_t)root + 1) >> 1; /* 2^23 to 2^24; 2^24 makes the exponent one larger */
     return ar_float_from_bits(((uint32_t)((exponent >> 1) + 126) << 23) + rounded);
 }
 
