@@ -1,4 +1,4 @@
-/* DEPTHWISE_CONV_2D, int16 activations, per-channel int8 weights, int64 accumulator. */
+/* DEPTHWISE_CONV_2D with int16 activations, int8 weights that have a scale per channel, and an int64 accumulator. */
 #include "conv_2d.h"
 
 #include "fixed_point.h"

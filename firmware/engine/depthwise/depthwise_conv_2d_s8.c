@@ -1,10 +1,13 @@
-/* DEPTHWISE_CONV_2D, int8 activations, per-channel int8 weights, int32 accumulator rounded twice. */
+/* DEPTHWISE_CONV_2D with int8 activations, int8 weights that have a scale per channel, and an int32 accumulator that is
+ * requantized with two roundings. */
 #include "conv_2d.h"
 
 #include "conv_output.h"
 #include "window.h"
 
-/* Returns the sum of one output channel over the taps inside the image; padding is the real value 0. */
+/* Returns the sum of products of one output channel over the taps inside the image. (Taps in the padding would add
+ * 0.) `at` is the offset from `image` of the input at the window's first tap, and w points to the weight of that
+ * tap. */
 static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
                           ar_taps rows, ar_taps columns)
 {
@@ -14,7 +17,7 @@ static int32_t window_sum(const ar_conv_2d_params *p, const int8_t *image, int32
     const int32_t offset = p->input_offset;
     int32_t acc = 0;
 
-    /* Only `at` may point before the image: it is the address of the first tap without padding. */
+    /* `at` can be negative, because the window's first tap may be in the padding. `in` is always inside the image. */
     const int8_t *in = image + (at + rows.first * next_row + columns.first * next_column);
     w += (rows.first * p->k_w + columns.first) * out_c;
     for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * out_c) {
@@ -40,7 +43,7 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
                 const int32_t x0 = x * p->stride_w - p->pad_left;
                 const ar_taps columns = ar_taps_inside(x0, p->k_w, p->dilation_w, p->in_w);
                 int32_t at = (y0 * p->in_w + x0) * p->in_c;
-                int32_t left = p->k_c; /* outputs of the same input channel: the depth multiplier */
+                int32_t left = p->k_c; /* outputs left for this input channel; k_c is the depth multiplier */
                 for (int32_t c = 0; c < p->out_c; c++) {
                     int32_t acc = window_sum(p, image, at, p->weights + c, rows, columns);
                     acc += ar_conv_bias_s8(p, c);
@@ -59,7 +62,7 @@ void ar_depthwise_conv_2d_s8(const ar_conv_2d_params *p)
 void ar_depthwise_conv_2d_s8_row(const void *params, const int8_t *const *rows, int8_t *out)
 {
     const ar_conv_2d_params *p = params;
-    const ar_taps one = {0, 1};
+    const ar_taps one = {0, 1}; /* each call of window_sum adds one row of the window */
 
     for (int32_t x = 0; x < p->out_w; x++) {
         const int32_t x0 = x * p->stride_w - p->pad_left;

@@ -1,13 +1,13 @@
 /* DEPTHWISE_CONV_2D, int8, one output channel for each input channel.
  *
- * Input rows are copied, with their padding, into lines, so that no sum has to check where the image ends. A line is
- * [columns][channels] bytes, with 128 added to each byte: loads need no sign extension, and 128 times the sum of the
- * weights is subtracted from the bias. Weights are [channels][k_h][k_w], signed. BLOCK neighboring outputs are summed
- * at the same time, so that each weight is loaded once for all of them. In a 3x3 window each input, too, is loaded only
- * once for these outputs.
+ * Input rows are copied into buffers, called lines, together with their padding, so that no sum has to check where the
+ * image ends. A line is [columns][channels] bytes. 128 is added to each byte, so that loads need no sign extension; to
+ * correct this, 128 times the sum of the weights is subtracted from the bias. Weights are [channels][k_h][k_w],
+ * signed. BLOCK neighboring outputs are summed at the same time, so that each weight is loaded once for all these
+ * outputs. If the window is 3x3, each input, too, is loaded only once for these outputs.
  *
- * Scratch: a line for each input row that a window spans, then as many pointers. A line has room for at least BLOCK
- * outputs.
+ * The scratch memory has a line for each input row that a window spans, then k_h pointers to lines. A line has enough
+ * columns for at least BLOCK outputs.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -20,7 +20,7 @@
 
 typedef uint32_t __attribute__((__may_alias__)) word;
 
-/* Returns the bytes of a line: all columns that the outputs of a row need, in whole words. */
+/* Returns the size of a line in bytes: all columns that the outputs of a row need, rounded up to words. */
 static uint32_t line_bytes(const ar_conv_2d_scalar_params *p)
 {
     const uint32_t outputs = p->out_w < BLOCK ? BLOCK : p->out_w;
@@ -55,7 +55,8 @@ static void fill_line(const ar_conv_2d_scalar_params *p, const int8_t *row, uint
     }
 }
 
-/* Adds the products of one row of BLOCK neighboring 3x3 windows, `next` bytes from column to column. */
+/* Adds to `sum` the products of one row of BLOCK neighboring 3x3 windows for one channel. `w` has the weights of
+ * the row; `x` is the input in the first column, and each following column is `next` bytes later. */
 INLINE void add_row_of_3(const int stride, const uint8_t *x, uint32_t next, const int8_t *w,
                          int32_t sum[BLOCK])
 {
@@ -74,7 +75,8 @@ INLINE void add_row_of_3(const int stride, const uint8_t *x, uint32_t next, cons
     AR_IN_ORDER(sum[0], sum[1]);
 }
 
-/* Sums `channels` neighboring channels for BLOCK neighboring 3x3 windows at stride 1. */
+/* Writes to `sums` the sums of products of `channels` neighboring channels for BLOCK neighboring 3x3 windows at
+ * stride 1. `at` is the offset in each line of the first input, and `next` the distance between columns in bytes. */
 INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
                         uint32_t channels, int32_t sums[BLOCK][TILE])
 {
@@ -93,7 +95,7 @@ INLINE void sums_3x3_s1(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
-/* The same for stride 2, with less code, because such layers are rare. */
+/* Does the same as sums_3x3_s1 for stride 2, with less code, because such layers are rare. */
 INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next, const int8_t *w,
                         uint32_t channels, int32_t sums[BLOCK][TILE])
 {
@@ -112,7 +114,7 @@ INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
-/* The same for any window; `step` bytes from output to output. */
+/* Does the same for any window. The windows of neighboring outputs begin `step` bytes apart. */
 static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
                      uint32_t next, uint32_t step, const int8_t *w, uint32_t channels,
                      int32_t sums[BLOCK][TILE])
@@ -184,7 +186,7 @@ void ar_depthwise_conv_2d_s8_scalar_row(const void *params, const int8_t *const 
 
 void ar_depthwise_conv_2d_s8_scalar(const ar_conv_2d_scalar_params *p)
 {
-    /* The lines are a ring buffer, so that each input row is copied once. */
+    /* The lines are a ring buffer of `ring` lines, so that each input row is copied once. */
     const int32_t ring = (p->k_h - 1) * p->dilation_h + 1;
     const uint32_t bytes = line_bytes(p);
     uint8_t *first = p->scratch;

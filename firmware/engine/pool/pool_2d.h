@@ -21,7 +21,7 @@ typedef struct {
     int32_t y0, y1, x0, x1;
 } ar_pool_window;
 
-/* Returns that part of the window of the output pixel in row y and column x. */
+/* Returns the part inside the image of the window of the output pixel in row y and column x. */
 static inline ar_pool_window ar_pool_clip(const ar_pool_2d_params *p, int32_t y, int32_t x)
 {
     ar_pool_window w;

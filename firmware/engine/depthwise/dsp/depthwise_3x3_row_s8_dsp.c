@@ -1,12 +1,14 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3, stride 1: computes a single output row, four channels at a time. */
+/* DEPTHWISE_CONV_2D, int8, 3x3, stride 1: computes a single output row, four channels (a group) at a time. The header
+ * describes the memory layouts. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
-#define WORDS 12 /* words of a channel in a block */
+#define WORDS 12 /* words that a block has for each channel */
 
 static int32_t low(int32_t word) { return (int16_t)(uint16_t)word; }
 static int32_t high(int32_t word) { return (int16_t)((uint32_t)word >> 16); }
 
-/* Handles input row k as padding: adds its part of the sums to the bias, and sets its weights to 0. */
+/* Handles input row k (0 or 2) as padding: adds the products of its weights and `zero_point` to the bias, and sets its
+ * weights in the table to 0. */
 static void fold_into_bias(ar_dw_columns *table, int32_t k, int32_t zero_point)
 {
     for (int32_t c = 0; c < AR_DW_GROUP; c++) {

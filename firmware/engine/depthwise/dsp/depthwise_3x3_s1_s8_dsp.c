@@ -1,13 +1,17 @@
-/* Computes one output row of a depthwise 3x3 at stride 1: 68 instructions for 6 outputs. Layouts:
- * depthwise_3x3_s8_dsp.h. */
+/* Computes one output row of a depthwise 3x3 convolution at stride 1. 6 outputs take 68 instructions.
+ * depthwise_3x3_s8_dsp.h describes the memory layouts. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r5 sums of 6 outputs, r6-r7 weights (w0, w1) and (w1, w2), r8-r11 four pairs of pixels, r12 lines, lr channel.
- * The stack is an ar_dw_row; `reserved` is the address of the code that requantizes a block: label 3 for all six
- * sums, or an entry of label 4. An even output takes w0 and w1 from one pair and w2 from the next; an odd one w0
- * from one, w1 and w2 from the next. */
+/* Registers: r0-r5 are the sums of 6 outputs, r6 and r7 the weights (w0, w1) and (w1, w2) of a line, r8-r11 four
+ * pairs of pixels, r12 is the address of the next pixels in the lines, lr the address of a channel's constants. The
+ * stack has the fields of the ar_dw_row, but `skip` in place of `lines`. `reserved` is the address of the code that
+ * requantizes a block: label 3 for all six sums, or an address from label 4 on for an incomplete block.
+ *
+ * EVEN computes an output with an even number: w0 and w1 are multiplied with one pair of pixels, w2 with the first
+ * pixel of the next pair. ODD computes an output with an odd number: w0 is multiplied with the second pixel of one
+ * pair, w1 and w2 with the next pair. The sum begins at `start`, which is the bias in r5 for the first line. */
 #define EVEN(sum, a, b, start) "smlad " sum ", " a ", r6, " start "\n smlabt " sum ", " b ", r7, " sum "\n"
 #define ODD(sum, a, b, start) "smlatb " sum ", " a ", r6, " start "\n smlad " sum ", " b ", r7, " sum "\n"
 #define FIRST_LINE                                                                                \
@@ -18,9 +22,10 @@
     "ldm r12!, {r8, r9, r10, r11}\n" EVEN("r0", "r8", "r9", "r0") ODD("r1", "r8", "r9", "r1")     \
         EVEN("r2", "r9", "r10", "r2") ODD("r3", "r9", "r10", "r3") EVEN("r4", "r10", "r11", "r4") \
             ODD("r5", "r10", "r11", "r5")
-/* r6 multiplier, r7 rounding. */
+/* Requantizes the sum in register r. r6 is the multiplier, r7 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
-/* One output of an incomplete block, 16 bytes of code, from which the entry is computed. */
+/* Requantizes and stores one output of an incomplete block. It is 16 bytes of code, so the address at which the
+ * code behind label 4 is entered can be computed from the number of outputs. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
 __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __attribute__((unused)))
@@ -37,7 +42,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "stm sp, {r1-r11}\n"
             "cmp r12, r8\n"
             "beq 5f\n"
-            /* For each channel of a block. */
+            /* The loop over the channels of a block. */
             "1:\n"
             "ldm lr, {r5, r6, r7}\n"   /* */
             FIRST_LINE                 /* */
@@ -61,7 +66,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "add lr, lr, #96\n"
             "cmp lr, r10\n"
             "bne 1b\n"
-            /* The next block. */
+            /* Go to the next block. */
             "ldrd r6, r7, [sp, #24]\n"
             "add r11, r11, r6\n"
             "str r11, [sp, #16]\n"
@@ -70,7 +75,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __at
             "add r12, r12, r6\n"
             "cmp r12, r7\n"
             "bne 1b\n"
-            /* A last block with `part` outputs. */
+            /* Compute a last block that has only `part` outputs, if there is one. */
             "5:\n"
             "ldrd r6, r7, [sp, #36]\n"
             "cbz r6, 6f\n"

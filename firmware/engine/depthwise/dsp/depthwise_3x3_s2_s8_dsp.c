@@ -1,19 +1,25 @@
-/* Computes one output row of a depthwise 3x3 at stride 2: 38 instructions for 3 outputs. Layouts:
- * depthwise_3x3_s8_dsp.h. */
+/* Computes one output row of a depthwise 3x3 convolution at stride 2. 3 outputs take 38 instructions.
+ * depthwise_3x3_s8_dsp.h describes the memory layouts. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0, r1, r5 sums of 3 outputs; weights of the three lines: (w0, w1) in r2, r4 and r6, w2 in the halves of r3 and
- * the high half of r7; r8-r11 four pairs of pixels, r12 lines, lr out. The stack:
- *  sp +0 multiplier, +4 rounding, +8 pixel, +12 end of the channel's full blocks, or inside an incomplete block,
- *  +16 bias, +20 next channel, +24 end of channels, +28 lines, +32 out, +36 outputs of the incomplete block. */
+/* Registers: r0, r1 and r5 are the sums of 3 outputs. The weights (w0, w1) of the three lines are in r2, r4 and r6;
+ * the three weights w2 are in the low and the high half of r3 and in the high half of r7. r8-r11 are four pairs of
+ * pixels, r12 is the address of the next pixels in the lines, lr the address of the next output.
+ *
+ * The stack has these words: +0 multiplier, +4 rounding, +8 pixel (bytes from one output pixel to the next), +12
+ * the end of the channel's full blocks in the lines (if the last block is incomplete, an address inside that
+ * block), +16 bias, +20 the address of the next channel's constants, +24 the end of the constants, +28 lines, +32
+ * out, +36 the number of outputs in the incomplete block.
+ *
+ * LINE adds the products of one line to the three sums, which begin at s0, s1 and s2. */
 #define LINE(weights, last, half, s0, s1, s2)                                   \
     "ldm r12!, {r8, r9, r10, r11}\n"                                            \
     "smlad r0, r8, " weights ", " s0 "\n smlab" half " r0, r9, " last ", r0\n"  \
     "smlad r1, r9, " weights ", " s1 "\n smlab" half " r1, r10, " last ", r1\n" \
     "smlad r5, r10, " weights ", " s2 "\n smlab" half " r5, r11, " last ", r5\n"
-/* r8 multiplier, r9 rounding. */
+/* Requantizes the sum in register r. r8 is the multiplier, r9 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r8, r9\n ssat " r ", #8, " r ", asr #8\n"
 
 __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __attribute__((unused)))
@@ -21,7 +27,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
     __asm__(".set ar_stack_ar_depthwise_3x3_s2_s8_dsp, 76\n"
             "push {r4-r11, lr}\n"
             "sub sp, #40\n"
-            /* Rounding, pixel, -, end, out, -, -, full, channels, part, -, lines. */
+            /* r1 is rounding, r2 pixel, r4 end, r5 out, r8 full, r9 channels, r10 part, r12 lines. */
             "ldm r0, {r1-r12}\n"
             /* If the last block is incomplete, the end is inside that block. */
             "cmp r10, #0\n"
@@ -31,7 +37,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "strd r9, r4, [sp, #20]\n"
             "strd r12, r5, [sp, #28]\n"
             "str r10, [sp, #36]\n"
-            /* For each channel: its constants stay in registers. */
+            /* The loop over the channels. A channel's constants stay in registers. */
             "1:\n"
             "ldr r0, [sp, #20]\n"
             "ldm r0, {r1, r2, r3, r8}\n"
@@ -58,7 +64,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "add lr, lr, r10\n"
             "add lr, lr, r10, lsl #1\n"
             "bne 2b\n"
-            /* The next channel. */
+            /* Go to the next channel. */
             "4:\n"
             "ldrd r0, r1, [sp, #20]\n"
             "cmp r0, r1\n"
@@ -70,7 +76,7 @@ __attribute__((naked)) void ar_depthwise_3x3_s2_s8_dsp(const ar_dw_row *row __at
             "add r11, r11, #48\n"
             "str r11, [sp, #12]\n"
             "b 1b\n"
-            /* One or two outputs of an incomplete block. */
+            /* Store the one or two outputs of an incomplete block. */
             "3:\n"
             "strb r0, [lr]\n"
             "ldr r0, [sp, #36]\n"

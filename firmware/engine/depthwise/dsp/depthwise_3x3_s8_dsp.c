@@ -1,17 +1,18 @@
-/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines and tables of weights, and computes the output rows. */
+/* DEPTHWISE_CONV_2D, int8, 3x3: prepares lines (widened input rows) and tables of weights, and computes the output
+ * rows. The header describes both layouts. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #define CHANNEL_WORDS (AR_DW_BLOCK_WORDS / AR_DW_GROUP)
 
-/* The state of the group of channels that is being computed. */
+/* The state of the group of four channels that is being computed. */
 typedef struct {
     const ar_depthwise_3x3_dsp_params *p;
     ar_dw_channel *table; /* [AR_DW_GROUP] */
-    int32_t block;        /* bytes of the output pixels that one block of the lines gives */
+    int32_t block;        /* bytes of the output pixels that are computed from one block of the lines */
     const int8_t *padding;
     int32_t *lines;
-    int32_t *full;              /* the end of the blocks that give all their outputs */
-    const ar_dw_channel *first; /* first channel that has outputs */
+    int32_t *full;              /* the end of the full blocks, whose outputs are all needed */
+    const ar_dw_channel *first; /* the first channel whose outputs are written */
     ar_dw_line line;
     ar_dw_row row; /* `out`, `channels` and `end` are set for each output row */
 } group;
@@ -60,7 +61,7 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
 }
 
 /* Selects the group of four channels that begins at c, and returns its first channel. If fewer than four channels are
- * left, the group is the last four channels, and those before c, which are already computed, are skipped. */
+ * left, the group is the last four channels. Then its channels before c, which are already computed, are skipped. */
 static int32_t select_group(group *g, int32_t c)
 {
     const ar_depthwise_3x3_dsp_params *p = g->p;

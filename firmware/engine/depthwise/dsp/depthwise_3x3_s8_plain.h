@@ -10,7 +10,7 @@ static inline int32_t ar_dw_half(const int32_t *words, int32_t index)
     return (int16_t)((uint32_t)words[index / 2] >> (index % 2 * 16));
 }
 
-/* Returns one output. `entry` is the channel's entry for the first line. */
+/* Returns the output whose window begins at pixel x of `lines`. `entry` is the channel's entry for the first line. */
 static inline int8_t ar_dw_sum(const ar_dw_row *row, const int32_t *entry, const int32_t *lines, int32_t x)
 {
     int64_t sum = entry[0];
@@ -24,6 +24,7 @@ static inline int8_t ar_dw_sum(const ar_dw_row *row, const int32_t *entry, const
     return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
 }
 
+/* Computes one output row of a group like the assembly kernels. */
 static inline void ar_dw_row_plain(const ar_dw_row *row, int32_t stride)
 {
     const int32_t outputs = AR_DW_PIXELS / stride;

@@ -1,24 +1,30 @@
-/* Computes the constants of four channels for single rows of a depthwise 3x3. Layouts: depthwise_3x3_row_s8_dsp.h. */
+/* Computes the constants of four channels for a kernel that computes single rows of a depthwise 3x3 convolution.
+ * depthwise_3x3_row_s8_dsp.h describes their layout. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Splits the halfwords of channels 0 and 1 in a, 2 and 3 in b, into one register per channel. A byte in the upper
- * half of a halfword is multiplied by 256. */
+/* Splits the weights of channels 0 and 1 in a, and of channels 2 and 3 in b, into one register per channel (c0 to
+ * c3), which has two weights. A weight in the upper byte of a halfword is multiplied by 256. */
 #define SPLIT(a, b, c0, c1, c2, c3)                             \
     "and " c0 ", r12, " a ", lsl #8\n and " c1 ", r12, " a "\n" \
     "and " c2 ", r12, " b ", lsl #8\n and " c3 ", r12, " b "\n"
+/* Stores r8 to r11, one word per channel, at these offsets in the table. */
 #define STORE(at0, at1, at2, at3)                       \
     "str r8, [r0, #" at0 "]\n str r9, [r0, #" at1 "]\n" \
     "str r10, [r0, #" at2 "]\n str r11, [r0, #" at3 "]\n"
+/* Merges two taps of four channels, a and b: the low halfwords (channels 0 and 1) of both to `low`, the high halfwords
+ * (channels 2 and 3) to `high`. */
 #define MERGE(low, high, a, b) \
     "pkhbt " low ", " a ", " b ", lsl #16\n pkhtb " high ", " b ", " a ", asr #16\n"
-/* A column of rows 0 and 1. */
+/* Loads and stores the weights of one column of rows 0 and 1. */
 #define COLUMN(at0, at1, at2, at3)                                                     \
     "ldr r5, [r1]\n ldr r6, [r1, r3]\n add r1, r1, r2\n" MERGE("r7", "r6", "r5", "r6") \
         SPLIT("r7", "r6", "r8", "r9", "r10", "r11") STORE(at0, at1, at2, at3)
 
-/* r0 table, r1 weights, r2 channels, r3 bias, then 3 * channels, r4 multiplier, r5-r7 taps, r12 upper bytes. */
+/* Registers: r0 is the address of the table, r1 of the next weights, r2 the number of channels, r3 the address of
+ * the biases, later 3 * channels, r4 the address of the multipliers. r5-r7 are the four channels' weights of a tap,
+ * r12 is the mask of the upper bytes of both halfwords. */
 __attribute__((naked)) void ar_depthwise_columns_s8_dsp(ar_dw_columns *table __attribute__((unused)),
                                                         const int8_t *weights __attribute__((unused)),
                                                         int32_t channels __attribute__((unused)),
@@ -37,7 +43,7 @@ __attribute__((naked)) void ar_depthwise_columns_s8_dsp(ar_dw_columns *table __a
             COLUMN("4", "32", "60", "88")  /* */
             COLUMN("8", "36", "64", "92")  /* */
             COLUMN("12", "40", "68", "96") /* */
-            /* Row 2. */
+            /* Load and store the weights of row 2. */
             "add r1, r1, r3\n"
             "ldr r5, [r1]\n"
             "ldr r6, [r1, r2]\n"

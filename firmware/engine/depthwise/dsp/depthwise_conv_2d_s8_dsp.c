@@ -1,11 +1,12 @@
-/* DEPTHWISE_CONV_2D, int8, any window: makes a list of the pixels under the taps of every output pixel.
+/* DEPTHWISE_CONV_2D, int8, any window. For every output pixel it makes a list of the addresses of the input pixels at
+ * the window's taps.
  *
- * A tap outside the image points to a pixel of padding. The words of two pixels are merged, so that one instruction
- * multiplies both taps of a channel. Sums are exact int32.
+ * The address for a tap outside the image is that of a pixel of padding. The words of two pixels are merged, so that
+ * one instruction multiplies both taps of a channel. Sums are exact int32.
  */
 #include "depthwise_conv_2d_s8_dsp.h"
 
-/* Computes the last channels, which do not fill a word. */
+/* Computes the outputs of the last one to three channels, from channel `first` on, which do not fill a word. */
 static void last_channels(const ar_depthwise_dsp_params *p, const int8_t *const *taps, int32_t first,
                           int8_t *out)
 {

@@ -1,20 +1,26 @@
-/* Converts a row of int8 NHWC pixels to four lines of int16, one per channel: 43 instructions for 6 pixels. */
+/* Converts four channels of a row of int8 NHWC pixels to a line of int16 per channel. 6 pixels take 43 instructions.
+ * depthwise_3x3_s8_dsp.h describes the layout. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Merges pixels a and b of 4 channels each: channels 0 and 1 of both to `low`, channels 2 and 3 to `high`. */
+/* Merges pixels a and b, which have 4 channels: channels 0 and 1 of both to `low`, channels 2 and 3 of both to
+ * `high`. */
 #define MERGE(low, high, a, b) \
     "pkhbt " low ", " a ", " b ", lsl #16\n pkhtb " high ", " b ", " a ", asr #16\n"
-/* Stores one channel of three pairs in its line, and that of the first pair also at the end of the previous block. */
+/* Stores one channel of three pairs of pixels in the channel's line. The first pair is also stored at the end of the
+ * previous block. */
 #define CHANNEL(p0, p1, p2, rotation, offset, after)                                         \
     "sxtb16 r1, " p0 rotation "\n sxtb16 r8, " p1 rotation "\n sxtb16 r9, " p2 rotation "\n" \
     "strd r1, r8, [r3, #" offset "]\n str r9, [r3, #" after "]\n str r1, [r12, #" offset "]\n"
+/* Stores one channel of one pair in the channel's line and at r12. */
 #define PAIR_CHANNEL(p, rotation, offset) \
     "sxtb16 r8, " p rotation "\n str r8, [r3, #" offset "]\n str r8, [r12, #" offset "]\n"
 
-/* r0 second pixel, r1 first pixel, r2 bytes per pixel, r3 line, r12 second address for the first pair: the end of the
- * previous block, or in the first block the same place as in r3. lr blocks. Stack: rest, padding. */
+/* Registers: r0 is the address of the second pixel of a pair, r1 of the first pixel, r2 the number of bytes per
+ * pixel, r3 the address in the line. r12 is the second address for the first pair of a block: the end of the
+ * previous block, or in the first block the same address as r3. lr is the number of blocks left. The stack has
+ * `rest` and `padding`. */
 __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __attribute__((unused)),
                                                      const int8_t *row __attribute__((unused)),
                                                      int32_t *to __attribute__((unused)))
@@ -34,7 +40,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "it eq\n moveq r1, r5\n"
             "cmp lr, #0\n"
             "beq 2f\n"
-            /* Six pixels. */
+            /* The loop over blocks of six pixels. */
             "1:\n"
             "ldr r4, [r1]\n"
             "ldr r5, [r0]\n"
@@ -54,7 +60,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "add r0, r1, r2\n"
             "subs lr, lr, #1\n"
             "bne 1b\n"
-            /* The rest, pair by pair. If the number is odd, the last pixel's neighbor is padding. */
+            /* Store the rest, pair by pair. If the number is odd, the last pixel's neighbor is padding. */
             "2:\n"
             "pop {r4, r5}\n"
             "cmp r4, #0\n"
@@ -75,7 +81,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
             "bhi 3b\n"
             "4:\n"
             "pop {r4-r11, pc}\n"
-            /* Padding: fill all pairs of the blocks and of one more block. */
+            /* The row is padding: fill all pairs of the blocks and of one more block. */
             "5:\n"
             "pop {r6, r7}\n"
             "ldr r4, [r7]\n"
@@ -94,7 +100,7 @@ __attribute__((naked)) void ar_depthwise_line_s8_dsp(const ar_dw_line *line __at
 
 #else
 
-/* Returns channel c of both pixels as two int16. */
+/* Returns channel c of the pixels a and b as two int16, a in the low halfword. */
 static int32_t pair(const int8_t *a, const int8_t *b, int32_t c)
 {
     return (int32_t)((uint32_t)(uint16_t)b[c] << 16 | (uint16_t)a[c]);

@@ -1,11 +1,17 @@
-/* Computes one output pixel of a depthwise convolution, four channels at a time: 20 instructions for 8 products.
- * Layouts and exactness: depthwise_conv_2d_s8_dsp.h. */
+/* Computes one output pixel of a depthwise convolution, four channels at a time. 8 products take 20 instructions.
+ * depthwise_conv_2d_s8_dsp.h describes the memory layouts and why the result is exact. */
 #include "depthwise_conv_2d_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r3 sums of four channels, r4-r9 temporary, r10 taps, r11 first channel, r12 weights, lr pairs of taps left.
- * The stack is an ar_dw_pixel; two_sided is replaced by the address of label 3 or 4. */
+/* Registers: r0-r3 are the sums of four channels, r4-r9 temporary values, r10 is the position in the list of taps,
+ * r11 the number of the first of the four channels, r12 the address of the next weights, lr the number of pairs of
+ * taps left. The stack has the fields of the ar_dw_pixel, except the weights; two_sided is replaced by the address
+ * of label 3 or 4.
+ *
+ * CHANNEL adds the products of both taps of a pair for one channel. OUTPUT requantizes and stores one sum: r4 is
+ * the address of the channel's multiplier and offset, r5 the address of the output, r6 the rounding constant, r7
+ * the shift. In a two-sided layer, `low` is an instruction that inverts the offset if the sum is negative. */
 #define CHANNEL(sum, pixels, weights, rotation) \
     "sxtb16 r4, " pixels rotation "\n sxtb16 r5, " weights rotation "\n smlad " sum ", r4, r5, " sum "\n"
 #define OUTPUT(sum, low)                                                                      \
@@ -27,7 +33,7 @@ __attribute__((naked)) void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel _
             "add r10, r11, #1\n"
             "stm sp, {r1-r10}\n"
             "mov r11, #0\n"
-            /* Four channels. */
+            /* The loop over groups of four channels. */
             "1:\n"
             "ldrd r4, r10, [sp, #16]\n"
             "ldm r4!, {r0-r3}\n"

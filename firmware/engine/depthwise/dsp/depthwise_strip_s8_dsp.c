@@ -1,27 +1,32 @@
-/* Computes a single output row of four channels of a depthwise 3x3 at stride 1. Layouts: depthwise_3x3_row_s8_dsp.h. */
+/* Computes a single output row of four channels of a depthwise 3x3 convolution at stride 1. depthwise_3x3_row_s8_dsp.h
+ * describes the memory layouts. */
 #include "depthwise_3x3_row_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* While two columns are stored in a block: r0-r2 ends of the input rows, r3 offset of the next pixel from there, r4
- * bytes per pixel, r5 column in the block, r6-r8 a column of the three rows, r9-r11 the next one, r12 and lr
- * temporary. */
-/* Store a channel of both columns, and its pair of row 2 at r12. */
+/* Registers while two columns are stored in a block: r0-r2 are the ends of the input rows, r3 is the offset of the
+ * next pixel from these ends, r4 the number of bytes per pixel, r5 the address of the column in the block, r6-r8
+ * are the pixels of the three rows in one column, r9-r11 in the next column, r12 and lr are temporary values. */
+/* COLUMNS stores one channel of two columns of rows 0 and 1. PAIR stores one channel of a pair of pixels of row 2
+ * at r12. */
 #define COLUMNS(a, b, rotation, at) \
     "sxtb16 r8, " a rotation "\n sxtb16 lr, " b rotation "\n strd r8, lr, [r5, #" at "]\n"
 #define PAIR(p, rotation, at) "sxtb16 r8, " p rotation "\n str r8, [r12, #" at "]\n"
 
-/* While a channel is computed: r0-r5 sums of 6 outputs, r5 bias, r6-r8 weights of rows 0 and 1, r9-r11 columns, r12
- * block, lr constants; then r6 and r7 weights (w0, w1) and (w1, w2) of row 2, r8-r11 its pairs. */
+/* Registers while a channel is computed: r0-r5 are the sums of 6 outputs (r5 is the bias at first), r6-r8 the
+ * weights of rows 0 and 1, r9-r11 columns, r12 is the address in the block, lr the address in the constants. After
+ * that, r6 and r7 are the weights (w0, w1) and (w1, w2) of row 2, and r8-r11 the pairs of pixels of row 2. EVEN and
+ * ODD add the products of row 2 to an output with an even or odd number, whose pixels are in the pairs a and b. */
 #define EVEN(sum, a, b) "smlad " sum ", " a ", r6, " sum "\n smlabt " sum ", " b ", r7, " sum "\n"
 #define ODD(sum, a, b) "smlatb " sum ", " a ", r6, " sum "\n smlad " sum ", " b ", r7, " sum "\n"
-/* r6 multiplier, r7 rounding. */
+/* Requantizes the sum in register r. r6 is the multiplier, r7 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
-/* One output of an incomplete block, 16 bytes of code, from which the entry is computed. */
+/* Requantizes and stores one output of an incomplete block. It is 16 bytes of code, so the address at which the
+ * code behind label 4 is entered can be computed from the number of outputs. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
-/* The stack is an ar_dw_strip; `reserved` is the address of the code that requantizes a block: label 3 for all six
- * sums, or an entry of label 4. */
+/* The stack has a copy of the ar_dw_strip. `reserved` is the address of the code that requantizes a block: label 3
+ * for all six sums, or an address from label 4 on for an incomplete block. */
 __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip __attribute__((unused)),
                                                       int32_t pad_left __attribute__((unused)))
 {
@@ -38,7 +43,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "adr.w r6, 3f\n"
         "add r6, r6, #1\n"
         "str r6, [sp, #20]\n"
-        /* For each block. In the first block the first column may be padding. */
+        /* The loop over the blocks. In the first block the first column may be padding. */
         "10:\n"
         "add r0, sp, #24\n"
         "ldr r4, [sp, #4]\n"
@@ -51,7 +56,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "bne 5f\n"
         "2:\n"
         "cbnz r3, 4f\n"
-        /* At the end of the row: a pair of columns of padding ends the block. */
+        /* At the end of the row, a pair of columns of padding ends the block. */
         "ldr r6, [sp, #44]\n"
         "ldr r12, [sp, #40]\n"
         "sxtb16 r6, r6\n"
@@ -77,7 +82,8 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "ldr r10, [r1, r3]\n"
         "ldr r11, [r2, r3]\n"
         "add r3, r3, r4\n"
-        /* Channels 0 and 1 of the columns to r12 and r6, 2 and 3 to r7 and r10, of the pair to r9 and r11. */
+        /* Merge rows 0 and 1: channels 0 and 1 of the two columns to r12 and r6, channels 2 and 3 to r7 and r10.
+         * Merge the pair of row 2: channels 0 and 1 to r9, channels 2 and 3 to r11. */
         "7:\n"
         "pkhbt r12, r6, r7, lsl #16\n"
         "pkhtb r7, r7, r6, asr #16\n"
@@ -95,7 +101,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "add r5, r5, #8\n"
         "cmp r5, r6\n"
         "bne 2b\n"
-        /* The outputs of the block. */
+        /* Prepare the outputs of the block. If the block is incomplete, set the address of the code behind label 4. */
         "8:\n"
         "str r3, [sp, #36]\n"
         "ldrd r6, r7, [sp, #64]\n"
@@ -110,7 +116,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "add r6, r6, r7, lsl #4\n"
         "add r6, r6, #1\n"
         "str r6, [sp, #20]\n"
-        /* For each channel. Columns 6 and 7 are copied to columns 0 and 1 of the next block. */
+        /* The loop over the channels. Columns 6 and 7 are copied to columns 0 and 1 of the next block. */
         "11:\n"
         "ldm lr!, {r5, r6, r7, r8}\n"
         "ldm r12!, {r9, r10, r11}\n"
@@ -155,7 +161,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "str r11, [sp, #16]\n"
         "cmp lr, r10\n"
         "bne 11b\n"
-        /* The next block. */
+        /* Go to the next block. */
         "ldrd r6, r7, [sp, #64]\n"
         "orrs r6, r6, r7\n"
         "beq 9f\n"
@@ -180,7 +186,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
 
 #else
 
-/* Returns channel c of the pixel x of row k; padding outside the row. */
+/* Returns channel c of pixel x of row k, or the padding's value outside the row. */
 static int32_t pixel(const ar_dw_strip *s, int32_t k, int32_t x, int32_t c)
 {
     const int32_t at = s->width + x * s->pixel;

@@ -1,15 +1,20 @@
-/* Computes the constants of four channels of a depthwise 3x3. Layouts: depthwise_3x3_s8_dsp.h. */
+/* Computes the constants of four channels of a depthwise 3x3 convolution. depthwise_3x3_s8_dsp.h describes their
+ * layout. */
 #include "depthwise_3x3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Taps of a kernel row: four channels' bytes in r5, r6, r7; (w0, w1) of channels 0 and 1 to r8, of 2 and 3 to r9, then
- * (w1, w2) to r10 and r11. A byte in the upper half of a halfword is multiplied by 256. */
+/* r5, r6 and r7 are the taps w0, w1 and w2 of a kernel row, with a byte for each of the four channels. r8 has (w0,
+ * w1) of channels 0 and 1, r9 of channels 2 and 3; r10 and r11 have (w1, w2) of the same channels. CHANNEL extracts
+ * the weights of one channel, and stores them in the kernel row's entry and again three entries later. A weight in
+ * the upper byte of a halfword is multiplied by 256. */
 #define CHANNEL(first, last, shift, entry, again)                  \
     "and r5, r12, " first shift "\n and r6, r12, " last shift "\n" \
     "strd r5, r6, [r0, #" entry "]\n strd r5, r6, [r0, #" again "]\n"
 
-/* r0 entry of the kernel row, r1 weights, r2 channels, r3 bias, r4 multiplier, r12 upper bytes, lr rows, channels. */
+/* Registers: r0 is the address of the kernel row's entry, r1 of the weights, r2 the number of channels, r3 the
+ * address of the biases, r4 of the multipliers, r12 the mask of the upper bytes of both halfwords, lr the number of
+ * kernel rows left, later of channels left. */
 __attribute__((naked)) void ar_depthwise_table_s8_dsp(ar_dw_channel *table __attribute__((unused)),
                                                       const int8_t *weights __attribute__((unused)),
                                                       int32_t channels __attribute__((unused)),

@@ -1,4 +1,4 @@
-/* Computes neighboring outputs of a 3 x 3 depthwise convolution on Helium. */
+/* Computes neighboring outputs of a 3 x 3 depthwise convolution on Helium. depthwise_s8_mve.h describes the layouts. */
 #include "depthwise_3x3_run_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
@@ -7,10 +7,12 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
-/* The stack: d, nine registers, q4 to q7. */
+/* The stack holds d, nine other registers, and q4 to q7: 104 bytes. */
 __asm__(".set ar_stack_ar_depthwise_3x3_run_s8_mve, 104");
 
-/* r0 to r6, r8, r10 taps   r7 scales   r9 weights   r11 output   r12 channels left   lr zero point and two_sided */
+/* Registers: r0 to r6, r8 and r10 are the addresses of the nine taps, r7 of the scales, r9 of the weights, r11 of
+ * the output. r12 is the number of channels left, lr is d->zero (the output's zero point and two_sided).
+ * depthwise_asm_s8_mve.h has the macros and describes the vector registers. */
 __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_run *d)
 {
     /* clang-format off */

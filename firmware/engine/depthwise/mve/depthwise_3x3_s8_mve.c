@@ -1,9 +1,10 @@
-/* DEPTHWISE_CONV_2D with windows of 3 x 3, int8, for Helium: the layouts are in depthwise_s8_mve.h. */
+/* DEPTHWISE_CONV_2D with windows of 3 x 3, int8, for Helium. depthwise_s8_mve.h describes the layouts. */
 #include "depthwise_3x3_run_s8_mve.h"
 #include "depthwise_s8_mve.h"
 #include "vector_s8_mve.h"
 
-/* Sets the taps of the output whose first column is `first`. Taps outside the image point to padding. */
+/* Writes to `taps` the addresses of the nine inputs of the output whose window begins in column `first`. The
+ * addresses for taps outside the image are those of padding. */
 static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows, int32_t first,
                      const int8_t **taps)
 {
@@ -16,8 +17,8 @@ static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows
     }
 }
 
-/* Computes `bytes` output bytes at stride 1 with 8, 4, 2 or 1 channels. Sixteen neighboring bytes, of several
- * pixels, are computed like an output of sixteen channels. */
+/* Computes `bytes` output bytes of a layer that has stride 1 and 8, 4, 2 or 1 channels. Sixteen neighboring bytes,
+ * which are outputs of several pixels, are computed like one output with sixteen channels. */
 static void run_bytes(ar_depthwise_3x3_run *d, int32_t bytes)
 {
     const int32_t rest = bytes % 16;
@@ -40,7 +41,8 @@ static void run_bytes(ar_depthwise_3x3_run *d, int32_t bytes)
     }
 }
 
-/* Fills the block of the channels that are stored separately. */
+/* Fills the block of the last channels, if these are stored separately (see rest_channels in
+ * ar_depthwise_mve_params). */
 static void fill_rest_block(const ar_depthwise_mve_params *p)
 {
     const int32_t channels = p->rest_channels;
@@ -96,11 +98,12 @@ static void run(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32
     }
 }
 
-/* Computes one output row. The needed part of `padding` must be filled. */
+/* Computes one output row. As many bytes of p->padding as the taps can read must already be filled. */
 static void compute_row(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
 {
     const int32_t stride = p->stride_w;
-    /* Windows before `outer` that do not begin before the image have all their columns inside. */
+    /* All columns of window x are inside the image if x is less than `outer` and the window does not begin left of the
+     * image. */
     const int32_t room = p->in_w - 1 - 2 * p->dilation_w + p->pad_left;
     const int32_t outer = room < 0 ? 0 : room / stride + 1;
     const int32_t end = outer < p->out_w ? outer : p->out_w;

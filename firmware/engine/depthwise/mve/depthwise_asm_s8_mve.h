@@ -1,12 +1,13 @@
-/* Assembly for a block of sixteen channels of a depthwise convolution: see depthwise_s8_mve.h for the arithmetic.
+/* Assembly for a block of sixteen channels of a depthwise convolution. depthwise_s8_mve.h describes the arithmetic.
  *
- *   r7 scales   r9 weights   r11 output   r12 channels left   lr zero point in the low half, two_sided in bit 16
- *   q4 to q7 sums   q0 to q3 temporary
+ * Registers: r7 is the address of the scales, r9 of the weights, r11 of the output. r12 is the number of channels
+ * left. lr has the output's zero point in the low half and two_sided in bit 16. q4 to q7 are the sums, q0 to q3
+ * temporary values.
  */
 #ifndef ARENITE_DEPTHWISE_ASM_S8_MVE_H
 #define ARENITE_DEPTHWISE_ASM_S8_MVE_H
 
-/* Loads the biases. */
+/* Sets the sums to the biases. */
 #define START                  \
     "vldrw.32 q4, [r9], #16\n" \
     "vldrw.32 q5, [r9], #16\n" \
@@ -24,7 +25,8 @@
     "vadd.i32 q6, q6, q1\n" \
     "vadd.i32 q7, q7, q0\n"
 
-/* Two taps of sixteen channels. The second tap's weights are read twice, because Helium has only eight vectors. */
+/* Adds the products of two taps of sixteen channels; a and b are the taps' addresses. The weights of the second tap
+ * are read twice, because Helium has only eight vector registers. */
 #define PAIR(a, b)               \
     "vldrb.8 q0, [" a "], #16\n" \
     "vldrb.8 q1, [r9], #16\n"    \
@@ -38,14 +40,14 @@
     "vmullb.s8 q3, q1, q3\n"     \
     "vadd.i16 q2, q2, q3\n" WIDEN
 
-/* The last tap of an odd number. */
+/* Adds the products of the last tap, if the number of taps is odd. */
 #define SINGLE(a)                \
     "vldrb.8 q0, [" a "], #16\n" \
     "vldrb.8 q1, [r9], #16\n"    \
     "vmullb.s8 q2, q0, q1\n"     \
     "vmullt.s8 q0, q0, q1\n" WIDEN
 
-/* Requantizes the sums, and stores the outputs of the channels that are left. */
+/* Requantizes the sums, and stores the outputs of at most r12 channels. */
 #define FINISH                  \
     "vldrw.32 q0, [r7], #16\n"  \
     "vldrw.32 q1, [r7], #16\n"  \

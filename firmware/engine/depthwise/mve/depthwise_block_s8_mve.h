@@ -1,11 +1,11 @@
-/* Computes one output of a depthwise convolution from the constants of depthwise_s8_mve.h, in plain C. */
+/* Computes one output of a depthwise convolution in plain C, with constants in the layout of depthwise_s8_mve.h. */
 #ifndef ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 #define ARENITE_DEPTHWISE_BLOCK_S8_MVE_H
 
 #include "depthwise_s8_mve.h"
 #include "fixed_point.h"
 
-/* Returns channel `c` of the output whose taps begin `at` bytes behind `taps`. */
+/* Returns channel `c` of the output whose inputs are `at` bytes behind the `count` addresses in `taps`. */
 static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t count, int32_t at, int32_t c,
                                          const int32_t *weights, const int32_t *scales, int32_t output_zero)
 {

@@ -1,9 +1,10 @@
-/* DEPTHWISE_CONV_2D with any window, int8, for Helium: the layouts are in depthwise_s8_mve.h. */
+/* DEPTHWISE_CONV_2D with any window, int8, for Helium. depthwise_s8_mve.h describes the layouts. */
 #include "depthwise_s8_mve.h"
 #include "depthwise_window_s8_mve.h"
 #include "vector_s8_mve.h"
 
-/* Sets the taps of the output whose first column is `first`. Taps outside the image point to padding. */
+/* Writes to p->taps the addresses of the inputs of the output whose window begins in column `first`. The addresses
+ * for taps outside the image are those of padding. */
 static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows, int32_t first)
 {
     int32_t column = first;
@@ -17,18 +18,19 @@ static void set_taps(const ar_depthwise_mve_params *p, const int8_t *const *rows
     }
 }
 
-/* Computes one output row. `padding` must be filled. */
+/* Computes one output row. p->padding must already be filled. */
 static void compute_row(const ar_depthwise_mve_params *p, const int8_t *const *rows, int8_t *out)
 {
     const int32_t channels = p->channels;
-    /* Windows before `outer` that do not begin before the image have all their columns inside. */
+    /* All columns of window x are inside the image if x is less than `outer` and the window does not begin left of the
+     * image. */
     const int32_t room = p->in_w - 1 - (p->k_w - 1) * p->dilation_w + p->pad_left;
     const int32_t outer = room < 0 ? 0 : room / p->stride_w + 1;
     int32_t end = outer < p->out_w ? outer : p->out_w;
     int32_t first = -p->pad_left;
 
     for (int32_t k = 0; k < p->k_h; k++) {
-        end = rows[k] == 0 ? 0 : end; /* the address of padding must not advance with the other taps */
+        end = rows[k] == 0 ? 0 : end; /* the addresses of padding must not advance with the other addresses */
     }
     for (int32_t x = 0; x < p->out_w;) {
         const int32_t count = first >= 0 && x < end ? end - x : 1;

@@ -7,11 +7,12 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
-/* The stack: two steps, ten registers, q4 to q7. */
+/* The stack holds two steps, ten registers, and q4 to q7: 112 bytes. */
 __asm__(".set ar_stack_ar_depthwise_window_s8_mve, 112");
 
-/* r0 list of taps   r1 pairs left   r2 offset added to the taps   r3 position in the list   r4 number of taps
- * r5 r6 taps   r8 outputs left   r10 p; the others are in depthwise_asm_s8_mve.h. */
+/* Registers: r0 is the list of taps (addresses of inputs), r1 the number of pairs of taps left, r2 the offset that
+ * is added to the taps, r3 the position in the list, r4 the number of taps; r5 and r6 are two taps, r8 is the
+ * number of outputs left, r10 is p. depthwise_asm_s8_mve.h describes the other registers. */
 __attribute__((naked)) void ar_depthwise_window_s8_mve(const ar_depthwise_mve_params *p, int8_t *out,
                                                        uint32_t count)
 {

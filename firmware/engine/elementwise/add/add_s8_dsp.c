@@ -1,7 +1,8 @@
 /* ADD and SUB, int8, as the linear function of add_linear.h. Four elements take 28 instructions.
  *
- * SMLAW adds bits 16 and up of the product of a word and a halfword. If the byte is in the halfword's upper half and
- * the word is 256 * multiplier, these bits are exactly multiplier * byte. Multipliers must be below 2^23.
+ * SMLAW adds to a sum the bits 16 and up of the product of a word and a halfword. If the byte is in the halfword's
+ * upper half and the word is 256 * multiplier, these bits are exactly multiplier * byte. Multipliers must be below
+ * 2^23.
  */
 #include "add_linear.h"
 
