@@ -37,7 +37,7 @@ static inline int32_t ar_mul_high(int32_t a, int32_t b)
 #endif
 }
 
-/* Returns the nearest int8. */
+/* Returns y, limited to the range of int8. */
 static inline int32_t ar_saturate_s8(int32_t y)
 {
 #if defined(__ARM_FEATURE_SAT)
@@ -86,7 +86,7 @@ static inline void ar_clamp_s8(int8_t *out, int32_t count, int32_t low, int32_t 
     }
 }
 
-/* ar_clamp_s8 as a function that is not inlined. */
+/* Does the same as ar_clamp_s8, but is not inlined. */
 void ar_clamp_channels_s8(int8_t *out, int32_t count, int32_t low, int32_t high);
 
 #endif

@@ -30,7 +30,8 @@ static inline int32_t ar_round_shift(int32_t x, int exponent)
     return (x >> exponent) + (remainder > threshold ? 1 : 0);
 }
 
-/* Returns x * multiplier * 2^(shift - 31), rounded twice. */
+/* Returns x * multiplier * 2^(shift - 31), rounded twice: to an integer after the multiplication, ties upwards, and
+ * after the right shift, ties away from zero. */
 static inline int32_t ar_requant(int32_t x, int32_t multiplier, int shift)
 {
     const int left = shift > 0 ? shift : 0;

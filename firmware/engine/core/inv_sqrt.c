@@ -21,7 +21,7 @@ int32_t ar_inv_sqrt(int32_t x, int *right_shift)
     x <<= 2 * pairs;
     shift -= pairs;
 
-    /* Newton's iteration y = 3/2 y - x/2 y^3 from y = 1, in Q3.28. */
+    /* Newton's iteration y = 3/2 y - x/2 y^3 starts from y = 1. y is in Q3.28. */
     const int32_t half_x = ar_round_shift(x >> 1, 1);
     const int32_t three_halves = (1 << 28) + (1 << 27);
     int32_t y = 1 << 28;

@@ -58,7 +58,7 @@ static int16_t exp_negative(int16_t x, int integer_bits)
 static int16_t reciprocal(int16_t x)
 {
     const int16_t d = (int16_t)((x + INT16_MAX + 1) / 2);
-    int16_t y = (int16_t)(23130 + mul(d, -15420)); /* 48/17 - 32/17 d */
+    int16_t y = (int16_t)(23130 + mul(d, -15420)); /* y starts from 48/17 - 32/17 d */
     for (int k = 0; k < 3; k++) {
         const int16_t error = (int16_t)((1 << 13) - mul(d, y));
         y = (int16_t)(y + shift(mul(y, error), 2));

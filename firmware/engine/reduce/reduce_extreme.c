@@ -1,4 +1,4 @@
-/* REDUCE_MAX, REDUCE_MIN, REDUCE_ANY, REDUCE_ALL. */
+/* REDUCE_MAX, REDUCE_MIN, REDUCE_ANY and REDUCE_ALL. */
 #include "element.h"
 #include "reduce.h"
 

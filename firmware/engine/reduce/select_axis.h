@@ -22,7 +22,7 @@ typedef struct {
     void *values;      /* [rows][k] */
     void *indices;     /* [rows][k], int16 or int32 */
     uint32_t rows, axis, k;
-    uint8_t type;       /* of the input */
+    uint8_t type;       /* of the input: AR_INT8 ... */
     uint8_t index_type; /* AR_INT16 or AR_INT32 */
 } ar_topk_params;
 

@@ -40,7 +40,8 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->row.part = p->out_w - full * outputs;
     g->row.part_offset = (g->row.part - 1) * p->channels;
 
-    /* The number of columns that the outputs need, including left padding. The rest of the row is not needed. */
+    /* `reach` is the number of columns that the outputs need, including left padding. `pixels` of them are in the
+     * row or left of it. */
     const int32_t reach = (p->out_w - 1) * p->stride + 3;
     const int32_t pixels = p->in_w + p->pad_left < reach ? p->in_w + p->pad_left : reach;
     g->line.pixel = p->channels;

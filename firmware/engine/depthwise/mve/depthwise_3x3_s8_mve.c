@@ -61,7 +61,7 @@ static void fill_rest_block(const ar_depthwise_mve_params *p)
     }
 }
 
-/* Computes `channels` channels of `count` outputs, whose taps are in `d`. */
+/* Computes `channels` channels of `count` outputs. The addresses of the first output's inputs are in d->taps. */
 static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count,
                          int32_t channels)
 {
@@ -73,7 +73,7 @@ static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run 
     ar_depthwise_3x3_run_s8_mve(d);
 }
 
-/* Computes all channels of `count` outputs, whose taps are in `d`. */
+/* Computes all channels of `count` outputs. The addresses of the first output's inputs are in d->taps. */
 static void run(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count)
 {
     const int32_t rest = p->rest_channels;

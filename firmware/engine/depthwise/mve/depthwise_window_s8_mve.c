@@ -31,7 +31,7 @@ __attribute__((naked)) void ar_depthwise_window_s8_mve(const ar_depthwise_mve_pa
         "mul r6, r5, r6\n"
         "sub r6, r6, r2\n"
         "sub r5, r5, r2\n"
-        "strd r6, r5, [sp]\n" /* steps from the last block to the next output, of taps and output */
+        "strd r6, r5, [sp]\n" /* added to r2 (taps) and r11 (output) after the last block of an output */
         "ldrh r4, [r10, #36]\n"
         "ldrh r2, [r10, #38]\n"
         "mul r4, r2\n"

@@ -1,4 +1,4 @@
-/* ADD and SUB, int8, for Helium: the arithmetic is in add_s8_mve.h. */
+/* ADD and SUB, int8, for Helium. add_s8_mve.h describes the arithmetic. */
 #include "add_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)

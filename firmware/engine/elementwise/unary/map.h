@@ -1,4 +1,4 @@
-/* Any function of one element, computed with a table. */
+/* Computes any function of one element with a table. */
 #ifndef ARENITE_MAP_H
 #define ARENITE_MAP_H
 

@@ -1,4 +1,4 @@
-/* Any function of one int8 or uint8 element, with a table of 256 outputs. */
+/* Computes any function of one int8 or uint8 element with a table of 256 outputs. */
 #include "map.h"
 
 void ar_map_8(const ar_map_params *p)

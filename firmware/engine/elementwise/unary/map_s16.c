@@ -1,4 +1,4 @@
-/* Any function of one int16 element, by linear interpolation in a table. */
+/* Computes any function of one int16 element by linear interpolation in a table. */
 #include "map.h"
 
 #include "lut_s16.h"
