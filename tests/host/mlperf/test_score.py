@@ -24,7 +24,7 @@ def test_the_auc_is_the_share_of_pairs_in_the_right_order(rows: list[tuple[int, 
 
 
 def test_a_third_class_raises_an_error() -> None:
-    with pytest.raises(UsageError, match="1 and 1 of 3"):
+    with pytest.raises(UsageError, match="Of 3 samples, 1 have class 0 and 1 have class 1"):
         auc(np.array([1.0, 2.0, 3.0]), np.array([0, 1, 2]))
 
 
