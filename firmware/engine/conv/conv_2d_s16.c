@@ -1,4 +1,4 @@
-/* CONV_2D, int16 activations, per-channel int8 weights, int64 accumulator. */
+/* CONV_2D in plain C, with int16 activations, int8 weights with a scale per output channel, and int64 accumulators. */
 #include "conv_2d.h"
 
 #include "fixed_point.h"
@@ -19,7 +19,7 @@ void ar_conv_2d_s16(const ar_conv_2d_params *p)
                 const int32_t x0 = x * p->stride_w - p->pad_left;
                 const int8_t *filter = p->weights;
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
-                    const int32_t first = c / group_outputs * p->k_c;
+                    const int32_t first = c / group_outputs * p->k_c; /* first input channel of the group */
                     int64_t acc = bias ? bias[c] : 0;
                     for (int32_t ky = 0; ky < p->k_h; ky++) {
                         const int32_t iy = y0 + ky * p->dilation_h;

@@ -1,4 +1,5 @@
-/* CONV_2D and DEPTHWISE_CONV_2D, int8, packed weights: one channel after the other, int32 accumulator rounded twice. */
+/* CONV_2D and DEPTHWISE_CONV_2D, int8, with packed weights: computes one output channel after the other, with int32
+ * accumulators that are scaled with two roundings (ar_requant). */
 #include "conv_2d_packed.h"
 
 #include "conv_output.h"
@@ -8,8 +9,8 @@ void ar_conv_2d_s8_packed(const ar_conv_2d_packed_params *params)
 {
     const ar_conv_2d_params *p = &params->conv;
     const int32_t group_outputs = p->out_c / (p->in_c / p->k_c);
-    int32_t left = group_outputs;
-    int32_t first = 0; /* first input channel of the group */
+    int32_t left = group_outputs; /* output channels of the group that are not computed yet */
+    int32_t first = 0;            /* first input channel of the group */
     ar_packed_place place = {0, 0};
 
     for (int32_t c = 0; c < p->out_c; c++) {
@@ -43,9 +44,9 @@ void ar_conv_2d_s8_packed_row(const void *packed, const int8_t *const *rows, int
     const ar_conv_2d_params *p = &params->conv;
     const int32_t group_outputs = p->out_c / (p->in_c / p->k_c);
     const int32_t filter_row = p->k_w * p->k_c;
-    const ar_taps one = {0, 1};
-    int32_t left = group_outputs;
-    int32_t first = 0;
+    const ar_taps one = {0, 1};   /* ar_conv_sum_s8 sums one row of taps per call */
+    int32_t left = group_outputs; /* output channels of the group that are not computed yet */
+    int32_t first = 0;            /* first input channel of the group */
     ar_packed_place place = {0, 0};
 
     for (int32_t c = 0; c < p->out_c; c++, out++) {
@@ -61,7 +62,7 @@ void ar_conv_2d_s8_packed_row(const void *packed, const int8_t *const *rows, int
             }
             out[x * p->out_c] = ar_conv_output_s8(p, acc, c);
         }
-        if (--left == 0) {
+        if (--left == 0) { /* the next group reads the next channels */
             left = group_outputs;
             first += p->k_c;
         }

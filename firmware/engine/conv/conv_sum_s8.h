@@ -1,16 +1,18 @@
-/* The sum of products of one output of a convolution, in plain C. */
+/* Computes the sum of products for one output of a convolution, in plain C. */
 #ifndef ARENITE_CONV_SUM_S8_H
 #define ARENITE_CONV_SUM_S8_H
 
 #include "conv_2d.h"
 #include "window.h"
 
-/* Returns the sum over the taps `rows` by `columns`, which are inside the image. The taps outside are skipped, because
- * padding is the real value 0. */
+/* Returns the sum of weight * (input + input_offset) over the window's taps in `rows` and `columns`, which must be
+ * inside the image. Taps outside the image add nothing, because padding is the real value 0. `at` is the offset in
+ * `image` of the window's first tap; it can be negative, because that tap can be padding. `w` is the filter. */
 static int32_t ar_conv_sum_s8(const ar_conv_2d_params *p, const int8_t *image, int32_t at, const int8_t *w,
                               ar_taps rows, ar_taps columns)
 {
-    /* Without dilation or groups the taps of one row are one run of bytes, in the image and in the filter. */
+    /* Without dilation and groups, the taps of one row are contiguous (one run) in the image and in the filter. With
+     * dilation or groups, each tap is a run of k_c bytes. */
     const int32_t whole_row = p->dilation_w == 1 && p->k_c == p->in_c;
     const int32_t width = columns.end - columns.first;
     const int32_t runs = whole_row ? 1 : width;
@@ -20,7 +22,7 @@ static int32_t ar_conv_sum_s8(const ar_conv_2d_params *p, const int8_t *image, i
     const int32_t offset = p->input_offset;
     int32_t acc = 0;
 
-    /* Only `at` may point before the image: it is the address of the first tap without padding. */
+    /* `in` is the address of the first tap inside the image, so it never points before the image. */
     const int8_t *in = image + (at + rows.first * next_row + columns.first * next_run);
     w += (rows.first * p->k_w + columns.first) * p->k_c;
     for (int32_t ky = rows.first; ky < rows.end; ky++, in += next_row, w += p->k_w * p->k_c) {

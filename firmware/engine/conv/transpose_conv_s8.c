@@ -1,6 +1,7 @@
-/* TRANSPOSE_CONV, int8 activations, per-channel int8 weights, int32 accumulator rounded twice.
+/* TRANSPOSE_CONV in plain C, with int8 activations, int8 weights with a scale per output channel, and int32
+ * accumulators that are scaled with two roundings (ar_requant).
  *
- * Each output pixel gathers the input pixels that reach it, so that no buffer of sums is needed.
+ * For each output pixel, the kernel sums over all input pixels that contribute to it. So it needs no buffer of sums.
  */
 #include "conv_2d.h"
 
@@ -19,6 +20,8 @@ void ar_transpose_conv_s8(const ar_conv_2d_params *p)
                 for (int32_t c = 0; c < p->out_c; c++, filter += filter_size) {
                     int32_t acc = ar_conv_bias_s8(p, c);
                     for (int32_t ky = 0; ky < p->k_h; ky++) {
+                        /* The input row of this tap, times the stride. If it is not a multiple of the stride, no input
+                         * row contributes. Columns are computed in the same way. */
                         const int32_t ty = y + p->pad_top - ky;
                         const int32_t iy = ty / p->stride_h;
                         if (ty < 0 || iy >= p->in_h || iy * p->stride_h != ty) {

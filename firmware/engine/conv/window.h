@@ -1,15 +1,16 @@
-/* The taps of a sliding window that are inside the image: padding is skipped once per window, not per product. */
+/* Finds the taps of a sliding window that are inside the image, so that kernels skip padding once per window and not
+ * for each product. */
 #ifndef ARENITE_WINDOW_H
 #define ARENITE_WINDOW_H
 
 #include <stdint.h>
 
-/* Taps [first, end) along one axis. */
+/* The taps from `first` to `end` - 1 along one axis. */
 typedef struct {
     int32_t first, end;
 } ar_taps;
 
-/* Returns the taps inside [0, size): tap k is at origin + k * dilation. */
+/* Returns which of `taps` taps are inside [0, size). Tap k is at position origin + k * dilation. */
 static inline ar_taps ar_taps_inside(int32_t origin, int32_t taps, int32_t dilation, int32_t size)
 {
     ar_taps inside = {0, taps};

@@ -1,24 +1,31 @@
-/* CONV_2D, int8, with two products in each multiplication.
+/* CONV_2D, int8, for cores without SIMD, with two products in each multiplication.
  *
- * Two pixels share a word, x = x1 * 2^16 + x0. A weight times that word contains both products. A sum t of such words
- * is A * 2^16 + B, where A is the sum for pixel 1 and B that for pixel 0. This is exact if both fit 16 bits, so the
- * sums are short: four taps (a quad) if they fit for every input, otherwise two sums of two taps, which always fit (the
- * generator checks this). Each short sum starts at 2^15, so that B + 2^15 is never negative and t >> 16 is A.
+ * A tap is here one input of the window: a position in the filter and an input channel. The inputs of two neighboring
+ * pixels for one tap share a word x = x1 * 2^16 + x0. A weight times this word contains both products. A sum t of such
+ * products is A * 2^16 + B, where A is the sum for pixel 1 and B is the sum for pixel 0. A and B can be separated if
+ * both fit into 16 bits. Therefore a short sum has only four taps (a quad) if A and B then fit for every possible
+ * input, and otherwise two taps, for which they always fit (the generator checks this). Each short sum starts at 2^15,
+ * so that B + 2^15 is never negative and t >> 16 is A.
  *
- * Splitting every short sum would take too long. Instead there are two totals: `both` of t, and `high` of t >> 16. At
- * the end pixel 1 is `high` and pixel 0 is both - high * 2^16. Overflows do not matter, because everything is modulo
- * 2^32.
+ * Separating A and B of every short sum would take too long. Instead the kernel keeps two totals: `both` is the sum of
+ * all t (without their initial 2^15), and `high` is the sum of all t >> 16. At the end the sum for pixel 1 is `high`,
+ * and the sum for pixel 0 is both - high * 2^16. Overflows do not matter, because everything is modulo 2^32.
  *
  * `together` channels are summed at the same time, as many as the core has registers for: one on Arm, two on other
- * cores. Weights are [out_c / together][taps][together] bytes. Taps are [k_h][k_w][in_c], filled up to whole quads with
- * x = 0; the weights that are read for these may have any value. For cores that cannot load signed bytes, 128 is added
- * to each weight: they are `biased`. A short sum of biased weights is too large by 128 times the sum of its x. That is
- * known before the weights are read, so the sum starts at 2^15 minus that.
+ * cores. Weights are [out_c / together][taps][together] bytes. Taps are ordered [k_h][k_w][in_c], and filled up to
+ * whole quads with x = 0; the weights that are read for these additional taps may have any value. For cores that cannot
+ * load signed bytes, the weights are `biased`: 128 is added to each weight. A short sum of biased weights is too large
+ * by 128 times the sum of its words x. This amount is known before the weights are read, so the short sum starts at
+ * 2^15 minus this amount.
  *
- * `runs` has bytes for the channels of each sum. The low five bits are the number of quads that are summed as one short
- * sum each, the upper bits the number of following quads that are summed as two. Scratch: a word for every pair of
- * pixels and tap, a word for every pair and quad (the start of biased sums), in_c bytes of padding and k_h pointers. If
- * the last block of a row is not full, its other pixels repeat the row's last pixel.
+ * `runs` has a sequence of bytes for every `together` channels. The low five bits of a byte are a number of quads that
+ * are summed as one short sum each, the upper three bits are the number of following quads that are summed as two short
+ * sums each.
+ *
+ * A block of 2 * AR_PAIRS neighboring pixels is computed at a time. If the last block of a row is not full, its other
+ * pixels repeat the row's last pixel. `scratch` has, in this order, the words x: [4 * quads][AR_PAIRS]; the initial
+ * values of the biased short sums of four taps: [quads][AR_PAIRS] words; in_c bytes of padding; and k_h pointers to
+ * rows.
  */
 #include "affine_requant.h"
 #include "conv_2d_scalar.h"
@@ -38,18 +45,20 @@
 #define TOGETHER(p) AR_TOGETHER
 #endif
 
-/* Sums `together` channels from k on over all taps. Returns the next runs. */
+/* Computes the sums of channels k to k + together - 1 for the pixels of a block, without bias: sums[pixel][channel].
+ * `x` are the packed windows; `w` and `runs` are the weights and runs of these channels. Returns the address of the
+ * runs of the next channels. */
 AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int biased, const int together,
                                      uint32_t quads, const uint32_t *x, const uint8_t *w, const uint8_t *runs)
 {
     ar_cursor at = {x, x + 4 * AR_PAIRS * quads, w};
     uint32_t left = quads, middle = 0x8000u;
     ar_totals s;
-    AR_IN_REGISTER(middle); /* used as the third operand of a multiply-add */
+    AR_IN_REGISTER(middle); /* because it is the third operand of a multiply-add */
 #pragma GCC unroll 2
     for (int q = 0; q < AR_PAIRS; q++) {
         s.high[0][q] = s.high[1][q] = 0;
-        s.both[0][q] = s.both[1][q] = 0u - (quads << 15);
+        s.both[0][q] = s.both[1][q] = 0u - (quads << 15); /* subtracts the initial 2^15 of a sum per quad */
     }
     while (left) {
         const uint32_t quads_at_once = *runs & 31u, halved = *runs >> 5;
@@ -61,11 +70,11 @@ AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int 
         }
 #pragma GCC unroll 2
         for (int q = 0; q < AR_PAIRS; q++) {
-            s.both[0][q] -= halved << 15;
+            s.both[0][q] -= halved << 15; /* the initial 2^15 of the second sum of each quad */
             s.both[1][q] -= halved << 15;
         }
         ar_short_sums(&s, biased, together, 2, 2 * halved, &at, middle);
-        at.start += biased ? AR_PAIRS * halved : 0;
+        at.start += biased ? AR_PAIRS * halved : 0; /* short sums of two taps do not read these values */
     }
     for (int c = 0; c < together; c++) {
 #pragma GCC unroll 2
@@ -77,7 +86,7 @@ AR_INLINE const uint8_t *window_sums(int32_t sums[][TILE], int32_t k, const int 
     return runs;
 }
 
-/* Computes all channels of `pixels` neighboring pixels. */
+/* Computes all channels of `pixels` neighboring pixels from their packed windows `x`, and writes them to `out`. */
 static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, const uint32_t *x, int8_t *out)
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w * p->in_c;
@@ -98,12 +107,14 @@ static void all_channels(const ar_conv_2d_scalar_params *p, int32_t pixels, cons
     }
 }
 
+/* Returns the word x of two pixels. */
 AR_INLINE uint32_t word_of(int8_t pixel0, int8_t pixel1)
 {
     return ((uint32_t)pixel1 << 16) + (uint32_t)pixel0;
 }
 
-/* Packs `left` bytes of two pixels. Returns the end. */
+/* Packs `left` bytes of two pixels, at `a` and at `b`, into words, AR_PAIRS words after each other. Returns the address
+ * for the next word. */
 static __attribute__((noinline)) uint32_t *pack_run(const int8_t *a, const int8_t *b, int32_t left,
                                                     uint32_t *to)
 {
@@ -119,7 +130,8 @@ static __attribute__((noinline)) uint32_t *pack_run(const int8_t *a, const int8_
     return to;
 }
 
-/* Packs the windows of pixels x0 and x1 of an output row. */
+/* Packs the windows of the output pixels x0 and x1 of a row into the words `x`, and computes the initial values of
+ * their biased short sums. */
 static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, const int8_t *const *rows,
                                            int32_t x0, int32_t x1, const int8_t *padding, uint32_t *x)
 {
@@ -129,7 +141,7 @@ static __attribute__((noinline)) void pack(const ar_conv_2d_scalar_params *p, co
 
     x0 = x0 * p->stride_w - p->pad_left;
     x1 = x1 * p->stride_w - p->pad_left;
-    /* If no column of either window is padding, a row of the window is one run of bytes. */
+    /* If no column of either window is padding, a row of the window is contiguous, so it is packed as one run. */
     const int32_t inside = p->dilation_w == 1 && x0 >= 0 && x1 + p->k_w <= p->in_w;
     for (int32_t ky = 0; ky < p->k_h; ky++) {
         const int8_t *row = rows[ky];

@@ -1,4 +1,4 @@
-/* Short sums of words of two pixels, and their totals: the inner loop of conv_2d_s8_scalar.c, which explains them. */
+/* The inner loop of conv_2d_s8_scalar.c, which explains the words, short sums and totals that are used here. */
 #ifndef ARENITE_SHORT_SUMS_S8_H
 #define ARENITE_SHORT_SUMS_S8_H
 
@@ -9,7 +9,8 @@
 
 #define AR_INLINE static inline __attribute__((always_inline))
 
-/* The number of pairs of pixels, and of channels, for which the core has registers. */
+/* The numbers of pixel pairs (AR_PAIRS) and of channels (AR_TOGETHER) that are summed at the same time: as many as the
+ * core has registers for. */
 #if defined(__XTENSA__)
 #define AR_PAIRS 1
 #else
@@ -21,32 +22,35 @@
 #define AR_TOGETHER 2
 #endif
 
+/* The totals. */
 typedef struct {
     uint32_t both[2][AR_PAIRS], high[2][AR_PAIRS]; /* [channel][pair of pixels] */
 } ar_totals;
 
-/* Returns the start of a short sum of biased weights, for x words that sum to `sum`. */
+/* Returns the initial value of a short sum of biased weights. `sum` is the sum of its words x. */
 AR_INLINE uint32_t ar_start_of(uint32_t sum) { return 0x8000u - (sum << 7); }
 
-/* The inputs that the sums have not read yet. */
+/* The addresses of what the next short sum reads. */
 typedef struct {
-    const uint32_t *x, *start;
-    const uint8_t *w;
+    const uint32_t *x, *start; /* words; initial values of biased short sums of four taps */
+    const uint8_t *w;          /* weights */
 } ar_cursor;
 
-/* With -Os GCC inlines less and has too few registers for the hand-written loops, so plain C is used. */
+/* With -Os GCC inlines less, and then has too few registers for the hand-written loops, so it gets plain C. */
 #if defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__) && defined(AR_NO_SIGNED_BYTES)
 #include "short_sums_s8_thumb1.h"
 #elif defined(__arm__) && !defined(AR_ANY_CORE) && !defined(__OPTIMIZE_SIZE__)
 #include "short_sums_s8_thumb2.h"
 #else
 
+/* Returns the weight at `w`. */
 AR_INLINE uint32_t ar_weight(const int biased, const uint8_t *w)
 {
     return biased ? *w : (uint32_t)(int8_t)*w;
 }
 
-/* Adds `n` short sums of `taps` taps, 4 or 2. Each starts at `middle`, 2^15, or at the start of a biased sum. */
+/* Adds `n` short sums of `taps` taps each (4 or 2) to the totals, and advances *at. A short sum starts at `middle`,
+ * which is 2^15, or if weights are biased, at the value at at->start (4 taps) or of ar_start_of (2 taps). */
 AR_INLINE void ar_short_sums(ar_totals *s, const int biased, const int together, const int taps, uint32_t n,
                              ar_cursor *at, uint32_t middle)
 {

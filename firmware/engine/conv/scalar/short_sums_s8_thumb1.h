@@ -1,9 +1,11 @@
-/* Short sums of one channel and four pixels on Arm cores with few 32-bit instructions: 34 instructions for 16 products.
- * Weights are biased. Written by hand, because GCC moves the totals to the stack and back. See short_sums_s8.h. */
+/* The function ar_short_sums of short_sums_s8.h for Arm cores with few 32-bit instructions (Armv6-M and Armv8-M
+ * Baseline): one channel and four pixels, 34 instructions for 16 products. Weights are biased. The loop is written by
+ * hand, because GCC moves the totals to the stack and back. */
 #ifndef ARENITE_SHORT_SUMS_S8_THUMB1_H
 #define ARENITE_SHORT_SUMS_S8_THUMB1_H
 
-/* The registers in the list of an LDM must be in order. */
+/* Adds the products of one tap to the short sums r4 and r5 of the two pixel pairs. `at` is the tap's index in the short
+ * sum. The words have fixed registers, because an LDM loads registers in ascending order. */
 #define TAP(at)                       \
     "ldmia %[x]!, {r2, r3}\n\t"       \
     "ldrb %[v], [%[w], #" #at "]\n\t" \
@@ -12,6 +14,8 @@
     "muls r3, %[v]\n\t"               \
     "adds r5, r5, r3\n\t"
 
+/* Computes short sums until x reaches `end`. `first` is the code that sets r4 and r5 to the initial values, `all` the
+ * code for the taps, and `count` the number of taps. */
 #define SHORT_SUMS(first, all, count)                                                                        \
     __asm__ volatile(".syntax unified\n"                                                                     \
                      "1:\n\t" first all "adds %[w], #" #count "\n\t"                                         \
@@ -44,7 +48,7 @@ AR_INLINE void ar_short_sums(ar_totals *s, const int biased, const int together,
         SHORT_SUMS("ldmia %[start]!, {r4, r5}\n\t", TAP(0) TAP(1) TAP(2) TAP(3), 4);
         at->start = begin;
     } else {
-        uint32_t begin = middle;
+        uint32_t begin = middle; /* the initial values are begin - 128 * (the sum of a pair's two words) */
         SHORT_SUMS("ldmia %[x]!, {r2, r3, r4, r5}\n\t"
                    "subs %[x], #16\n\t"
                    "adds r4, r4, r2\n\t"

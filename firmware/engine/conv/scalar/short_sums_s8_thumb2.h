@@ -1,8 +1,11 @@
-/* Short sums of one channel and four pixels on Arm cores with 32-bit instructions: 22 instructions for 16 products.
- * Written by hand, because GCC moves the totals to the stack and back. See short_sums_s8.h. */
+/* The function ar_short_sums of short_sums_s8.h for Arm cores with 32-bit Thumb instructions: one channel and four
+ * pixels, 22 instructions for 16 products. Weights are not biased. The loop is written by hand, because GCC moves the
+ * totals to the stack and back. */
 #ifndef ARENITE_SHORT_SUMS_S8_THUMB2_H
 #define ARENITE_SHORT_SUMS_S8_THUMB2_H
 
+/* Adds the products of one tap to a0 and a1, and stores the results in t0 and t1, the short sums of the two pixel
+ * pairs. The first tap starts from `middle`; NEXT is any later tap. */
 #define TAP(a0, a1)                         \
     "ldrd %[x0], %[x1], [%[x]], #8\n\t"     \
     "ldrsb %[v], [%[w]], #1\n\t"            \
@@ -10,6 +13,7 @@
     "mla %[t1], %[v], %[x1], %[" a1 "]\n\t"
 #define NEXT TAP("t0", "t1")
 
+/* Computes n short sums; `rest` is the code for all taps but the first. */
 #define SHORT_SUMS(rest)                                                                                     \
     __asm__ volatile(                                                                                        \
         "1:\n\t" TAP("middle", "middle") rest "add %[b0], %[b0], %[t0]\n\t"                                  \
