@@ -1,11 +1,13 @@
-/* Widens the 4 columns under 2 pixels: 21 instructions for 24 inputs. Layout: columns_s8_dsp.h. */
+/* Widens the 4 input columns that 2 neighboring pixels read: 21 instructions for 24 inputs, which are 4 channels of
+ * 3 taps for each pixel. columns_s8_dsp.h describes the layout. */
 #include "columns_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* Registers: r0 x, r1 channels left (negative), r2-r5 ends of the columns, then their bytes 0 and 2, r6-r9 bytes 1
- * and 3, r12 rows left, lr rows. Stack: sp +0 ends of the columns, +20 offset + in_c, +24 missing, +28 padding_end,
- * +32 in_c. */
+/* Registers: r0: address for the next widened inputs; r1: minus the number of channels left; r2-r5: ends of the
+ * columns, then bytes 0 and 2 of a word of each column; r6-r9: bytes 1 and 3 of these words; r12: number of rows left;
+ * lr: address of the next row's address. Stack: sp +0: ends of the columns; +20: offset + in_c; +24: missing; +28:
+ * padding_end; +32: in_c. The end of a column is the address behind its in_c bytes in the current row. */
 __attribute__((naked)) void ar_columns2_s8_dsp(const ar_columns_s8_dsp *c __attribute__((unused)),
                                                const int8_t *const *rows __attribute__((unused)),
                                                int32_t offset __attribute__((unused)),

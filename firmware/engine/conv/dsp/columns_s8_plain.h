@@ -4,11 +4,12 @@
 
 #include "columns_s8_dsp.h"
 
+/* Widens the columns that `pixels` output pixels (2 or 3) read. */
 static inline void ar_columns_s8_plain(const ar_columns_s8_dsp *c, const int8_t *const *rows, int32_t offset,
                                        uint32_t missing, int32_t pixels)
 {
     const int8_t *const padding = c->padding_end - c->in_c;
-    typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch */
+    typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch memory */
     half *x = (half *)c->x;
     for (int32_t k = 0; k < c->count; k++) {
         for (int32_t g = 0; g < c->in_c; g += 4) {

@@ -1,11 +1,12 @@
-/* The body of a convolution on cores with the DSP extension, for any format of filters. It widens blocks of pixels,
- * then multiplies them with every pair of filters. The including file must first define:
+/* The body of a convolution on cores with the DSP extension, for any format of filters. It widens the inputs of a block
+ * of 2 or 3 neighboring output pixels to int16, then multiplies them with every pair of filters. A pair is the filters
+ * of two output channels, see dot_s8_dsp.h. The file that includes this file must first define:
  *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `pair`
  *     DOT_WORK_MORE       initial values of the fields after `pair`, beginning with a comma; or empty
- *     DOT2, DOT3          the inner products of 2 and 3 pixels
- *     FILTER_WORDS(g)     words of a pair's filters with g groups of four inputs
- *     REQUANT_WORDS       words of a pair's requantization if that is one-sided
- *     WIDENED(d, odd, n)  code to run after n pixels have been widened
+ *     DOT2, DOT3          the functions that compute 2 and 3 output pixels
+ *     FILTER_WORDS(g)     the number of words of a pair's filters with g groups of four inputs
+ *     REQUANT_WORDS       the number of words of a pair in the table of a one-sided requantization
+ *     WIDENED(d, odd, n)  code to run after the inputs of n pixels have been widened; d and odd are dot_work structures
  *     CONVOLUTION         the name of the function for the whole image
  *     CONVOLUTION_ROW     the name of the function for one row
  */
@@ -13,7 +14,8 @@
 #include "conv_2d_dsp_params.h"
 #include "expand_s8_dsp.h"
 
-/* Stores `bytes` bytes; `pattern` is four copies of the byte. Written for few bytes. Returns the end. */
+/* Stores `bytes` copies of a byte at `to`; `pattern` is four copies of it. It is made for few bytes. Returns the
+ * address behind the last byte. */
 static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
 {
     for (; bytes >= 4; bytes -= 4, to += 4) {
@@ -29,8 +31,8 @@ static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
     return to;
 }
 
-/* Copies columns [first, first + count) of `row`, with padding for columns outside the row. `row` is 0 for a row of
- * padding. */
+/* Copies columns `first` to `first` + `count` - 1 of a row of in_w columns to `to`, with padding for columns outside
+ * the row. `row` is 0 for a row of padding. */
 static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8_t *row, int32_t in_w,
                           int32_t first, int32_t count)
 {
@@ -55,11 +57,13 @@ static void padded_window(const ar_conv_2d_dsp_params *p, int8_t *to, const int8
     fill_bytes(to, padding, (count - end) * in_c);
 }
 
-typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch */
+typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch memory */
 
-/* Collects the last `p->rest` bytes of a run in `count` rows as halfwords, for each of `pixels` pixels. The two
- * halves of a word are filled one after the other. `to` is the next halfword of the first pixel, `odd` is 1 if that
- * is an upper half. Returns the halfword after the last one. */
+/* Widens the last `p->rest` bytes of a run (see conv_2d_dsp_params.h) in `count` rows to halfwords, for each of
+ * `pixels` output pixels. In each row these bytes begin at `offset` for the first pixel, and `step` bytes later for
+ * each further pixel. Words of the pixels alternate; of each word, first the lower half is filled, then the upper half.
+ * `to` is the address for the first pixel's next halfword, and `odd` is 1 if that is an upper half. Returns the new
+ * `to`. */
 static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd, const int8_t *const *rows,
                            int32_t offset, int32_t step, int32_t count, int32_t pixels)
 {
@@ -79,9 +83,10 @@ static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd
     return to;
 }
 
-/* Widens the window of `pixels` neighboring outputs if it is not simply a part of each row: run by run, and for a
- * run that is partly outside the image, row by row from a copy with padding. `column` is the column of the first
- * output's first tap; `all_rows` is 1 if no row is padding. */
+/* Widens the windows of `pixels` neighboring output pixels, which may be partly outside the image, run by run. A run
+ * that is inside the image in all rows is widened from the image; otherwise each of its rows is copied with padding and
+ * widened from the copy. `column` is the image column of the first pixel's first tap, `all_rows` is 1 if no row is
+ * padding, and `in_w` is the number of columns in a row. */
 static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int32_t all_rows,
                          int32_t column, int32_t pixels, int32_t in_w)
 {
@@ -120,7 +125,7 @@ static void widen_window(const ar_conv_2d_dsp_params *p, const int8_t *const *ro
     }
 }
 
-/* Computes `out_w` outputs of a row of `in_w` pixels. */
+/* Computes an output row of `out_w` pixels from rows of `in_w` pixels, without the clamp to the activation's range. */
 static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *rows, int8_t *out, int32_t in_w,
                         int32_t out_w)
 {
@@ -130,7 +135,8 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
     const int32_t *last = p->filters + out_c / 2 * size;
     dot_work d = {out,        p->requant, p->rounding, p->shift, out_w == 1 ? 0 : out_c,
                   p->scratch, last,       p->groups,   p->form,  p->filters DOT_WORK_MORE};
-    /* If the number of channels is odd, the last channel is a pair alone, whose outputs go through a buffer. */
+    /* If the number of channels is odd, the last pair has only one channel. Both outputs of that pair are written to
+     * `halves`, and only the first output is copied to `out`. */
     int8_t halves[6];
     dot_work odd = d;
     odd.out = halves;
@@ -139,8 +145,9 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
     odd.pair = last;
     odd.end = last + size;
 
-    /* A block of 3 pixels lies inside the image if no row is padding and the block begins in [0, inside]. A block of 2
-     * pixels may begin one `step` later. */
+    /* A block of 3 pixels reads only bytes inside the image if no row is padding and the block's offset in the row is
+     * in [0, inside]. The offset of a block of 2 pixels may be larger by one `step`, the distance in bytes between the
+     * windows of neighboring pixels. `reach` is the number of bytes in a row that a block of 3 pixels reads. */
     const int32_t step = p->stride_w * in_c;
     const int32_t run_bytes = p->run_groups * 4;
     const int32_t reach = run_bytes + p->rest + 2 * step;
@@ -149,6 +156,8 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
     int32_t all_rows = 1;
     const int8_t *copies[AR_CONV_DSP_ROWS];
     if (p->padded_w) {
+        /* Copy the rows with their padding, and read the copies as if they were the image. `overhang` is the number of
+         * bytes that the last group of a run reads behind the run. */
         const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
         int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
         for (int32_t k = 0; k < p->k_h; k++) {
@@ -159,14 +168,14 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
         rows = copies;
         inside = p->padded_w * in_c + overhang - reach;
         column = 0;
-        in_w = p->padded_w + overhang; /* the bytes after the padded row may be read */
+        in_w = p->padded_w + overhang; /* the bytes behind the copy may be read */
     } else {
         for (int32_t k = 0; k < p->k_h; k++) {
             all_rows &= rows[k] != 0;
         }
     }
     if (!all_rows || p->runs > 1) {
-        inside = -1 - step;
+        inside = -1 - step; /* no block is inside */
     }
 
     for (int32_t left = out_w; left > 0;) {
@@ -222,7 +231,7 @@ void CONVOLUTION(const ar_conv_2d_dsp_params *p)
     const int32_t in_row = p->in_w * p->in_c;
     const int32_t out_row = p->out_w * p->out_c;
     if (p->k_h * p->runs * p->run_width == 1 && p->stride_h == 1 && p->stride_w == 1) {
-        /* Rows and images are contiguous, so they are computed as one row. */
+        /* For 1 x 1 filters at stride 1, all rows of all images are contiguous, so they are computed as one row. */
         const int32_t pixels = p->batches * p->in_h * p->in_w;
         compute_row(p, &image, out, pixels, pixels);
         ar_clamp_s8(out, pixels * p->out_c, p->act_min, p->act_max);

@@ -1,5 +1,6 @@
-/* CONV_2D, int8, 3 taps wide at stride 1: widens the columns of blocks of 3 (or 2) pixels once, then multiplies them
- * with every pair of filters. */
+/* CONV_2D, int8, for filters 3 taps wide at a horizontal stride of 1: widens the input columns of a block of 3 (or 2)
+ * neighboring pixels once, then multiplies them with every pair of filters. A pair is the filters of two output
+ * channels, see dot_s8_dsp.h. */
 #include "conv_2d_s8_columns_dsp.h"
 
 #include "affine_requant.h"
@@ -22,9 +23,9 @@ void ar_conv_2d_s8_columns_dsp_row(const void *params, const int8_t *const *rows
     const ar_columns_s8_dsp columns = {x, padding, in_c, p->k_h};
     ar_dot_s8_dsp d = {out, p->requant, p->rounding, p->shift, out_c, x, 0, groups, p->form, p->filters};
     d.end = p->filters + out_c / 2 * (2 + groups * 2);
-    const int32_t edge = p->in_w * in_c; /* the end of the row */
+    const int32_t edge = p->in_w * in_c; /* number of bytes in a row */
     int32_t offset = -p->pad_left * in_c;
-    uint32_t missing = p->pad_left;
+    uint32_t missing = p->pad_left; /* see columns_s8_dsp.h */
     while (left > 0) {
         d.out = out;
         if (left == 2 || left == 4) {

@@ -1,4 +1,5 @@
-/* CONV_2D, int8, on cores with the DSP extension: every kernel size, stride and dilation, one group. */
+/* CONV_2D, int8, on cores with the DSP extension. Filters have any width, up to AR_CONV_DSP_ROWS rows, any stride and
+ * any dilation. Each filter reads all input channels. */
 #ifndef ARENITE_CONV_2D_S8_DSP_H
 #define ARENITE_CONV_2D_S8_DSP_H
 

@@ -4,7 +4,8 @@
 #include "affine_requant.h"
 #include "winograd3_s8_dsp.h"
 
-/* Stores `bytes` bytes (a multiple of four) of the input's zero point. Returns the end. */
+/* Stores `bytes` bytes with the value of the input's zero point; `bytes` is a multiple of four, nothing is stored if it
+ * is negative. Returns the address behind the last byte. */
 static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
 {
     const uint32_t word = ((uint32_t)zero_point & 255u) * 0x01010101u;
@@ -14,7 +15,7 @@ static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
     return to;
 }
 
-/* Copies row `y` of the image with its padding. Rows and columns outside the image hold the zero point. */
+/* Copies row `y` of the image with its padding to `to`. Rows and columns outside the image hold the zero point. */
 static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image, int32_t y, int8_t *to)
 {
     const int32_t in_c = p->in_c;
@@ -23,8 +24,8 @@ static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image,
         pad(to, p->zero_point, width * in_c);
         return;
     }
-    const int32_t right =
-        width - p->pad_left - p->in_w; /* columns; negative if the image has more columns than needed */
+    /* The number of columns of padding on the right. It is negative if the last columns of the image are not read. */
+    const int32_t right = width - p->pad_left - p->in_w;
     const int8_t *from = image + y * p->in_w * in_c;
     to = pad(to, p->zero_point, p->pad_left * in_c);
     for (const int8_t *const end = from + (p->in_w + (right < 0 ? right : 0)) * in_c; from != end;
@@ -34,13 +35,14 @@ static void padded_row(const ar_conv_2d_winograd_params *p, const int8_t *image,
     pad(to, p->zero_point, right * in_c);
 }
 
+/* Computes the outputs of one image. */
 static void compute_image(const ar_conv_2d_winograd_params *p, const int8_t *image, int8_t *out)
 {
     const int32_t in_c = p->in_c;
     const int32_t row = (p->out_w + 2) * in_c;
     const int32_t row_tiles = p->out_w / 2; /* tiles in a row */
     const int32_t tiles = row_tiles * p->out_h;
-    const int32_t plane = 18 * in_c / 4; /* words */
+    const int32_t plane = 18 * in_c / 4; /* number of words in a plane */
     uint32_t *const x = p->scratch;
     int8_t *const lines = (int8_t *)(x + 4 * plane); /* padded row k is in slot k % 4 */
     int32_t ready = 0;                               /* number of padded rows written so far */

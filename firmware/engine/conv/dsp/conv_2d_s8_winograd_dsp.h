@@ -1,4 +1,4 @@
-/* CONV_2D, int8, 3 x 3 taps at stride 1, by Winograd's F(2,3): see winograd3_s8_dsp.h. */
+/* CONV_2D, int8, 3 x 3 taps at stride 1, by Winograd's algorithm F(2,3), which winograd3_s8_dsp.h explains. */
 #ifndef ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
 #define ARENITE_CONV_2D_S8_WINOGRAD_DSP_H
 
@@ -8,12 +8,12 @@ typedef struct {
     const int8_t *input;    /* [batches][in_h][in_w][in_c], in_c a multiple of 4 */
     int8_t *output;         /* [batches][out_h][out_w][out_c], out_w and out_c even, out_w at least 4 */
     const int32_t *filters; /* see winograd3_s8_dsp.h */
-    const int32_t *requant; /* [out_c / 2][4] */
-    void *scratch; /* transformed tiles, 72 in_c bytes, then 4 padded rows of (out_w + 2) in_c bytes */
-    int32_t rounding;
+    const int32_t *requant; /* [out_c / 2][4], see winograd3_s8_dsp.h */
+    void *scratch; /* 72 * in_c bytes of transformed tiles, then 4 padded rows of (out_w + 2) * in_c bytes */
+    int32_t rounding; /* of the requantization, see dot_s8_dsp.h */
     uint16_t batches, in_h, in_w, in_c, out_h, out_w, out_c;
     uint8_t pad_top, pad_left;
-    uint8_t shift;
+    uint8_t shift;           /* of the requantization, see dot_s8_dsp.h */
     int8_t zero_point;       /* of the input, the value of padding */
     int8_t act_min, act_max; /* -128 and 127 when there is nothing to clamp */
 } ar_conv_2d_winograd_params;

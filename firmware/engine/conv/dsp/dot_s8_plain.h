@@ -4,7 +4,7 @@
 
 #include "dot_s8_dsp.h"
 
-/* Returns x (256 * sum with its offset), scaled and saturated. */
+/* Returns the output for x (256 * sum + offset): x is scaled and limited to int8. */
 static inline int8_t ar_dot_output(int32_t x, int32_t multiplier, int32_t rounding, int32_t shift)
 {
     const int64_t scaled = (int64_t)x * multiplier + rounding * ((int64_t)1 << 32);
@@ -12,7 +12,8 @@ static inline int8_t ar_dot_output(int32_t x, int32_t multiplier, int32_t roundi
     return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
 }
 
-/* Adds both halfword products of two words to `sum`, modulo 2^32 (SMLAD). */
+/* Returns `sum` plus the product of the lower halfwords and the product of the upper halfwords of a and b, modulo 2^32.
+ * This is the instruction SMLAD. */
 static inline uint32_t ar_dot_smlad(uint32_t sum, int32_t a, int32_t b)
 {
     const int32_t low = (int16_t)a * (int16_t)b;
@@ -20,13 +21,14 @@ static inline uint32_t ar_dot_smlad(uint32_t sum, int32_t a, int32_t b)
     return sum + (uint32_t)low + (uint32_t)high;
 }
 
-/* Returns the low bytes of both halfwords, each widened to 16 bits (SXTB16). */
+/* Returns the low bytes of both halfwords of w, each widened to 16 bits. This is the instruction SXTB16. */
 static inline int32_t ar_dot_low_bytes(int32_t w)
 {
     const uint32_t high = (uint32_t)(int32_t)(int8_t)((uint32_t)w >> 16);
     return (int32_t)(high << 16 | (uint16_t)(int8_t)w);
 }
 
+/* Computes the outputs of `pixels` pixels (2 or 3). */
 static inline void ar_dot_s8_plain(const ar_dot_s8_dsp *d, int32_t pixels)
 {
     const int32_t words = d->groups * 2;

@@ -1,10 +1,12 @@
-/* Widens 2 neighboring pixels: 7 instructions for 8 bytes. Layout: expand_s8_dsp.h. */
+/* Widens the inputs of 2 neighboring pixels to int16: 7 instructions for 8 bytes. expand_s8_dsp.h describes the
+ * layout. */
 #include "expand_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0 x, r1 input, r2 step, r3 pairs of groups left in the row, r4-r7 data, r10 rows, r11 offset, r12 groups of a row,
- * lr rows left. */
+/* r0: address for the next words; r1: address of the next input bytes; r2: step; r3: number of pairs of groups left in
+ * the row; r4-r7: input bytes, then widened inputs; r10: address of the next row's address; r11: offset; r12: number of
+ * groups in a row; lr: number of rows left. GROUP widens four bytes of each pixel. */
 #define GROUP                                                                         \
     "ldr r5, [r1, r2]\n ldr r4, [r1], #4\n"                                           \
     "sxtb16 r6, r4, ror #8\n sxtb16 r7, r5, ror #8\n sxtb16 r4, r4\n sxtb16 r5, r5\n" \

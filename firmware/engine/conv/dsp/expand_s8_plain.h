@@ -4,11 +4,13 @@
 
 #include "expand_s8_dsp.h"
 
+/* Returns a word with `low` and `high` as int16 in its halves. */
 static inline int32_t ar_expand_pair(int8_t low, int8_t high)
 {
     return (int32_t)((uint32_t)(int32_t)high << 16 | (uint16_t)low);
 }
 
+/* Widens the inputs of `pixels` pixels (2 or 3). */
 static inline int32_t *ar_expand_s8_plain(int32_t *x, const int8_t *const *rows, int32_t offset, int32_t step,
                                           int32_t count, int32_t groups, int32_t pixels)
 {

@@ -3,8 +3,11 @@
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0 input, r1 and r8 one and three pixels, r2 output, r3 and r12 one and three planes, lr end of the input; r4-r7
- * four bytes of each column, r9-r11 widened bytes. SXTB16 widens bytes 0 and 2; after a rotation, bytes 1 and 3. */
+/* r0: address of the next input bytes in the first column; r1 and r8: bytes of one pixel and of three pixels; r2:
+ * address for the next output in the first plane; r3 and r12: bytes of one plane and of three planes; lr: end of the
+ * first column; r4-r7: four bytes of each of the four columns; r9-r11: widened bytes.
+ *
+ * HALF transforms two of four channels: SXTB16 widens bytes 0 and 2, or after a rotation by 8 bits, bytes 1 and 3. */
 #define HALF(rotate)                                                                \
     "sxtb16 r9, r5" rotate "\n sxtb16 r10, r6" rotate "\n"                          \
     "sadd16 r11, r9, r10\n str r11, [r2]\n"                                         \
@@ -12,6 +15,7 @@
     "sxtb16 r11, r4" rotate "\n ssub16 r11, r11, r10\n str r11, [r2, r3, lsl #1]\n" \
     "sxtb16 r11, r7" rotate "\n ssub16 r11, r9, r11\n str r11, [r2, r12]\n add r2, #12\n"
 
+/* clang-format off */
 __attribute__((naked)) uint32_t *ar_winograd_tile_s8_dsp(const int8_t *in __attribute__((unused)),
                                                          int32_t pixel __attribute__((unused)),
                                                          uint32_t *x __attribute__((unused)),
@@ -24,15 +28,18 @@ __attribute__((naked)) uint32_t *ar_winograd_tile_s8_dsp(const int8_t *in __attr
             "add r8, r1, r1, lsl #1\n"
             "add lr, r0, r1\n"
             "1:\n"
-            "ldr r5, [r0, r1]\n ldr r6, [r0, r1, lsl #1]\n ldr r7, [r0, r8]\n ldr r4, [r0], #4\n" /* */
-            HALF("") HALF(", ror #8") "cmp r0, lr\n"
-                                      "bne 1b\n"
-                                      "mov r0, r2\n"
-                                      "pop {r4-r11, pc}\n");
+            "ldr r5, [r0, r1]\n ldr r6, [r0, r1, lsl #1]\n ldr r7, [r0, r8]\n ldr r4, [r0], #4\n"
+            HALF("") HALF(", ror #8")
+            "cmp r0, lr\n"
+            "bne 1b\n"
+            "mov r0, r2\n"
+            "pop {r4-r11, pc}\n");
 }
+/* clang-format on */
 
 #else
 
+/* Returns a word with `low` and `high` in its halves. */
 static uint32_t halves(int32_t low, int32_t high) { return ((uint32_t)low & 0xFFFFu) | (uint32_t)high << 16; }
 
 uint32_t *ar_winograd_tile_s8_dsp(const int8_t *in, int32_t pixel, uint32_t *x, int32_t plane)
