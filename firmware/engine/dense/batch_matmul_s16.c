@@ -1,8 +1,10 @@
-/* BATCH_MATMUL, int16 by int16 or int8, int64 accumulator. */
+/* BATCH_MATMUL of int16 and int16, or of int16 and int8, with int64 accumulators. */
 #include "batch_matmul.h"
 
 #include "fixed_point.h"
 
+/* Returns the output for one row of lhs and one column of rhs. `lhs` and `rhs` are the offsets of their first
+ * elements. */
 static int32_t product(const ar_batch_matmul_params *p, uint32_t lhs, uint32_t rhs)
 {
     const int16_t *left = p->lhs.data;

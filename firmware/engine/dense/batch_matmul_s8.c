@@ -1,8 +1,10 @@
-/* BATCH_MATMUL, int8, int32 accumulator rounded twice. */
+/* BATCH_MATMUL of int8, with int32 accumulators that are scaled with two roundings (ar_requant). */
 #include "batch_matmul.h"
 
 #include "fixed_point.h"
 
+/* Returns the output for one row of lhs and one column of rhs. `lhs` and `rhs` are the addresses of their first
+ * elements. */
 static int32_t product(const ar_batch_matmul_params *p, const int8_t *lhs, const int8_t *rhs)
 {
     int32_t acc = 0;

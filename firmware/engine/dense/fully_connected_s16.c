@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED, int16 activations, int8 weights, int64 accumulator scaled as in double precision. */
+/* FULLY_CONNECTED in plain C, with int16 activations, int8 weights, and int64 accumulators that are scaled as in double
+ * precision. */
 #include "fully_connected.h"
 
 #include "fixed_point.h"

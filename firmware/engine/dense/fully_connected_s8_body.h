@@ -1,6 +1,7 @@
-/* The body of FULLY_CONNECTED, int8. The file that includes it defines FULLY_CONNECTED,
- * the name of the function, MULTIPLIER, the type of a multiplier, and SCALE(sum, multiplier, shift), which scales
- * a sum to an output. */
+/* The body of FULLY_CONNECTED, int8, in plain C. The file that includes this file must first define:
+ *     FULLY_CONNECTED                the name of the function
+ *     MULTIPLIER                     the type of a multiplier
+ *     SCALE(sum, multiplier, shift)  the output for a sum, minus the output's zero point */
 #include "fixed_point.h"
 #include "fully_connected.h"
 

@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED, int8, packed weights: one unit after the other, int32 accumulator rounded once. */
+/* FULLY_CONNECTED, int8, with packed weights: computes one unit after the other, with int32 accumulators that are
+ * scaled with one rounding (ar_requant_once). */
 #define FULLY_CONNECTED ar_fully_connected_s8_packed
 #define MULTIPLIER int32_t
 #define SCALE ar_requant_once

@@ -1,6 +1,8 @@
-/* The body of FULLY_CONNECTED, int8, packed weights: one unit after the other. The file that includes it defines
- * FULLY_CONNECTED, the name of the function, MULTIPLIER, the type of a multiplier, and SCALE(sum, multiplier,
- * shift), which scales a sum to an output. */
+/* The body of FULLY_CONNECTED, int8, with packed weights: computes one unit after the other. The file that includes
+ * this file must first define:
+ *     FULLY_CONNECTED                the name of the function
+ *     MULTIPLIER                     the type of a multiplier
+ *     SCALE(sum, multiplier, shift)  the output for a sum, minus the output's zero point */
 #include "fixed_point.h"
 #include "fully_connected_packed.h"
 

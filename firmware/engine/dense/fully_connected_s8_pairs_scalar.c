@@ -1,16 +1,17 @@
-/* FULLY_CONNECTED, int8, with two products in each multiplication, from weights that are stored in pairs.
+/* FULLY_CONNECTED, int8, for cores without SIMD, with two products in each multiplication. Weights are stored in pairs.
  *
- * A word holds the weights of two units for one input, a + 2^16 * b modulo 2^32. The words of eight units are stored
- * together: [units / 8][depth][4], the last eight filled up with 0. A short sum over a few inputs x starts at 2^15 and
- * is then
+ * A word has the weights a and b of two units for one input: a + 2^16 * b modulo 2^32. The words of eight units are
+ * stored together: [units / 8][depth][4]; weights of 0 fill up the last eight units. A short sum over a few inputs x
+ * starts at 2^15. At its end it is
  *
  *     t = 2^15 + sum word * x = 2^16 * B + A + 2^15    modulo 2^32
  *
- * where A and B are the sums of the two units. Both fit 16 bits, because a short sum has only as many quads of inputs
- * as fit for every input, or else two inputs, which always fit (the generator checks this). Then A + 2^15 is not
- * negative, and B is t >> 16. There are two totals: `both` of t, and `high` of t >> 16. At the end the second unit is
- * `high`, and the first is both - high * 2^16 minus 2^15 for each short sum. Overflows do not matter, because
- * everything is modulo 2^32.
+ * where A is the sum of the first unit and B the sum of the second unit. Both must fit into 16 bits. So a short sum has
+ * as many quads (four inputs each) as fit for every possible input; a quad that does not fit is two short sums of two
+ * inputs, which always fit (the generator checks this). Then A + 2^15 is not negative, and B is t >> 16. There are two
+ * totals: `both` is the sum of all t, and `high` is the sum of all t >> 16. At the end `high` is the sum of the second
+ * unit, and both - high * 2^16, minus 2^15 for each short sum, is the sum of the first unit. Overflows do not matter,
+ * because everything is modulo 2^32.
  *
  * `runs` has a byte for each short sum of eight units: its number of quads, or 0 for a quad that is two short sums.
  */
@@ -18,19 +19,20 @@
 
 #include "in_order.h"
 
-#define TILE 32 /* units that are summed before they are scaled; a multiple of 8 */
-#define PAIRS 4 /* words at a time, as many as fit in registers */
-#define MIDDLE 0x8000u
+#define TILE 32        /* units that are summed before they are scaled; a multiple of 8 */
+#define PAIRS 4        /* number of words that are summed at the same time: those of eight units */
+#define MIDDLE 0x8000u /* the initial value of a short sum */
 
 #define INLINE static inline __attribute__((always_inline))
 
+/* Adds the short sum t to the totals. */
 INLINE void split(uint32_t *both, uint32_t *high, uint32_t t)
 {
     *both += t;
     *high += (uint32_t)((int32_t)t >> 16);
 }
 
-/* Adds the products of `count` inputs to the short sums. */
+/* Adds the products of `count` inputs with their weights `w` to the short sums t. */
 INLINE void add_products(const int count, uint32_t t[PAIRS], const int8_t *x, const uint32_t *w)
 {
 #pragma GCC unroll 4
@@ -45,7 +47,7 @@ INLINE void add_products(const int count, uint32_t t[PAIRS], const int8_t *x, co
     }
 }
 
-/* Adds one quad as two short sums; `totals` is `both`, then `high`. */
+/* Adds one quad to the totals as two short sums. `totals` has PAIRS values of `both`, then PAIRS values of `high`. */
 static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x, const uint32_t *w)
 {
     for (const int8_t *end = x + 4; x != end; x += 2, w += 2 * PAIRS) {
@@ -56,11 +58,12 @@ static __attribute__((noinline)) void two_sums(uint32_t *totals, const int8_t *x
         }
     }
     for (int k = 0; k < PAIRS; k++) {
-        totals[k] -= MIDDLE; /* the start of the second short sum, which `runs` does not count */
+        totals[k] -= MIDDLE; /* of the second short sum, which has no byte in `runs` */
     }
 }
 
-/* Sums eight units over the inputs from x to end; their weights begin at `w`. Returns the end of the runs. */
+/* Computes the sums of eight units over the inputs from x to `end`, with the weights at `w`, and writes them to `sums`.
+ * Returns the address of the runs of the next units. */
 INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32_t *w, const uint8_t *runs,
                                 int32_t *sums)
 {
@@ -98,6 +101,7 @@ INLINE const uint8_t *unit_sums(const int8_t *x, const int8_t *end, const uint32
             split(both + k, high + k, t[k]);
         }
     }
+    /* The initial values of all short sums that have a byte in `runs`. */
     const uint32_t middles = (uint32_t)(runs - first) << 15;
 #pragma GCC unroll 4
     for (int k = 0; k < PAIRS; k++) {

@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED, int8, int32 accumulator scaled as in double precision. */
+/* FULLY_CONNECTED in plain C, int8, with int32 accumulators that are scaled as in double precision. */
 #include "real_scale.h"
 
 #define FULLY_CONNECTED ar_fully_connected_s8_real

@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED, int8, packed weights: one unit after the other, int32 accumulator scaled as in double precision. */
+/* FULLY_CONNECTED, int8, with packed weights: computes one unit after the other, with int32 accumulators that are
+ * scaled as in double precision. */
 #include "real_scale.h"
 
 #define FULLY_CONNECTED ar_fully_connected_s8_real_packed

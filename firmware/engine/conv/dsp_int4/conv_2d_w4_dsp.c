@@ -1,5 +1,6 @@
-/* CONV_2D, int8, int4 weights: widens blocks of 3 (or 2) neighboring pixels, then multiplies them with every pair of
- * filters, both weights of a byte at a time. */
+/* CONV_2D, int8, int4 weights: widens the inputs of blocks of 3 (or 2) neighboring pixels to int16, then multiplies
+ * them with every pair of filters. A byte has the weights of both filters of a pair, see dot_w4_dsp.h.
+ * conv_2d_blocks_dsp.h contains the code and describes the definitions below. */
 #include "conv_2d_w4_dsp.h"
 
 #include "dot_w4_dsp.h"
@@ -14,7 +15,7 @@ typedef ar_dot_w4_dsp dot_work;
 #define CONVOLUTION ar_conv_2d_w4_dsp
 #define CONVOLUTION_ROW ar_conv_2d_w4_dsp_row
 
-/* Computes eight times the sum of the widened inputs of each pixel. */
+/* Computes eight times the sum of the inputs of each pixel, and stores it in both structures. */
 static void add_up(dot_work *d, dot_work *odd, int32_t pixels)
 {
     ar_sum8_dsp(d->x, d->groups * 2, pixels, d->sums);

@@ -1,21 +1,30 @@
-/* Multiplies 2 expanded pixels with pairs of int4 filters: 7 instructions for 8 products. Used for the
- * last pixels of a row, after blocks of 3 pixels. Layouts and exactness: dot_w4_dsp.h. */
+/* Multiplies the inputs of 2 pixels, widened to int16, with pairs of int4 filters: 7 instructions for 8 products. It
+ * computes the last pixels of a row, after blocks of 3 pixels. dot_w4_dsp.h describes the memory layouts, and why the
+ * result is exact. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r2 and r7 inputs (two words of each pixel), r3-r4 filters, r5-r6 sums of 16 * A + B + 8 * X, r8-r9 of B + 8 * X,
- * r11 expanded pixels, r12 filters, lr loops left. The stack is as in dot3_s8_dsp.c:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 entry into the loop,
- *  +36 address of the one- or two-sided requantization, +40 sums. */
+/* A and B are the sums of the two channels of a pair, X is the sum of a pixel's inputs.
+ *  r0-r2 and r7: inputs, two words of each pixel     r3-r4: filter words, packed or widened
+ *  r5-r6: 16 * A + B + 8 * X of each pixel           r8-r9: B + 8 * X of each pixel
+ *  r11: address of the next widened inputs           r12: address of the next filter word
+ *  lr: number of loop rounds left
+ * The stack has the same order as in dot3_s8_dsp.c. The first seven values are fields of ar_dot_w4_dsp:
+ *  sp +0: out, +4: requant, +8: rounding, +12: shift, +16: pixel, +20: x, +24: end
+ *  +28: number of loop rounds for a pair             +32: address at which the first round enters the loop
+ *  +36: address of the code for the one-sided or the two-sided requantization
+ *  +40: 8 * X of each pixel */
 
 /* clang-format off */
+/* Widens two bytes of weights to `w`, and multiplies them with two inputs of each pixel, x0 and x1. */
 #define SUMS(w, bytes, x0, x1) \
     "sxtb16 " w ", " bytes "\n" \
     "smlad r5, " w ", " x0 ", r5\n smlad r6, " w ", " x1 ", r6\n" \
     "and " w ", " w ", #0x000f000f\n" \
     "smlad r8, " w ", " x0 ", r8\n smlad r9, " w ", " x1 ", r9\n"
-/* Four inputs: 14 instructions of 4 bytes each, from which the entry into the loop is computed. */
+/* Multiplies four inputs of each pixel. It has 14 instructions of 4 bytes, so the address at which the loop is entered
+ * can be computed from the number of groups. */
 #define GROUP \
     "ldr r3, [r12], #4\n ldm r11!, {r0, r1, r2, r7}\n" SUMS("r4", "r3", "r0", "r1") SUMS("r3", "r3, ror #8", "r2", "r7")
 
@@ -29,7 +38,8 @@ __attribute__((naked)) void ar_dot2_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "strd r11, r12, [sp, #40]\n"
             "mov r12, r10\n"
             "mov r11, r6\n"
-            /* The loop contains four groups. In the first round it is entered behind the groups that are not needed. */
+            /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
+             * the loop behind its surplus first groups. */
             "add r0, r8, #3\n"
             "lsr r0, r0, #2\n"
             "rsb r8, r8, r0, lsl #2\n"
@@ -44,7 +54,7 @@ __attribute__((naked)) void ar_dot2_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "add r9, lr, #1\n"
             "add r10, r10, #1\n"
             "stm sp, {r1-r10}\n"
-            /* For each pair. */
+            /* The loop over the filter pairs. */
             "1:\n"
             "ldrd r5, r8, [r12], #8\n"
             "ldr lr, [sp, #28]\n"
@@ -60,7 +70,7 @@ __attribute__((naked)) void ar_dot2_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "sub r8, r8, r0\n sub r9, r9, r1\n"
             "ldm sp, {r0, r1, r2, r3, r7}\n"
             "ldr pc, [sp, #36]\n"
-            /* Two-sided: r11 multiplier, lr offset. */
+            /* Two-sided: r11 is the multiplier and lr the offset, first of the first channel, then of the second. */
             "5:\n"
             "ldrd r11, lr, [r1], #8\n"
             "lsl r5, r5, #4\n eor r4, lr, r5, asr #31\n add r5, r5, r4\n smmla r5, r5, r11, r2\n"
@@ -69,7 +79,8 @@ __attribute__((naked)) void ar_dot2_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "eor r4, lr, r8, asr #31\n add r8, r4, r8, lsl #8\n smmla r8, r8, r11, r2\n"
             "eor r4, lr, r9, asr #31\n add r9, r4, r9, lsl #8\n smmla r9, r9, r11, r2\n"
             "b 6f\n"
-            /* One-sided, also with the fixed shift: r4 offset, r10 and r11 multipliers. */
+            /* One-sided, also with the fixed shift: r4 is the offset of the first channel, r10 and r11 are the
+             * multipliers of the two channels. */
             "4:\n"
             "ldm r1!, {r4, r10, r11}\n"
             "add r5, r4, r5, lsl #4\n smmla r5, r5, r10, r2\n"

@@ -1,17 +1,24 @@
-/* Multiplies 3 expanded pixels with pairs of int4 filters: 9.5 instructions for 12 products, and about 50 to requantize
- * the 6 sums of a pair. Layouts and exactness: dot_w4_dsp.h. */
+/* Multiplies the inputs of 3 pixels, widened to int16, with pairs of int4 filters: 9.5 instructions for 12 products,
+ * and about 50 instructions to requantize the 6 sums of a pair. dot_w4_dsp.h describes the memory layouts, and why the
+ * result is exact. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r2 inputs of the 3 pixels, r3-r4 filters, r5-r7 sums of 16 * A + B + 8 * X, r8-r10 of B + 8 * X, r11 expanded
- * pixels, r12 filters, lr loops left. The stack holds the other values:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 pixel, +20 x, +24 end, +28 loops, +32 entry into the loop,
- *  +36 address of the one- or two-sided requantization, +40 sums. */
+/* A and B are the sums of the two channels of a pair, X is the sum of a pixel's inputs.
+ *  r0-r2: two inputs of each of the 3 pixels         r3-r4: filter words, packed or widened
+ *  r5-r7: 16 * A + B + 8 * X of each pixel           r8-r10: B + 8 * X of each pixel
+ *  r11: address of the next widened inputs           r12: address of the next filter word
+ *  lr: number of loop rounds left
+ * The stack holds the other values. The first seven are fields of ar_dot_w4_dsp:
+ *  sp +0: out, +4: requant, +8: rounding, +12: shift, +16: pixel, +20: x, +24: end
+ *  +28: number of loop rounds for a pair             +32: address at which the first round enters the loop
+ *  +36: address of the code for the one-sided, two-sided or fixed requantization (see dot_s8_dsp.h)
+ *  +40: 8 * X of each pixel */
 
 /* clang-format off */
-/* Multiply two inputs of every pixel with a word of filters, which is widened from `bytes`. FIRST_WORD starts the
- * sums with the biases in r5 and r8. */
+/* WORD widens two bytes of weights to `w`, and multiplies them with two inputs of every pixel. FIRST_WORD does the
+ * same, and starts the sums with the biases in r5 and r8. */
 #define WORD(w, bytes) \
     "ldm r11!, {r0, r1, r2}\n" \
     "sxtb16 " w ", " bytes "\n" \
@@ -24,12 +31,14 @@
     "smlad r6, " w ", r1, r5\n smlad r7, " w ", r2, r5\n smlad r5, " w ", r0, r5\n" \
     "and " w ", " w ", #0x000f000f\n" \
     "smlad r9, " w ", r1, r8\n smlad r10, " w ", r2, r8\n smlad r8, " w ", r0, r8\n"
-/* Four inputs: 19 instructions of 4 bytes each, from which the entry into the loop is computed. */
+/* Multiplies four inputs of each pixel. It has 19 instructions of 4 bytes, so the address at which the loop is entered
+ * can be computed from the number of groups. */
 #define GROUP "ldr r3, [r12], #4\n" WORD("r4", "r3") WORD("r3", "r3, ror #8")
 
-/* With r0 out, r1 requant, r2 rounding, r3 shift: FIRST scales x of a pixel's first channel, from 16 * A; SECOND
- * scales x of the second channel. FIRST reads that channel's offset from r4, the two-sided ones overwrite r4;
- * otherwise it holds the bytes from one pixel to the next. */
+/* Macros of the requantization. r0 is out, r1 requant, r2 rounding and r3 shift; x is 256 * sum + offset. FIRST scales
+ * the first channel of a pixel: `a` is 16 * A, and r4 is the channel's offset. SECOND scales the second channel: ROR
+ * makes x from B with the offset in its top byte. The macros _TWO_SIDED overwrite r4. For the stores at the end, r4 is
+ * the distance in bytes from one output pixel to the next. SATURATE shifts a scaled value and limits it to int8. */
 #define FIRST(a) "add " a ", r4, " a ", lsl #4\n smmla " a ", " a ", r11, r2\n"
 #define SECOND(b) "ror " b ", " b ", #24\n smmla " b ", " b ", lr, r2\n"
 #define FIRST_TWO_SIDED(a) \
@@ -51,8 +60,8 @@ __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "str lr, [sp, #48]\n"
             "mov r12, r10\n"
             "mov r11, r6\n"
-            /* The first group of a pair is before the loop, which contains eight groups. In the first round it is
-             * entered behind the groups that are not needed. */
+            /* The first group of a pair is computed before the loop. One round of the loop computes eight groups. If
+             * fewer groups remain for the first round, the code enters the loop behind its surplus first groups. */
             "sub r0, r8, #1\n"
             "add r8, r0, #7\n"
             "lsr r8, r8, #3\n"
@@ -70,7 +79,7 @@ __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "add r9, r0, #1\n"
             "add r10, r10, #1\n"
             "stm sp, {r1-r10}\n"
-            /* For each pair. */
+            /* The loop over the filter pairs. */
             "1:\n"
             "ldrd r5, r8, [r12], #8\n"
             "ldr r3, [r12], #4\n"
@@ -88,7 +97,7 @@ __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "sub r8, r8, r0\n sub r9, r9, r1\n sub r10, r10, r2\n"
             "ldm sp, {r0, r1, r2, r3, r4}\n"
             "ldr pc, [sp, #36]\n"
-            /* One-sided: r11 and lr multipliers. */
+            /* One-sided: r4 is the offset of the first channel, r11 and lr are the multipliers of the two channels. */
             "4:\n"
             "ldm r1!, {r4, r11, lr}\n"
             FIRST("r5") FIRST("r6") FIRST("r7") SECOND("r8") SECOND("r9") SECOND("r10")
@@ -96,7 +105,7 @@ __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "6:\n"
             SATURATE("r5") SATURATE("r6") SATURATE("r7") SATURATE("r8") SATURATE("r9") SATURATE("r10")
             "b 7f\n"
-            /* Two-sided: r11 multiplier, lr offset. */
+            /* Two-sided: r11 is the multiplier and lr the offset, first of the first channel, then of the second. */
             "5:\n"
             "ldrd r11, lr, [r1], #8\n"
             FIRST_TWO_SIDED("r5") FIRST_TWO_SIDED("r6") FIRST_TWO_SIDED("r7")
@@ -106,7 +115,7 @@ __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__(
             "cmp r3, #12\n" /* AR_DOT_SHIFT */
             "bne 6b\n"
             "b 9f\n"
-            /* One-sided with the fixed shift. */
+            /* One-sided with the fixed shift: the registers are the same as for one-sided. */
             "8:\n"
             "ldm r1!, {r4, r11, lr}\n"
             FIRST("r5") FIRST("r6") FIRST("r7") SECOND("r8") SECOND("r9") SECOND("r10")

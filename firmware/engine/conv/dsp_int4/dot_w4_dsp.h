@@ -1,17 +1,19 @@
-/* Multiply expanded pixels with pairs of int4 filters on cores with the DSP extension.
+/* Multiply the inputs of 2 or 3 pixels, widened to int16, with pairs of int4 filters on cores with the DSP extension.
  *
- * This works as in dot_s8_dsp.h, with these differences. Weights a and b of channels 2i and 2i+1 are the byte 16 * a +
- * b + 8: the upper half is a, the lower half is b + 8, which is not negative. SXTB16 widens two of the four bytes of a
- * word, and SMLAD sums 16 * A + B + 8 * X, where X is the sum of the inputs. The same SMLAD on only the low halves
- * gives B + 8 * X. The difference is 16 * A. 8 * X is computed for each pixel in advance, and subtracting it gives B.
+ * This works as in dot_s8_dsp.h, with these differences. Weights a and b of channels 2i and 2i+1 are stored as the byte
+ * 16 * a + b + 8: the upper four bits are a, the lower four bits are b + 8, which is not negative. SXTB16 widens two of
+ * the four bytes of a word, and SMLAD sums 16 * A + B + 8 * X, where X is the sum of the inputs. SMLAD with only the
+ * lower four bits gives B + 8 * X. The difference of both sums is 16 * A. 8 * X is computed for each pixel in advance;
+ * B + 8 * X minus this number is B.
  *
- * A filter pair is a sequence of words: 16 * b0 + b1 and b1 (the biases; if the requantization is one-sided, the top
- * byte of b1 is its offset for the second channel), then one word per four inputs. From the lowest byte on, its bytes
- * are for the first, third, second and fourth input, in the order in which the inputs are widened.
+ * A filter pair is a sequence of words. The first two words are 16 * b0 + b1 and b1, from the biases b0 and b1 of the
+ * two channels. If the requantization is one-sided, the top byte of b1 is the offset of the second channel. Then there
+ * is one word for every group of four inputs. From the lowest byte on, its bytes are the weights for the inputs 0, 2, 1
+ * and 3 of the group.
  *
- * The table of a one-sided requantization has offset0, multiplier0, multiplier1 for each pair; the two-sided table is
- * that of dot_s8_dsp.h. Inputs that fill up a group are part of X and of the sums, so they may have any value here,
- * too.
+ * The table of a one-sided requantization has offset0, multiplier0 and multiplier1 for each pair; dot_s8_dsp.h
+ * describes the table of a two-sided requantization. Inputs that only fill up a group have weights of zero. They are
+ * part of X and of the sums, so they may have any value here, too.
  */
 #ifndef ARENITE_DOT_W4_DSP_H
 #define ARENITE_DOT_W4_DSP_H
@@ -33,10 +35,12 @@ typedef struct {
     int32_t sums[3]; /* 8 * X of each pixel */
 } ar_dot_w4_dsp;
 
+/* Compute the outputs of pair i to the last pair, for 3 or 2 pixels. */
 void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d);
 void ar_dot2_w4_dsp(const ar_dot_w4_dsp *d);
 
-/* Computes 8 * X of 2 or 3 pixels with `words` words each, an even number. */
+/* Computes 8 * X of each of `pixels` pixels (2 or 3). `x` has the widened inputs, `words` words for each pixel; `words`
+ * is even. */
 void ar_sum8_dsp(const int32_t *x, int32_t words, int32_t pixels, int32_t *sums);
 
 #endif

@@ -5,6 +5,7 @@
 #include "dot_s8_plain.h"
 #include "dot_w4_dsp.h"
 
+/* Computes the outputs of `pixels` pixels (2 or 3). */
 static inline void ar_dot_w4_plain(const ar_dot_w4_dsp *d, int32_t pixels)
 {
     const int32_t *requant = d->requant;

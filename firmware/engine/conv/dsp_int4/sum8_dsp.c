@@ -1,7 +1,9 @@
-/* Computes eight times the sums of widened inputs, for weights that are stored with 8 added. Layout: dot_s8_dsp.h. */
+/* Computes eight times the sum of the widened inputs of each pixel, for weights that are stored with 8 added.
+ * dot_s8_dsp.h describes the layout of the inputs. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
+/* Returns `sum` plus the products of the lower and of the upper halfwords of a and b. */
 static inline uint32_t smlad(uint32_t sum, int32_t a, int32_t b)
 {
     uint32_t result;

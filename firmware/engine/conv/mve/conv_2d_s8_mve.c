@@ -1,5 +1,5 @@
-/* CONV_2D, int8, for Helium: copies windows one after the other, then multiplies them like pixels of a 1 x 1
- * convolution. */
+/* CONV_2D, int8, for Helium: copies the windows of the output pixels behind each other, then multiplies them like the
+ * pixels of a 1 x 1 convolution. */
 #include "conv_2d_s8_mve.h"
 
 #include "vector_s8_mve.h"
@@ -10,6 +10,7 @@ typedef struct {
     int32_t count;
 } pending;
 
+/* Computes the outputs of the windows that have been copied. */
 static void multiply(const ar_conv_2d_mve_params *p, pending *windows)
 {
     if (windows->count != 0) {
@@ -28,7 +29,7 @@ static void add_windows(const ar_conv_2d_mve_params *p, const int8_t *const *row
     const int32_t last =
         (p->in_w - p->k_w) * in_c; /* start of the last window inside the row; negative if there is none */
     const int32_t step = p->stride_w * in_c;
-    int32_t from = -p->pad_left * in_c; /* may be before the row; the window may end behind the row */
+    int32_t from = -p->pad_left * in_c; /* offset of the window in the row; it may begin before the row */
     int8_t *to = p->patches + windows->count * window;
     /* Rows [top, bottom) of the windows lie inside the image. */
     int32_t top = 0;

@@ -1,4 +1,5 @@
-/* CONV_2D for Helium, and DEPTHWISE_CONV_2D with one input channel, which computes the same. NHWC, one group. */
+/* CONV_2D for Helium, and DEPTHWISE_CONV_2D with one input channel, which computes the same. Tensors are NHWC, and each
+ * filter reads all input channels. */
 #ifndef ARENITE_CONV_2D_S8_MVE_H
 #define ARENITE_CONV_2D_S8_MVE_H
 
@@ -11,7 +12,8 @@ enum { AR_CONV_2D_MVE_ROWS = 16 }; /* the largest number of rows of a filter */
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][in_c] */
     int8_t *output;      /* [batches][out_h][out_w][out_c] */
-    /* [patch_pixels][k_h][k_w][in_c]: the windows of successive outputs; 0 for 1 x 1 filters. */
+    /* Scratch for copies of the windows of successive output pixels: [patch_pixels][k_h][k_w][in_c]. It is 0 for 1 x 1
+     * filters. */
     int8_t *patches;
     ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, in that order */
     uint16_t batches, in_h, in_w, in_c;
@@ -21,12 +23,13 @@ typedef struct {
     uint16_t patch_pixels;
     uint8_t stride_h, stride_w, dilation_h; /* no horizontal dilation */
     int8_t padding;                         /* the input's zero point */
-    int8_t act_min, act_max;
+    int8_t act_min, act_max;                /* outputs are clamped to this range */
 } ar_conv_2d_mve_params;
 
 void ar_conv_2d_s8_mve(const ar_conv_2d_mve_params *p);
 
-/* Computes one output row. `rows` has k_h input rows, or 0 for a row outside the image. */
+/* Computes one output row. `params` is an ar_conv_2d_mve_params. `rows` has the addresses of k_h input rows, 0 for a
+ * row outside the image. */
 void ar_conv_2d_s8_mve_row(const void *params, const int8_t *const *rows, int8_t *out);
 
 #endif

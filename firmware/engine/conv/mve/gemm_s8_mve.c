@@ -1,4 +1,5 @@
-/* Multiplies pixels with filters on Helium: four filters and two pixels at a time. Layouts: gemm_s8_mve.h. */
+/* Multiplies pixels with filters on Helium: four filters (a group) and two pixels (a pair) at a time. gemm_s8_mve.h
+ * describes the layouts. */
 #include "gemm_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
@@ -6,25 +7,28 @@
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
 /* The frame, from sp:
- *    0 bias of the four filters, twice (one LDM starts all eight sums)
- *   32 weights of this group: pieces of 32    36 number of pieces of 32
- *   40 the piece of 16, or 0                  44 the rest, or 0
- *   48 bytes from the end of a pair of pixels to the next pair   52 two_sided
- *   56 bytes from pixel to pixel of the output (0: the last, odd pixel)   60 end of the output's pairs
- *   64 depth % 16     68 32 * out_c     72 first filter of this group
- *   76 p   80 x   84 step   88 pixels   92 out   96 narrow: 1 for the loop that keeps the weights, see below
- * Saved above it: q4 to q7 (64 bytes), ten registers (40), and then the argument `out`. */
+ *    0: biases of the four filters, twice, so that one LDM starts all eight sums
+ *   32: address of this group's weights, first the pieces of 32 bytes    36: number of pieces of 32 bytes
+ *   40: address of the group's pieces of 16 bytes, or 0                  44: address of the group's rest, or 0
+ *   48: number of bytes to add to r11 and r3 after a pair, to reach the next pair      52: two_sided
+ *   56: distance in bytes from one output pixel to the next, 0 for the last one of an odd number of pixels
+ *   60: output address of this group behind all pairs
+ *   64: depth % 16     68: 32 * out_c     72: number of the first filter of this group
+ *   76: p   80: x   84: step   88: pixels   92: out   96: narrow, 1 for the narrow loop (see below)
+ * Above the frame are q4 to q7 (64 bytes), ten registers (40 bytes) and the argument `out`. */
 __asm__(".set ar_stack_ar_gemm_s8_mve, 208");
 
 /* Registers in the loops (VMLADAVA adds to even registers only):
- *   r0 r2 r4 r6     sums of the first pixel with the four filters     r11 the first pixel
- *   r8 r10 r12 lr   sums of the second pixel                          r3  the second pixel
- *   r5 weights   r7 pieces left   r9 32 * out_c   r1  output
- *   q0 q1 pixels   q2 q3 weights   q4 multipliers   q5 shifts   q6 zero point   VPR: the lanes of the rest
+ *   r0 r2 r4 r6: sums of the first pixel for the four filters     r11: address of the first pixel's inputs
+ *   r8 r10 r12 lr: sums of the second pixel                       r3: address of the second pixel's inputs
+ *   r5: address of the weights   r7: number of pieces left   r9: 32 * out_c   r1: address of the output
+ *   q0 q1: inputs   q2 q3: weights   q4: multipliers   q5: shifts   q6: the output's zero point
+ *   VPR: the predicate that selects the lanes of the rest
  *
- * Filters of up to 16 values, where requantization costs most, stay in q2 to q5 for all pixels; the multipliers are
- * then in q6, the shifts in q7, the zero point in r5, and r9 is the distance to the next pair of pixels. No vector
- * register is left for the step of `two_sided`, which therefore always uses the other loop. */
+ * Requantization takes most of the time if filters have at most 16 values. Then the "narrow" loop is used: the weights
+ * of the four filters stay in q2 to q5 for all pixels. The multipliers are then in q6, the shifts in q7, the zero point
+ * in r5, and r9 is the distance to the next pair of pixels. No vector register is left for the additional step of
+ * `two_sided`, so layers with `two_sided` never use this loop. */
 __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const int8_t *x, uint32_t step,
                                            uint32_t pixels, int8_t *out)
 {
@@ -99,7 +103,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "beq.w 7f\n"
         "b.w 2f\n"
 
-        "11:\n" /* narrow: the weights of the group */
+        "11:\n" /* narrow: load the weights of the group */
         "vmov q6, q4\n"
         "vmov q7, q5\n"
         "ldrh r5, [r0, #18]\n"
@@ -123,7 +127,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "cmp r1, r4\n"
         "beq.w 7f\n"
 
-        "12:\n" /* narrow: two pixels */
+        "12:\n" /* narrow: compute two pixels */
         "ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n"
         "vpstt\n"
         "vldrbt.8 q0, [r11]\n"
@@ -160,7 +164,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "bne 12b\n"
         "b.w 7f\n"
 
-        "2:\n" /* two pixels */
+        "2:\n" /* compute two pixels */
         "ldrd r5, r7, [sp, #32]\n"
         "ldm sp, {r0, r2, r4, r6, r8, r10, r12, lr}\n"
         "cbz r7, 4f\n"
@@ -218,7 +222,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "5:\n"
         "cbz r7, 6f\n"
         "ldr r9, [sp, #64]\n"
-        "vpstt\n" /* the other lanes of the pixels are 0, so those of the weights do not count */
+        "vpstt\n" /* the other lanes of the inputs become 0, so these lanes of the weights do not count */
         "vldrbt.8 q0, [r11]\n"
         "vldrbt.8 q1, [r3]\n"
         "vldrb.8 q2, [r7]\n"
@@ -233,7 +237,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "vmladava.s8 r4, q0, q2\n"
         "vmladava.s8 r12, q1, q2\n"
         "add r7, r9\n"
-        "vpst\n" /* so that nothing is read behind the last filter */
+        "vpst\n" /* predicated, so that nothing is read behind the last filter */
         "vldrbt.8 q3, [r7]\n"
         "vmladava.s8 r6, q0, q3\n"
         "vmladava.s8 lr, q1, q3\n"
@@ -255,12 +259,12 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "9:\n"
         "vrshl.s32 q0, q0, q5\n"
         "vrshl.s32 q1, q1, q5\n"
-        "vqmovnb.s32 q0, q0\n" /* halfwords: first pixel, second pixel, filter by filter */
+        "vqmovnb.s32 q0, q0\n" /* the halfwords become: filter by filter, the first pixel, then the second */
         "vqmovnt.s32 q0, q1\n"
         "ldrd r0, r2, [sp, #56]\n"
         "vqadd.s16 q0, q0, q6\n"
         "vqmovnb.s16 q0, q0\n"
-        "vstrb.32 q0, [r1]\n" /* the lowest byte of each word */
+        "vstrb.32 q0, [r1]\n" /* store the lowest byte of each word */
         "add r1, r0\n"
         "vshr.u32 q0, q0, #16\n"
         "vstrb.32 q0, [r1]\n"
@@ -270,7 +274,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "cmp r1, r2\n"
         "bne 2b\n"
 
-        "7:\n" /* the last pixel of an odd number is computed as both pixels of a pair, and written twice */
+        "7:\n" /* the last one of an odd number of pixels is computed as both pixels of a pair, and written twice */
         "ldr r0, [sp, #88]\n"
         "ldr r2, [sp, #56]\n"
         "tst r0, #1\n"
@@ -284,7 +288,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "bne.w 12b\n"
         "b 2b\n"
 
-        "8:\n" /* the next group; the last one ends with the last filter */
+        "8:\n" /* the next group; the last group ends with the last filter */
         "ldr r8, [sp, #72]\n"
         "ldr r0, [sp, #76]\n"
         "ldrh r0, [r0, #16]\n"
@@ -305,6 +309,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
 
 #include "fixed_point.h"
 
+/* Returns the sum of products of filter c, without the bias. */
 static int32_t filter_sum(const ar_gemm_s8_mve_params *p, const int8_t *x, int32_t c)
 {
     const int8_t *w = p->weights;

@@ -1,11 +1,12 @@
-/* The body of FULLY_CONNECTED with one row on cores with the DSP extension. It widens the row once, then multiplies it
- * with quads of filters. The including file must first define:
+/* The body of FULLY_CONNECTED with one row of inputs, on cores with the DSP extension. It widens the row to int16 once,
+ * then multiplies it with quads of filters. A quad is the filters of four units, see row_dot_s8_dsp.h. The file that
+ * includes this file must first define:
  *     FULLY_CONNECTED     the name of the function
  *     dot_work            the parameter structure of the inner product; all variants have the same fields up to `quad`
  *     DOT_WORK_MORE       values of the fields after `quad`, beginning with a comma; or empty
- *     DOT4                the inner product
- *     GROUP_WORDS         words of a quad's filters for a group of inputs
- *     QUAD_REQUANT_WORDS  words of a quad's requantization
+ *     DOT4                the function that computes the outputs of quads
+ *     GROUP_WORDS         the number of words of a quad's filters for a group of eight inputs
+ *     QUAD_REQUANT_WORDS  the number of words of a quad in the table of the requantization
  *     WIDENED(p)          code to run after the row has been widened
  */
 #include "affine_requant.h"
@@ -26,7 +27,7 @@ void FULLY_CONNECTED(const ar_fully_connected_dsp_params *p)
         DOT4(&d);
     }
     const int32_t rest = p->units & 3;
-    if (rest) { /* the last quad has fewer channels: its outputs go through a buffer */
+    if (rest) { /* the last quad has fewer units: its outputs are first written to `last` */
         int8_t last[4];
         d.out = last;
         d.requant += QUAD_REQUANT_WORDS * quads;

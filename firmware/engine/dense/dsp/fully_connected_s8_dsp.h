@@ -1,19 +1,20 @@
-/* FULLY_CONNECTED with one row, int8, on cores with the DSP extension; and convolutions that have one output pixel. */
+/* FULLY_CONNECTED with one row of inputs, int8, on cores with the DSP extension. Convolutions with one output pixel use
+ * it, too. */
 #ifndef ARENITE_FULLY_CONNECTED_S8_DSP_H
 #define ARENITE_FULLY_CONNECTED_S8_DSP_H
 
 #include <stdint.h>
 
 typedef struct {
-    const int8_t *input;    /* [depth] */
-    int8_t *output;         /* [units] */
-    const int32_t *filters; /* [(units + 3) / 4][4 + groups * 8] */
-    const int32_t *requant; /* [(units + 3) / 4][2][3]; both: see row_dot_s8_dsp.h */
-    int32_t *scratch;       /* int16 [groups * 8] */
-    int32_t rounding;
-    uint16_t depth, units, groups;
-    uint8_t shift;
-    int8_t act_min, act_max; /* -128 and 127 when there is nothing to clamp */
+    const int8_t *input;           /* [depth] */
+    int8_t *output;                /* [units] */
+    const int32_t *filters;        /* [(units + 3) / 4][4 + groups * 8], see row_dot_s8_dsp.h */
+    const int32_t *requant;        /* [(units + 3) / 4][2][3], see row_dot_s8_dsp.h */
+    int32_t *scratch;              /* int16 [groups * 8] */
+    int32_t rounding;              /* of the requantization, see dot_s8_dsp.h */
+    uint16_t depth, units, groups; /* groups: depth / 8, rounded up */
+    uint8_t shift;                 /* of the requantization, see dot_s8_dsp.h */
+    int8_t act_min, act_max;       /* -128 and 127 when there is nothing to clamp */
 } ar_fully_connected_dsp_params;
 
 void ar_fully_connected_s8_dsp(const ar_fully_connected_dsp_params *p);

@@ -1,4 +1,5 @@
-/* FULLY_CONNECTED with one row, int8, int4 weights: widens the row once, then multiplies it with quads of filters. */
+/* FULLY_CONNECTED with one row of inputs, int8, int4 weights: widens the row to int16 once, then multiplies it with
+ * quads of filters. fully_connected_row_dsp.h contains the code and describes the definitions below. */
 #include "fully_connected_w4_dsp.h"
 
 #include "row_dot_w4_dsp.h"
@@ -9,7 +10,7 @@ typedef ar_row_dot_w4_dsp dot_work;
 #define DOT4 ar_row_dot4_w4_dsp
 #define GROUP_WORDS 4
 #define QUAD_REQUANT_WORDS 8
-/* Computes eight times the sums of the even words and of the odd words. */
+/* Computes eight times the sum of the inputs in the even words, sums[0], and in the odd words, sums[1]. */
 #define WIDENED(p)   \
     int32_t sums[3]; \
     ar_sum8_dsp((p)->scratch, (p)->groups * 2, 2, sums)

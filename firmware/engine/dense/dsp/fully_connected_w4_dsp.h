@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED with one row of activations, int8 with int4 weights, on cores with the DSP extension. */
+/* FULLY_CONNECTED with one row of inputs, int8, int4 weights, on cores with the DSP extension. */
 #ifndef ARENITE_FULLY_CONNECTED_W4_DSP_H
 #define ARENITE_FULLY_CONNECTED_W4_DSP_H
 

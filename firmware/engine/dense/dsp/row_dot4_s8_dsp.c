@@ -1,18 +1,26 @@
-/* Multiplies one row with quads of int8 filters: 27 instructions for 32 products. Layouts: row_dot_s8_dsp.h. */
+/* Multiplies one row of inputs with quads of int8 filters: 27 instructions for 32 products. row_dot_s8_dsp.h describes
+ * the layouts. */
 #include "row_dot_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r3 filters, r4 and r6 sums of 256 * A + B of both pairs, r5 and r7 of B, r8-r11 inputs, r12 expanded inputs,
- * lr filters. The stack holds the other values:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 x, +20 end of the filters, +24 end of x, +28 entry into the
- *  loop. */
+/* A and B are the sums of the two channels of a pair.
+ *  r0-r3: filter words                               r8-r11: input words
+ *  r4 and r5: 256 * A + B and B of the first pair    r6 and r7: 256 * A + B and B of the second pair
+ *  r12: address of the next inputs                   lr: address of the next filter words
+ * The stack holds the other values. The first six are fields of ar_row_dot_s8_dsp:
+ *  sp +0: out, +4: requant, +8: rounding, +12: shift, +16: x, +20: end
+ *  +24: end of the inputs                            +28: address at which the first round enters the loop */
+
+/* Multiplies a filter word `w` with an input word `x`. */
 #define PAIR(w, x, both, b) \
     "smlad " both ", " w ", " x ", " both "\n sxtb16 " w ", " w "\n smlad " b ", " w ", " x ", " b "\n"
+/* Multiplies four inputs with the filters of both pairs. */
 #define FOUR(x0, x1)                                                                                      \
     "ldm lr!, {r0-r3}\n" PAIR("r0", x0, "r4", "r5") PAIR("r1", x0, "r6", "r7") PAIR("r2", x1, "r4", "r5") \
         PAIR("r3", x1, "r6", "r7")
-/* Eight inputs: 27 instructions of 4 bytes each, from which the entry into the loop is computed. */
+/* Multiplies a group of eight inputs. It has 27 instructions of 4 bytes, so the address at which the loop is entered
+ * can be computed from the number of groups. */
 #define GROUP "ldm r12!, {r8-r11}\n" FOUR("r8", "r9") FOUR("r10", "r11")
 
 __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attribute__((unused)))
@@ -24,7 +32,8 @@ __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attr
         "ldm r0, {r1-r8}\n"
         "mov lr, r8\n"
         "mov r12, r5\n"
-        /* The loop contains four groups. In the first round it is entered behind the groups that are not needed. */
+        /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
+         * the loop behind its surplus first groups. */
         "rsb r8, r7, #0\n"
         "and r8, r8, #3\n"
         "mov r9, #108\n"
@@ -34,7 +43,7 @@ __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attr
         "add r8, r8, #1\n"
         "add r7, r5, r7, lsl #4\n"
         "stm sp, {r1-r8}\n"
-        /* For each quad. */
+        /* The loop over the quads. */
         "1:\n"
         "ldm lr!, {r4-r7}\n"
         "ldr pc, [sp, #28]\n"

@@ -1,18 +1,27 @@
-/* Multiplies one row with quads of int4 filters: 35 instructions for 32 products. Layouts: row_dot_w4_dsp.h. */
+/* Multiplies one row of inputs with quads of int4 filters: 35 instructions for 32 products. row_dot_w4_dsp.h describes
+ * the layouts. */
 #include "row_dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
 
-/* r0-r1 filters, r2 widened filters, r4 and r6 sums of 16 * A + B + 8 * X of both pairs, r5 and r7 of B + 8 * X, r8-r11
- * inputs, r12 expanded inputs, lr filters. The stack holds the other values:
- *  sp +0 out, +4 requant, +8 rounding, +12 shift, +16 x, +20 end of the filters, +24 end of x, +28 entry into the
- *  loop, +32 the sum. */
+/* A and B are the sums of the two channels of a pair, X is the sum of the inputs.
+ *  r0-r1: filter words                r2: two widened bytes of a filter word    r8-r11: input words
+ *  r4 and r6: 16 * A + B + 8 * X of the first and the second pair
+ *  r5 and r7: B + 8 * X of the first and the second pair
+ *  r12: address of the next inputs    lr: address of the next filter words
+ * The stack holds the other values. The first six are fields of ar_row_dot_w4_dsp:
+ *  sp +0: out, +4: requant, +8: rounding, +12: shift, +16: x, +20: end
+ *  +24: end of the inputs             +28: address at which the first round enters the loop    +32: 8 * X */
+
+/* HALF multiplies two bytes of a filter word with an input word, PAIR all four bytes with two input words. FOUR
+ * multiplies four inputs with the filters of both pairs. */
 #define HALF(bytes, x, both, b)                                                                       \
     "sxtb16 r2, " bytes "\n smlad " both ", r2, " x ", " both "\n and r2, r2, #0x000f000f\n smlad " b \
     ", r2, " x ", " b "\n"
 #define PAIR(w, x0, x1, both, b) HALF(w, x0, both, b) HALF(w ", ror #8", x1, both, b)
 #define FOUR(x0, x1) "ldrd r0, r1, [lr], #8\n" PAIR("r0", x0, x1, "r4", "r5") PAIR("r1", x0, x1, "r6", "r7")
-/* Eight inputs: 35 instructions of 4 bytes each, from which the entry into the loop is computed. */
+/* Multiplies a group of eight inputs. It has 35 instructions of 4 bytes, so the address at which the loop is entered
+ * can be computed from the number of groups. */
 #define GROUP "ldm r12!, {r8-r11}\n" FOUR("r8", "r9") FOUR("r10", "r11")
 
 __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attribute__((unused)))
@@ -25,7 +34,8 @@ __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attr
         "mov lr, r8\n"
         "mov r12, r5\n"
         "str r9, [sp, #32]\n"
-        /* The loop contains four groups. In the first round it is entered behind the groups that are not needed. */
+        /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
+         * the loop behind its surplus first groups. */
         "rsb r8, r7, #0\n"
         "and r8, r8, #3\n"
         "mov r9, #140\n"
@@ -35,7 +45,7 @@ __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attr
         "add r8, r8, #1\n"
         "add r7, r5, r7, lsl #4\n"
         "stm sp, {r1-r8}\n"
-        /* For each quad. */
+        /* The loop over the quads. */
         "1:\n"
         "ldm lr!, {r4-r7}\n"
         "ldr pc, [sp, #28]\n"

@@ -1,9 +1,11 @@
-/* Multiplies one expanded row of inputs with groups of four int8 filters, on cores with the DSP extension.
+/* Multiplies one row of inputs, widened to int16, with quads of int8 filters, on cores with the DSP extension.
  *
- * As in dot_s8_dsp.h two channels share one int16. Here two such pairs, a quad, are stored together. A quad is
- * four words of biases (256 * b0 + b1 + offset0, b1, 256 * b2 + b3 + offset2, b3), then for every two inputs a word of
- * the first pair and one of the second. The number of inputs is padded with zero weights to a multiple of 8, a group.
- * Inputs are int16 [depth], each four of them in the order 0, 2, 1, 3. The requantization is one-sided.
+ * As in dot_s8_dsp.h, two output channels are a pair, whose weights share one int16. Here two pairs are stored
+ * together: a quad. A quad begins with four words from the biases b0 to b3 of its channels: 256 * b0 + b1 + offset0,
+ * b1, 256 * b2 + b3 + offset2, b3. Then, for every two inputs, there is a word of the first pair and a word of the
+ * second pair. Weights of zero fill up the number of inputs to a multiple of eight; eight inputs are a group. The
+ * inputs are int16 [8 * groups], every four inputs in the order 0, 2, 1, 3. The requantization is one-sided, see
+ * dot_s8_dsp.h.
  */
 #ifndef ARENITE_ROW_DOT_S8_DSP_H
 #define ARENITE_ROW_DOT_S8_DSP_H
@@ -11,17 +13,17 @@
 #include <stdint.h>
 
 typedef struct {
-    int8_t *out;            /* the quad's first output */
-    const int32_t *requant; /* per pair multiplier0, multiplier1, offset1 */
+    int8_t *out;            /* address of the first quad's first output */
+    const int32_t *requant; /* for each pair: multiplier0, multiplier1, offset1 */
     int32_t rounding;
     int32_t shift;
-    const int32_t *x;    /* the expanded inputs */
+    const int32_t *x;    /* the widened inputs */
     const int32_t *end;  /* the end of the filters */
-    int32_t groups;      /* inputs / 8, at least 1 */
-    const int32_t *quad; /* filters of the quad */
+    int32_t groups;      /* number of inputs / 8, rounded up, at least 1 */
+    const int32_t *quad; /* filters of the first quad */
 } ar_row_dot_s8_dsp;
 
-/* Computes the outputs of this quad to the last one. */
+/* Computes the outputs of all quads from d->quad to d->end. */
 void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d);
 
 #endif

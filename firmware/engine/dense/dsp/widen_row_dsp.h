@@ -4,7 +4,7 @@
 
 #include "sxtb16.h"
 
-/* Widens four bytes, which need no alignment. */
+/* Widens the four bytes at `in`, which need no alignment: bytes 0 and 2 to x[0], bytes 1 and 3 to x[1]. */
 static inline void widen_word(int32_t *x, const int8_t *in)
 {
     uint32_t word;
@@ -13,7 +13,7 @@ static inline void widen_word(int32_t *x, const int8_t *in)
     x[1] = ar_sxtb16_ror8(word);
 }
 
-/* Widens `left` bytes. Zeros fill up the last group of eight. */
+/* Widens `left` bytes from `in` to `x`. Zeros fill up the last group of eight. */
 static inline void widen_row(int32_t *x, const int8_t *in, int32_t left)
 {
     for (; left >= 8; left -= 8, in += 8, x += 4) {

@@ -1,16 +1,17 @@
 /* FULLY_CONNECTED, int8, for Helium: four units at a time.
  *
- * FULLY_CONNECTED rounds once: floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)), like ar_requant_once.
- * VQDMULH gives floor(x * multiplier / 2^31), and VRSHL adds 2^(right - 1) and shifts by `right`, which is at least
- * 1. The result is the same. The generator has proven that it is LiteRT's result in double precision, for every sum
- * that can occur. */
+ * FULLY_CONNECTED rounds once, like ar_requant_once. For a sum x and a right shift `right` (which is -shift) its result
+ * is floor((x * multiplier + 2^(30 + right)) / 2^(31 + right)). VQDMULH gives floor(x * multiplier / 2^31), and VRSHL
+ * adds 2^(right - 1) and shifts to the right by `right`, which is at least 1. The result is the same. The generator has
+ * proven that it is LiteRT's result in double precision, for every sum that can occur. */
 #include "fully_connected_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)
 
 #include <arm_mve.h>
 
-/* Multiplies one input row with four rows of weights. Returns one sum per lane. The last round is predicated. */
+/* Multiplies one row of inputs with four rows of weights. Returns their four sums, one in each lane. The last round of
+ * the loop is predicated (LETP), so `depth` need not be a multiple of 16. */
 static inline int32x4_t dot4(const int8_t *x, const int8_t *const *w, int32_t depth)
 {
     const int8_t *w0 = w[0], *w1 = w[1], *w2 = w[2], *w3 = w[3];
@@ -32,7 +33,7 @@ static inline int32x4_t dot4(const int8_t *x, const int8_t *const *w, int32_t de
                        [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d)
                      : [depth] "r"(depth)
                      : "lr", "q0", "q1", "q2", "memory");
-    /* The first register goes to the lower lane. */
+    /* Of the two core registers of a VMOV, the first goes to the lower lane. */
     __asm__("vmov %q[v][2], %q[v][0], %[a], %[c]\n"
             "vmov %q[v][3], %q[v][1], %[b], %[d]\n"
             : [v] "=w"(sums)
@@ -72,7 +73,7 @@ void ar_fully_connected_s8_mve(const ar_fully_connected_mve_params *p)
             if (next >= units) {
                 break;
             }
-            /* The last group ends with the last unit, and may compute some units again. */
+            /* The last four units end with the last unit, so some units may be computed again. */
             c = next + 4 <= units ? next : units - 4;
         }
     }
