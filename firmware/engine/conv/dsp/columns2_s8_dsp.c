@@ -1,5 +1,5 @@
-/* Widens the 4 input columns that 2 neighboring pixels read: 21 instructions for 24 inputs, which are 4 channels of
- * 3 taps for each pixel. columns_s8_dsp.h describes the layout. */
+/* Widens the 4 input columns that 2 neighboring pixels read: 21 instructions for 24 inputs, which are 4 channels of 3
+ * taps for each pixel. The file columns_s8_dsp.h describes the layout. */
 #include "columns_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

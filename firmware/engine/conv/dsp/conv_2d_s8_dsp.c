@@ -1,5 +1,5 @@
 /* CONV_2D, int8: widens the inputs of blocks of 3 (or 2) neighboring pixels to int16, then multiplies them with every
- * pair of filters. conv_2d_blocks_dsp.h contains the code and describes the definitions below. */
+ * pair of filters. The file conv_2d_blocks_dsp.h contains the code and describes the definitions below. */
 #include "conv_2d_s8_dsp.h"
 
 #include "dot_s8_dsp.h"

@@ -1,6 +1,6 @@
 /* Multiplies the inputs of 2 pixels, widened to int16, with pairs of int8 filters: 6 instructions for 8 products. It
- * computes the last pixels of a row, after blocks of 3 pixels. dot_s8_dsp.h describes the memory layouts, and why the
- * result is exact. */
+ * computes the last pixels of a row, after blocks of 3 pixels. The file dot_s8_dsp.h describes the memory layouts, and
+ * why the result is exact. */
 #include "dot_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

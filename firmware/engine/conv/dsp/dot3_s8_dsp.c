@@ -1,6 +1,6 @@
 /* Multiplies the inputs of 3 pixels, widened to int16, with pairs of int8 filters: 8.5 instructions for 12 products,
- * and about 41 instructions to requantize the 6 sums of a pair. dot_s8_dsp.h describes the memory layouts, and why the
- * result is exact. */
+ * and about 41 instructions to requantize the 6 sums of a pair. The file dot_s8_dsp.h describes the memory layouts, and
+ * why the result is exact. */
 #include "dot_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

@@ -1,5 +1,5 @@
-/* Widens the inputs of 2 neighboring pixels to int16: 7 instructions for 8 bytes. expand_s8_dsp.h describes the
- * layout. */
+/* Widens the inputs of 2 neighboring pixels to int16: 7 instructions for 8 bytes. The file expand_s8_dsp.h describes
+ * the layout. */
 #include "expand_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

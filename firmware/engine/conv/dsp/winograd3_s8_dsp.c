@@ -1,5 +1,5 @@
 /* Multiplies 3 transformed tiles with pairs of transformed filters: 8 instructions for 12 products, which replace 18
- * products of a direct convolution. winograd3_s8_dsp.h describes the algorithm, and why it is exact. */
+ * products of a direct convolution. The file winograd3_s8_dsp.h describes the algorithm, and why it is exact. */
 #include "winograd3_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

@@ -1,5 +1,5 @@
 /* CONV_2D, int8, int4 weights: widens the inputs of blocks of 3 (or 2) neighboring pixels to int16, then multiplies
- * them with every pair of filters. A byte has the weights of both filters of a pair, see dot_w4_dsp.h.
+ * them with every pair of filters. A byte has the weights of both filters of a pair, see dot_w4_dsp.h. The file
  * conv_2d_blocks_dsp.h contains the code and describes the definitions below. */
 #include "conv_2d_w4_dsp.h"
 

@@ -1,6 +1,6 @@
 /* Multiplies the inputs of 2 pixels, widened to int16, with pairs of int4 filters: 7 instructions for 8 products. It
- * computes the last pixels of a row, after blocks of 3 pixels. dot_w4_dsp.h describes the memory layouts, and why the
- * result is exact. */
+ * computes the last pixels of a row, after blocks of 3 pixels. The file dot_w4_dsp.h describes the memory layouts, and
+ * why the result is exact. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

@@ -1,6 +1,6 @@
 /* Multiplies the inputs of 3 pixels, widened to int16, with pairs of int4 filters: 9.5 instructions for 12 products,
- * and about 50 instructions to requantize the 6 sums of a pair. dot_w4_dsp.h describes the memory layouts, and why the
- * result is exact. */
+ * and about 50 instructions to requantize the 6 sums of a pair. The file dot_w4_dsp.h describes the memory layouts, and
+ * why the result is exact. */
 #include "dot_w4_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP

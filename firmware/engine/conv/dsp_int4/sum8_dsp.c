@@ -1,4 +1,4 @@
-/* Computes eight times the sum of the widened inputs of each pixel, for weights that are stored with 8 added.
+/* Computes eight times the sum of the widened inputs of each pixel, for weights that are stored with 8 added. The file
  * dot_s8_dsp.h describes the layout of the inputs. */
 #include "dot_w4_dsp.h"
 

@@ -1,5 +1,5 @@
-/* Multiplies pixels with filters on Helium: four filters (a group) and two pixels (a pair) at a time. gemm_s8_mve.h
- * describes the layouts. */
+/* Multiplies pixels with filters on Helium: four filters (a group) and two pixels (a pair) at a time. The file
+ * gemm_s8_mve.h describes the layouts. */
 #include "gemm_s8_mve.h"
 
 #if defined(__ARM_FEATURE_MVE)

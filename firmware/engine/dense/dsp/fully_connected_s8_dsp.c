@@ -1,5 +1,5 @@
 /* FULLY_CONNECTED with one row of inputs, int8: widens the row to int16 once, then multiplies it with quads of filters.
- * fully_connected_row_dsp.h contains the code and describes the definitions below. */
+ * The file fully_connected_row_dsp.h contains the code and describes the definitions below. */
 #include "fully_connected_s8_dsp.h"
 
 #include "row_dot_s8_dsp.h"

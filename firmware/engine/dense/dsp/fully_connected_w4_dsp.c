@@ -1,5 +1,5 @@
 /* FULLY_CONNECTED with one row of inputs, int8, int4 weights: widens the row to int16 once, then multiplies it with
- * quads of filters. fully_connected_row_dsp.h contains the code and describes the definitions below. */
+ * quads of filters. The file fully_connected_row_dsp.h contains the code and describes the definitions below. */
 #include "fully_connected_w4_dsp.h"
 
 #include "row_dot_w4_dsp.h"

@@ -1,5 +1,5 @@
-/* Multiplies one row of inputs with quads of int8 filters: 27 instructions for 32 products. row_dot_s8_dsp.h describes
- * the layouts. */
+/* Multiplies one row of inputs with quads of int8 filters: 27 instructions for 32 products. The file row_dot_s8_dsp.h
+ * describes the layouts. */
 #include "row_dot_s8_dsp.h"
 
 #ifdef __ARM_FEATURE_DSP
