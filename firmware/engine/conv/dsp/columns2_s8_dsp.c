@@ -13,7 +13,7 @@ __attribute__((naked)) void ar_columns2_s8_dsp(const ar_columns_s8_dsp *c __attr
                                                int32_t offset __attribute__((unused)),
                                                uint32_t missing __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_columns2_s8_dsp, 72\n"
+    __asm__(".set ar_stack_ar_columns2_s8_dsp, 72\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "sub sp, #36\n"
             "mov lr, r1\n"

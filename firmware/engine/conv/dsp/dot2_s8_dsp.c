@@ -27,7 +27,7 @@
 
 __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_dot2_s8_dsp, 76\n"
+    __asm__(".set ar_stack_ar_dot2_s8_dsp, 76\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "sub sp, #40\n"
             "ldm r0, {r1-r10}\n"

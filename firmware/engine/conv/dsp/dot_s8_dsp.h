@@ -32,7 +32,7 @@
 
 #include <stdint.h>
 
-#define AR_DOT_SHIFT 12
+#define AR_DOT_SHIFT 12 /* the shift of the form AR_DOT_FIXED */
 /* The forms of requantization. */
 enum { AR_DOT_FIXED, AR_DOT_ONE_SIDED, AR_DOT_TWO_SIDED };
 

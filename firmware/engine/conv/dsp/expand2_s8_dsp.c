@@ -19,7 +19,7 @@ __attribute__((naked)) int32_t *ar_expand2_s8_dsp(int32_t *x __attribute__((unus
                                                   int32_t count __attribute__((unused)),
                                                   int32_t groups __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_expand2_s8_dsp, 36\n"
+    __asm__(".set ar_stack_ar_expand2_s8_dsp, 36\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "mov r10, r1\n"
             "mov r11, r2\n"

@@ -35,7 +35,7 @@
 __attribute__((naked)) void ar_winograd3_s8_dsp(const ar_winograd_s8_dsp *d __attribute__((unused)))
 {
     __asm__(
-            ".set ar_stack_ar_winograd3_s8_dsp, 100\n"
+            ".set ar_stack_ar_winograd3_s8_dsp, 100\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "sub sp, #64\n"
             "ldm r0, {r1-r9}\n"

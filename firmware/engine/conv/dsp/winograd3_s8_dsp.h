@@ -2,11 +2,11 @@
  * computes two outputs of a filter with three taps. It is applied along rows, and all numbers are integers, so it is
  * exact.
  *
- * Two neighboring outputs of a row depend on four columns d0 to d3 of the input. With a filter row g0, g1, g2
+ * Two neighboring outputs of a row depend on four columns d0 to d3 of the input. For a filter row g0, g1, g2:
  *
  *     m1 = (d0 - d2) * 2 g0       m2 = (d1 + d2) * (g0 + g1 + g2)
  *     m4 = (d1 - d3) * 2 g2       m3 = (d2 - d1) * (g0 - g1 + g2)
- *     2 (d0 g0 + d1 g1 + d2 g2) = m1 + m2 + m3,   2 (d1 g0 + d2 g1 + d3 g2) = m2 - m3 - m4:
+ *     2 (d0 g0 + d1 g1 + d2 g2) = m1 + m2 + m3,   2 (d1 g0 + d2 g1 + d3 g2) = m2 - m3 - m4
  *
  * These are four products instead of six. m1 to m4 are summed over the filter's rows and input channels before they are
  * combined to the outputs. Sums may wrap around modulo 2^32, because the final sums fit. The generator computes the

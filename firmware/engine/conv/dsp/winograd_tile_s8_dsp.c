@@ -21,7 +21,7 @@ __attribute__((naked)) uint32_t *ar_winograd_tile_s8_dsp(const int8_t *in __attr
                                                          uint32_t *x __attribute__((unused)),
                                                          int32_t plane __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_winograd_tile_s8_dsp, 36\n"
+    __asm__(".set ar_stack_ar_winograd_tile_s8_dsp, 36\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "lsl r3, r3, #2\n"
             "add r12, r3, r3, lsl #1\n"

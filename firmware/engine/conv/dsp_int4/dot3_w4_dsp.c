@@ -50,7 +50,7 @@
 
 __attribute__((naked)) void ar_dot3_w4_dsp(const ar_dot_w4_dsp *d __attribute__((unused)))
 {
-    __asm__(".set ar_stack_ar_dot3_w4_dsp, 88\n"
+    __asm__(".set ar_stack_ar_dot3_w4_dsp, 88\n" /* the stack use in bytes, read by object_files.py */
             "push {r4-r11, lr}\n"
             "sub sp, #52\n"
             "ldm r0, {r1-r10}\n"

@@ -15,12 +15,12 @@ typedef struct {
     /* Scratch for copies of the windows of successive output pixels: [patch_pixels][k_h][k_w][in_c]. It is 0 for 1 x 1
      * filters. */
     int8_t *patches;
-    ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, in that order */
+    ar_gemm_s8_mve_params gemm; /* depth = k_h * k_w * in_c, with the inputs in this order */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w;
     uint16_t k_h, k_w; /* k_h up to AR_CONV_2D_MVE_ROWS */
     uint16_t pad_top, pad_left;
-    uint16_t patch_pixels;
+    uint16_t patch_pixels;                  /* number of windows for which `patches` has room */
     uint8_t stride_h, stride_w, dilation_h; /* no horizontal dilation */
     int8_t padding;                         /* the input's zero point */
     int8_t act_min, act_max;                /* outputs are clamped to this range */

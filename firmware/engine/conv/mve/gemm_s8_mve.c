@@ -11,11 +11,12 @@
  *   32: address of this group's weights, first the pieces of 32 bytes    36: number of pieces of 32 bytes
  *   40: address of the group's pieces of 16 bytes, or 0                  44: address of the group's rest, or 0
  *   48: number of bytes to add to r11 and r3 after a pair, to reach the next pair      52: two_sided
- *   56: distance in bytes from one output pixel to the next, 0 for the last one of an odd number of pixels
+ *   56: distance in bytes from one output pixel to the next, 0 while the last one of an odd number is computed
  *   60: output address of this group behind all pairs
  *   64: depth % 16     68: 32 * out_c     72: number of the first filter of this group
  *   76: p   80: x   84: step   88: pixels   92: out   96: narrow, 1 for the narrow loop (see below)
  * Above the frame are q4 to q7 (64 bytes), ten registers (40 bytes) and the argument `out`. */
+/* The stack that the function uses, in bytes; object_files.py reads this symbol. */
 __asm__(".set ar_stack_ar_gemm_s8_mve, 208");
 
 /* Registers in the loops (VMLADAVA adds to even registers only):

@@ -26,7 +26,7 @@
 __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attribute__((unused)))
 {
     __asm__(
-        ".set ar_stack_ar_row_dot4_s8_dsp, 68\n"
+        ".set ar_stack_ar_row_dot4_s8_dsp, 68\n" /* the stack use in bytes, read by object_files.py */
         "push {r4-r11, lr}\n"
         "sub sp, #32\n"
         "ldm r0, {r1-r8}\n"

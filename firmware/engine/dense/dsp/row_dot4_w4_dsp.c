@@ -27,7 +27,7 @@
 __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attribute__((unused)))
 {
     __asm__(
-        ".set ar_stack_ar_row_dot4_w4_dsp, 72\n"
+        ".set ar_stack_ar_row_dot4_w4_dsp, 72\n" /* the stack use in bytes, read by object_files.py */
         "push {r4-r11, lr}\n"
         "sub sp, #36\n"
         "ldm r0, {r1-r9}\n"
