@@ -20,7 +20,7 @@
 #include "in_order.h"
 
 #define TILE 32        /* units that are summed before they are scaled; a multiple of 8 */
-#define PAIRS 4        /* number of words that are summed at the same time: those of eight units */
+#define PAIRS 4        /* words (unit pairs) that are summed at the same time: as many as fit in registers */
 #define MIDDLE 0x8000u /* the initial value of a short sum */
 
 #define INLINE static inline __attribute__((always_inline))
