@@ -112,99 +112,152 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--source",
     sets="source.sources",
-    help="Where frames come from: /dev/videoN, a video, a folder of pictures or a pattern such as dir/*.jpg, rtsp://…, "
-    "gst:PIPELINE, csi:N (camera N of a Jetson), photos (stored photographs), or synthetic (a moving square). Repeat "
-    "the option for several cameras: a set is one frame of each. Default: a camera if there is one, else photographs.",
+    help=(
+        "Where frames come from: /dev/videoN, a video file, a folder of pictures or a pattern such as "
+        "dir/*.jpg, rtsp://…, gst:PIPELINE (GStreamer), csi:N (camera N of a Jetson), photos (photographs "
+        "that Arenite provides), or synthetic (a moving square). Repeat the option for several cameras; one "
+        "frame of each camera is then a set. Default: a camera if there is one, else photos."
+    ),
 )
-@_option("--model", sets="model.name", help="A model of `arenite zoo list`, or a .tflite or .onnx file.")
-@_option("--frames", sets="loop.frames", help="Stop after this number of answers.")
-@_option("--duration", sets="loop.duration_s", help="Stop after this number of seconds.")
 @_option(
-    "--budget", sets="energy.limits", help='Limits to keep, such as "power=5W,temperature=70C,latency=50ms".'
+    "--model", sets="model.name", help="Name of a model of `arenite zoo list`, or a .tflite or .onnx file."
+)
+@_option("--frames", sets="loop.frames", help="Stop after this number of answers. Default: no limit.")
+@_option(
+    "--duration",
+    sets="loop.duration_s",
+    help="Stop after this number of seconds. Default: no limit. With --frames too, the first limit counts.",
+)
+@_option(
+    "--budget",
+    sets="energy.limits",
+    help=(
+        "Limits that the governor keeps by lowering the frame rate and other settings, such as "
+        '"power=5W,temperature=70C,latency=50ms". Default: no limits.'
+    ),
 )
 @click.option(
-    "--json", "as_json", is_flag=True, help="Print one JSON object (arenite.camera/1) to standard output."
+    "--json", "as_json", is_flag=True, help="Print one JSON object to standard output when the run ends."
 )
-@_option("--width", sets="source.width", help="Request frames of this width from the camera.")
-@_option("--height", sets="source.height", help="Request frames of this height from the camera.")
-@_option("--fps", sets="source.fps", help="Request this frame rate, in frames per second.")
-@_option("--pixels", sets="source.pixels", help="Request this pixel format: yuyv, nv12, rgb, …")
+@_option(
+    "--width",
+    sets="source.width",
+    help="Request frames of this width, in pixels. Default: the source chooses.",
+)
+@_option(
+    "--height",
+    sets="source.height",
+    help="Request frames of this height, in pixels. Default: the source chooses.",
+)
+@_option(
+    "--fps",
+    sets="source.fps",
+    help="Request this frame rate, in frames per second. Default: the source chooses.",
+)
+@_option(
+    "--pixels",
+    sets="source.pixels",
+    help="Request this pixel format: yuyv, nv12, rgb, … Default: the source chooses.",
+)
 @_option(
     "--pace",
     sets="source.pace",
     help=(
-        "live: process frames at the source's rate and drop late ones. file: process every frame, as "
-        "fast as possible. auto: live for cameras and streams, file for files."
+        "live: process frames at the source's rate and drop late frames. file: process every frame, as fast "
+        "as possible. auto: live for cameras and streams, file for files."
     ),
 )
-@_option("--loop", sets="source.loop", help="Play a video or picture folder again when it ends.")
+@_option(
+    "--loop", sets="source.loop", help="When a video or picture folder ends, play it again. Default: stop."
+)
 @_option(
     "--jitter",
     sets="source.jitter_ms",
-    help="Longest time in ms between the first and the last capture of a set (several cameras).",
+    help="With several cameras: longest time between the first and the last capture of a set, in milliseconds.",
 )
 @_option(
     "--timeout",
     sets="source.timeout_ms",
-    help="Longest time in ms to wait for a late camera before a set is used without it (several cameras).",
+    help=(
+        "With several cameras: longest time to wait for a late camera, in milliseconds. Then the set is used "
+        "without its frame."
+    ),
 )
 @_option(
     "--preprocessing",
     sets="model.preprocessing",
-    help="A TOML or JSON file with preprocessing steps, instead of those recorded in the model.",
+    help="TOML or JSON file with preprocessing steps. Default: the steps that the model file records.",
 )
 @_option(
     "--postprocessing",
     sets="model.postprocessing",
-    help="A TOML or JSON file with postprocessing steps, instead of those recorded in the model.",
+    help="TOML or JSON file with postprocessing steps. Default: the steps that the model file records.",
 )
-@_option("--labels", sets="model.labels", help="A file with one label per line.")
+@_option(
+    "--labels",
+    sets="model.labels",
+    help="Text file with one class label per line. Default: the labels that the model file records.",
+)
 @_option(
     "--window",
     sets="model.window",
-    help="LEFT,TOP,WIDTH,HEIGHT: run the model on only this part of the frame.",
+    help=(
+        "LEFT,TOP,WIDTH,HEIGHT in pixels: run the model on only this part of the frame. Default: the whole "
+        "frame."
+    ),
 )
 @_option(
     "--runtime",
     sets="model.runtime",
     help=(
-        "Runtime of the model: litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIB, "
-        "onnx-cpu, onnx-cuda, …"
+        "Runtime of the model: litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIBRARY, "
+        "onnx-cpu, onnx-cuda, … auto: the runtime that --measure-runtimes chose earlier for this model on "
+        "this device, else the CPU."
     ),
 )
 @_option(
     "--runtime-option",
     sets="model.runtime_options",
-    help="NAME=VALUE: an option of the runtime, such as precision=fp16. May be given several times.",
+    help="NAME=VALUE: set an option of the runtime, such as precision=fp16. May be given several times.",
 )
 @_option(
     "--measure-runtimes",
     sets="model.measure_runtimes",
-    help="Measure the model with every runtime of this computer, and remember the one with the lowest latency or "
-    "energy.",
+    help=(
+        "Measure the model with every runtime of this computer, use the runtime with the lowest latency, and "
+        "remember it for later runs. Only with --runtime auto or delegate:LIBRARY."
+    ),
 )
-@_option("--threads", sets="model.threads", help="Number of threads for the model.")
+@_option("--threads", sets="model.threads", help="Number of threads for the model on the CPU.")
 @_option("--warm-up", sets="model.warm_up", help="Number of inferences to run before the first frame.")
 @_option(
     "--overlap/--in-a-row",
     sets="loop.overlap",
-    help="Prepare the next frame while the model runs (--overlap), or after it (--in-a-row). Default: the faster one.",
+    help=(
+        "Prepare the next frame while the model runs (--overlap), or after the model has finished "
+        "(--in-a-row). Default: the faster way."
+    ),
 )
 @_option(
     "--ladder",
     sets="model.variants",
-    help="A cheaper variant of the model: MODEL[@WIDTHxHEIGHT][@RUNTIME]. The governor, which keeps the limits of "
-    "--budget, may switch to it. May be given several times.",
+    help=(
+        "Another variant of the model, which needs less time: MODEL[@WIDTHxHEIGHT][@RUNTIME]. The governor, "
+        "which keeps the limits of --budget, may switch to it. May be given several times."
+    ),
 )
 @_option(
     "--cascade",
     sets="model.cascade",
-    help='"MODEL:LABEL>=SCORE -> MODEL": run the second model only when the first one finds the label.',
+    help=(
+        '"MODEL:LABEL>=SCORE -> MODEL": run the second model only when the first model finds LABEL with at '
+        "least this score."
+    ),
 )
 @_option(
     "--rerun-below",
     sets="model.rerun_below",
-    help="SCORE:MODEL: run a more precise model when the answer's score is below SCORE.",
+    help="SCORE:MODEL: also run this more precise model when the score of the answer is below SCORE.",
 )
 @_option(
     "--also", sets="model.also", help="Another model that runs on every frame. May be given several times."
@@ -212,16 +265,21 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--memory-budget",
     sets="model.memory_mb",
-    help="Maximum memory in MB of all models together. Above it, a model is unloaded, and loaded again when needed.",
+    help=(
+        "Maximum memory of all models together, in MB. If they need more, models are unloaded, and loaded "
+        "again when they are needed. Default: no limit."
+    ),
 )
 @_option(
     "--scenario",
     sets="loop.scenario",
-    help="Measure a scenario of MLPerf Inference for 10 minutes, the time that a valid result requires, or for the "
-    "time of --duration.",
+    help=(
+        "Measure this scenario of MLPerf Inference. It takes 10 minutes, the time that a valid result "
+        "requires, or the time of --duration or --quick."
+    ),
 )
 @_option(
-    "--quick", sets="loop.quick", help="With --scenario: measure for 10 seconds; the result is not valid."
+    "--quick", sets="loop.quick", help="With --scenario: measure for 10 seconds. The result is not valid."
 )
 @_option(
     "--qps",
@@ -231,72 +289,116 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--soak",
     sets="loop.soak_minutes",
-    help="Run for this number of minutes and compare the steady state with the first minute.",
+    help=(
+        "Run for this number of minutes (2 or more), and compare the steady state of the warm device with the "
+        "first minute."
+    ),
 )
-@_option("--motion", sets="loop.motion", help="Run the model only on frames in which something moved.")
-@_option("--cache", sets="loop.cache", help="If an input equals an earlier one, return the stored answer.")
-@_option("--pin", sets="loop.pin", help="Run only on these CPU cores, such as 2 or 1-3.")
+@_option(
+    "--motion",
+    sets="loop.motion",
+    help="Run the model only on frames in which something has moved. For other frames, repeat the last answer.",
+)
+@_option(
+    "--cache",
+    sets="loop.cache",
+    help="If the input of the model equals an earlier input, return the stored answer.",
+)
+@_option("--pin", sets="loop.pin", help="Run only on these CPU cores, such as 2 or 1-3. Default: all.")
 @_option("--lock-memory", sets="loop.lock_memory", help="Keep all memory of the process in RAM.")
-@_option("--realtime", sets="loop.realtime", help="Run with this SCHED_FIFO priority.")
+@_option(
+    "--realtime",
+    sets="loop.realtime",
+    help="Run with this priority of Linux's real-time scheduler SCHED_FIFO.",
+)
 @_option("--root", sets="energy.root", type=click.Path(path_type=Path, exists=True), hidden=True)
 @_option(
     "--host",
     sets="energy.host",
-    help="Profile of the computer, for estimates of power. Default: the profile that matches this computer.",
+    help=(
+        "Profile of this computer in profiles/hosts, which is used to estimate the power. Default: the "
+        "profile that matches this computer."
+    ),
 )
 @_option(
     "--power-source",
     sets="energy.power_source",
-    help="Sensor to read power from, named by a part of its name: ina3221, rapl, battery, …",
+    help=(
+        "Sensor to read the power from. A part of its name is enough: ina3221, rapl, battery, … Default: the "
+        "best sensor of this computer."
+    ),
 )
 @_option(
-    "--set-frequency", sets="energy.set_frequency", help="Let the governor cap the processor's frequency."
+    "--set-frequency",
+    sets="energy.set_frequency",
+    help="Allow the governor to lower the processor's maximum frequency.",
 )
 @_option(
     "--rest-saves",
     sets="energy.rest_saves_w",
-    help="Power in watts that the device saves while the loop is idle. The governor may then process frames in bursts.",
+    help=(
+        "Power in watts that the device saves while it waits between two bursts of frames. With this option, "
+        "the governor may process the frames in bursts."
+    ),
 )
 @_option(
     "--dashboard",
     sets="outputs.dashboard",
     is_flag=False,
     flag_value="127.0.0.1:0",
-    help="Serve a web page with the picture, results and power at HOST:PORT. Without HOST:PORT: on a free port, for "
-    "this computer only.",
+    help=(
+        "Serve a web page with the picture, the results and the power at HOST:PORT. Without HOST:PORT, the "
+        "page is on a free port and only this computer can open it."
+    ),
 )
 @_option(
     "--token",
     sets="outputs.token",
     envvar="ARENITE_TOKEN",
-    help="Access token of the dashboard; 'auto' generates one. Required when other computers can reach the dashboard. "
-    "Give a token of your own in ARENITE_TOKEN or with --token-file: other users can read the command line.",
+    help=(
+        "Access token of the dashboard; auto generates a token. Required when other computers can reach the "
+        "dashboard. Other users can read the command line, so set your own token in the environment variable "
+        "ARENITE_TOKEN or with --token-file."
+    ),
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
-    help="Read the access token of the dashboard from the first line of this file.",
+    help=(
+        "Read the access token of the dashboard from the first line of this file. Cannot be combined with "
+        "--token."
+    ),
 )
-@_option("--output", sets="outputs.output", help="FILE or -: write one line of JSON per frame.")
+@_option(
+    "--output",
+    sets="outputs.output",
+    help="Write one line of JSON per answer to this file; - is standard output.",
+)
 @_option(
     "--callback",
     sets="outputs.callback",
-    help="module:function or FILE.py:function: call this function with every answer.",
+    help="module:function or FILE.py:function: call this Python function with every answer.",
 )
 @_option(
     "--mqtt",
     sets="outputs.mqtt",
     envvar="ARENITE_MQTT",
-    help="mqtt://user:password@host:port/topic: publish every answer. Also read from ARENITE_MQTT.",
+    help=(
+        "mqtt://user:password@host:port/topic: publish every answer to this MQTT broker. Default: the "
+        "environment variable ARENITE_MQTT. Use the variable for a password, because other users can read the "
+        "command line."
+    ),
 )
 @_option(
-    "--timeline", sets="outputs.timeline", help="Write a trace of the run for ui.perfetto.dev to this file."
+    "--timeline",
+    sets="outputs.timeline",
+    help="Write a trace of the run to this file, which ui.perfetto.dev can open.",
 )
 def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
-    Without a camera, stored photographs are used as frames. An answer is the result of the model for a frame, or for a
-    set of frames from several cameras. Ctrl-C ends the run and prints its summary.
+    Without a camera, photographs that Arenite provides are used as frames. An answer is the result of the model for a
+    frame, or for a set of frames from several cameras. Ctrl-C ends the run and prints its summary.
     """
     if as_json and values["outputs__output"] == "-":
         raise UsageError(

@@ -52,9 +52,18 @@ TABLE_BOARDS = (
 
 @click.command()
 @click.option(
-    "--board", default="qemu_mps2_an386", show_default=True, help="Name of a board, see `arenite boards`."
+    "--board",
+    default="qemu_mps2_an386",
+    show_default=True,
+    help="Name of a board; `arenite boards` lists the names.",
 )
-@click.option("--port", help="Serial port of a real board.")
+@click.option(
+    "--port",
+    help=(
+        "Serial port of a real board: a path such as /dev/ttyACM0, or auto to find it by its USB id. Required "
+        "for a real board."
+    ),
+)
 @click.option(
     "--report",
     type=click.Path(path_type=Path),

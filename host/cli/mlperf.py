@@ -29,29 +29,54 @@ from arenite.profiles.boards import load_board
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option(
-    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+    "--board",
+    required=True,
+    help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
-@click.option("--task", required=True, type=click.Choice(list(TASKS)), help="Benchmark to run.")
-@click.option("--mode", required=True, type=click.Choice(MODES), help="Mode of the benchmark.")
+@click.option(
+    "--task",
+    required=True,
+    type=click.Choice(list(TASKS)),
+    help=(
+        "Benchmark to run: kws01 (keyword spotting), vww01 (visual wake words), ic01 (image classification), "
+        "ad01 (anomaly detection) or sww01 (streaming wake word)."
+    ),
+)
+@click.option(
+    "--mode",
+    required=True,
+    type=click.Choice(MODES),
+    help=(
+        "Mode of the benchmark: accuracy (of the data set), performance (time of an inference) or energy (of "
+        "an inference)."
+    ),
+)
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
-        "Samples: an .npz file with x and y. Task ad01 also needs the array recording: for each window, the name "
-        "or number of its recording."
+        "Samples: an .npz file with the arrays x (inputs) and y (labels). For task ad01, it also needs an "
+        "array named `recording` with the name or number of the recording that each sample is from. Required "
+        "for --mode accuracy. Default: 5 random inputs."
     ),
 )
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help="Number of samples to run. A valid result needs all of them.",
+    help="With --data: number of samples to run. A valid result needs all samples. Default: all samples.",
 )
-@click.option("--port", help="Serial port of a real board; `auto` finds it by its USB id.")
+@click.option(
+    "--port",
+    help=(
+        "Serial port of a real board: a path such as /dev/ttyACM0, auto to find it by its USB id, or "
+        "usb:SERIAL for the USB device with this serial number. Required for a real board."
+    ),
+)
 @click.option(
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Continue an interrupted run of the same model, data and board.",
+    help="Continue an interrupted run of the same model, data and board, or start again.",
 )
 @click.option(
     "-o",
@@ -99,8 +124,8 @@ def mlperf(
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
-    The exit code is 1 when an output differs from LiteRT's reference kernels, the board does not answer a sample, or
-    the accuracy is below the minimum of the MLPerf Tiny rules.
+    The exit code is 1 if an output differs from that of LiteRT's reference kernels, the board returns no output for a
+    sample, or the accuracy is below the minimum of the MLPerf Tiny rules.
     """
     if mode == "accuracy" and data is None:
         raise UsageError(

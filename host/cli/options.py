@@ -28,52 +28,73 @@ class Number(click.FloatRange):
 optimise_option = click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
-    help="What to optimize the build for. Default: the fastest build that fits the board.",
+    help=(
+        "What to optimize the build for. balanced: the fastest kernels that store nothing more than the "
+        "weights and biases. Default: the first of speed, balanced, ram and flash with which the model fits "
+        "the board."
+    ),
 )
 protocol_option = click.option(
     "--protocol",
     type=click.Choice(PROTOCOLS),
     default="arenite",
     show_default=True,
-    help="Serial protocol: Arenite's framed protocol, the MLPerf Tiny monitor, or the monitor of its energy mode.",
+    help=(
+        "Serial protocol of the firmware. arenite: the framed protocol of the other Arenite commands; mlperf: "
+        "the MLPerf Tiny monitor; mlperf-energy: the MLPerf Tiny monitor for energy measurements."
+    ),
 )
 no_passes_option = click.option(
     "--no-passes",
     is_flag=True,
-    help="Do not apply the graph optimizations. The outputs are the same with and without them.",
+    help=(
+        "Do not apply the graph optimizations (docs/passes.md). The outputs are the same with and without "
+        "them."
+    ),
 )
 stream_option = click.option(
     "--stream-input",
     is_flag=True,
-    help="Take the input row by row, so that RAM never holds the whole input. Works best with --optimise ram.",
+    help=(
+        "Build a model that receives its input row by row, so that RAM never holds the whole input. Works "
+        "best with --optimise ram. Default: the input is stored whole."
+    ),
 )
 fast_ram_option = click.option(
     "--fast-ram",
     type=click.IntRange(min=0),
     metavar="BYTES",
     help=(
-        "Maximum number of bytes that the arena takes of the board's first (fast) RAM. The rest of the arena is in the "
-        "second RAM. "
-        "Default: all free bytes."
+        "Maximum number of bytes that the arena may use in the board's fast RAM (the first RAM in its "
+        "profile). The rest of the arena is in the second RAM. Default: all free bytes."
     ),
 )
 cores_option = click.option(
     "--cores",
     type=click.IntRange(1, 2),
-    help="Number of cores that compute layers. Default: all cores that the board's profile supports.",
+    help=(
+        "Number of processor cores that compute layers. Default: all cores on which Arenite can run layers on "
+        "this board."
+    ),
 )
 health_option = click.option(
     "--health",
     is_flag=True,
-    help="Add a health report and a log that survives a reset to the firmware, and use the board's watchdog if it has "
-    "one.",
+    help=(
+        "Add a health report and a log that survives a reset to the firmware, and use the board's watchdog if "
+        "it has one."
+    ),
 )
 mark_option = click.option(
     "--mark",
     is_flag=False,
     flag_value=DEFAULT_PIN,
     metavar="[PIN]",
-    help="Set this pin high during each inference, as a trigger for a meter. PIN is required for a real board.",
+    help=(
+        "Set this pin high during each inference, as a trigger for a meter. On a real board, give the pin's "
+        "number or its name in the board's Arduino or ESP-IDF core. On an emulated board, PIN may be left "
+        "out."
+    ),
 )
 
 _BUILD_OPTIONS = {

@@ -32,63 +32,92 @@ from arenite.profiles.boards import all_boards, load_board
 @click.command(cls=CommandWithSubcommands)
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option(
-    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+    "--board",
+    required=True,
+    help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
 @click.option(
     "--port",
     "ports",
     multiple=True,
-    help="Serial port of a real board, or auto. Repeat the option to share the samples between boards of this type.",
+    help=(
+        "Serial port of a real board: a path such as /dev/ttyACM0, auto to find it by its USB id, or "
+        "usb:SERIAL for the USB device with this serial number. Required for a real board. Repeat the option "
+        "to share the samples between several boards of this type."
+    ),
 )
 @click.option(
     "--copies",
     type=click.IntRange(min=1, max=256),
     default=1,
     show_default=True,
-    help="Number of emulators that share the samples.",
+    help="Number of emulators that share the samples (emulated boards only).",
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path),
-    help="Samples: an .npz file with the arrays x (inputs; x0, x1, ... for a model with several) and y (labels), or a"
-    " folder of pictures or WAV files.",
+    help=(
+        "Samples: an .npz file with the arrays x (inputs; x0, x1, ... for a model with several inputs) and y "
+        "(labels), or a folder of pictures or WAV files. Default: random inputs."
+    ),
 )
 @click.option(
     "--samples",
     type=click.IntRange(min=1),
-    help="Number of samples. Default: 10 random ones, or all of --data.",
+    help="Number of samples to run. Default: all samples of --data; 10 random inputs without --data.",
 )
 @build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option(
     "--resume/--no-resume",
     default=None,
-    help="Continue an earlier run that was interrupted. Default: on with 50 or more samples.",
+    help=(
+        "Continue an earlier run that was interrupted, or start again. Default: --resume with 50 or more "
+        "samples, else --no-resume."
+    ),
 )
 @click.option(
     "--wait",
     type=Number(min=0),
     default=0.0,
     metavar="SECONDS",
-    help="If the board disconnects, wait up to this time for it to return, then continue.",
+    help=(
+        "If the board disconnects, wait up to this number of seconds for it to return, then continue. "
+        "Default: 0, which ends the run."
+    ),
 )
-@click.option("--stateful", is_flag=True, help="Keep the model's state from one sample to the next.")
+@click.option(
+    "--stateful",
+    is_flag=True,
+    help=(
+        "Keep the values of the model's state variables from one sample to the next. Default: reset them "
+        "before each sample."
+    ),
+)
 @click.option(
     "--cycles/--no-cycles",
     default=None,
-    help="Estimate cycles: run one more inference and count its instructions by class. Default: on if possible.",
+    help=(
+        "Estimate the number of cycles: run one more inference and count its instructions by class (emulated "
+        "boards only). Default: --cycles if that is possible."
+    ),
 )
 @click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Compare the figures with a baseline: results of another engine, or an earlier output of --json.",
+    help=(
+        "Compare the figures with this JSON file: the records of another engine (docs/bench.md), or an "
+        "earlier output of --json."
+    ),
 )
 @click.option(
     "--keep",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the generated project in this folder.",
+    help="Keep the generated and built project in this folder. Default: delete it.",
 )
 @store_option
-@click.option("--no-store", is_flag=True, help="Do not store the result for `arenite bench history`.")
+@click.option(
+    "--no-store", is_flag=True, help="Do not store the result. `arenite bench history` then does not show it."
+)
 @click.option("--html", type=click.Path(path_type=Path), help="Write a report to this HTML file.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def bench(
@@ -114,8 +143,8 @@ def bench(
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
-    The exit code is 1 when an output differs from LiteRT's reference kernels, or the board returns no output for a
-    sample.
+    The exit code is 1 if an output differs from that of LiteRT's reference kernels, or the board returns no output for
+    a sample.
     """
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")

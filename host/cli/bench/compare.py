@@ -26,7 +26,7 @@ from arenite.host.report.console import note, print_json, show, table
 @click.argument("before")
 @click.argument("after")
 @rules_options
-@click.option("--fail", is_flag=True, help="Return exit code 1 when AFTER has a regression.")
+@click.option("--fail", is_flag=True, help="Return exit code 1 if AFTER has a regression. Default: return 0.")
 @store_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def compare(
@@ -34,8 +34,8 @@ def compare(
 ) -> int:
     """Compare two results side by side.
 
-    BEFORE and AFTER are numbers of runs (`arenite bench history`), last, last~1, or files that `arenite bench --json`
-    wrote.
+    BEFORE and AFTER are each the number of a stored run (`arenite bench history` shows the numbers), last (the latest
+    stored run), last~1 (the run before it), or a file that `arenite bench --json` wrote.
     """
     store_file = store_path(store)
     old, new = named_run(before, store_file), named_run(after, store_file)

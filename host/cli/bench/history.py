@@ -19,25 +19,29 @@ from arenite.host.report.history_page import history_page
 
 
 @click.command()
-@click.option("--board", help="Show only this board.")
-@click.option("--model", help="Show only this model: its file name, with or without the suffix.")
+@click.option("--board", help="Show only this board. Default: all boards.")
+@click.option(
+    "--model", help="Show only this model, by its file name with or without the suffix. Default: all models."
+)
 @click.option(
     "--last",
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Number of runs to show for each series.",
+    help="Number of the latest runs to show for each series (one model, board and mode).",
 )
 @click.option(
     "--against",
     type=click.Choice((PREVIOUS, BEST)),
     default=PREVIOUS,
     show_default=True,
-    help="Compare each run with the previous run, or with the best run shown.",
+    help="Compare each run with the previous run of the series, or with the best run shown.",
 )
 @rules_options
 @click.option(
-    "--fail", is_flag=True, help="Return exit code 1 when the latest run of a series has a regression."
+    "--fail",
+    is_flag=True,
+    help="Return exit code 1 if the latest run of a series has a regression. Default: return 0.",
 )
 @store_option
 @click.option(
@@ -57,7 +61,7 @@ def history(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Show stored results over time, one table per model, board and mode, and flag regressions."""
+    """Show stored results over time, one table per model, board and mode (the build options), and flag regressions."""
     store_file = store_path(store)
     name = None if model is None else Path(model).stem
     with Store(store_file, create=False) as opened:

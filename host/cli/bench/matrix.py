@@ -32,13 +32,13 @@ _MAX_ROWS = 24
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Number of benches to run in parallel. Default: one for each core of this computer.",
+    help="Number of combinations to run in parallel. Default: one for each processor core of this computer.",
 )
 @click.option(
     "--resume/--no-resume",
     default=True,
     show_default=True,
-    help="Continue an earlier run of FILE and run its failed cells again.",
+    help="Continue an earlier run of FILE and run its failed combinations again, or run all combinations.",
 )
 @store_option
 @click.option("--html", type=click.Path(path_type=Path), help="Write an HTML page that compares the boards.")
@@ -46,9 +46,10 @@ _MAX_ROWS = 24
 def matrix(
     file: Path, jobs: int | None, resume: bool, store: Path | None, html: Path | None, as_json: bool
 ) -> int:
-    """Run every combination of the models, boards and modes that FILE (bench.toml) lists.
+    """Run `arenite bench` for every combination of the models, boards and modes (build options) that FILE lists.
 
-    A cell is one such combination. If a cell fails, the others still run. The exit code is the highest of all cells.
+    FILE is a TOML file, such as bench.toml (docs/bench-matrix.md). If a combination fails, the other combinations still
+    run. The exit code is the highest exit code of all combinations.
     """
     plan = read_plan(file)
     store_file = store_path(store)

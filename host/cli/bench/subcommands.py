@@ -25,8 +25,9 @@ store_option = click.option(
     "--store",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
-        "SQLite file for results. Default: the file that $ARENITE_STORE names, or .arenite/bench.sqlite in the current "
-        "folder or one of its parents, or a file in your home folder."
+        "SQLite file for results. Default: the file in the environment variable ARENITE_STORE; else "
+        "bench.sqlite in a folder .arenite of the current folder or the nearest folder above it; else "
+        "arenite/bench.sqlite in $XDG_DATA_HOME or ~/.local/share."
     ),
 )
 

@@ -24,11 +24,16 @@ from arenite.profiles.boards import Board
     help="List the USB serial ports of this computer, and the boards that may be connected to them.",
 )
 @click.option(
-    "--udev", is_flag=True, help="Print udev rules for Linux. With them, boards and probes work without root."
+    "--udev",
+    is_flag=True,
+    help=(
+        "Print udev rules for Linux. With these rules, boards and debug probes can be used without root "
+        "rights."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def boards(only_ports: bool, udev: bool, as_json: bool) -> int:
-    """List the known boards with core, clock, flash and SRAM. Emulated boards come first."""
+    """List the known boards with core, clock frequency, flash and SRAM. Emulated boards come first."""
     if only_ports and udev:
         raise UsageError("--ports and --udev exclude each other.", "Give one of them.")
     if only_ports:

@@ -17,29 +17,37 @@ from arenite.profiles.boards import load_board
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--port",
-    help="Serial port of the board, `auto` to find it by its USB id, usb:SERIAL, or HOST:PORT of a GDB server."
-    " For the tools uf2 and copy: the folder of the board's USB drive.",
+    help=(
+        "Serial port of the board: a path such as /dev/ttyACM0, auto to find it by its USB id, or usb:SERIAL "
+        "for the USB device with this serial number. For the tool gdb: HOST:PORT of a GDB server. For the "
+        "tools uf2 and copy: the folder of the board's USB drive. Default: the tool finds the board."
+    ),
 )
 @click.option(
     "--tool",
     type=click.Choice((*UPLOADERS, EMULATOR)),
-    help="Tool that uploads. Default: the first tool in the board's profile that is installed.",
+    help="Upload tool. Default: the first installed tool that the board's profile lists.",
 )
 @click.option(
-    "--probe", metavar="SERIAL", help="Serial number of the debug probe. Needed if several are connected."
+    "--probe",
+    metavar="SERIAL",
+    help=(
+        "Serial number of the debug probe. Required if several probes are connected. Only for stlink, "
+        "openocd, pyocd, jlink and dfu."
+    ),
 )
 @click.option(
     "--extra",
     metavar="ARG",
     multiple=True,
-    help="Pass this argument to the tool. May be given several times.",
+    help="Pass this argument to the upload tool. May be given several times. Not for uf2, copy and gdb.",
 )
 @click.option(
     "--check/--no-check",
     default=True,
-    help="After the upload, check that the board runs the project's model. Default: on.",
+    help="After the upload, ask the board whether it runs the project's model. Default: --check.",
 )
-@click.option("--print", "only_print", is_flag=True, help="Print the commands without running them.")
+@click.option("--print", "only_print", is_flag=True, help="Print the upload commands without running them.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def flash(
     directory: Path,
@@ -51,7 +59,9 @@ def flash(
     only_print: bool,
     as_json: bool,
 ) -> int:
-    """Upload the built project in DIRECTORY to its board, and ask the board whether it runs the project's model.
+    """Upload a project to its board, and ask the board whether it runs the project's model.
+
+    DIRECTORY is the folder of a project that `arenite build` has built.
 
     An emulated board is started, checked in the same way, and stopped. With --tool gdb, the emulator starts without
     firmware, and GDB loads the firmware.

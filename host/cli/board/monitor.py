@@ -23,18 +23,35 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", help="Use the baud rate of this board. `auto` finds the port of this board.")
 @click.option(
-    "--baud", type=click.IntRange(min=50), help="Baud rate. Default: the baud rate of --board, or 115200."
+    "--board",
+    help=(
+        "Use the baud rate of this board, and find its port if PORT is auto. `arenite boards` lists the "
+        "names."
+    ),
+)
+@click.option(
+    "--baud",
+    type=click.IntRange(min=50),
+    help="Baud rate. Default: the baud rate of --board, or 115200 without --board.",
 )
 @click.option(
     "--log",
     "read_log",
     is_flag=True,
-    help="Read the log and the health report of firmware that was generated with --health, once per second.",
+    help=(
+        "Instead of printing everything that the device sends, read its log and its health report once per "
+        "second. Requires firmware that was generated with --health."
+    ),
 )
-@click.option("--reconnect", is_flag=True, help="If the port disappears, wait for it to return and continue.")
-@click.option("--seconds", type=Number(min=0), help="Stop after this number of seconds.")
+@click.option(
+    "--reconnect",
+    is_flag=True,
+    help="If the port disappears, wait for it to return and continue. Default: stop.",
+)
+@click.option(
+    "--seconds", type=Number(min=0), help="Stop after this number of seconds. Default: run until Ctrl-C."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line to standard output.")
 def monitor(
     port: str,
@@ -47,8 +64,8 @@ def monitor(
 ) -> int:
     """Print what the device on PORT sends, with the time of each line.
 
-    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto for
-    the port of --board or, without --board, the only USB serial port. Default: auto.
+    PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto. With --board,
+    auto is the port of that board; without --board, it is the only USB serial port. Default: auto.
 
     Press Ctrl-C to stop.
     """

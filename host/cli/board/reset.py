@@ -16,20 +16,25 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", required=True, help="Name of the board to reset, see `arenite boards`.")
+@click.option("--board", required=True, help="Name of the board to reset; `arenite boards` lists the names.")
 @click.option(
     "--way",
     type=click.Choice(KINDS),
     help=(
-        "How to reset: dtr, rts, esp and usb-jtag toggle control lines of the serial port; break sends a serial break; "
-        "1200bps opens the port at 1200 baud, which starts the bootloader; power switches the USB port off and on with "
-        "uhubctl. Default: the way in the board's profile."
+        "How to reset. dtr and rts: toggle this control line of the serial port. esp: set both lines in the "
+        "sequence that ESP boards need. usb-jtag: the same, more slowly, for the USB port built into ESP "
+        "chips. break: send a serial break, on which a debug probe resets its target. 1200bps: open the port "
+        "at 1200 baud, which starts the bootloader. power: switch the USB port off and on with uhubctl. "
+        "Default: the way in the board's profile."
     ),
 )
-@click.option("--print", "only_print", is_flag=True, help="Print the action without carrying it out.")
+@click.option(
+    "--print", "only_print", is_flag=True, help="Print what the command would do, without doing it."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def reset(port: str, board: str, way: str | None, only_print: bool, as_json: bool) -> int:
-    """Reset the board on PORT, even when its firmware hangs.
+    """Reset the board on PORT. This also works if the firmware hangs, except with --way 1200bps, for which the firmware
+    must still answer over USB.
 
     PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto to find the
     board's port by its USB id. Default: auto.

@@ -38,62 +38,124 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--period", type=float, help="Fixed time between two events, in seconds.")
-@click.option("--rate", type=float, help="Mean rate of random events (Poisson), in events per second.")
-@click.option("--trace", type=_FILE, help="CSV file with the recorded time of each event, in seconds.")
+@click.option("--period", type=float, help="Time between two events, in seconds, if it is always the same.")
+@click.option(
+    "--rate", type=float, help="Mean rate of random events (a Poisson process), in events per second."
+)
+@click.option(
+    "--trace",
+    type=_FILE,
+    help=(
+        "CSV file whose first column has the times of recorded events. The unit is seconds, or the one in the "
+        "heading, as in time_ms."
+    ),
+)
 @click.option(
     "--duration",
     type=float,
     help=(
-        "Length of the --trace recording in seconds. Default: time of the last event plus the mean gap "
-        "between events."
+        "With --trace: length of the recording in seconds. Default: the time of the last event plus the mean "
+        "time between events."
     ),
 )
-@click.option("--service", type=float, help="Service time of an event, in milliseconds.")
-@click.option("--service-times", type=_FILE, help="CSV file of measured service times, in milliseconds.")
-@click.option("--bench", type=_FILE, help="Read the service time from a result of `arenite bench --json`.")
+@click.option(
+    "--service",
+    type=float,
+    help="Service time of an event (the time that the device works on it), in milliseconds.",
+)
+@click.option(
+    "--service-times",
+    type=_FILE,
+    help=(
+        "CSV file whose first column has measured service times. The unit is milliseconds, or the one in the "
+        "heading, as in service_s."
+    ),
+)
+@click.option(
+    "--bench", type=_FILE, help="JSON file of `arenite bench --json` to read the service time from."
+)
 @click.option(
     "--emulate",
     type=click.Path(path_type=Path),
-    help="Run this model with the same events on the emulated --board, and compare the result with the prediction.",
+    help=(
+        "Model to run on the emulated --board. Its inference time is the service time. The model is then run "
+        "for a sequence of such events, and the result is compared with the prediction."
+    ),
 )
 @click.option(
     "--queue",
     default="none",
     show_default=True,
-    help="Number of events that can wait besides the one in service. none: no limit.",
+    help=(
+        "Number of events that can wait while the device works on another event; further events are dropped. "
+        "none: no limit."
+    ),
 )
-@click.option("--board", help="Board whose profile supplies clock frequency and power.")
 @click.option(
-    "--energy", type=_FILE, help="Read power and service time from a result of `arenite energy --json`."
+    "--board",
+    help=(
+        "Board whose profile has the power when awake and asleep, and the clock frequency. `arenite boards` "
+        "lists the names."
+    ),
 )
-@click.option("--active-mw", type=float, help="Power while an event is served, in milliwatts.")
-@click.option("--sleep-uw", type=float, help="Power during sleep, in microwatts.")
+@click.option(
+    "--energy",
+    type=_FILE,
+    help=(
+        "JSON file of `arenite energy --json` to read the powers from, and the service time if no other "
+        "option gives it. Its powers have priority over those of --board."
+    ),
+)
+@click.option(
+    "--active-mw",
+    type=float,
+    help="Power while the device works on an event, in milliwatts. Has priority over --energy and --board.",
+)
+@click.option(
+    "--sleep-uw",
+    type=float,
+    help="Power during sleep, in microwatts. Has priority over --energy and --board.",
+)
 @click.option(
     "--wake-ms",
     type=float,
     default=0.0,
-    help="Time from sleep until the device can serve an event, in milliseconds.",
+    help="Time from sleep until the device can work on an event, in milliseconds. Default: 0.",
 )
 @click.option(
     "--wake-uj",
     type=float,
-    help="Energy of one wake-up, in microjoules. Default: active power during the wake-up time.",
+    help="Energy of one wake-up, in microjoules. Default: the active power times --wake-ms.",
 )
-@click.option("--enter-uj", type=float, default=0.0, help="Energy to enter sleep, in microjoules.")
+@click.option(
+    "--enter-uj",
+    type=float,
+    default=0.0,
+    help="Energy of one transition to sleep, in microjoules. Default: 0.",
+)
 @click.option(
     "--linger-ms",
     type=float,
     default=0.0,
-    help="Time that the device stays awake after an event, in milliseconds.",
+    help="Time that the device stays awake after an event before it sleeps, in milliseconds. Default: 0.",
 )
 @click.option(
-    "--linger-mw", type=float, help="Power during --linger-ms, in milliwatts. Default: --active-mw."
+    "--linger-mw", type=float, help="Power during --linger-ms, in milliwatts. Default: the active power."
 )
-@click.option("--peak-mw", type=float, help="Short power peak that the supply must deliver, in milliwatts.")
+@click.option(
+    "--peak-mw",
+    type=float,
+    help=(
+        "Highest power for a short time, in milliwatts. It determines how far the battery's voltage drops. "
+        "Default: the measured peak in --energy, else the highest power of the states."
+    ),
+)
 @click.option(
     "--battery",
-    help="Battery, such as cr2032: a name in profiles/batteries. Without it, no battery life is predicted.",
+    help=(
+        "Battery: aa_alkaline_pair, aa_lithium_pair, cr123a, cr2032, li_ion_18650, lipo_500, lipo_1000, "
+        "lipo_2000 or lisocl2_aa. Without it, no battery life is predicted."
+    ),
 )
 @click.option(
     "--celsius",
@@ -107,7 +169,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.Choice(REGULATORS),
     default="none",
     show_default=True,
-    help="Type of voltage regulator.",
+    help="Type of the voltage regulator between the battery and the device.",
 )
 @click.option(
     "--regulator-v",
@@ -117,16 +179,33 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     help="Output voltage of the regulator, which supplies the device, in volts.",
 )
 @click.option(
-    "--efficiency", type=float, default=0.9, show_default=True, help="Efficiency of the switching regulator."
+    "--efficiency",
+    type=float,
+    default=0.9,
+    show_default=True,
+    help="Efficiency of the switching regulator, from 0 to 1.",
 )
 @click.option(
-    "--quiescent-ua", type=float, default=0.0, help="Quiescent current of the regulator, in microamperes."
+    "--quiescent-ua",
+    type=float,
+    default=0.0,
+    help="Quiescent current of the regulator, in microamperes. Default: 0.",
 )
-@click.option("--minimum-v", type=float, help="Lowest input voltage of the regulator or the device.")
+@click.option(
+    "--minimum-v",
+    type=float,
+    help=(
+        "Battery voltage, in volts, below which the regulator (or without a regulator, the device) stops. "
+        "Default: only the battery's own cut-off voltage ends its life."
+    ),
+)
 @click.option(
     "--simulate",
     is_flag=True,
-    help="Also run a discrete-event simulation, and compare it with the prediction.",
+    help=(
+        "Also simulate random events one by one (discrete-event simulation), and compare the result with the "
+        "prediction."
+    ),
 )
 @click.option(
     "--events",
@@ -134,13 +213,29 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=click.IntRange(200),
     default=20_000,
     show_default=True,
-    help="Number of events to simulate.",
+    help=(
+        "Number of events for --simulate and --emulate. --emulate runs at most 4000 events, and at most 60 "
+        "seconds of virtual time."
+    ),
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the simulated events.")
-@click.option("--svg", type=_FILE, help="Plot battery life against the time between events as an SVG file.")
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Random seed of the events of --simulate and --emulate.",
+)
+@click.option(
+    "--svg",
+    type=_FILE,
+    help=(
+        "Write a plot of the battery life over the mean time between events to this SVG file. Without "
+        "--battery: a plot of the average power."
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def duty(**options: Any) -> int:
-    """Predict queueing, average power and battery life of a device that sleeps between events.
+    """Predict waiting times, average power and battery life of a device that sleeps between events.
 
     Give the events (--period, --rate or --trace), the service time of one event (--service,
     --service-times, --bench or --emulate) and the power of the device (--board, --energy, or --active-mw and

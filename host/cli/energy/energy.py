@@ -31,41 +31,75 @@ from arenite.profiles.boards import load_board
 @click.command()
 @click.argument("image", required=False, type=click.Path(path_type=Path))
 @click.option(
-    "--board", required=True, help="Name of a board, see `arenite boards`; qemu_* boards are emulated."
+    "--board",
+    required=True,
+    help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
-@click.option("--port", help="Serial port of a real board.")
+@click.option(
+    "--port",
+    help=(
+        "Serial port of a real board: a path such as /dev/ttyACM0, or auto to find it by its USB id. Required "
+        "for a real board with --meter."
+    ),
+)
 @meter_options
-@click.option("--inferences", type=click.IntRange(min=1), help="Number of inferences to measure.")
-@click.option("--duration", type=POSITIVE, help="Seconds to record. Default: 10.")
+@click.option(
+    "--inferences",
+    type=click.IntRange(min=1),
+    help="With --meter: record until the board has run at least this number of inferences. Default: 5.",
+)
+@click.option(
+    "--duration",
+    type=POSITIVE,
+    help=(
+        "With --meter: record at least this number of seconds. With --inferences too, the recording ends when "
+        "both are reached. Default: 10, or no minimum with --inferences."
+    ),
+)
 @build_options("optimise", "stream_input", "passes", "mark")
 @click.option(
     "--csv",
     "csv_file",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Evaluate a recording that another program wrote. Nothing is built or run.",
+    help=(
+        "Evaluate a recording that another program wrote as a CSV file: Otii, nRF Connect Power Profiler, "
+        "Joulescope, STM32CubeMonitor-Power, or a table with columns for time and current. Nothing is built "
+        "or run."
+    ),
 )
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Draw the current over time, as .svg or .html.",
+    help="Draw the current over time to this file, which ends with .svg or .html. Needs --meter or --csv.",
 )
 @click.option(
-    "--save", type=click.Path(path_type=Path, dir_okay=False), help="Write the recording to this CSV file."
+    "--save",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write the recording to this CSV file. Needs --meter or --csv.",
 )
-@click.option("--battery", help="Predict the life of this battery, such as cr2032. Needs --every.")
-@click.option("--every", type=POSITIVE, help="Seconds between two inferences, for --battery.")
+@click.option(
+    "--battery",
+    help=(
+        "Predict the life of this battery, such as cr2032 (`arenite duty --help` lists the names). Needs "
+        "--every."
+    ),
+)
+@click.option("--every", type=POSITIVE, help="With --battery: seconds between two inferences.")
 @click.option(
     "--sleep-current",
     type=Number(min=0),
     help=(
-        "Sleep current in microamperes. Default: the current measured between inferences, else that of "
-        "the board's profile."
+        "With --battery: sleep current of the board in microamperes. Default: the current measured between "
+        "inferences, else the sleep current in the board's profile."
     ),
 )
 @click.option(
     "--data",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Samples: an .npz file with the array x, or x0, x1, ... for a model with several inputs.",
+    help=(
+        "Samples: an .npz file with the array x, or x0, x1, ... for a model with several inputs. Default: 5 "
+        "random inputs."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def energy(
@@ -95,10 +129,10 @@ def energy(
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
     With --meter, build and flash the firmware (or start the emulator), then record the current during inferences.
-    A meter that can supply power also powers the board. With --csv, evaluate an existing recording. With neither,
-    estimate the energy; the result is then marked as estimated.
+    A meter that can supply power also powers the board. With --csv, evaluate an existing recording; IMAGE is then not
+    needed. Without --meter and --csv, estimate the energy; the result is then marked as estimated.
 
-    The exit code is 1 when an output differs from LiteRT's reference kernels.
+    The exit code is 1 if an output differs from that of LiteRT's reference kernels.
     """
     _check(image, meter, csv_file, plot, save, battery, every)
     profile = load_board(board)

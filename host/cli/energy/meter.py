@@ -25,7 +25,8 @@ from arenite.profiles.meters import load_meter, meter_names
 
 @click.group()
 def meter() -> None:
-    """List meters, record a trace, or generate the firmware of a current logger with an INA2xx sensor."""
+    """List current meters, record the current of a board, or write the firmware of a current logger with an INA2xx
+    sensor."""
 
 
 @meter.command("list")
@@ -59,7 +60,7 @@ def list_(as_json: bool) -> int:
 def show_(name: str, as_json: bool) -> int:
     """Show the ranges and accuracy of meter NAME.
 
-    Also show its connection, and the source of each figure.
+    Also show how the meter is connected, and the source of each figure. `arenite meter list` shows the names.
     """
     m = load_meter(name)
     if as_json:
@@ -89,7 +90,13 @@ def show_(name: str, as_json: bool) -> int:
 @meter.command()
 @click.argument("name")
 @click.option(
-    "--port", default="auto", show_default=True, help="Port of the meter. auto finds it by its USB ids."
+    "--port",
+    default="auto",
+    show_default=True,
+    help=(
+        "Port of the meter: a serial port, tcp:HOST[:PORT], or /dev/i2c-N:ADDRESS. auto: find the meter by "
+        "its USB ids."
+    ),
 )
 @click.option(
     "-o",
@@ -104,17 +111,23 @@ def show_(name: str, as_json: bool) -> int:
     type=Number(min=0, min_open=True),
     default=3.3,
     show_default=True,
-    help="Supply voltage in volts.",
+    help="Supply voltage of the board in volts. A PPK2, LPM01A or Otii powers the board with this voltage.",
 )
 @click.option(
     "--own-supply",
     is_flag=True,
-    help="The board has its own power supply. A PPK2 then only measures the current (ampere meter mode).",
+    help=(
+        "The board has its own power supply, and a PPK2 only measures the current (ampere meter mode). "
+        "Default: the PPK2 powers the board."
+    ),
 )
 @click.option(
     "--rate",
     type=Number(min=0, min_open=True),
-    help="Sampling rate in samples per second, for meters with a selectable rate.",
+    help=(
+        "Sampling rate in samples per second. Only for lpm01a, scpi, scpi-polled and joulescope. Default: the "
+        "rate of the meter's driver."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def record(
@@ -127,9 +140,10 @@ def record(
     rate: float | None,
     as_json: bool,
 ) -> int:
-    """Record the current measured by meter NAME to a CSV file. NAME is an entry of `arenite meter list`.
+    """Record the current measured by meter NAME to a CSV file. `arenite meter list` shows the names.
 
-    The columns are time, current, voltage and marks. `arenite energy --csv` reads the file.
+    The columns are time, current, voltage and marks (the levels of the meter's digital inputs, one bit each).
+    `arenite energy --csv` reads the file.
     """
     profile = load_meter(name) if name in meter_names() else None
     driver = profile.driver if profile is not None else name
@@ -188,25 +202,49 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
 
 @meter.command()
 @click.option("--sensor", type=click.Choice(SENSORS), required=True, help="Sensor chip.")
-@click.option("--board", required=True, help="Board that reads the sensor: any board with an Arduino core.")
+@click.option(
+    "--board",
+    required=True,
+    help=(
+        "Board that reads the sensor. Its profile must have an Arduino core; `arenite boards` lists the "
+        "names."
+    ),
+)
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     required=True,
-    help="Folder of the project.",
+    help="Folder to write the project to.",
 )
-@click.option("--shunt", type=float, default=0.1, show_default=True, help="Shunt resistance in ohms.")
+@click.option(
+    "--shunt", type=float, default=0.1, show_default=True, help="Resistance of the shunt resistor in ohms."
+)
 @click.option("--address", default="0x40", show_default=True, help="I2C address of the chip.")
 @click.option(
     "--mark-pin",
     "pins",
     multiple=True,
-    help="Digital input to record as a mark. May be given several times; the first pin is bit 0 of the marks column.",
+    help=(
+        "Pin of a digital input that is recorded with each sample. The first pin is bit 0 of the column "
+        "`marks`. May be given up to 8 times."
+    ),
 )
-@click.option("--gain-ppm", type=int, default=0, help="Correction of the gain, in parts per million.")
-@click.option("--baud", type=int, default=BAUD, show_default=True, help="Baud rate of the logger.")
-@click.option("--i2c-hz", type=int, default=400_000, show_default=True, help="I2C clock in hertz.")
+@click.option(
+    "--gain-ppm",
+    type=int,
+    default=0,
+    help=(
+        "Correction of the gain, in parts per million: this share of the current is added to each sample. "
+        "Default: 0."
+    ),
+)
+@click.option(
+    "--baud", type=int, default=BAUD, show_default=True, help="Baud rate of the logger's serial port."
+)
+@click.option(
+    "--i2c-hz", type=int, default=400_000, show_default=True, help="Clock frequency of the I2C bus in hertz."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     sensor: str,

@@ -19,31 +19,43 @@ _OPTIONS = (
     click.option(
         "--meter",
         type=click.Choice([*METERS, "auto"]),
-        help="Meter to measure with. auto uses the meter that is connected.",
+        help=(
+            "Meter to measure with. auto: the only meter that is connected. `arenite meter list` describes the "
+            "meters."
+        ),
     ),
     click.option(
         "--meter-port",
         default="auto",
         show_default=True,
-        help="Port of the meter: a serial port, tcp:HOST[:PORT], or /dev/i2c-N:ADDRESS. auto finds it by its USB ids.",
+        help=(
+            "Port of the meter: a serial port, tcp:HOST[:PORT], or /dev/i2c-N:ADDRESS. auto: find the meter by "
+            "its USB ids."
+        ),
     ),
     click.option(
         "--supply",
         type=POSITIVE,
         help=(
-            "Voltage at which a PPK2, LPM01A or Otii powers the board. Default: that of the board's "
-            "profile, else 3.3 V."
+            "Supply voltage of the board in volts. A PPK2, LPM01A or Otii powers the board with this voltage. "
+            "Default: the voltage in the board's profile, else 3.3."
         ),
     ),
     click.option(
         "--own-supply",
         is_flag=True,
-        help="The board has its own power supply. A PPK2 then only measures the current (ampere meter mode).",
+        help=(
+            "The board has its own power supply, and a PPK2 only measures the current (ampere meter mode). "
+            "Default: the PPK2 powers the board."
+        ),
     ),
     click.option(
         "--rate",
         type=POSITIVE,
-        help="Sampling rate in samples per second, for meters with a selectable rate.",
+        help=(
+            "Sampling rate in samples per second. Only for lpm01a, scpi, scpi-polled and joulescope. Default: the "
+            "rate of the meter's driver."
+        ),
     ),
     click.option(
         "--mark-input",

@@ -16,7 +16,10 @@ from arenite.host.report.console import print_json, show
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(directory: Path, as_json: bool) -> int:
-    """Build the project in DIRECTORY with PlatformIO, and compare the sizes in the ELF file with the predicted ones."""
+    """Build a project with PlatformIO, and compare the sizes in the ELF file with the predicted sizes.
+
+    DIRECTORY is the folder that `arenite firmware` wrote.
+    """
     elf = build_project(directory)
     evidence = check_sizes(directory)
     if as_json:

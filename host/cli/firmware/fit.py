@@ -25,15 +25,26 @@ from arenite.host.report.console import note, print_json, show, table
     "--board",
     "names",
     multiple=True,
-    help="Board to check. May be given several times. Default: all known boards.",
+    help=(
+        "Board to check; `arenite boards` lists the names. May be given several times. Default: all known "
+        "boards."
+    ),
 )
-@click.option("--all", "all_boards", is_flag=True, help="Check all known boards. This is the default.")
+@click.option(
+    "--all",
+    "all_boards",
+    is_flag=True,
+    help="Check all known boards. This is the default. Cannot be combined with --board.",
+)
 @build_options("optimise", "passes", "stream_input", "fast_ram")
 @click.option(
     "--shrink",
     is_flag=True,
-    help="Also search for quantization recipes (see `arenite convert`) and smaller sizes of the model that would fit "
-    "the boards of --board.",
+    help=(
+        "Also search for changes with which the model would fit the boards given with --board: other "
+        "quantization recipes (see `arenite convert`), and smaller variants of a model from Arenite's zoo. "
+        "Needs --board."
+    ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(
@@ -44,7 +55,8 @@ def fit(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, without a build.
+    """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, and estimate the time of an
+    inference, without a build.
 
     IMAGES are quantized .tflite files, such as those that `arenite convert` writes.
 
@@ -52,8 +64,8 @@ def fit(
     the project, also compare the predicted stack with the stack use measured on the board, and check that nothing
     wrote outside the arena.
 
-    The exit code is 1 when a model does not fit a board named with --board, or when the sizes of a built project
-    contradict its predictions.
+    The exit code is 1 if a model does not fit a board named with --board, or if the sizes of a built project differ
+    from its predictions.
     """
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)

@@ -17,23 +17,31 @@ from arenite.host.report.console import note, print_json, show, table
 
 @click.command()
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
-@click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder of the library.")
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write the library to."
+)
 @click.option("--name", help="Name of the library. Default: the name of the folder.")
 @click.option(
     "--board",
-    help="Generate kernels for the core of this board (see `arenite boards`), and check that its memory suffices.",
+    help=(
+        "Generate kernels for the core of this board (`arenite boards` lists the names), and check that the "
+        "arena and the weights fit its memory. Cannot be combined with --core."
+    ),
 )
 @click.option(
     "--core",
     type=click.Choice(core_names()),
-    help="Generate kernels for this core. Default: plain C for any 32-bit core.",
+    help="Generate kernels for this core. Default: the core of --board, else plain C for any 32-bit core.",
 )
 @click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
     default="balanced",
     show_default=True,
-    help="What to optimize the build for.",
+    help=(
+        "What to optimize the library for (docs/firmware.md). balanced: the fastest kernels that store "
+        "nothing more than the weights and biases."
+    ),
 )
 @no_passes_option
 @stream_option
@@ -51,11 +59,11 @@ def library(
 ) -> int:
     """Write a C library that runs models and contains no board-specific code.
 
-    It contains the models, the kernels that they call, and the build files for CMake, ESP-IDF, Zephyr, PlatformIO and
-    Arduino. The models share one arena.
+    The library contains the models, the kernels that they call, and the build files for CMake, ESP-IDF, Zephyr,
+    PlatformIO and Arduino. The models share one arena.
 
     An IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote. NAME becomes the prefix of all C
-    names of its model. Default: the file's name.
+    names of the model. Default: the name of the file.
 
     If the arena or the weights alone are too large for --board, the exit code is 1 and nothing is written.
     """

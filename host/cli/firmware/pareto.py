@@ -20,16 +20,21 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="Name of a board, see `arenite boards`.")
+@click.option("--board", required=True, help="Name of a board; `arenite boards` lists the names.")
 @click.option(
     "--measure",
     is_flag=True,
-    help="Run each build that fits instead of estimating it (emulated boards only).",
+    help=(
+        "Build and run each variant that fits, and show measured figures instead of estimates. Only for "
+        "emulated boards."
+    ),
 )
 @click.option(
-    "--samples", type=click.IntRange(min=1), help="Number of inputs per build for --measure. Default: 3."
+    "--samples",
+    type=click.IntRange(min=1),
+    help="With --measure: number of inputs to run per variant. Default: 3.",
 )
-@click.option("--svg", type=click.Path(path_type=Path), help="Write the plot to this SVG file.")
+@click.option("--svg", type=click.Path(path_type=Path), help="Write a plot of the variants to this SVG file.")
 @click.option(
     "--html", type=click.Path(path_type=Path), help="Write an HTML page with the table and the plot."
 )
@@ -43,15 +48,17 @@ def pareto(
     html: Path | None,
     as_json: bool,
 ) -> int:
-    """Show RAM, flash and instructions of every way to build IMAGE for a board.
+    """Show the RAM, the flash and the number of executed instructions of every variant in which IMAGE can be built for
+    a board, and which variants are on the Pareto front.
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
-    The builds are all combinations of the optimization goal (--optimise of `arenite bench`), with or without the
-    optional graph optimizations, and the whole input in memory or taken row by row. A build is dominated if another
-    one is not worse in any figure and better in at least one.
+    The variants are all combinations of the optimization goal (--optimise of `arenite bench`), with or without the
+    optional graph optimizations, and the whole input in memory or received row by row. A variant is on the Pareto front
+    unless another variant is better in at least one figure and not worse in any.
 
-    The exit code is 1 when no build fits the board, or a measured output differs from LiteRT's reference kernels.
+    The exit code is 1 if no variant fits the board, or a measured output differs from that of LiteRT's reference
+    kernels.
     """
     if samples is not None and not measure:
         raise UsageError("--samples has no effect without --measure.", "Add --measure, or remove --samples.")

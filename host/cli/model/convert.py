@@ -19,33 +19,58 @@ FILE = click.Path(path_type=Path)
 @click.command()
 @click.argument("source")
 @click.option(
-    "-o", "--output", type=FILE, help="Image to write. Default: SOURCE with the suffix .image.tflite."
+    "-o",
+    "--output",
+    type=FILE,
+    help="Image to write. Default: the path of SOURCE with the suffix .image.tflite.",
 )
 @click.option(
     "--calibration",
     type=FILE,
-    help="Real inputs that set the quantization ranges: an .npz file with x (and y), or a folder. random: random "
-    "numbers, which show size and fit but give useless outputs.",
+    help=(
+        "Real inputs that set the quantization ranges: an .npz file with the array x (and y, the labels), or "
+        "a folder of arrays, pictures or recordings. The word random uses random numbers instead; they show "
+        "the size of the image and whether it fits, but its outputs are useless. Required for a float model, "
+        "except with a recipe that needs no samples."
+    ),
 )
 @click.option(
     "--calibration-samples",
     type=click.IntRange(1),
-    help="Number of --calibration samples to calibrate with. The remaining ones are used for the score.",
+    help=(
+        "Number of --calibration samples to calibrate with, evenly spread. Without --test, the remaining "
+        "samples are used for the score. Default: all of them."
+    ),
 )
-@click.option("--test", type=FILE, help="Labelled samples to score the source and the image with.")
+@click.option(
+    "--test",
+    type=FILE,
+    help=(
+        "Labelled samples to compute the scores of SOURCE and of the image with, in the formats of "
+        "--calibration. Default: samples of --calibration."
+    ),
+)
 @click.option(
     "--metric",
-    help="Metric of the score: accuracy, auc, mse, r2 or agreement (with the float model). Default: depends on the "
-    "data.",
+    help=(
+        "Metric of the score: accuracy, auc, mse, r2 or agreement (with the float model). Default: chosen "
+        "from the labels and outputs."
+    ),
 )
 @click.option(
     "--recipe",
-    help="Quantization recipe: int8 (default), w4, int16x8, ... or a TOML file. See docs/recipes.md.",
+    help=(
+        "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
+        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8."
+    ),
 )
 @click.option(
     "--check-data",
     type=FILE,
-    help="Data recorded by deployed devices. Report which tensors would clip it, and how clipping changes the score.",
+    help=(
+        "Samples that were recorded by devices in use, in the formats of --calibration. The report shows "
+        "which tensors would clip their values, and how clipping changes the score."
+    ),
 )
 @click.option(
     "--sensitivity",
@@ -56,46 +81,100 @@ FILE = click.Path(path_type=Path)
     "--board",
     "boards",
     multiple=True,
-    help="Also check whether the image fits this board. If it does not, the exit code is 1.",
+    help=(
+        "Also check whether the image fits this board (`arenite boards` lists the names). If it does not, the "
+        "exit code is 1. May be given several times."
+    ),
 )
 @click.option(
     "--budget",
-    help='Search for a recipe within limits such as "ram=48k,flash=256k,instructions=5M,drop=1%". '
-    "drop: loss of the score compared with the float model.",
+    help=(
+        'Search for a recipe within limits such as "ram=48k,flash=256k,instructions=5M,drop=1%". ram and '
+        "flash are in bytes; instructions is the number per inference; drop is the loss of the score compared "
+        "with the float model, in percentage points; accuracy=90% is the lowest score. Needs --calibration "
+        "and --board. The first --board counts."
+    ),
 )
 @click.option(
-    "--trials", type=click.IntRange(1), default=40, show_default=True, help="Number of recipes to try."
+    "--trials",
+    type=click.IntRange(1),
+    default=40,
+    show_default=True,
+    help="Number of recipes that a search with --budget tries.",
 )
 @click.option(
     "--study",
     type=FILE,
-    help="File for the results of the search. If it exists, the search in it is continued.",
+    help=(
+        "File for the results of the search. If the file exists, its search is continued. Default: the "
+        "results are not kept."
+    ),
 )
 @click.option(
-    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Number of processes for the search."
+    "--jobs",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Number of parallel processes for the search.",
 )
-@click.option("--dask", help="Run the search on the cluster of the Dask scheduler at this address.")
+@click.option(
+    "--dask",
+    help="Run the search on the cluster of the Dask scheduler at this address, such as tcp://host:8786.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the search.")
 @click.option(
     "--pixels",
-    help="Values that the pixels of pictures become: 0..1, -1..1, 0..255 or imagenet. The pictures are resized to the "
-    "model's input. Use --preprocessing for other steps.",
+    help=(
+        "Range to scale the pixel values of pictures to: 0..1, -1..1, 0..255, or imagenet (its mean and "
+        "deviation per channel). The pictures are also resized to the model's input. Use --preprocessing for "
+        "other steps."
+    ),
 )
-@click.option("--preprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
-@click.option("--postprocessing", type=FILE, help="TOML file to record in the image. See docs/processing.md.")
-@click.option("--labels", type=FILE, help="File with one label per line, to record in the image.")
+@click.option(
+    "--preprocessing",
+    type=FILE,
+    help=(
+        "TOML or JSON file with the preprocessing steps of the input. They are applied to pictures and "
+        "recordings, and recorded in the image. See docs/processing.md."
+    ),
+)
+@click.option(
+    "--postprocessing",
+    type=FILE,
+    help=(
+        "TOML or JSON file with the steps that turn the outputs into an answer. They are recorded in the "
+        "image. See docs/processing.md."
+    ),
+)
+@click.option(
+    "--labels",
+    type=FILE,
+    help="Text file with one class label per line. The labels are recorded in the image.",
+)
 @click.option(
     "--input-shape",
     multiple=True,
-    help="Input shape such as 1,3,96,96 or NAME=1,3,96,96, for a source with unknown dimensions.",
+    help=(
+        "Shape such as 1,3,96,96 or NAME=1,3,96,96 for an input with a dimension of unknown size. May be "
+        "given several times."
+    ),
 )
-@click.option("--signature", default="", help="Signature of a SavedModel to convert.")
-@click.option("--keep-layout", is_flag=True, help="Do not transpose NCHW inputs to NHWC.")
+@click.option(
+    "--signature",
+    default="",
+    help="Name of the signature to convert, if SOURCE is a SavedModel with several signatures.",
+)
+@click.option(
+    "--keep-layout", is_flag=True, help="Do not convert NCHW inputs of PyTorch and ONNX models to NHWC."
+)
 @click.option("--html", type=FILE, help="Write a report of the conversion to this HTML file.")
 @click.option(
     "--max-drop",
     type=click.FloatRange(0),
-    help="Largest acceptable loss of the score in percentage points. If the image loses more, the exit code is 1.",
+    help=(
+        "Largest acceptable loss of the score of any output, in percentage points. If an output loses more, "
+        "the exit code is 1. The image is written anyway."
+    ),
 )
 @click.option(
     "--auto",
@@ -138,7 +217,7 @@ def convert(
     """Convert SOURCE to an image: a .tflite file that also contains a plan of the arena.
 
     SOURCE is a .keras, .h5, .onnx, .pt2 or .tflite file, a SavedModel, or MODULE:FUNCTION, which returns a PyTorch
-    model. A float model is calibrated with --calibration and quantized by --recipe, or by the recipe that --auto
+    model. A float model is calibrated with --calibration and quantized with --recipe, or with the recipe that --auto
     or a search within --budget finds. The image has its operators in execution order, and the plan in its metadata.
     Stock LiteRT and TensorFlow Lite Micro load it and compute the same outputs.
     """

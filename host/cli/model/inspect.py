@@ -25,16 +25,28 @@ from arenite.profiles.boards import load_board
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option(
-    "--html", type=click.Path(path_type=Path), help="Write an HTML page with the arena drawn over time."
+    "--html",
+    type=click.Path(path_type=Path),
+    help="Write an HTML page with the operators and a drawing of the arena's use during one inference.",
 )
 @click.option(
-    "--svg", type=click.Path(path_type=Path), help="Write the drawing of the arena to this SVG file."
+    "--svg", type=click.Path(path_type=Path), help="Write only the drawing of the arena to this SVG file."
 )
-@click.option("--board", "board_name", help="Plan for the kernels of this board's core.")
+@click.option(
+    "--board",
+    "board_name",
+    help=(
+        "Compute a new plan for the kernels of this board's core. Default: the plan in IMAGE, or a plan for "
+        "portable kernels."
+    ),
+)
 @click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
-    help="What to optimize a new plan for. Default: balanced.",
+    help=(
+        "Compute a new plan for this optimization goal (docs/firmware.md). Default: balanced, if --board or "
+        "--stream-input requires a new plan."
+    ),
 )
 @stream_option
 @no_passes_option
@@ -51,8 +63,9 @@ def inspect(
 ) -> int:
     """Show the operators of IMAGE in execution order, the arena addresses of their outputs, and the arena's size.
 
-    IMAGE is a quantized .tflite file. If `arenite convert` wrote it, it contains a memory plan, which is shown. With
-    --board, --optimise or --stream-input, a new plan is computed for these options.
+    IMAGE is a quantized .tflite file. If `arenite convert` wrote it, it contains a plan of the arena (the order of the
+    operators and the address of every tensor), which is shown. With --board, --optimise or --stream-input, a new plan
+    is computed for these options.
     """
     prepared = prepare(image, passes=not no_passes)
     if board_name is not None or optimise is not None or stream_input:

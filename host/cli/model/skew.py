@@ -16,22 +16,37 @@ from arenite.host.report.console import print_json, show, table
     "--data",
     type=click.Path(path_type=Path),
     required=True,
-    help="Pictures or WAV files to compare on: a file or a folder.",
+    help="Pictures or WAV files to run the steps on: one file, or a folder.",
 )
 @click.option(
     "--pipeline",
-    help="MODULE:FUNCTION of the training code that turns a file's path into the network's input.",
+    help=(
+        "MODULE:FUNCTION of your training code: a function that takes a file's path and returns the network's "
+        "input. Its result is compared with the result of all recorded steps."
+    ),
 )
 @click.option(
-    "--samples", type=click.IntRange(min=1), default=8, show_default=True, help="Number of files to compare."
+    "--samples",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Maximum number of files to use, evenly spread over the folder.",
 )
-@click.option("--install", is_flag=True, help="Download TensorFlow or torch if a step imitates one of them.")
+@click.option(
+    "--install",
+    is_flag=True,
+    help=(
+        "Install TensorFlow or PyTorch into an environment in the cache folder if a step imitates one of "
+        "them. Without this option, such a step is compared only if the library is already installed."
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
-    """Compare each preprocessing step that IMAGE records with the library that the step imitates, such as Pillow or
-    OpenCV, and with your own pipeline.
+    """Run each preprocessing step that IMAGE records, run the library function that it imitates (of Pillow, OpenCV and
+    so on), and compare their results. With --pipeline, also compare the result of all steps with your training code.
 
-    IMAGE is a .tflite file that `arenite convert` wrote, or a TOML or JSON file with preprocessing steps.
+    IMAGE is a model, not a picture: a .tflite file that `arenite convert` wrote. It can also be a TOML or JSON file
+    with preprocessing steps.
 
     The exit code is 1 if a difference is larger than rounding can explain.
     """

@@ -17,28 +17,41 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--data", help="Training data: a name shown by --list, or FILE.npz with x and y.")
+@click.option(
+    "--data",
+    help=(
+        "Training data: a name shown by --list, or an .npz file with the arrays x and y. Required if NAME is "
+        "an architecture."
+    ),
+)
 @click.option(
     "--width",
     type=float,
-    help="Factor for the number of channels. 1 is the full network. Default: 1, or the width of the recorded training.",
+    help=(
+        "Factor for the number of channels; 1 is the full network. Default: the width of the recorded "
+        "training, or 1."
+    ),
 )
 @click.option(
     "--resolution",
     type=int,
     help="Height and width of the input in pixels. Default: the size of the pictures in the data.",
 )
-@click.option("--epochs", type=int, help="Number of epochs. Default: depends on the data.")
-@click.option("--batch", type=int, help="Batch size. Default: depends on the data.")
+@click.option("--epochs", type=int, help="Number of epochs. Default: the number that is set for the data.")
 @click.option(
-    "--rate", type=float, help="Largest learning rate of the schedule. Default: depends on the data."
+    "--batch", type=int, help="Number of samples per batch. Default: the number that is set for the data."
+)
+@click.option(
+    "--rate",
+    type=float,
+    help="Largest learning rate of the schedule. Default: the rate that is set for the data.",
 )
 @click.option(
     "--seed",
     type=int,
     default=0,
     show_default=True,
-    help="Random seed of weights, sample order and augmentation.",
+    help="Random seed of the weights, the sample order and the augmentation.",
 )
 @click.option(
     "-o",
@@ -51,9 +64,17 @@ if TYPE_CHECKING:
 @click.option(
     "--save-data",
     type=click.Path(path_type=Path),
-    help="Also write calibration.npz, test.npz, preprocessing.json, postprocessing.json and labels.txt.",
+    help=(
+        "Folder to write calibration.npz, test.npz, preprocessing.json, postprocessing.json and labels.txt "
+        "to, for `arenite convert`."
+    ),
 )
-@click.option("--list", "listing", is_flag=True, help="Show architectures, data and recorded trainings.")
+@click.option(
+    "--list",
+    "listing",
+    is_flag=True,
+    help="Show the architectures, data and recorded trainings, and do nothing else.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def train(
     name: str | None,
@@ -69,10 +90,11 @@ def train(
     listing: bool,
     as_json: bool,
 ) -> int:
-    """Train a small network and report its score on the test samples.
+    """Train a small network, write it with -o, and report its score on the test samples. Give -o, --save-data or both.
 
-    NAME is an architecture, such as resnet8, or a recorded training, such as mnist_resnet8: an architecture with data,
-    options and a score that were recorded. --list shows the names.
+    NAME is an architecture, such as resnet8, or a recorded training, such as mnist_resnet8. A recorded training is an
+    architecture with its data, options and score. Options on the command line replace the recorded options. --list
+    shows the names.
 
     Training takes a few minutes on two cores. The same package versions, seed and number of cores give the same model.
     """

