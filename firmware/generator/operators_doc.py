@@ -46,8 +46,8 @@ Arenite runs the operators in the first table and gives exactly the bytes of Lit
 
 Arenite rejects anything else before it generates code. The error names the operator with its index, the tensor, and
 what to try instead. int16 means int16 activations with zero point 0. float32 occurs only where a model quantizes its
-inputs and dequantizes its outputs, and where elements are only moved. Shapes are fixed. [Kernel files](kernel-files.md)
-describes the files in the last column.
+inputs and dequantizes its outputs, and where elements are only moved. All shapes must be fixed.
+[Kernel files](kernel-files.md) describes the files in the last column.
 """
 
 _FOLDED = """## Operators that are folded
@@ -69,6 +69,18 @@ bench it:
 
 [Operators](operators.md) lists the kernel files of each operator, and [kernels](kernels.md) explains the techniques.
 The first comment of each file describes its data layout and why it is exact.
+
+## Terms
+
+- A *tap* is a position of a filter's window.
+- To *widen* or *expand* values is to convert them from int8 to int16, for instructions that multiply two int16 values
+  at a time.
+- A *pair* or *quad* of filters is two or four output channels whose weights are stored together and multiplied in one
+  pass over the inputs. A *unit* is an output of a fully connected layer.
+- *Packed* weights are stored as codes of less than a byte ([compressed weights](weights.md)).
+- Names end with the type of the activations (`s8` for int8, `s16` for int16; `w4` for int8 activations with int4
+  weights), and with the instruction set (`dsp`, `mve` for Helium, `scalar` for cores without SIMD; nothing for portable
+  C).
 
 ## Rounding
 
