@@ -112,6 +112,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--source",
     sets="source.sources",
+    metavar="SOURCE",
     help=(
         "Where frames come from: /dev/videoN, a video file, a folder of pictures or a pattern such as "
         "dir/*.jpg, rtsp://…, gst:PIPELINE (GStreamer), csi:N (camera N of a Jetson), photos (photographs "
@@ -120,17 +121,22 @@ def _click_type(hint: Any) -> dict[str, Any]:
     ),
 )
 @_option(
-    "--model", sets="model.name", help="Name of a model of `arenite zoo list`, or a .tflite or .onnx file."
+    "--model",
+    sets="model.name",
+    metavar="MODEL",
+    help="Name of a model of `arenite zoo list`, or a .tflite or .onnx file.",
 )
 @_option("--frames", sets="loop.frames", help="Stop after this number of answers. Default: no limit.")
 @_option(
     "--duration",
     sets="loop.duration_s",
+    metavar="SECONDS",
     help="Stop after this number of seconds. Default: no limit. With --frames too, the first limit counts.",
 )
 @_option(
     "--budget",
     sets="energy.limits",
+    metavar="LIMITS",
     help=(
         "Limits that the governor keeps by lowering the frame rate and other settings, such as "
         '"power=5W,temperature=70C,latency=50ms". Default: no limits.'
@@ -157,6 +163,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--pixels",
     sets="source.pixels",
+    metavar="FORMAT",
     help="Request this pixel format: yuyv, nv12, rgb, … Default: the source chooses.",
 )
 @_option(
@@ -173,11 +180,13 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--jitter",
     sets="source.jitter_ms",
+    metavar="MS",
     help="With several cameras: longest time between the first and the last capture of a set, in milliseconds.",
 )
 @_option(
     "--timeout",
     sets="source.timeout_ms",
+    metavar="MS",
     help=(
         "With several cameras: longest time to wait for a late camera, in milliseconds. Then the set is used "
         "without its frame."
@@ -186,21 +195,25 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--preprocessing",
     sets="model.preprocessing",
+    metavar="FILE",
     help="TOML or JSON file with preprocessing steps. Default: the steps that the model file records.",
 )
 @_option(
     "--postprocessing",
     sets="model.postprocessing",
+    metavar="FILE",
     help="TOML or JSON file with postprocessing steps. Default: the steps that the model file records.",
 )
 @_option(
     "--labels",
     sets="model.labels",
+    metavar="FILE",
     help="Text file with one class label per line. Default: the labels that the model file records.",
 )
 @_option(
     "--window",
     sets="model.window",
+    metavar="RECTANGLE",
     help=(
         "LEFT,TOP,WIDTH,HEIGHT in pixels: run the model on only this part of the frame. Default: the whole "
         "frame."
@@ -209,6 +222,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--runtime",
     sets="model.runtime",
+    metavar="NAME",
     help=(
         "Runtime of the model: litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIBRARY, "
         "onnx-cpu, onnx-cuda, … auto: the runtime that --measure-runtimes chose earlier for this model on "
@@ -218,7 +232,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--runtime-option",
     sets="model.runtime_options",
-    help="NAME=VALUE: set an option of the runtime, such as precision=fp16. May be given several times.",
+    metavar="NAME=VALUE",
+    help="Set an option of the runtime, such as precision=fp16. May be given several times.",
 )
 @_option(
     "--measure-runtimes",
@@ -241,6 +256,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--ladder",
     sets="model.variants",
+    metavar="VARIANT",
     help=(
         "Another variant of the model, which needs less time: MODEL[@WIDTHxHEIGHT][@RUNTIME]. The governor, "
         "which keeps the limits of --budget, may switch to it. May be given several times."
@@ -249,6 +265,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--cascade",
     sets="model.cascade",
+    metavar="RULE",
     help=(
         '"MODEL:LABEL>=SCORE -> MODEL": run the second model only when the first model finds LABEL with at '
         "least this score."
@@ -257,14 +274,19 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--rerun-below",
     sets="model.rerun_below",
-    help="SCORE:MODEL: also run this more precise model when the score of the answer is below SCORE.",
+    metavar="SCORE:MODEL",
+    help="Also run this more precise model when the score of the answer is below SCORE.",
 )
 @_option(
-    "--also", sets="model.also", help="Another model that runs on every frame. May be given several times."
+    "--also",
+    sets="model.also",
+    metavar="MODEL",
+    help="Another model that runs on every frame. May be given several times.",
 )
 @_option(
     "--memory-budget",
     sets="model.memory_mb",
+    metavar="MB",
     help=(
         "Maximum memory of all models together, in MB. If they need more, models are unloaded, and loaded "
         "again when they are needed. Default: no limit."
@@ -289,6 +311,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--soak",
     sets="loop.soak_minutes",
+    metavar="MINUTES",
     help=(
         "Run for this number of minutes (2 or more), and compare the steady state of the warm device with the "
         "first minute."
@@ -304,7 +327,12 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="loop.cache",
     help="If the input of the model equals an earlier input, return the stored answer.",
 )
-@_option("--pin", sets="loop.pin", help="Run only on these CPU cores, such as 2 or 1-3. Default: all.")
+@_option(
+    "--pin",
+    sets="loop.pin",
+    metavar="CORES",
+    help="Run only on these CPU cores, such as 2 or 1-3. Default: all.",
+)
 @_option("--lock-memory", sets="loop.lock_memory", help="Keep all memory of the process in RAM.")
 @_option(
     "--realtime",
@@ -315,6 +343,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--host",
     sets="energy.host",
+    metavar="PROFILE",
     help=(
         "Profile of this computer in profiles/hosts, which is used to estimate the power. Default: the "
         "profile that matches this computer."
@@ -323,6 +352,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--power-source",
     sets="energy.power_source",
+    metavar="NAME",
     help=(
         "Sensor to read the power from. A part of its name is enough: ina3221, rapl, battery, … Default: the "
         "best sensor of this computer."
@@ -336,6 +366,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--rest-saves",
     sets="energy.rest_saves_w",
+    metavar="WATTS",
     help=(
         "Power in watts that the device saves while it waits between two bursts of frames. With this option, "
         "the governor may process the frames in bursts."
@@ -346,6 +377,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="outputs.dashboard",
     is_flag=False,
     flag_value="127.0.0.1:0",
+    metavar="[HOST:PORT]",
     help=(
         "Serve a web page with the picture, the results and the power at HOST:PORT. Without HOST:PORT, the "
         "page is on a free port and only this computer can open it."
@@ -355,6 +387,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--token",
     sets="outputs.token",
     envvar="ARENITE_TOKEN",
+    metavar="TOKEN",
     help=(
         "Access token of the dashboard; auto generates a token. Required when other computers can reach the "
         "dashboard. Other users can read the command line, so set your own token in the environment variable "
@@ -364,6 +397,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help=(
         "Read the access token of the dashboard from the first line of this file. Cannot be combined with "
         "--token."
@@ -372,17 +406,20 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--output",
     sets="outputs.output",
+    metavar="FILE",
     help="Write one line of JSON per answer to this file; - is standard output.",
 )
 @_option(
     "--callback",
     sets="outputs.callback",
+    metavar="FUNCTION",
     help="module:function or FILE.py:function: call this Python function with every answer.",
 )
 @_option(
     "--mqtt",
     sets="outputs.mqtt",
     envvar="ARENITE_MQTT",
+    metavar="URL",
     help=(
         "mqtt://user:password@host:port/topic: publish every answer to this MQTT broker. Default: the "
         "environment variable ARENITE_MQTT. Use the variable for a password, because other users can read the "
@@ -392,6 +429,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
 @_option(
     "--timeline",
     sets="outputs.timeline",
+    metavar="FILE",
     help="Write a trace of the run to this file, which ui.perfetto.dev can open.",
 )
 def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:

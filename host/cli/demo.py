@@ -55,10 +55,12 @@ TABLE_BOARDS = (
     "--board",
     default="qemu_mps2_an386",
     show_default=True,
+    metavar="NAME",
     help="Name of a board; `arenite boards` lists the names.",
 )
 @click.option(
     "--port",
+    metavar="PORT",
     help=(
         "Serial port of a real board: a path such as /dev/ttyACM0, or auto to find it by its USB id. Required "
         "for a real board."
@@ -69,13 +71,14 @@ TABLE_BOARDS = (
     type=click.Path(path_type=Path),
     default=Path("out/demo.html"),
     show_default=True,
+    metavar="FILE",
     help="HTML file to write.",
 )
 @optimise_option
 def demo(board: str, port: str | None, report: Path, optimise: str | None) -> int:
     """Run an image classifier of the zoo on an emulated or real board, and write an HTML report.
 
-    The command checks which boards the model fits, builds and starts its firmware, sends labelled pictures over the
+    The command checks which boards the model fits, builds and starts its firmware, sends labeled pictures over the
     serial port, and compares every byte of the outputs with LiteRT's reference kernels.
     """
     profile = load_board(board)

@@ -31,6 +31,7 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--board",
     required=True,
+    metavar="NAME",
     help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
 @click.option(
@@ -67,6 +68,7 @@ from arenite.profiles.boards import load_board
 )
 @click.option(
     "--port",
+    metavar="PORT",
     help=(
         "Serial port of a real board: a path such as /dev/ttyACM0, auto to find it by its USB id, or "
         "usb:SERIAL for the USB device with this serial number. Required for a real board."

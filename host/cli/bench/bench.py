@@ -34,12 +34,14 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option(
     "--board",
     required=True,
+    metavar="NAME",
     help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
 @click.option(
     "--port",
     "ports",
     multiple=True,
+    metavar="PORT",
     help=(
         "Serial port of a real board: a path such as /dev/ttyACM0, auto to find it by its USB id, or "
         "usb:SERIAL for the USB device with this serial number. Required for a real board. Repeat the option "
@@ -118,7 +120,9 @@ from arenite.profiles.boards import all_boards, load_board
 @click.option(
     "--no-store", is_flag=True, help="Do not store the result. `arenite bench history` then does not show it."
 )
-@click.option("--html", type=click.Path(path_type=Path), help="Write a report to this HTML file.")
+@click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", help="Write a report to this HTML file."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def bench(
     image: Path,

@@ -19,9 +19,11 @@ from arenite.host.report.history_page import history_page
 
 
 @click.command()
-@click.option("--board", help="Show only this board. Default: all boards.")
+@click.option("--board", metavar="NAME", help="Show only this board. Default: all boards.")
 @click.option(
-    "--model", help="Show only this model, by its file name with or without the suffix. Default: all models."
+    "--model",
+    metavar="NAME",
+    help="Show only this model, by its file name with or without the suffix. Default: all models.",
 )
 @click.option(
     "--last",
@@ -47,6 +49,7 @@ from arenite.host.report.history_page import history_page
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write an HTML page with trends and a comparison of boards.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")

@@ -17,6 +17,7 @@ from arenite.profiles.boards import load_board
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option(
     "--port",
+    metavar="PORT",
     help=(
         "Serial port of the board: a path such as /dev/ttyACM0, auto to find it by its USB id, or usb:SERIAL "
         "for the USB device with this serial number. For the tool gdb: HOST:PORT of a GDB server. For the "

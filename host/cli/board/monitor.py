@@ -25,6 +25,7 @@ from arenite.profiles.boards import Board, load_board
 @click.argument("port", default=AUTO)
 @click.option(
     "--board",
+    metavar="NAME",
     help=(
         "Use the baud rate of this board, and find its port if PORT is auto. `arenite boards` lists the "
         "names."
@@ -50,7 +51,10 @@ from arenite.profiles.boards import Board, load_board
     help="If the port disappears, wait for it to return and continue. Default: stop.",
 )
 @click.option(
-    "--seconds", type=Number(min=0), help="Stop after this number of seconds. Default: run until Ctrl-C."
+    "--seconds",
+    type=Number(min=0),
+    metavar="SECONDS",
+    help="Stop after this number of seconds. Default: run until Ctrl-C.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line to standard output.")
 def monitor(

@@ -16,7 +16,12 @@ from arenite.profiles.boards import load_board
 
 @click.command()
 @click.argument("port", default=AUTO)
-@click.option("--board", required=True, help="Name of the board to reset; `arenite boards` lists the names.")
+@click.option(
+    "--board",
+    required=True,
+    metavar="NAME",
+    help="Name of the board to reset; `arenite boards` lists the names.",
+)
 @click.option(
     "--way",
     type=click.Choice(KINDS),

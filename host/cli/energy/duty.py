@@ -38,9 +38,17 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
-@click.option("--period", type=float, help="Time between two events, in seconds, if it is always the same.")
 @click.option(
-    "--rate", type=float, help="Mean rate of random events (a Poisson process), in events per second."
+    "--period",
+    type=float,
+    metavar="SECONDS",
+    help="Time between two events, in seconds, if it is always the same.",
+)
+@click.option(
+    "--rate",
+    type=float,
+    metavar="PER_SECOND",
+    help="Mean rate of random events (a Poisson process), in events per second.",
 )
 @click.option(
     "--trace",
@@ -53,6 +61,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--duration",
     type=float,
+    metavar="SECONDS",
     help=(
         "With --trace: length of the recording in seconds. Default: the time of the last event plus the mean "
         "time between events."
@@ -61,6 +70,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--service",
     type=float,
+    metavar="MS",
     help="Service time of an event (the time that the device works on it), in milliseconds.",
 )
 @click.option(
@@ -77,6 +87,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--emulate",
     type=click.Path(path_type=Path),
+    metavar="IMAGE",
     help=(
         "Model to run on the emulated --board. Its inference time is the service time. The model is then run "
         "for a sequence of such events, and the result is compared with the prediction."
@@ -86,6 +97,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     "--queue",
     default="none",
     show_default=True,
+    metavar="PLACES",
     help=(
         "Number of events that can wait while the device works on another event; further events are dropped. "
         "none: no limit."
@@ -93,6 +105,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--board",
+    metavar="NAME",
     help=(
         "Board whose profile has the power when awake and asleep, and the clock frequency. `arenite boards` "
         "lists the names."
@@ -109,42 +122,52 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--active-mw",
     type=float,
+    metavar="MILLIWATTS",
     help="Power while the device works on an event, in milliwatts. Has priority over --energy and --board.",
 )
 @click.option(
     "--sleep-uw",
     type=float,
+    metavar="MICROWATTS",
     help="Power during sleep, in microwatts. Has priority over --energy and --board.",
 )
 @click.option(
     "--wake-ms",
     type=float,
     default=0.0,
+    metavar="MS",
     help="Time from sleep until the device can work on an event, in milliseconds. Default: 0.",
 )
 @click.option(
     "--wake-uj",
     type=float,
+    metavar="MICROJOULES",
     help="Energy of one wake-up, in microjoules. Default: the active power times --wake-ms.",
 )
 @click.option(
     "--enter-uj",
     type=float,
     default=0.0,
+    metavar="MICROJOULES",
     help="Energy of one transition to sleep, in microjoules. Default: 0.",
 )
 @click.option(
     "--linger-ms",
     type=float,
     default=0.0,
+    metavar="MS",
     help="Time that the device stays awake after an event before it sleeps, in milliseconds. Default: 0.",
 )
 @click.option(
-    "--linger-mw", type=float, help="Power during --linger-ms, in milliwatts. Default: the active power."
+    "--linger-mw",
+    type=float,
+    metavar="MILLIWATTS",
+    help="Power during --linger-ms, in milliwatts. Default: the active power.",
 )
 @click.option(
     "--peak-mw",
     type=float,
+    metavar="MILLIWATTS",
     help=(
         "Highest power for a short time, in milliwatts. It determines how far the battery's voltage drops. "
         "Default: the measured peak in --energy, else the highest power of the states."
@@ -152,6 +175,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @click.option(
     "--battery",
+    metavar="NAME",
     help=(
         "Battery: aa_alkaline_pair, aa_lithium_pair, cr123a, cr2032, li_ion_18650, lipo_500, lipo_1000, "
         "lipo_2000 or lisocl2_aa. Without it, no battery life is predicted."
@@ -162,6 +186,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=float,
     default=20.0,
     show_default=True,
+    metavar="DEGREES",
     help="Temperature of the battery, in degrees Celsius.",
 )
 @click.option(
@@ -176,6 +201,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=float,
     default=3.0,
     show_default=True,
+    metavar="VOLTS",
     help="Output voltage of the regulator, which supplies the device, in volts.",
 )
 @click.option(
@@ -183,17 +209,20 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
     type=float,
     default=0.9,
     show_default=True,
+    metavar="SHARE",
     help="Efficiency of the switching regulator, from 0 to 1.",
 )
 @click.option(
     "--quiescent-ua",
     type=float,
     default=0.0,
+    metavar="MICROAMPERES",
     help="Quiescent current of the regulator, in microamperes. Default: 0.",
 )
 @click.option(
     "--minimum-v",
     type=float,
+    metavar="VOLTS",
     help=(
         "Battery voltage, in volts, below which the regulator (or without a regulator, the device) stops. "
         "Default: only the battery's own cut-off voltage ends its life."
@@ -228,6 +257,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--svg",
     type=_FILE,
+    metavar="FILE",
     help=(
         "Write a plot of the battery life over the mean time between events to this SVG file. Without "
         "--battery: a plot of the average power."

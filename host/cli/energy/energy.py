@@ -33,10 +33,12 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--board",
     required=True,
+    metavar="NAME",
     help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
 )
 @click.option(
     "--port",
+    metavar="PORT",
     help=(
         "Serial port of a real board: a path such as /dev/ttyACM0, or auto to find it by its USB id. Required "
         "for a real board with --meter."
@@ -51,6 +53,7 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--duration",
     type=POSITIVE,
+    metavar="SECONDS",
     help=(
         "With --meter: record at least this number of seconds. With --inferences too, the recording ends when "
         "both are reached. Default: 10, or no minimum with --inferences."
@@ -79,15 +82,19 @@ from arenite.profiles.boards import load_board
 )
 @click.option(
     "--battery",
+    metavar="NAME",
     help=(
         "Predict the life of this battery, such as cr2032 (`arenite duty --help` lists the names). Needs "
         "--every."
     ),
 )
-@click.option("--every", type=POSITIVE, help="With --battery: seconds between two inferences.")
+@click.option(
+    "--every", type=POSITIVE, metavar="SECONDS", help="With --battery: seconds between two inferences."
+)
 @click.option(
     "--sleep-current",
     type=Number(min=0),
+    metavar="MICROAMPERES",
     help=(
         "With --battery: sleep current of the board in microamperes. Default: the current measured between "
         "inferences, else the sleep current in the board's profile."

@@ -93,6 +93,7 @@ def show_(name: str, as_json: bool) -> int:
     "--port",
     default="auto",
     show_default=True,
+    metavar="PORT",
     help=(
         "Port of the meter: a serial port, tcp:HOST[:PORT], or /dev/i2c-N:ADDRESS. auto: find the meter by "
         "its USB ids."
@@ -105,12 +106,20 @@ def show_(name: str, as_json: bool) -> int:
     required=True,
     help="CSV file to write.",
 )
-@click.option("--seconds", type=Number(min=0.05), default=10.0, show_default=True, help="Seconds to record.")
+@click.option(
+    "--seconds",
+    type=Number(min=0.05),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Seconds to record.",
+)
 @click.option(
     "--supply",
     type=Number(min=0, min_open=True),
     default=3.3,
     show_default=True,
+    metavar="VOLTS",
     help="Supply voltage of the board in volts. A PPK2, LPM01A or Otii powers the board with this voltage.",
 )
 @click.option(
@@ -124,6 +133,7 @@ def show_(name: str, as_json: bool) -> int:
 @click.option(
     "--rate",
     type=Number(min=0, min_open=True),
+    metavar="HZ",
     help=(
         "Sampling rate in samples per second. Only for lpm01a, scpi, scpi-polled and joulescope. Default: the "
         "rate of the meter's driver."
@@ -205,6 +215,7 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
 @click.option(
     "--board",
     required=True,
+    metavar="NAME",
     help=(
         "Board that reads the sensor. Its profile must have an Arduino core; `arenite boards` lists the "
         "names."
@@ -218,13 +229,21 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
     help="Folder to write the project to.",
 )
 @click.option(
-    "--shunt", type=float, default=0.1, show_default=True, help="Resistance of the shunt resistor in ohms."
+    "--shunt",
+    type=float,
+    default=0.1,
+    show_default=True,
+    metavar="OHMS",
+    help="Resistance of the shunt resistor in ohms.",
 )
-@click.option("--address", default="0x40", show_default=True, help="I2C address of the chip.")
+@click.option(
+    "--address", default="0x40", show_default=True, metavar="ADDRESS", help="I2C address of the chip."
+)
 @click.option(
     "--mark-pin",
     "pins",
     multiple=True,
+    metavar="PIN",
     help=(
         "Pin of a digital input that is recorded with each sample. The first pin is bit 0 of the column "
         "`marks`. May be given up to 8 times."

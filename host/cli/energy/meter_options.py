@@ -28,6 +28,7 @@ _OPTIONS = (
         "--meter-port",
         default="auto",
         show_default=True,
+        metavar="PORT",
         help=(
             "Port of the meter: a serial port, tcp:HOST[:PORT], or /dev/i2c-N:ADDRESS. auto: find the meter by "
             "its USB ids."
@@ -36,6 +37,7 @@ _OPTIONS = (
     click.option(
         "--supply",
         type=POSITIVE,
+        metavar="VOLTS",
         help=(
             "Supply voltage of the board in volts. A PPK2, LPM01A or Otii powers the board with this voltage. "
             "Default: the voltage in the board's profile, else 3.3."
@@ -52,6 +54,7 @@ _OPTIONS = (
     click.option(
         "--rate",
         type=POSITIVE,
+        metavar="HZ",
         help=(
             "Sampling rate in samples per second. Only for lpm01a, scpi, scpi-polled and joulescope. Default: the "
             "rate of the meter's driver."

@@ -18,9 +18,16 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="Name of a board; `arenite boards` lists the names.")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write the project to."
+    "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIRECTORY",
+    help="Folder to write the project to.",
 )
 @build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")

@@ -25,6 +25,7 @@ from arenite.host.report.console import note, print_json, show, table
     "--board",
     "names",
     multiple=True,
+    metavar="NAME",
     help=(
         "Board to check; `arenite boards` lists the names. May be given several times. Default: all known "
         "boards."

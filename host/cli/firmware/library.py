@@ -18,11 +18,17 @@ from arenite.host.report.console import note, print_json, show, table
 @click.command()
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
 @click.option(
-    "-o", "--output", type=click.Path(path_type=Path), required=True, help="Folder to write the library to."
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    required=True,
+    metavar="DIRECTORY",
+    help="Folder to write the library to.",
 )
-@click.option("--name", help="Name of the library. Default: the name of the folder.")
+@click.option("--name", metavar="NAME", help="Name of the library. Default: the name of the folder.")
 @click.option(
     "--board",
+    metavar="NAME",
     help=(
         "Generate kernels for the core of this board (`arenite boards` lists the names), and check that the "
         "arena and the weights fit its memory. Cannot be combined with --core."

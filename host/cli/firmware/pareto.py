@@ -20,7 +20,9 @@ from arenite.profiles.boards import Board, load_board
 
 @click.command()
 @click.argument("image", type=click.Path(path_type=Path))
-@click.option("--board", required=True, help="Name of a board; `arenite boards` lists the names.")
+@click.option(
+    "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
+)
 @click.option(
     "--measure",
     is_flag=True,
@@ -34,9 +36,17 @@ from arenite.profiles.boards import Board, load_board
     type=click.IntRange(min=1),
     help="With --measure: number of inputs to run per variant. Default: 3.",
 )
-@click.option("--svg", type=click.Path(path_type=Path), help="Write a plot of the variants to this SVG file.")
 @click.option(
-    "--html", type=click.Path(path_type=Path), help="Write an HTML page with the table and the plot."
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write a plot of the variants to this SVG file.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write an HTML page with the table and the plot.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def pareto(

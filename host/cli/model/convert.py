@@ -22,11 +22,13 @@ FILE = click.Path(path_type=Path)
     "-o",
     "--output",
     type=FILE,
+    metavar="FILE",
     help="Image to write. Default: the path of SOURCE with the suffix .image.tflite.",
 )
 @click.option(
     "--calibration",
     type=FILE,
+    metavar="DATA",
     help=(
         "Real inputs that set the quantization ranges: an .npz file with the array x (and y, the labels), or "
         "a folder of arrays, pictures or recordings. The word random uses random numbers instead; they show "
@@ -45,13 +47,15 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--test",
     type=FILE,
+    metavar="DATA",
     help=(
-        "Labelled samples to compute the scores of SOURCE and of the image with, in the formats of "
+        "Labeled samples to compute the scores of SOURCE and of the image with, in the formats of "
         "--calibration. Default: samples of --calibration."
     ),
 )
 @click.option(
     "--metric",
+    metavar="NAME",
     help=(
         "Metric of the score: accuracy, auc, mse, r2 or agreement (with the float model). Default: chosen "
         "from the labels and outputs."
@@ -59,6 +63,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--recipe",
+    metavar="RECIPE",
     help=(
         "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
         "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8."
@@ -67,6 +72,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--check-data",
     type=FILE,
+    metavar="DATA",
     help=(
         "Samples that were recorded by devices in use, in the formats of --calibration. The report shows "
         "which tensors would clip their values, and how clipping changes the score."
@@ -81,6 +87,7 @@ FILE = click.Path(path_type=Path)
     "--board",
     "boards",
     multiple=True,
+    metavar="NAME",
     help=(
         "Also check whether the image fits this board (`arenite boards` lists the names). If it does not, the "
         "exit code is 1. May be given several times."
@@ -88,6 +95,7 @@ FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--budget",
+    metavar="LIMITS",
     help=(
         'Search for a recipe within limits such as "ram=48k,flash=256k,instructions=5M,drop=1%". ram and '
         "flash are in bytes; instructions is the number per inference; drop is the loss of the score compared "
@@ -105,6 +113,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--study",
     type=FILE,
+    metavar="FILE",
     help=(
         "File for the results of the search. If the file exists, its search is continued. Default: the "
         "results are not kept."
@@ -119,11 +128,13 @@ FILE = click.Path(path_type=Path)
 )
 @click.option(
     "--dask",
+    metavar="ADDRESS",
     help="Run the search on the cluster of the Dask scheduler at this address, such as tcp://host:8786.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Random seed of the search.")
 @click.option(
     "--pixels",
+    metavar="RANGE",
     help=(
         "Range to scale the pixel values of pictures to: 0..1, -1..1, 0..255, or imagenet (its mean and "
         "deviation per channel). The pictures are also resized to the model's input. Use --preprocessing for "
@@ -133,6 +144,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--preprocessing",
     type=FILE,
+    metavar="FILE",
     help=(
         "TOML or JSON file with the preprocessing steps of the input. They are applied to pictures and "
         "recordings, and recorded in the image. See docs/processing.md."
@@ -141,6 +153,7 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--postprocessing",
     type=FILE,
+    metavar="FILE",
     help=(
         "TOML or JSON file with the steps that turn the outputs into an answer. They are recorded in the "
         "image. See docs/processing.md."
@@ -149,11 +162,13 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--labels",
     type=FILE,
+    metavar="FILE",
     help="Text file with one class label per line. The labels are recorded in the image.",
 )
 @click.option(
     "--input-shape",
     multiple=True,
+    metavar="SHAPE",
     help=(
         "Shape such as 1,3,96,96 or NAME=1,3,96,96 for an input with a dimension of unknown size. May be "
         "given several times."
@@ -162,15 +177,17 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--signature",
     default="",
+    metavar="NAME",
     help="Name of the signature to convert, if SOURCE is a SavedModel with several signatures.",
 )
 @click.option(
     "--keep-layout", is_flag=True, help="Do not convert NCHW inputs of PyTorch and ONNX models to NHWC."
 )
-@click.option("--html", type=FILE, help="Write a report of the conversion to this HTML file.")
+@click.option("--html", type=FILE, metavar="FILE", help="Write a report of the conversion to this HTML file.")
 @click.option(
     "--max-drop",
     type=click.FloatRange(0),
+    metavar="POINTS",
     help=(
         "Largest acceptable loss of the score of any output, in percentage points. If an output loses more, "
         "the exit code is 1. The image is written anyway."

@@ -27,14 +27,19 @@ from arenite.profiles.boards import load_board
 @click.option(
     "--html",
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Write an HTML page with the operators and a drawing of the arena's use during one inference.",
 )
 @click.option(
-    "--svg", type=click.Path(path_type=Path), help="Write only the drawing of the arena to this SVG file."
+    "--svg",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write only the drawing of the arena to this SVG file.",
 )
 @click.option(
     "--board",
     "board_name",
+    metavar="NAME",
     help=(
         "Compute a new plan for the kernels of this board's core. Default: the plan in IMAGE, or a plan for "
         "portable kernels."

@@ -20,9 +20,10 @@ from arenite.host.report.console import print_json, show, table
 )
 @click.option(
     "--pipeline",
+    metavar="MODULE:FUNCTION",
     help=(
-        "MODULE:FUNCTION of your training code: a function that takes a file's path and returns the network's "
-        "input. Its result is compared with the result of all recorded steps."
+        "A function of your training code that takes a file's path and returns the network's input. Its "
+        "result is compared with the result of all recorded steps."
     ),
 )
 @click.option(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 @click.argument("name", required=False)
 @click.option(
     "--data",
+    metavar="DATA",
     help=(
         "Training data: a name shown by --list, or an .npz file with the arrays x and y. Required if NAME is "
         "an architecture."
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 @click.option(
     "--width",
     type=float,
+    metavar="FACTOR",
     help=(
         "Factor for the number of channels; 1 is the full network. Default: the width of the recorded "
         "training, or 1."
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @click.option(
     "--resolution",
     type=int,
+    metavar="PIXELS",
     help="Height and width of the input in pixels. Default: the size of the pictures in the data.",
 )
 @click.option("--epochs", type=int, help="Number of epochs. Default: the number that is set for the data.")
@@ -59,11 +62,13 @@ if TYPE_CHECKING:
     "outputs",
     multiple=True,
     type=click.Path(path_type=Path),
+    metavar="FILE",
     help="Model file to write: .keras, .h5, .tflite, .pt2, or a SavedModel folder. May be given several times.",
 )
 @click.option(
     "--save-data",
     type=click.Path(path_type=Path),
+    metavar="DIRECTORY",
     help=(
         "Folder to write calibration.npz, test.npz, preprocessing.json, postprocessing.json and labels.txt "
         "to, for `arenite convert`."
