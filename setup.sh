@@ -25,6 +25,7 @@ case $extras in
 test | dev) wanted="$wanted
 g++:g++
 git:git
+openssl:openssl
 riscv64-unknown-elf-gcc:gcc-riscv64-unknown-elf
 qemu-system-riscv32:qemu-system-misc
 ccache:ccache
@@ -45,7 +46,9 @@ test | dev)
     for command in chromium chromium-browser google-chrome chromium-headless-shell; do
         command -v "$command" >/dev/null 2>&1 && browser=$command
     done
-    [ -n "$browser" ] || optional="chromium-headless-shell:chromium-headless-shell"
+    optional=bwrap:bubblewrap
+    [ -n "$browser" ] || optional="$optional
+chromium-headless-shell:chromium-headless-shell"
     ;;
 esac
 case $extras in

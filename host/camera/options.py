@@ -108,7 +108,9 @@ class OutputOptions:
     """The receivers of answers and measurements, apart from the result of the run. None means no such receiver."""
 
     dashboard: str | None = None  # the address of the web page, HOST:PORT
-    token: str | None = None
+    token: str | None = None  # the token of the web page; "auto" generates one
+    tls_cert: Path | None = None  # the certificate of the web page, a PEM file
+    tls_key: Path | None = None  # its private key; None: the key is in the file of the certificate
     output: str | None = None  # a file of JSON lines, or - for standard output
     callback: str | None = None  # module:function or FILE.py:function
     mqtt: str | None = None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 
+from arenite.errors import UsageError
 from arenite.host.camera.frames.served_frame import Sink
 from arenite.host.camera.options import OutputOptions
 from arenite.host.camera.sources.base import Source
@@ -53,14 +54,29 @@ def open_outputs(
         timeline = Timeline(options.timeline, title=f"arenite camera, {model_name}", report=report)
         add(timeline)
         outputs.listeners.append(timeline)
+    if options.dashboard is None and (options.tls_cert or options.tls_key) is not None:
+        raise UsageError(
+            "--tls-cert and --tls-key are options of the dashboard.", "Give --dashboard as well."
+        )
     if options.dashboard is not None:
         from arenite.host.camera.dashboard.server import Dashboard
         from arenite.host.camera.option_parsing import parse_address
 
         host, port = parse_address(options.dashboard)
         title = f"{model_name} on {source.name}"
-        dashboard = Dashboard(host, port, options.token, title=title, report=report)
+        dashboard = Dashboard(
+            host,
+            port,
+            options.token,
+            title=title,
+            tls_certificate=options.tls_cert,
+            tls_key=options.tls_key,
+            report=report,
+        )
         add(dashboard)
         outputs.listeners.append(dashboard)
-        report(f"Dashboard: {dashboard.start()}")
+        address = dashboard.start()
+        # The user knows a token of their own, and messages may be stored in a log.
+        own_token = options.token is not None and options.token != "auto"
+        report(f"Dashboard: {f'{dashboard.public_url}, with your token' if own_token else address}")
     return outputs

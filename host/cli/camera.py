@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 import click
-from click.core import ParameterSource
 
 from arenite.errors import UsageError
 from arenite.host.camera.option_parsing import parse_budget, parse_window
@@ -26,6 +25,7 @@ from arenite.host.camera.options import (
     Range,
     SourceOptions,
 )
+from arenite.host.cli.camera_secrets import resolve_secrets
 from arenite.printable import printable_lines
 
 if TYPE_CHECKING:
@@ -43,7 +43,6 @@ _GROUPS: dict[str, Any] = {
     "energy": EnergyOptions,
     "outputs": OutputOptions,
 }
-_MAX_TOKEN_BYTES = 1024
 #: Maps a field of ``CameraOptions`` to the function that parses its text on the command line.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
 
@@ -117,7 +116,17 @@ def _click_type(hint: Any) -> dict[str, Any]:
         "Where frames come from: /dev/videoN, a video file, a folder of pictures or a pattern such as "
         "dir/*.jpg, rtsp://…, gst:PIPELINE (GStreamer), csi:N (camera N of a Jetson), photos (photographs "
         "that Arenite provides), or synthetic (a moving square). Repeat the option for several cameras; one "
-        "frame of each camera is then a set. Default: a camera if there is one, else photos."
+        "frame of each camera is then a set. Default: the sources in the environment variable "
+        "ARENITE_SOURCE, one per line; without it, a camera if there is one, else photos."
+    ),
+)
+@click.option(
+    "--source-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=(
+        "Read the sources from this file, one per line. Use it for passwords, because other users can read "
+        "the command line. Cannot be combined with --source."
     ),
 )
 @_option(
@@ -387,9 +396,9 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--token",
     sets="outputs.token",
     envvar="ARENITE_TOKEN",
-    metavar="TOKEN",
+    metavar="auto",
     help=(
-        "Access token of the dashboard; auto generates a token. Required when other computers can reach the "
+        "Generate an access token for the dashboard. A token is required when other computers can reach the "
         "dashboard. Other users can read the command line, so set your own token in the environment variable "
         "ARENITE_TOKEN or with --token-file."
     ),
@@ -408,6 +417,18 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="outputs.output",
     metavar="FILE",
     help="Write one line of JSON per answer to this file; - is standard output.",
+)
+@_option(
+    "--tls-cert",
+    sets="outputs.tls_cert",
+    metavar="FILE",
+    help="Serve the dashboard over TLS (https) with the certificate in this PEM file. Default: no TLS.",
+)
+@_option(
+    "--tls-key",
+    sets="outputs.tls_key",
+    metavar="FILE",
+    help="PEM file with the private key of --tls-cert. Default: the key is in the file of --tls-cert.",
 )
 @_option(
     "--callback",
@@ -432,7 +453,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     metavar="FILE",
     help="Write a trace of the run to this file, which ui.perfetto.dev can open.",
 )
-def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
+def camera(as_json: bool, token_file: Path | None, source_file: Path | None, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 
     Without a camera, photographs that Arenite provides are used as frames. An answer is the result of the model for a
@@ -443,11 +464,7 @@ def camera(as_json: bool, token_file: Path | None, **values: Any) -> int:
             "--json and --output - both write to standard output.",
             "Give --output a file, or leave out --json.",
         )
-    _warn_of_visible_secrets(values)
-    if token_file is not None:
-        if _is_on_command_line("outputs__token"):
-            raise UsageError("--token and --token-file exclude each other.", "Give one of them.")
-        values["outputs__token"] = _read_token(token_file)
+    resolve_secrets(values, token_file, source_file, _report)
     # Garbage collection is off until the loop runs, because collections during the imports would free nothing.
     gc.disable()
     options = _options(values)
@@ -479,43 +496,6 @@ def _options(values: dict[str, Any]) -> CameraOptions:
         elif value:
             groups[group][name] = parse(value)
     return CameraOptions(**{group: kind(**groups[group]) for group, kind in _GROUPS.items()})
-
-
-def _is_on_command_line(parameter: str) -> bool:
-    return click.get_current_context().get_parameter_source(parameter) is ParameterSource.COMMANDLINE
-
-
-def _warn_of_visible_secrets(values: dict[str, Any]) -> None:
-    """Warn of secrets on the command line, which every user of this computer can read in the list of processes."""
-    if _is_on_command_line("outputs__token") and values["outputs__token"] != "auto":
-        _report(
-            "Other users of this computer can read the token of --token in the list of processes."
-            " Set ARENITE_TOKEN, or use --token-file."
-        )
-    if _is_on_command_line("outputs__mqtt") and "@" in values["outputs__mqtt"]:
-        _report(
-            "Other users of this computer can read the password of --mqtt in the list of processes."
-            " Set ARENITE_MQTT instead."
-        )
-
-
-def _read_token(path: Path) -> str:
-    """Return the first line of the file. Raises ``UsageError`` if the file cannot be read or has no token."""
-    try:
-        with path.open("rb") as file:
-            token = file.readline(_MAX_TOKEN_BYTES + 1).decode().strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"The token file {path} cannot be read: {getattr(error, 'strerror', None) or error}.",
-            "Write the token as text into the file, and make it readable for yourself only.",
-        ) from error
-    if not token or len(token) > _MAX_TOKEN_BYTES:
-        raise UsageError(
-            f"The first line of the token file {path} is "
-            + ("empty." if not token else f"longer than {_MAX_TOKEN_BYTES} bytes."),
-            "Write the token as text into the file.",
-        )
-    return token
 
 
 def _report(text: str) -> None:

@@ -33,6 +33,7 @@ PACKAGES = (
     ("simplejpeg", "mjpeg"),
     ("paho-mqtt", "mqtt"),
     ("onnxruntime", "onnxruntime"),
+    ("h11", "dashboard"),
     ("joulescope", "joulescope"),
 )
 

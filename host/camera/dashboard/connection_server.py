@@ -1,147 +1,256 @@
-"""A TCP server with one thread per connection.
+"""A server that passes each connection to a coroutine, with or without TLS.
 
-It limits the number of connections, and the time in which a request must arrive.
+It limits the number of connections (``connection_limits.py``), and the time in which a request must arrive.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-import ipaddress
 import socket
-import socketserver
+import ssl
 import threading
-import time
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import TypeVar
 
-#: Every request must arrive completely within this number of seconds, also the next request of an open connection.
+from arenite.host.camera.dashboard.connection_limits import ConnectionLimits, network_of
+
+_T = TypeVar("_T")
+
+#: Every request must arrive completely within this number of seconds, also the next request of an open connection. With
+#: TLS, this is also the limit of the handshake.
 REQUEST_TIMEOUT_S = 20.0
-#: The maximum number of strangers (see ``BoundedTcpServer``) from one address. A browser opens six connections.
-MAX_STRANGERS_PER_ADDRESS = 8
+#: A client must take what the server sends within this number of seconds.
+_SEND_TIMEOUT_S = 20.0
+#: The maximum size of a request in bytes. Browsers send less than 2 KB.
+MAX_REQUEST_BYTES = 16384
+_END_OF_REQUEST = b"\r\n\r\n"
+_FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
+#: At the end, connections have this number of seconds to send what is on its way.
+_CLOSE_S = 1.0
 
 
-class BoundedTcpServer(socketserver.ThreadingTCPServer):
-    """Serves at most ``max_clients`` connections at a time; further connections are answered with status 503.
+class RequestTooLargeError(Exception):
+    """A request is longer than ``MAX_REQUEST_BYTES``."""
 
-    A connection is a stranger until its client has shown that it may use the server, and the handler calls ``admit``.
-    Strangers cannot keep admitted clients out: if the server is full when a new connection arrives, or if one
-    address has too many strangers, the oldest of these strangers is closed.
-    """
 
-    allow_reuse_address = True
-    daemon_threads = True
-    block_on_close = False
-    request_queue_size = 32
+class Connection:
+    """A connection to a client. All methods are called in the server's thread."""
 
     def __init__(
-        self, host: str, port: int, handler: type[socketserver.BaseRequestHandler], max_clients: int
+        self,
+        server: ConnectionServer,
+        raw: socket.socket,
+        network: str,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
     ) -> None:
-        self._max_clients = max_clients
-        #: The connections that were admitted, and the strangers with their networks (see ``_network``), the oldest
-        #: first.
-        self._admitted: set[socket.socket] = set()
-        self._strangers: dict[socket.socket, str] = {}
-        #: The connections whose request has not arrived yet, with the time by which it must arrive.
-        self._deadlines: dict[socket.socket, float] = {}
-        self._lock = threading.Lock()
-        if ":" in host:
-            self.address_family = socket.AF_INET6
-        super().__init__((host, port), handler)
-        self.server_port: int = self.server_address[1]
+        self.network = network  # the address of the client, or its network (see ``network_of``)
+        self._server = server
+        self._raw = raw
+        self._reader = reader
+        self._writer = writer
 
-    def process_request(self, request: Any, client_address: Any) -> None:
-        network = _network(client_address[0])
-        with self._lock:
-            evicted = self._stranger_to_evict(network)
+    @property
+    def is_admitted(self) -> bool:
+        return self._server.limits.is_admitted(self._raw)
+
+    def admit(self) -> None:
+        """Keep this connection until it ends, because its client has shown that it may use the server."""
+        self._server.limits.admit(self._raw)
+
+    async def receive(self) -> bytes | None:
+        """Return the next request up to and including the empty line after its headers; None if there is none. Raises
+        ``TimeoutError`` and ``RequestTooLargeError``."""
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            try:
+                return await self._reader.readuntil(_END_OF_REQUEST)
+            except asyncio.IncompleteReadError:
+                return None
+            except asyncio.LimitOverrunError as error:
+                raise RequestTooLargeError from error
+
+    async def send(self, *parts: bytes) -> None:
+        """Send ``parts``. Raises ``TimeoutError`` if the client does not take them in time, and ``ConnectionError``."""
+        for part in parts:
+            self._writer.write(part)
+        async with asyncio.timeout(_SEND_TIMEOUT_S):
+            await self._writer.drain()
+
+
+class ConnectionServer(ABC):
+    """Serves at most ``max_clients`` connections at a time, at ``host`` and ``port``; further connections are answered
+    with status 503. With port 0, the system chooses a free port. ``tls`` is the context of encrypted connections.
+
+    ``report`` is called with a line of text if a connection fails for a reason that is not its client's. The server
+    runs in a thread between ``start`` and ``close``. Raises ``OSError`` and ``OverflowError`` if it cannot listen.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        max_clients: int,
+        tls: ssl.SSLContext | None,
+        report: Callable[[str], None],
+    ) -> None:
+        self.limits = ConnectionLimits(max_clients)
+        self.is_encrypted = tls is not None
+        self._tls = tls
+        self._report = report
+        self._listener = socket.create_server(
+            (host, port),
+            family=socket.AF_INET6 if ":" in host else socket.AF_INET,
+            backlog=32,
+            # All addresses of this computer include those of IPv4.
+            dualstack_ipv6=host == "::" and socket.has_dualstack_ipv6(),
+        )
+        self._listener.setblocking(False)
+        self.port: int = self._listener.getsockname()[1]
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_exception_handler(self._failed_in_background)
+        self._thread = threading.Thread(target=self._run, name="arenite-dashboard", daemon=True)
+        self._tasks: dict[asyncio.Task[None], asyncio.Transport | None] = {}
+        self._accepting: asyncio.Task[None] | None = None
+        self._changed = asyncio.Event()
+        self._waiters = 0
+
+    @abstractmethod
+    async def serve(self, connection: Connection) -> None:
+        """Answer the requests of a connection, which ends when this returns."""
+
+    def start(self) -> None:
+        self._accepting = self._loop.create_task(self._accept())
+        self._thread.start()
+
+    def close(self) -> None:
+        """End all connections, and wait until they have ended. Any thread may call it, once."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+
+    def wake(self) -> None:
+        """Make every ``until`` that waits look again. Any thread may call it; it costs nothing while none waits."""
+        if self._waiters:
+            with contextlib.suppress(RuntimeError):  # the server has ended
+                self._loop.call_soon_threadsafe(self._wake_waiters)
+
+    async def until(self, look: Callable[[], _T | None], seconds: float) -> _T | None:
+        """Return the first value of ``look`` that is not None. ``look`` is called now and after every ``wake``. Return
+        None after ``seconds``."""
+        # The number is changed before the first look, so that a change after this look does wake the loop.
+        self._waiters += 1
+        try:
+            async with asyncio.timeout(seconds):
+                while (value := look()) is None:
+                    await self._changed.wait()
+                return value
+        except TimeoutError:
+            return None
+        finally:
+            self._waiters -= 1
+
+    def _wake_waiters(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_forever()
+            self._loop.run_until_complete(self._end())
+        finally:
+            self._listener.close()
+            self._loop.close()
+
+    async def _end(self) -> None:
+        """End the connections. First, let those end that are in ``until``."""
+        assert self._accepting is not None
+        self._accepting.cancel()
+        self._wake_waiters()
+        waiting = {*self._tasks}
+        if waiting:
+            _, late = await asyncio.wait(waiting, timeout=0.1)
+            for task in late:
+                task.cancel()
+            if late:
+                await asyncio.wait(late, timeout=_CLOSE_S)
+        for transport in self._tasks.values():
+            if transport is not None:
+                transport.abort()
+
+    async def _accept(self) -> None:
+        while True:
+            try:
+                raw, address = await self._loop.sock_accept(self._listener)
+            except OSError:
+                # The client has already gone, or this process has too many open files.
+                await asyncio.sleep(0.1)
+                continue
+            network = network_of(address[0])
+            has_room, evicted = self.limits.add(raw, network)
             if evicted is not None:
-                self._forget(evicted)
-                # The thread of the evicted connection then wakes up and closes it.
+                # The task of the evicted connection then reads its end, and closes it.
                 with contextlib.suppress(OSError):
                     evicted.shutdown(socket.SHUT_RDWR)
-            full = len(self._admitted) + len(self._strangers) >= self._max_clients
-            if not full:
-                self._strangers[request] = network
-        if full:
-            request.settimeout(0.1)
-            with contextlib.suppress(OSError):
-                request.sendall(
-                    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
-                )
-            self.shutdown_request(request)
-        else:
-            super().process_request(request, client_address)
+            if has_room:
+                task = self._loop.create_task(self._handle(raw, network))
+                self._tasks[task] = None
+                task.add_done_callback(lambda done: self._tasks.pop(done, None))
+            else:
+                self._refuse(raw)
 
-    def _stranger_to_evict(self, network: str) -> socket.socket | None:
-        """Return the stranger that must be closed before a connection from ``network`` is accepted; None if there is
-        none."""
-        neighbours = [connection for connection, other in self._strangers.items() if other == network]
-        if len(neighbours) >= MAX_STRANGERS_PER_ADDRESS:
-            return neighbours[0]
-        if len(self._admitted) + len(self._strangers) >= self._max_clients:
-            return next(iter(self._strangers), None)
-        return None
+    def _refuse(self, raw: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if not self.is_encrypted:
+                raw.send(_FULL)
+            raw.shutdown(socket.SHUT_WR)
+        raw.close()
 
-    def _forget(self, connection: socket.socket) -> None:
-        self._admitted.discard(connection)
-        self._strangers.pop(connection, None)
-        self._deadlines.pop(connection, None)
+    async def _handle(self, raw: socket.socket, network: str) -> None:
+        writer: asyncio.StreamWriter | None = None
+        try:
+            raw.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            reader = asyncio.StreamReader(MAX_REQUEST_BYTES)
+            protocol = asyncio.StreamReaderProtocol(reader)
+            transport, _ = await self._loop.connect_accepted_socket(
+                lambda: protocol,
+                raw,
+                ssl=self._tls,
+                ssl_handshake_timeout=REQUEST_TIMEOUT_S if self._tls is not None else None,
+                ssl_shutdown_timeout=_CLOSE_S if self._tls is not None else None,
+            )
+            task = asyncio.current_task()
+            assert task is not None
+            self._tasks[task] = transport
+            writer = asyncio.StreamWriter(transport, protocol, reader, self._loop)
+            await self.serve(Connection(self, raw, network, reader, writer))
+            # Data that was sent, but not yet received, would be lost if the connection ended with unread requests.
+            async with asyncio.timeout(_SEND_TIMEOUT_S):
+                await writer.drain()
+                if writer.can_write_eof():
+                    writer.write_eof()
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            pass  # clients may close the connection, or be too slow; handshakes fail with errors of this kind
+        except Exception as error:
+            self._report(f"A connection to the dashboard failed: {type(error).__name__}: {error}")
+        finally:
+            self.limits.remove(raw)
+            if writer is not None:
+                await self._close(writer)
+            else:
+                raw.close()
 
-    def admit(self, connection: socket.socket) -> None:
-        """Keep ``connection`` until it ends, because its client has shown that it may use the server."""
-        with self._lock:
-            if self._strangers.pop(connection, None) is not None:
-                self._admitted.add(connection)
+    async def _close(self, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+        try:
+            async with asyncio.timeout(_CLOSE_S):
+                await writer.wait_closed()
+        except (OSError, TimeoutError, asyncio.CancelledError):
+            writer.transport.abort()
 
-    def is_admitted(self, connection: socket.socket) -> bool:
-        """Whether ``admit`` was called for ``connection``."""
-        with self._lock:
-            return connection in self._admitted
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._forget(request)
-        super().shutdown_request(request)
-
-    def expect_request(self, connection: socket.socket) -> None:
-        """Start the time limit for the next request of ``connection``."""
-        with self._lock:
-            self._deadlines[connection] = time.monotonic() + REQUEST_TIMEOUT_S
-
-    def request_received(self, connection: socket.socket) -> None:
-        """End the time limit: the request has arrived, and its answer may take any time."""
-        with self._lock:
-            self._deadlines.pop(connection, None)
-
-    def service_actions(self) -> None:
-        """Close connections whose request is overdue. Otherwise a client could occupy all connections by sending its
-        requests byte by byte. ``serve_forever`` calls this several times a second."""
-        now = time.monotonic()
-        with self._lock:
-            overdue = [connection for connection, end in self._deadlines.items() if end < now]
-        for connection in overdue:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Do nothing: clients may close the connection or be too slow."""
-
-    def close_all(self) -> None:
-        self.server_close()
-        with self._lock:
-            connections = [*self._admitted, *self._strangers]
-        for connection in connections:
-            with contextlib.suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
-
-
-def _network(address: str) -> str:
-    """Return ``address``, or for IPv6 its network with a 64-bit prefix, because one computer may have all addresses of
-    such a network."""
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    return str(ipaddress.IPv6Network((int(parsed) >> 64 << 64, 64)))
+    def _failed_in_background(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+        """Report an error that asyncio met outside of a task of this class. Errors of connections are none."""
+        error = context.get("exception")
+        if error is not None and not isinstance(error, OSError):
+            self._report(f"The dashboard failed: {type(error).__name__}: {error}")

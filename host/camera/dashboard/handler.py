@@ -1,18 +1,31 @@
-"""The HTTP interface of the dashboard: the content of each path, and the check whether the client may read it."""
+"""The HTTP interface of the dashboard: the content of each path, and the check whether the client may read it.
+
+h11 parses requests and frames answers. Only complete requests are passed to it.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
-import time
+import ssl
+from collections.abc import Callable
+from email.utils import formatdate
+from functools import partial
 from http import HTTPStatus
 from http.cookies import CookieError, SimpleCookie
-from http.server import BaseHTTPRequestHandler
 from importlib.resources import files
 from typing import Any, Protocol
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
+
+import h11
 
 from arenite.host.camera.dashboard.access import Access
-from arenite.host.camera.dashboard.connection_server import BoundedTcpServer
+from arenite.host.camera.dashboard.connection_server import (
+    Connection,
+    ConnectionServer,
+    RequestTooLargeError,
+)
+from arenite.host.camera.dashboard.login_attempts import LoginAttempts
 from arenite.host.camera.dashboard.preview import Preview
 from arenite.host.camera.dashboard.request_headers import ambiguity
 from arenite.host.camera.observe.metrics import Metrics
@@ -48,6 +61,8 @@ _FRAME_WAIT_S = 5.0
 #: The answer to a wrong token is delayed by this number of seconds, to slow down guessing.
 _WRONG_TOKEN_DELAY_S = 0.3
 
+_Headers = list[tuple[str, str]]
+
 
 class DashboardContent(Protocol):
     """The content that the handler sends. ``Dashboard`` implements it. Any thread may use all members."""
@@ -61,191 +76,251 @@ class DashboardContent(Protocol):
     def health(self) -> tuple[bool, str]: ...
     def answers(self) -> dict[str, Any] | None: ...
     def hello(self) -> tuple[int, dict[str, Any]]: ...
-    def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None: ...
+    def news(self, after: int) -> list[tuple[int, dict[str, Any]]] | None: ...
 
 
-class DashboardServer(BoundedTcpServer):
-    """Serves ``content`` at ``host`` and ``port``. With port 0, the system chooses a free port. Raises ``OSError``."""
+class DashboardServer(ConnectionServer):
+    """Serves ``content`` at ``host`` and ``port``, as ``ConnectionServer`` describes. ``report`` is also called with
+    lines about clients that give wrong tokens."""
 
-    def __init__(self, host: str, port: int, content: DashboardContent, max_clients: int) -> None:
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        content: DashboardContent,
+        max_clients: int,
+        tls: ssl.SSLContext | None,
+        report: Callable[[str], None],
+    ) -> None:
         self.content = content
-        super().__init__(host, port, Handler, max_clients)
+        self.attempts = LoginAttempts(report)
+        super().__init__(host, port, max_clients, tls, report)
+
+    async def serve(self, connection: Connection) -> None:
+        await Handler(self, connection).run()
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler:
     """Handles the requests of one connection. Only GET and HEAD are answered. Access is checked for every path except
     ``/healthz`` and ``/favicon.ico``."""
 
-    protocol_version = "HTTP/1.1"
-    server_version = "arenite"
-    sys_version = ""
-    timeout = 20  # the limit of each read and write in seconds
-    # Every handler has the server that created it; socketserver declares only the base class.
-    server: DashboardServer  # pyright: ignore[reportIncompatibleVariableOverride]
+    def __init__(self, server: DashboardServer, connection: Connection) -> None:
+        self._server = server
+        self._content = server.content
+        self._connection = connection
+        self._http = h11.Connection(h11.SERVER)
+        self._headers: dict[str, str] = {}
+        self._is_head = False  # whether the request asks for the headers only
+        self._closes = False  # whether the connection ends after the answer
 
-    def handle_one_request(self) -> None:
-        self.server.expect_request(self.connection)
-        super().handle_one_request()
+    async def run(self) -> None:
+        """Answer requests until the connection ends. Raises ``OSError`` if it breaks."""
+        while not self._closes:
+            try:
+                head = await self._connection.receive()
+            except RequestTooLargeError:
+                await self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE, "The request is too long.")
+                return
+            if head is None:
+                return
+            await self._answer(head)
+            if self._http.our_state is not h11.DONE or self._http.their_state is not h11.DONE:
+                return
+            self._http.start_next_cycle()
 
-    def parse_request(self) -> bool:
-        is_valid = super().parse_request()
-        self.server.request_received(self.connection)
-        if is_valid and (problem := ambiguity(self.headers)):
-            self.close_connection = True
-            self._send(f"{problem}\n", _TEXT, HTTPStatus.BAD_REQUEST)
-            return False
-        # No handler reads the body of a request, so its bytes would be parsed as the next request. Behind a proxy, the
-        # next request may belong to another client. The connection is therefore closed after a request with a body.
-        if is_valid and (
-            self.headers.get("Transfer-Encoding") or self.headers.get("Content-Length", "0") != "0"
-        ):
-            self.close_connection = True
-        return is_valid
+    async def _answer(self, head: bytes) -> None:
+        problem = ambiguity(head)
+        if not problem:
+            self._http.receive_data(head)
+            try:
+                request = self._http.next_event()
+            except h11.RemoteProtocolError as error:
+                problem = f"{error}."
+        if problem:
+            await self._refuse(HTTPStatus.BAD_REQUEST, problem)
+            return
+        assert isinstance(request, h11.Request)
+        self._headers = {name.decode(): value.decode("latin-1") for name, value in request.headers}
+        # Nothing here reads the body of a request, so its bytes would be parsed as the next request. Behind a proxy,
+        # the next request may belong to another client. The connection is therefore closed after a request with a body.
+        self._closes = "transfer-encoding" in self._headers or self._headers.get("content-length", "0") != "0"
+        if not self._closes:
+            self._http.next_event()  # the end of the request
+        if request.method not in (b"GET", b"HEAD"):
+            status = HTTPStatus.METHOD_NOT_ALLOWED
+            await self._refuse(status, f"{status.phrase}.", [("Allow", "GET, HEAD")])
+            return
+        self._is_head = request.method == b"HEAD"
+        path, _, query = request.target.decode("latin-1").partition("?")
+        await self._get(path, parse_qs(query))
 
-    def do_GET(self) -> None:
-        url = urlsplit(self.path)
-        query = parse_qs(url.query)
-        if url.path in ("/healthz", "/favicon.ico") and not self.server.is_admitted(self.connection):
-            self.close_connection = True  # these paths need no token, so their connections are not kept
-        if url.path == "/healthz":
-            is_healthy, text = self.server.content.health()
-            self._send(text + "\n", _TEXT, HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE)
-        elif url.path == "/favicon.ico":
-            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)  # browsers request it even for the text of an error
-        elif self._allowed(url.path, query):
-            self._route(url.path, query)
+    async def _get(self, path: str, query: dict[str, list[str]]) -> None:
+        if path in ("/healthz", "/favicon.ico") and not self._connection.is_admitted:
+            self._closes = True  # these paths need no token, so their connections are not kept
+        if path == "/healthz":
+            is_healthy, text = self._content.health()
+            await self._send(
+                text + "\n", _TEXT, HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE
+            )
+        elif path == "/favicon.ico":
+            await self._send(
+                b"", _TEXT, HTTPStatus.NO_CONTENT
+            )  # browsers request it even for an error's text
+        elif await self._allowed(path, query):
+            await self._route(path, query)
 
-    do_HEAD = do_GET
-
-    def _route(self, path: str, query: dict[str, list[str]]) -> None:
-        content = self.server.content
+    async def _route(self, path: str, query: dict[str, list[str]]) -> None:
+        content = self._content
         if path in _FILES:
             name = _FILES[path]
             text = files("arenite.host.camera.dashboard").joinpath(name).read_bytes()
-            self._send(text, _TYPES[name.rsplit(".", 1)[1]])
+            await self._send(text, _TYPES[name.rsplit(".", 1)[1]])
         elif path == "/events":
-            self._events()
+            await self._events()
         elif path == "/frame":
-            self._frame(query)
+            await self._frame(query)
         elif path == "/metrics":
-            self._send(content.metrics.text(), CONTENT_TYPE)
+            await self._send(content.metrics.text(), CONTENT_TYPE)
         elif path == "/answers":
-            self._send(_dumps(content.answers()), _JSON)
+            await self._send(_dumps(content.answers()), _JSON)
         elif path == "/state":
-            self._send(_dumps(content.hello()[1]["state"]), _JSON)
+            await self._send(_dumps(content.hello()[1]["state"]), _JSON)
         elif path == "/log":
-            self._send(_dumps(content.hello()[1]["log"]), _JSON)
+            await self._send(_dumps(content.hello()[1]["log"]), _JSON)
         else:
-            self._send("There is no such page.\n", _TEXT, HTTPStatus.NOT_FOUND)
+            await self._send("There is no such page.\n", _TEXT, HTTPStatus.NOT_FOUND)
 
-    def _frame(self, query: dict[str, list[str]]) -> None:
+    async def _frame(self, query: dict[str, list[str]]) -> None:
         """Send the newest picture (``preview.pack``) of the camera that the query names. If the query has ``after``,
         wait for a picture with another number, and send status 204 if there is none."""
         after, camera = _number(query, "after", -1), _number(query, "camera", 0)
-        if not 0 <= camera < self.server.content.cameras:
-            self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
+        if not 0 <= camera < self._content.cameras:
+            await self._send("There is no such camera.\n", _TEXT, HTTPStatus.NOT_FOUND)
             return
-        count, message = self.server.content.preview.wait(after, _FRAME_WAIT_S, camera)
-        if message:
-            self._send(message, "application/octet-stream", more={"X-Count": str(count)})
+        preview = self._content.preview
+        last = preview.request(after, camera)
+        newest = await self._server.until(partial(preview.newer, last, camera), _FRAME_WAIT_S)
+        if newest is not None and newest[1]:
+            await self._send(newest[1], "application/octet-stream", more=[("X-Count", str(newest[0]))])
         else:
-            self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
+            await self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
 
-    def _events(self) -> None:
+    async def _events(self) -> None:
         """Send server-sent events: ``hello`` first, then ``news``. A client that is too slow to receive all
         news gets ``hello`` again."""
-        self.close_connection = True
-        self.send_response(HTTPStatus.OK)
-        self._headers("text/event-stream")
-        self.end_headers()
-        if self.command == "HEAD":
-            return
-        content = self.server.content
+        self._closes = True
+        await self._write(self._head(HTTPStatus.OK, "text/event-stream", []))
+        if not self._is_head:
+            await self._send_events()
+        await self._write(h11.EndOfMessage())
+
+    async def _send_events(self) -> None:
+        content = self._content
         number, hello = content.hello()
-        self._event("hello", hello)
+        await self._event("hello", hello)
         while not content.ended:
-            news = content.news(number, _PING_S)
+            news = await self._server.until(partial(self._news, number), _PING_S)
             if content.ended:
                 return
             if news is None:
-                number, hello = content.hello()
-                self._event("hello", hello)
+                await self._event("ping", {})
             elif not news:
-                self._event("ping", {})
+                number, hello = content.hello()
+                await self._event("hello", hello)
             else:
                 for _, entry in news:
-                    self._event("news", entry)
+                    await self._event("news", entry)
                 number = news[-1][0]
 
-    def _event(self, name: str, value: Any) -> None:
-        self.wfile.write(f"event: {name}\ndata: {_dumps(value)}\n\n".encode())
+    def _news(self, after: int) -> list[tuple[int, dict[str, Any]]] | None:
+        """Return the updates after number ``after``, None if there are none yet, and [] if some of them are no longer
+        stored or if the dashboard has ended."""
+        if self._content.ended:
+            return []
+        news = self._content.news(after)
+        return [] if news is None else news or None
 
-    def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
+    async def _event(self, name: str, value: Any) -> None:
+        await self._write(h11.Data(f"event: {name}\ndata: {_dumps(value)}\n\n".encode()))
+
+    async def _allowed(self, path: str, query: dict[str, list[str]]) -> bool:
         """Return whether the client may read ``path``. Otherwise send the answer: an error, or a redirection that sets
         the cookie."""
-        access, port = self.server.content.access, self.server.server_port
+        access, server, connection = self._content.access, self._server, self._connection
+        cookie_name = access.cookie_name(server.port)
         try:
-            token_cookie = SimpleCookie(self.headers.get("Cookie", "")).get(access.cookie_name(port))
+            morsel = SimpleCookie(self._headers.get("cookie", "")).get(cookie_name)
         except CookieError:
-            token_cookie = None
-        given_token = query.get("token", [None])[0]
-        verdict = access.check(
-            self.headers.get, given_token, token_cookie.value if token_cookie is not None else None
-        )
+            morsel = None
+        cookie = morsel.value if morsel is not None else None
+        token = query["token"][0] if "token" in query else None
+        given = (token, self._headers.get("authorization"), cookie)
+        attempts = [value for value in given if value is not None] if access.token is not None else []
+        # An admitted connection may go on, because its client is not the one that guesses.
+        wait_s = server.attempts.wait_s(connection.network) if attempts and not connection.is_admitted else 0
+        if wait_s > 0:
+            self._closes = True
+            text = "Too many wrong tokens came from this address. Try again later.\n"
+            retry = [("Retry-After", str(int(wait_s) + 1))]
+            await self._send(text, _TEXT, HTTPStatus.TOO_MANY_REQUESTS, retry)
+            return False
+        verdict = access.check(lambda name: self._headers.get(name.lower()), token, cookie)
         if verdict.status == HTTPStatus.OK:
-            self.server.admit(self.connection)
+            connection.admit()
         else:
-            self.close_connection = True
+            self._closes = True
         if verdict.cookie:
             # The token is moved from the address to a cookie, to keep it out of bookmarks and screenshots.
-            cookie = f"{access.cookie_name(port)}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
+            text = f"{cookie_name}={verdict.cookie}; HttpOnly; SameSite=Lax; Path=/"
+            text += "; Secure" if server.is_encrypted else ""
             # Browsers treat a backslash as a slash, and treat two slashes as the start of another site's name.
-            more = {"Location": "/" + path.lstrip("/\\"), "Set-Cookie": cookie}
-            self._send(b"", _TEXT, HTTPStatus.SEE_OTHER, more)
+            more = [("Location", "/" + path.lstrip("/\\")), ("Set-Cookie", text)]
+            await self._send(b"", _TEXT, HTTPStatus.SEE_OTHER, more)
             return False
         if verdict.status != HTTPStatus.OK:
-            more = {}
+            more = []
             if verdict.status == HTTPStatus.UNAUTHORIZED:
-                more["WWW-Authenticate"] = 'Bearer realm="arenite"'
-                if given_token is not None or self.headers.get("Authorization"):
-                    time.sleep(_WRONG_TOKEN_DELAY_S)
-            self._send(verdict.why + "\n", _TEXT, verdict.status, more)
+                more.append(("WWW-Authenticate", 'Bearer realm="arenite"'))
+                for value in attempts:
+                    server.attempts.failed(connection.network, value)
+                if attempts:
+                    await asyncio.sleep(_WRONG_TOKEN_DELAY_S)
+            await self._send(verdict.why + "\n", _TEXT, verdict.status, more)
             return False
         return True
 
-    def _send(
+    async def _refuse(self, status: HTTPStatus, text: str, more: _Headers | None = None) -> None:
+        """Answer a malformed request, or a method other than GET and HEAD, and close the connection."""
+        self._closes = True
+        await self._send(f"{text}\n", _TEXT, status, more)
+
+    async def _send(
         self,
         body: str | bytes,
         kind: str,
         status: HTTPStatus = HTTPStatus.OK,
-        more: dict[str, str] | None = None,
+        more: _Headers | None = None,
     ) -> None:
         data = body.encode() if isinstance(body, str) else body
-        self.send_response(status)
-        self._headers(kind)
-        if status != HTTPStatus.NO_CONTENT:
-            self.send_header("Content-Length", str(len(data)))
-        for name, value in (more or {}).items():
-            self.send_header(name, value)
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(data)
+        length = [] if status == HTTPStatus.NO_CONTENT else [("Content-Length", str(len(data)))]
+        message = [] if self._is_head else [h11.Data(data)]
+        await self._write(self._head(status, kind, [*length, *(more or [])]), *message, h11.EndOfMessage())
 
-    def _headers(self, kind: str) -> None:
-        self.send_header("Content-Type", kind)
-        if self.close_connection:
-            self.send_header("Connection", "close")
-        for name, value in _SECURITY.items():
-            self.send_header(name, value)
+    def _head(self, status: HTTPStatus, kind: str, more: _Headers) -> h11.Response:
+        headers = [
+            ("Server", "arenite"),
+            ("Date", formatdate(usegmt=True)),
+            ("Content-Type", kind),
+            *([("Connection", "close")] if self._closes else []),
+            *_SECURITY.items(),
+            *more,
+        ]
+        return h11.Response(status_code=status, reason=status.phrase, headers=headers)
 
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer a malformed request, or a method other than GET and HEAD."""
-        self.close_connection = True
-        status = HTTPStatus.METHOD_NOT_ALLOWED if code == HTTPStatus.NOT_IMPLEMENTED else HTTPStatus(code)
-        self._send(f"{status.phrase}.\n", _TEXT, status)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        """Print nothing, because one line per request would fill the terminal."""
+    async def _write(self, *events: h11.Event) -> None:
+        # With this method, h11 does not copy the data.
+        parts = [self._http.send_with_data_passthrough(event) for event in events]
+        await self._connection.send(*(part for event in parts if event is not None for part in event))
 
 
 def _number(query: dict[str, list[str]], name: str, default: int) -> int:

@@ -34,12 +34,16 @@ MAGIC = b"ARF1"
 
 class Preview:
     """The newest picture of each camera. The loop calls ``offer`` and ``give_back``; the HTTP handlers call
-    ``wait``."""
+    ``request`` and ``newer``.
 
-    def __init__(self, report: Callable[[str], None]) -> None:
+    ``report`` is called with lines of text for people, and ``on_change`` when ``newer`` may return something else.
+    """
+
+    def __init__(self, report: Callable[[str], None], on_change: Callable[[], None] = lambda: None) -> None:
         #: The cameras that a browser shows. While this is empty, the loop does no work for the preview.
         self.watched: set[int] = set()
         self._report = report
+        self._on_change = on_change
         self._at_ns: dict[int, int] = {}
         self._work: SimpleQueue[tuple[ServedFrame, Frame] | None] = SimpleQueue()
         self._used: deque[Frame] = deque()
@@ -74,19 +78,30 @@ class Preview:
             except IndexError:  # another thread of the loop was faster
                 return
 
+    def request(self, after: int, camera: int = 0) -> int:
+        """Ask for a new picture of ``camera``, for a client that has picture ``after``. Return the number for
+        ``newer``."""
+        self.watched.add(camera)
+        with self._changed:
+            # The newest picture may be old, if no page has shown this camera for some time.
+            stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
+            return self._newest[camera][0] if stale and camera in self._newest else after
+
+    def newer(self, last: int, camera: int = 0) -> tuple[int, bytes] | None:
+        """Return the number and the message (see ``pack``) of the newest picture of ``camera``, or None if its number
+        is ``last``. After ``end``, the message of that number is empty."""
+        newest = self._newest.get(camera, (last, b""))
+        if newest[0] != last:
+            return newest
+        return (last, b"") if self._ended else None
+
     def wait(self, after: int, seconds: float, camera: int = 0) -> tuple[int, bytes]:
         """Return the number and the message (see ``pack``) of the newest picture of ``camera``. Wait at most
         ``seconds`` for a picture whose number is not ``after``; if there is none, the message is empty."""
+        last = self.request(after, camera)
         with self._changed:
-            self.watched.add(camera)
-            # The newest picture may be old, if no page has shown this camera for some time.
-            stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
-            last = self._newest[camera][0] if stale and camera in self._newest else after
-            self._changed.wait_for(
-                lambda: self._ended or (camera in self._newest and self._newest[camera][0] != last), seconds
-            )
-            count, message = self._newest.get(camera, (last, b""))
-            return (last, b"") if count == last else (count, message)
+            self._changed.wait_for(lambda: self.newer(last, camera) is not None, seconds)
+            return self.newer(last, camera) or (last, b"")
 
     def end(self) -> None:
         """Wake all handlers that wait, and release all frames. This is called in the loop's thread."""
@@ -94,6 +109,7 @@ class Preview:
             self._ended = True
             self.watched.clear()
             self._changed.notify_all()
+        self._on_change()
         self._work.put(None)
         if self._thread is not None:
             self._thread.join()
@@ -123,6 +139,7 @@ class Preview:
                     self._count += 1
                     self._newest[served.source] = (self._count, message)
                     self._changed.notify_all()
+                self._on_change()
 
     def _render(self, served: ServedFrame, frame: Frame) -> bytes:
         scaler = self._scalers.get(served.source)

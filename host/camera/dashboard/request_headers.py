@@ -1,33 +1,40 @@
 """Find request headers that a proxy and this server may interpret differently.
 
 If two servers disagree about the end of a request, a client can hide a second request in the first one, and the answer
-to the second request goes to another client (request smuggling, RFC 9112, section 11.2). Such requests are refused.
+to the second request goes to another client (request smuggling, RFC 9112, section 11.2). Such requests are refused,
+although h11 accepts some of them, such as headers that continue on a second line.
 """
 
 from __future__ import annotations
 
 import re
-from email.message import Message
 
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 #: Headers that may be present only once, because one server may use the first of several, and another server the last.
 _SINGLE = ("Content-Length", "Transfer-Encoding", "Host", "Authorization")
 
 
-def ambiguity(headers: Message) -> str:
-    """Return a sentence about a header that has more than one meaning, or "" if there is none."""
+def ambiguity(head: bytes) -> str:
+    """Return a sentence about a header that has more than one meaning, or "" if there is none.
+
+    ``head`` is the request line with the headers, and ends with an empty line.
+    """
+    request, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
+    if b"\n" in request or b"\r" in request:
+        return "A line ends with one character instead of two."
+    fields: list[tuple[str, bytes]] = []
+    for line in lines:
+        # A line that begins with a space continues the line before it. It has no name, so it does not match.
+        field = _FIELD.fullmatch(line)
+        if field is None:
+            return "A header line is malformed."
+        fields.append((field[1].decode().lower(), field[2].strip()))
+    names = [name for name, _ in fields]
     for name in _SINGLE:
-        if len(headers.get_all(name, [])) > 1:
+        if names.count(name.lower()) > 1:
             return f"The request has several {name} headers."
-    if "Content-Length" in headers and "Transfer-Encoding" in headers:
+    if "content-length" in names and "transfer-encoding" in names:
         return "The request has both Content-Length and Transfer-Encoding."
-    length = str(headers.get("Content-Length", "0"))
-    if not (length.isascii() and length.isdigit()):
+    if not dict(fields).get("content-length", b"0").isdigit():
         return "The Content-Length is not a number."
-    for name, value in headers.items():
-        if not _TOKEN.fullmatch(name):
-            return "The name of a header is malformed."
-        if any(character in str(value) for character in "\r\n\0"):
-            return "A header continues on a second line, or has a zero byte."
-    # Python's parser treats all lines after a malformed line as the payload.
-    return "A header line is malformed." if headers.defects or headers.get_payload() else ""
+    return ""

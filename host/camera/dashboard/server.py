@@ -1,6 +1,6 @@
 """The dashboard: a small HTTP server with a web page, the live data for the page, and the metrics.
 
-The server has its own threads; the dashboard costs the loop's thread a few microseconds per frame. Pictures are scaled
+The server has its own thread; the dashboard costs the loop's thread a few microseconds per frame. Pictures are scaled
 only while a browser shows them, and the loop never waits for a client. The modules of the server are imported only by
 ``start``.
 """
@@ -11,6 +11,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from arenite.errors import UsageError
@@ -23,6 +24,8 @@ from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from arenite.host.camera.dashboard.handler import DashboardServer
 
 #: If the loop has sent no state for this number of seconds, ``/healthz`` reports that the loop has stalled.
@@ -48,6 +51,8 @@ class Dashboard:
         metrics: Metrics | None = None,
         names: tuple[str, ...] = (),
         max_clients: int = 32,
+        tls_certificate: Path | None = None,
+        tls_key: Path | None = None,
         report: Callable[[str], None] = to_stderr,
     ) -> None:
         """Args:
@@ -58,18 +63,28 @@ class Dashboard:
             metrics: the metrics that are shown at ``/metrics`` and updated by this dashboard; None creates new metrics.
             names: further names of this computer that browsers may use for the dashboard.
             max_clients: the maximum number of connections at a time; a page uses two connections.
+            tls_certificate: a PEM file with a certificate; None: connections are not encrypted.
+            tls_key: a PEM file with the certificate's private key; None: the key is in the file of the certificate.
             report: called with lines of text for people.
 
         Raises:
-            UsageError: a token is required and was not given.
+            UsageError: a token is required and was not given, or the certificate cannot be used.
         """
         self.title = title
         self.metrics = metrics if metrics is not None else Metrics()
         self.access = Access(host, token, names)
         self.run_id = f"{time.time_ns():x}"
         self.history = History()
-        self.preview = Preview(report)
+        self.preview = Preview(report, self._wake)
         self.max_clients = max_clients
+        self._tls: SSLContext | None = None
+        if tls_certificate is not None:
+            from arenite.host.camera.dashboard.tls import server_context
+
+            self._tls = server_context(tls_certificate, tls_key)
+        elif tls_key is not None:
+            raise UsageError("A key for TLS was given without a certificate.", "Give --tls-cert as well.")
+        self._report = report
         self._host, self._port = host, port
         self._latest: ServedFrame | None = None
         self.cameras = 1  # the number of cameras that have sent frames so far
@@ -77,9 +92,8 @@ class Dashboard:
         self._news: deque[tuple[int, dict[str, Any]]] = deque(maxlen=_MAX_NEWS)
         self._number = 0
         self._updated_ns = 0
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._server: DashboardServer | None = None
-        self._thread: threading.Thread | None = None
         self.ended = False
 
     @property
@@ -89,30 +103,39 @@ class Dashboard:
     @property
     def url(self) -> str:
         """The address to open in a browser. It contains the token if there is one."""
+        query = f"?token={self.token}" if self.token is not None else ""
+        return self.public_url + query
+
+    @property
+    def public_url(self) -> str:
+        """The address without the token."""
         assert self._server is not None
         host = _reachable(self._host)
         name = f"[{host}]" if ":" in host else host
-        query = f"?token={self.token}" if self.token is not None else ""
-        return f"http://{name}:{self._server.server_port}/{query}"
+        return f"{'https' if self._tls is not None else 'http'}://{name}:{self._server.port}/"
 
     def start(self) -> str:
         """Begin to listen, and return ``url``. Raises ``UsageError`` if the address is in use or is not an address of
-        this computer."""
-        from arenite.host.camera.dashboard.handler import DashboardServer
-
+        this computer, or if h11 is not installed."""
         try:
-            self._server = DashboardServer(self._host, self._port, self, self.max_clients)
+            from arenite.host.camera.dashboard.handler import DashboardServer
+        except ModuleNotFoundError as error:
+            if error.name != "h11":
+                raise
+            raise UsageError(
+                "The dashboard needs h11.", "Install it: pip install 'arenite[dashboard]'."
+            ) from error
+        try:
+            server = DashboardServer(self._host, self._port, self, self.max_clients, self._tls, self._report)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or error
             raise UsageError(
                 f"The dashboard cannot listen on {self._host}, port {self._port}: {reason}.",
                 "Use port 0 for a free port, and an address of this computer.",
             ) from error
+        self._server = server
         self.preview.start()
-        self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.1,), name="arenite-dashboard", daemon=True
-        )
-        self._thread.start()
+        server.start()
         return self.url
 
     def take(self, served: ServedFrame, frame: Frame | None = None) -> None:
@@ -133,31 +156,32 @@ class Dashboard:
         point = self.history.add(state, now / 1e9 if t_s is None else t_s)
         news: dict[str, Any] = {"state": state, "point": point, "log": self.history.new_actions(state)}
         news["cameras"] = self.cameras
-        with self._changed:
+        with self._lock:
             self._state, self._updated_ns = state, now
             self._number += 1
             self._news.append((self._number, news))
-            self._changed.notify_all()
+        self._wake()
 
     def close(self) -> None:
         """End all connections. Calling it again does nothing."""
-        with self._changed:
+        with self._lock:
             if self.ended:
                 return
             self.ended = True
-            self._changed.notify_all()
         self.preview.end()
         if self._server is not None:
-            self._server.shutdown()
-            self._server.close_all()
-        if self._thread is not None:
-            self._thread.join()
+            self._server.close()
 
-    # The HTTP handlers call the following methods in their threads.
+    def _wake(self) -> None:
+        """Tell the handlers that there is news."""
+        if self._server is not None:
+            self._server.wake()
+
+    # The HTTP handlers call the following methods in the server's thread.
 
     def hello(self) -> tuple[int, dict[str, Any]]:
         """Return the number of the latest update, and all data that a page needs at its start."""
-        with self._changed:
+        with self._lock:
             return self._number, {
                 "run": self.run_id,
                 "title": self.title,
@@ -168,14 +192,12 @@ class Dashboard:
                 "state": self._state,
             }
 
-    def news(self, after: int, seconds: float) -> list[tuple[int, dict[str, Any]]] | None:
-        """Return the updates after number ``after``, with their numbers. Wait at most ``seconds`` for an update. Return
-        None if some of these updates are no longer stored, or if the dashboard has ended."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.ended or self._number > after, seconds)
+    def news(self, after: int) -> list[tuple[int, dict[str, Any]]] | None:
+        """Return the updates after number ``after``, with their numbers. Return None if some of them are no longer
+        stored."""
+        with self._lock:
             updates = [(number, news) for number, news in self._news if number > after]
-            is_complete = not updates or updates[0][0] == after + 1
-            return updates if is_complete and not self.ended else None
+        return updates if not updates or updates[0][0] == after + 1 else None
 
     def health(self) -> tuple[bool, str]:
         """Return whether frames are being served, and a short text about it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,12 +99,59 @@ SECRET = "sand-and-pressure"
         (("--mqtt", f"mqtt://user:{SECRET}@127.0.0.1:1/cam"), "ARENITE_MQTT"),
     ],
 )
-def test_a_secret_in_the_list_of_processes_causes_a_warning(
+def test_a_secret_in_the_list_of_processes_is_reported(
     arenite: Arenite, arguments: tuple[str, ...], remedy: str
 ) -> None:
     run = arenite("camera", "--source", "nothing", *arguments)
     assert run.code == 2 and "in the list of processes" in run.err and remedy in run.err
     assert SECRET not in run.err
+
+
+def test_a_token_on_the_command_line_is_refused(arenite: Arenite) -> None:
+    arguments = ("--source", "synthetic", *SIZE, "--frames", 1, "--dashboard", "127.0.0.1:0")
+    arenite("camera", *arguments, "--token", SECRET).refused(2, "takes only the word auto")
+
+
+def test_a_generated_token_is_printed(arenite: Arenite) -> None:
+    arguments = ("--source", "synthetic", *SIZE, "--frames", 4, "--pace", "file")
+    run = arenite("camera", *arguments, "--dashboard", "0.0.0.0:0", "--token", "auto")
+    assert run.code == 0 and re.search(r"/\?token=\S{24}\n", run.err)
+
+
+def test_sources_of_a_file_and_of_the_environment(
+    arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address = f"rtsp://user:{SECRET}@127.0.0.1:1/x"
+    (tmp_path / "sources").write_text(f"\n{address}\n\n")
+    from_file = arenite("camera", "--source-file", tmp_path / "sources")
+    monkeypatch.setenv("ARENITE_SOURCE", f"{address}\n")
+    from_environment = arenite("camera")
+    visible = arenite("camera", "--source", address)
+    for run in (from_file, from_environment, visible):
+        assert run.code != 0 and "127.0.0.1:1/x" in run.err and SECRET not in run.err + run.out
+    assert "processes" not in from_file.err + from_environment.err
+    assert "list of processes. Set ARENITE_SOURCE, or use --source-file" in visible.err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read"),
+        (b"\n \n", "names no source"),
+        (b"\xff\xfe", "is not text"),
+        (b"x\n" * 40_000, "longer than"),
+    ],
+)
+def test_a_bad_source_file_is_refused(
+    arenite: Arenite, tmp_path: Path, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (tmp_path / "sources").write_bytes(content)
+    arenite("camera", "--source-file", tmp_path / "sources").refused(2, message)
+
+
+def test_source_and_source_file_exclude_each_other(arenite: Arenite, tmp_path: Path) -> None:
+    arenite("camera", "--source", "photos", "--source-file", tmp_path / "s").refused(2, "exclude each other")
 
 
 def test_a_secret_from_elsewhere_causes_no_warning(
@@ -146,7 +194,7 @@ def test_the_dashboard_uses_the_token_of_the_file(arenite: Arenite, tmp_path: Pa
     (tmp_path / "token").write_text(f"{SECRET}\nsecond line\n")
     arguments = ("--source", "synthetic", *SIZE, "--frames", 4, "--pace", "file")
     run = arenite("camera", *arguments, "--dashboard", "0.0.0.0:0", "--token-file", tmp_path / "token")
-    assert run.code == 0 and f"?token={SECRET}\n" in run.err
+    assert run.code == 0 and "with your token" in run.err and SECRET not in run.err + run.out
 
 
 def test_an_answer_file_and_a_timeline(arenite: Arenite, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ served frames in the output, the metrics and the timeline agree."""
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -25,14 +26,15 @@ def test_faces_in_the_browser(tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     command = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", "photos", "--json"]
     command += ["--output", str(lines), "--timeline", str(trace), "--budget", "latency=500ms"]
-    command += ["--dashboard", "0.0.0.0:0", "--token", TOKEN]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+    command += ["--dashboard", "0.0.0.0:0"]
+    environment = os.environ | {"ARENITE_TOKEN": TOKEN}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    ) as child:
         try:
             assert child.stderr is not None
             messages: list[str] = []
-            while (
-                url_match := re.search(r"http://\S+:(\d+)/\?token=", messages[-1] if messages else "")
-            ) is None:
+            while (url_match := re.search(r"http://\S+:(\d+)/", messages[-1] if messages else "")) is None:
                 messages.append(child.stderr.readline())
                 assert messages[-1], messages
             base = f"http://127.0.0.1:{url_match[1]}/"
@@ -53,6 +55,7 @@ def test_faces_in_the_browser(tmp_path: Path) -> None:
         finally:
             child.kill()
     assert child.returncode == 0, err
+    assert TOKEN not in "".join([*messages, out, err]) + lines.read_text() + trace.read_text()
     served = json.loads(out)["frames"]["served"]
     numbers = [json.loads(line)["number"] for line in lines.read_text().splitlines()]
     assert numbers == list(range(served))

@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard import connection_server
+from arenite.host.camera.dashboard import connection_limits, connection_server
 from arenite.host.camera.dashboard import server as server_module
 from arenite.host.camera.dashboard.server import Dashboard
 from arenite.host.camera.observe.history import FIELDS
+from tests.host.camera.dashboard.client import get
 from tests.host.camera.dashboard.simulated_run import Feeder, face, served_of, state_at
 
 TOKEN = "sand-and-pressure"
@@ -31,18 +32,6 @@ def dashboard() -> Iterator[Dashboard]:
     running_dashboard.start()
     yield running_dashboard
     running_dashboard.close()
-
-
-def get(
-    dashboard: Dashboard, path: str, method: str = "GET", **headers: str
-) -> tuple[int, http.client.HTTPMessage, bytes]:
-    url = urlsplit(dashboard.url)
-    connection = http.client.HTTPConnection("127.0.0.1", url.port or 0, timeout=30)
-    connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
-    answer = connection.getresponse()
-    body = answer.read()
-    connection.close()
-    return answer.status, answer.headers, body
 
 
 class Events:
@@ -348,7 +337,7 @@ def test_one_address_cannot_displace_the_strangers_of_others() -> None:
 
 
 def test_addresses_of_one_ipv6_network_count_together() -> None:
-    network = connection_server._network
+    network = connection_limits.network_of
     assert network("2001:db8::1") == network("2001:db8::ffff:2") == "2001:db8::/64"
     assert network("2001:db8:0:1::1") != network("2001:db8::1")
     assert network("::ffff:192.0.2.1") == network("192.0.2.1") == "192.0.2.1"
@@ -388,6 +377,58 @@ def test_a_missing_camera_is_not_found(dashboard: Dashboard) -> None:
     assert not dashboard.preview.watched
 
 
+def test_a_request_that_is_too_long_is_refused(dashboard: Dashboard) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(dashboard.url).port or 0), 30) as raw:
+        raw.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 40_000)
+        assert raw.makefile("rb").readline().startswith(b"HTTP/1.1 431 ")
+
+
+@pytest.mark.parametrize(
+    "request_bytes",
+    [
+        b"GET /state HTTP/1.1\nHost: localhost\n\n\r\n\r\n",
+        b"GET /state HTTP/1.1\r\nHost: localhost\nX: y\r\n\r\n",
+        b"GET /state HTTP/1.1\r\nHost: localhost\r\nX: a\r\n b\r\n\r\n",
+        b"GET /state HTTP/1.1\r\nHost: localhost\r\nX: a\0b\r\n\r\n",
+        b"GET /sta te HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET  /state HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /state HTTP/1.1\r\n\r\n",
+        b"GET /state HTTP/9\r\nHost: localhost\r\n\r\n",
+        b"GET /state\r\n\r\n",
+        b"\r\n\r\n",
+        b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    ],
+)
+def test_malformed_requests_are_refused(dashboard: Dashboard, request_bytes: bytes) -> None:
+    with socket.create_connection(("127.0.0.1", urlsplit(dashboard.url).port or 0), 30) as raw:
+        raw.sendall(request_bytes)
+        actual = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                actual += part
+    assert actual.startswith(b"HTTP/1.1 400 ") and actual.count(b"HTTP/1.1 ") == 1
+
+
+def test_requests_that_arrive_together_are_answered_in_order(dashboard: Dashboard) -> None:
+    request = b"GET /%s HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", urlsplit(dashboard.url).port or 0), 30) as raw:
+        raw.sendall(request % b"log" + request % b"nothing" + request % b"state")
+        raw.shutdown(socket.SHUT_WR)
+        answers = raw.makefile("rb").read().split(b"HTTP/1.1 ")[1:]
+    assert [answer[:3] for answer in answers] == [b"200", b"404", b"200"]
+    assert answers[0].endswith(b"\r\n\r\n[]") and answers[2].endswith(b"\r\n\r\n{}")
+
+
+def test_the_dashboard_names_the_extra_that_it_needs() -> None:
+    script = (
+        "import sys; sys.modules['h11'] = None\n"
+        "from arenite.host.camera.dashboard.server import Dashboard\n"
+        "try: Dashboard().start()\nexcept Exception as error: print(type(error).__name__, error)"
+    )
+    stdout = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert stdout.startswith("UsageError The dashboard needs h11.") and "'arenite[dashboard]'" in stdout
+
+
 def test_unavailable_addresses_raise_an_error(dashboard: Dashboard) -> None:
     port = urlsplit(dashboard.url).port or 0
     for host, unavailable_port in (("127.0.0.1", port), ("localhost", 70_000), ("127.0.0.1", -1)):
@@ -424,7 +465,8 @@ def test_server_modules_are_imported_late() -> None:
         "import sys, arenite.host.camera.dashboard.server as s, arenite.host.camera.observe.timeline\n"
         "import arenite.host.camera.sinks.jsonl, arenite.host.camera.sinks.mqtt, arenite.host.camera.sinks.callback\n"
         "s.Dashboard()\n"
-        "print([m for m in ('http.server', 'socketserver', 'paho', 'rich', 'cv2', 'asyncio') if m in sys.modules])"
+        "late = ('http.server', 'socketserver', 'paho', 'rich', 'cv2', 'asyncio', 'h11')\n"
+        "print([m for m in late if m in sys.modules])"
     )
     stdout = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert stdout.strip() == "[]"

@@ -1,0 +1,24 @@
+"""An HTTP client for the tests of the dashboard."""
+
+from __future__ import annotations
+
+import http.client
+from urllib.parse import urlsplit
+
+from arenite.host.camera.dashboard.server import Dashboard
+
+
+def connect(dashboard: Dashboard) -> http.client.HTTPConnection:
+    return http.client.HTTPConnection("127.0.0.1", urlsplit(dashboard.url).port or 0, timeout=30)
+
+
+def get(
+    dashboard: Dashboard, path: str, method: str = "GET", **headers: str
+) -> tuple[int, http.client.HTTPMessage, bytes]:
+    """Return the status, the headers and the body of an answer. In the names of ``headers``, ``_`` stands for ``-``."""
+    connection = connect(dashboard)
+    connection.request(method, path, headers={k.replace("_", "-"): v for k, v in headers.items()})
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer.status, answer.headers, body
