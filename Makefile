@@ -74,12 +74,16 @@ lint: setup
 bench: setup
 	$(VENV_PYTHON) -m benchmarks.table
 
-# Run long differential tests and long tests with hostile input. `make test-all` runs short ones.
+# Run long differential tests and long tests with hostile input. `make test-all` runs short ones. FUZZ_SECONDS is the
+# time of each coverage-guided target; FUZZ_OPTIONS="--runs 1000000" gives a number of inputs instead.
+FUZZ_SECONDS = 1800
+FUZZ_OPTIONS = --seconds $(FUZZ_SECONDS)
 fuzz: setup
 	$(VENV_PYTHON) -m tests.fuzz --cases 20000 --seed 0 --jobs 2
 	$(VENV_PYTHON) -m tests.fuzz.emulated --board qemu_mps2_an386 --cases 1000
 	$(VENV_PYTHON) -m tests.fuzz.emulated --board qemu_mps3_an547 --cases 1000
 	$(VENV_PYTHON) -m tests.fuzz.hostile_files --cases 100000 --seed 0
+	$(VENV_PYTHON) -m tests.fuzz.coverage $(FUZZ_OPTIONS)
 
 # Update the stored code sizes that `arenite fit` adds up. Run this after any change to C sources or compiler flags.
 sizes: setup

@@ -54,6 +54,7 @@ esac
 case $extras in
 dev)
     optional="$optional
+clang:clang
 qemu-x86_64:qemu-user
 cmake:cmake
 gst-launch-1.0:gstreamer1.0-tools
@@ -163,6 +164,10 @@ END
 fi
 
 missing=$(missing_of "$optional")
+# The sanitizers and libFuzzer of clang are in a package of their own.
+case $extras in
+dev) [ -n "$(find /usr/lib -name 'libclang_rt.fuzzer*' 2>/dev/null | head -n 1)" ] || missing="$missing libclang-rt-dev" ;;
+esac
 if [ -n "$missing" ]; then
     echo "Some tests need these system packages and are skipped without them: $missing"
     # shellcheck disable=SC2086

@@ -25,6 +25,9 @@ SOUND_SUFFIXES = (".wav",)
 #: The largest sound file in bytes. It has room for half an hour of 16-bit samples at 16 kHz.
 MAX_SOUND_BYTES = 64 << 20
 
+#: The sizes of a sample in bytes that ``read_sound`` converts.
+SAMPLE_WIDTHS = (1, 2, 3, 4)
+
 
 def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] | None = None) -> np.ndarray:
     """Return the model's input for the file at ``path``, with a batch of 1. The values are float32 real values, or
@@ -86,15 +89,21 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
         with wave.open(io.BytesIO(_plain_format(data))) as file:
             width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
             raw = file.readframes(file.getnframes())
-    except (OSError, EOFError, wave.Error) as error:
+    except (OSError, EOFError, RuntimeError, ValueError, wave.Error) as error:
+        # The wave module raises RuntimeError without a text for a chunk that ends behind the file's end.
         raise UsageError(
-            f"Cannot read the sound {path}: {error}.",
+            f"Cannot read the sound {path}: {str(error) or 'its chunks are damaged'}.",
             "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
         ) from error
     if file_rate != rate:
         raise UsageError(
             f"{path} has {file_rate} samples per second, the model's preprocessing takes {rate}.",
             f"Resample it first: ffmpeg -i IN -ar {rate} OUT.wav",
+        )
+    if width not in SAMPLE_WIDTHS:
+        raise UsageError(
+            f"The sound {path} has {8 * width} bits per sample.",
+            "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
         )
     raw = raw[: len(raw) - len(raw) % (width * channels)]
     if width == 1:

@@ -92,6 +92,14 @@ def test_a_16_bit_image_is_refused(tmp_path: Path) -> None:
         preprocess_file(image_spec("grey"), tmp_path / "a.png")
 
 
+def wav(fields: tuple[int, ...], stated: int = 4) -> bytes:
+    """Return a WAV file with these fields of its format, two samples of 16 bits, and a stated size of the samples in
+    bytes."""
+    data = b"data" + struct.pack("<I", stated) + struct.pack("<hh", 1, 2)
+    chunks = b"WAVEfmt " + struct.pack("<IHHIIHH", 16, *fields) + data
+    return b"RIFF" + struct.pack("<I", len(chunks)) + chunks
+
+
 @pytest.mark.parametrize(
     "content", [b"", b"RIFF\0\0\0\0WAVE", b"no sound at all, but long enough for a header ..."]
 )
@@ -101,3 +109,29 @@ def test_an_unreadable_wav_file_is_an_error(content: bytes, tmp_path: Path) -> N
     for file in (path, tmp_path / "none.wav"):
         with pytest.raises(UsageError, match="Cannot read the sound"):
             read_sound(file, 16000)
+
+
+#: The fields of a WAV file's format: PCM, channels, rate, bytes per second, bytes per block, bits per sample.
+_PLAIN = (1, 1, 8000, 16000, 2, 16)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"RIFF\x24\0\0\0WAVEfmt \x10\0\0\0\1\0\1RIFF<\0\0\0WAVE", "its chunks are damaged"),
+        (wav((1, 1, 8000, 16000, 2, 65520)), "65520 bits per sample"),
+        (wav((1, 0, 8000, 16000, 2, 16)), "Cannot read the sound"),
+        (wav((1, 1, 8000, 16000, 2, 0)), "Cannot read the sound"),
+    ],
+)
+def test_a_damaged_header_is_an_error(content: bytes, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=message):
+        read_sound(path, 8000)
+
+
+def test_a_header_that_states_more_samples_than_the_file_has(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(wav(_PLAIN, stated=0xFFFFFFF0))
+    assert read_sound(path, 8000).tolist() == [1, 2]

@@ -1,0 +1,38 @@
+"""Every coverage-guided fuzz target runs for a short time. ``make fuzz`` runs them for long."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.coverage import __main__ as coverage
+from tests.fuzz.coverage.c_sources import C_TARGETS
+from tests.fuzz.coverage.corpora import CORPORA
+from tests.fuzz.coverage.python_targets import PYTHON_TARGETS
+from tests.fuzz.coverage.tools import missing_tool
+
+#: Seconds for each target, and the number of inputs that even a busy computer reaches in that time.
+SECONDS, MIN_INPUTS = 15, 50
+
+
+def test_every_target_has_a_corpus() -> None:
+    assert sorted(CORPORA) == sorted([*C_TARGETS, *PYTHON_TARGETS])
+    assert all(list(make()) for make in CORPORA.values())
+
+
+@pytest.mark.parametrize("name", sorted(PYTHON_TARGETS))
+def test_valid_inputs_break_no_rule(name: str) -> None:
+    run = PYTHON_TARGETS[name]()
+    for data in (*CORPORA[name](), b"", b"\0"):
+        run(data)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(CORPORA))
+def test_target_is_clean(name: str, tmp_path: Path) -> None:
+    if missing := missing_tool(name):
+        pytest.skip(missing)
+    result = coverage.fuzz(name, tmp_path, seconds=SECONDS)
+    assert not result.error, result.error
+    assert result.inputs >= MIN_INPUTS
