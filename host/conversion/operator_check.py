@@ -20,6 +20,13 @@ _TRIAL_SAMPLES = 4
 _DEPENDS_ON_SAMPLES = ("scale", "zero point")
 
 
+#: The hint for an operator that stays float32 in every integer recipe.
+_WITHOUT_KERNEL = (
+    "This operator has no integer kernel, so no recipe for boards can convert it. Replace the layer, or end the model"
+    " before it and compute the rest in your own code; docs/operators.md lists the operators."
+)
+
+
 def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None:
     """Raise ``UnsupportedModelError`` if no kernel can run an operator of the float model after quantization with
     ``recipe``. The reasons are an unsupported operator, or a size or stride beyond a kernel's limits.
@@ -38,8 +45,11 @@ def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None
 
 
 def with_recipe_hint(error: UnsupportedModelError, recipe: Recipe) -> UnsupportedModelError:
-    """Return ``error``. If ``recipe`` leaves layers in float32, its hint is replaced by a hint on these layers."""
+    """Return ``error``. If it is about a layer in float32, its hint is replaced by one that fits a conversion: on the
+    recipe if this leaves layers in float32, else on the operator, which has no integer kernel."""
     if any(rule.settings.get("activations") == "float" for rule in recipe.layers):
         hint = f"The recipe '{recipe.name}' leaves layers in float32: give them integer activations."
         return UnsupportedModelError(error.problem, hint)
+    if "has type float32" in error.problem:
+        return UnsupportedModelError(error.problem, _WITHOUT_KERNEL)
     return error

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 from torch_files import checked_copy
+from torch_rrelu import without_random_slopes
 from torch_transposed import without_padding
 
 
@@ -50,6 +51,10 @@ def convert(job: Any) -> Any:
     )
 
 
+#: What litert_torch's error names, and the function that returns the module in a form that it converts.
+_REWRITES = {"mhlo.convolution": without_padding, "aten.rrelu": without_random_slopes}
+
+
 class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
     """A model that wraps ``module``. The inputs and outputs whose indices are in ``inputs`` and ``outputs`` are NHWC
     instead of NCHW."""
@@ -67,21 +72,24 @@ class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
 def _converted(module: Any, arguments: Any) -> Any:
     """Return the model that litert_torch converts ``module`` to. ``arguments`` are example inputs.
 
-    If litert_torch refuses a convolution, it gets the module with transposed convolutions without padding.
+    If litert_torch refuses an operator of ``_REWRITES``, it gets the module without it.
     """
     try:
-        try:
-            return litert_torch.convert(module, arguments)
-        except Exception as error:
-            if "mhlo.convolution" not in str(error):
-                raise
-            return litert_torch.convert(without_padding(module, arguments), arguments)
+        rewrites = dict(_REWRITES)
+        while True:
+            try:
+                return litert_torch.convert(module, arguments)
+            except Exception as error:
+                refused = next((name for name in rewrites if name in str(error)), None)
+                if refused is None:
+                    raise
+                module = rewrites.pop(refused)(module, arguments)
     except Exception as error:
-        refused = re.search(r"failed to legalize operation '([\w.]+)'", str(error))
-        if refused is None:
+        operator = re.search(r"failed to legalize operation '([\w.]+)'", str(error))
+        if operator is None:
             raise
         raise Refusal(
-            f"TensorFlow Lite has no form of the operator {refused[1]} as this model uses it.",
+            f"TensorFlow Lite has no form of the operator {operator[1]} as this model uses it.",
             "Replace the layer, or export the model to ONNX with torch.onnx.export and convert that.",
             "model",
         ) from error

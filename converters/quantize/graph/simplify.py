@@ -3,7 +3,8 @@
 Affine layers after a convolution (the rest of a batch normalization) are merged into its weights, so that values are
 quantized once instead of twice. Activations are fused into the layer before them as its clamp, so that values which
 the clamp removes do not widen the range. Operators without a correct integer kernel are replaced by operators that
-have one. Several operators that compute an activation value by value become the one operator that TFLite has for it.
+have one. Several operators that compute an activation value by value become the one operator that TFLite has for it. A
+layer that the graph computes several times for one activation is computed once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from arenite.converters.quantize.calibration.trained_ranges import stated_range
 from arenite.converters.quantize.graph.graph_draft import GraphDraft
 from arenite.converters.quantize.graph.log_softmax import expanded_log_softmax
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
-from arenite.converters.quantize.pointwise.builtins import builtin_operator
+from arenite.converters.quantize.graph.repeated_layers import first_repeated_layer
+from arenite.converters.quantize.pointwise.builtins import builtin_operator, prelu_slopes
 from arenite.converters.quantize.pointwise.functions import pointwise_functions
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.verifier import defaults_of
@@ -46,7 +48,12 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     model = parse(flatbuffer)
     notes: list[str] = []
     while True:
-        changed = _first_change(model, notes) or _first_builtin(model, notes)
+        changed = (
+            _first_change(model, notes)
+            or _first_builtin(model, notes)
+            or _first_prelu(model, notes)
+            or first_repeated_layer(model, notes)
+        )
         if changed is None:
             break
         model = changed
@@ -102,6 +109,24 @@ def _first_builtin(model: Model, notes: list[str]) -> Model | None:
     return None
 
 
+def _first_prelu(model: Model, notes: list[str]) -> Model | None:
+    """Replace the first group of operators that compute PReLU by one operator, add a sentence about it to ``notes`` and
+    return the new model. Return None if there is no such group."""
+    for function in pointwise_functions(model.main, per_channel=True):
+        slopes = prelu_slopes(function) if len(function.ops) > 1 else None
+        if slopes is not None:
+            draft = GraphDraft(model)
+            result = model.main.tensors[function.result]
+            shape = (*(1,) * max(0, len(result.shape) - 2), slopes.size)
+            alpha = draft.constant(f"{result.name}/alpha", slopes.reshape(shape))
+            draft.ops |= {op.index: [] for op in function.ops}
+            draft.ops[function.last.index] = [Op(0, "PRELU", (function.source, alpha), (function.result,))]
+            first, last = function.ops[0], function.last
+            notes.append(f"Operators {first.index} {first.name} to {last.index} {last.name} became PRELU.")
+            return draft.finish()
+    return None
+
+
 def _named(op: Op) -> str:
     return f"Operator {op.index} {op.name}"
 
@@ -152,6 +177,32 @@ def _sum(draft: GraphDraft, op: Op) -> str | None:
     return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
 
 
+def _cumulate(draft: GraphDraft, op: Op) -> str | None:
+    """Replace a CUMSUM along the last axis by a multiplication with a triangular matrix of ones."""
+    source, axis = (draft.graph.tensors[i] for i in op.inputs)
+    if source.dtype != "float32" or axis.data is None or not source.shape or not source.elements:
+        return None
+    if axis.data.item() % len(source.shape) != len(source.shape) - 1:
+        return None
+    size = source.shape[-1]
+    ones = np.tril(np.ones((size, size), np.float32), -1 if op.options["exclusive"] else 0)
+    weights = draft.constant(f"{source.name}/triangle", ones.T if op.options["reverse"] else ones)
+    options = {**defaults_of("FullyConnectedOptions"), "keep_num_dims": True}
+    layer = Op(
+        0, "FULLY_CONNECTED", (op.inputs[0], weights, -1), op.outputs, options, "FullyConnectedOptions"
+    )
+    draft.ops[op.index] = [layer]
+    return f"{_named(op)} became FULLY_CONNECTED with a triangle of ones: it has no integer kernel for real numbers."
+
+
+def _gather(draft: GraphDraft, op: Op) -> str:
+    """Replace an EMBEDDING_LOOKUP, as which litert-torch writes nn.Embedding, by the same rows of the table."""
+    indices, table = op.inputs
+    options = defaults_of("GatherOptions")
+    draft.ops[op.index] = [Op(0, "GATHER", (table, indices), op.outputs, options, "GatherOptions")]
+    return f"{_named(op)} became GATHER, which has an integer kernel."
+
+
 #: Functions that replace an operator in the draft, by its name. They return a sentence about the change, or None if
 #: they change nothing.
 _REPLACED: dict[str, Callable[[GraphDraft, Op], str | None]] = {
@@ -159,6 +210,8 @@ _REPLACED: dict[str, Callable[[GraphDraft, Op], str | None]] = {
     "SQUARE": _square,
     "DIV": _divide,
     "SUM": _sum,
+    "CUMSUM": _cumulate,
+    "EMBEDDING_LOOKUP": _gather,
     "LOG_SOFTMAX": expanded_log_softmax,
 }
 

@@ -63,3 +63,18 @@ def builtin_operator(function: PointwiseFunction) -> Op | None:
         if np.all(difference <= _TOLERANCE * (1 + np.abs(values))):
             return op
     return None
+
+
+def prelu_slopes(function: PointwiseFunction) -> np.ndarray | None:
+    """Return the slopes below zero, float32 [channels], if ``function`` computes PReLU: x from zero on, and below zero
+    x times a factor that depends on the channel. Return None otherwise."""
+    values = function(_POINTS[:, None])
+    if values.shape[1] == 1 or not np.all(np.isfinite(values)):
+        return None
+    slopes = -function(np.array([[-1.0]]))[0]
+    points = _POINTS[:, None]
+    expected = np.where(points < 0, points * slopes, points)
+    if not np.all(np.abs(expected - values) <= _TOLERANCE * (1 + np.abs(values))):
+        return None
+    result: np.ndarray = slopes.astype(np.float32)
+    return result

@@ -7,6 +7,7 @@ they are combined into one function of one variable, only the final result is ro
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,23 +35,29 @@ class PointwiseFunction:
         return self.ops[-1]
 
     def __call__(self, x: np.ndarray) -> np.ndarray:
-        """Return the function's values at ``x`` in float64. Where it is not defined, they are NaN or infinite."""
+        """Return the function's values at ``x`` in float64. Where it is not defined, they are NaN or infinite.
+
+        If the function differs between channels, the last axis of ``x`` has the size 1 or one value per channel.
+        """
         values: dict[int, np.ndarray] = {self.source: x.astype(np.float64)}
         for op in self.ops:
-            inputs = [
-                values[i] if i in values else np.full(x.shape, _scalar(self.graph.tensors[i]))
-                for i in op.inputs
-            ]
+            inputs = [values[i] if i in values else self._constant(i, x.shape) for i in op.inputs]
             values[op.outputs[0]] = apply_operator(op, *inputs)
         return values[self.result].astype(np.float64)
 
+    def _constant(self, tensor: int, shape: tuple[int, ...]) -> np.ndarray:
+        value = _channels(self.graph.tensors[tensor])
+        assert value is not None
+        return np.full(shape, value) if value.size == 1 else value
 
-def pointwise_functions(graph: Subgraph) -> tuple[PointwiseFunction, ...]:
+
+def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[PointwiseFunction, ...]:
     """Return the largest groups of operators of ``graph`` that compute a function of one float32 tensor.
 
-    A group may have a single operator. No operator is in two groups.
+    A group may have a single operator. No operator is in two groups. If ``per_channel``, the function may have a
+    different constant for each channel (the last axis), as in PReLU.
     """
-    ancestors = _ancestors(graph)
+    ancestors = _ancestors(graph, _channels if per_channel else _scalar)
     producer = producers(graph)
     readers: dict[int, list[int]] = {}
     for op in graph.ops:
@@ -78,11 +85,12 @@ def pointwise_functions(graph: Subgraph) -> tuple[PointwiseFunction, ...]:
     return tuple(reversed(functions))
 
 
-def _ancestors(graph: Subgraph) -> dict[int, frozenset[int]]:
-    """Return, for each tensor, the tensors from any single one of which it can be computed value by value."""
+def _ancestors(graph: Subgraph, constant: Callable[[Tensor], np.ndarray | None]) -> dict[int, frozenset[int]]:
+    """Return, for each tensor, the tensors from any single one of which it can be computed value by value. ``constant``
+    returns the value of a constant that may be part of the computation, and None for any other tensor."""
     ancestors: dict[int, frozenset[int]] = {}
     for op in graph.ops:
-        variables = [i for i in op.inputs if i >= 0 and _scalar(graph.tensors[i]) is None]
+        variables = [i for i in op.inputs if i >= 0 and constant(graph.tensors[i]) is None]
         if not is_pointwise(op) or len(op.outputs) != 1 or -1 in op.inputs or not variables:
             continue
         out = graph.tensors[op.outputs[0]]
@@ -109,9 +117,18 @@ def _between(graph: Subgraph, producer: dict[int, Op], source: int, result: int)
     return tuple(graph.ops[k] for k in sorted(indices))
 
 
-def _scalar(t: Tensor) -> float | None:
-    """Return the value of a constant whose elements are all equal, or None for any other tensor."""
+def _scalar(t: Tensor) -> np.ndarray | None:
+    """Return float64 [1], the value of a constant whose elements are all equal, or None for any other tensor."""
+    values = _channels(t)
+    return None if values is None or values.size != 1 else values
+
+
+def _channels(t: Tensor) -> np.ndarray | None:
+    """Return the values of a constant as float64: [1] if all elements are equal, or [channels] if they differ only
+    along the last axis. Return None for any other tensor."""
     if t.data is None or t.dtype not in _TYPES or not t.elements:
         return None
-    values = t.data.reshape(-1)
-    return float(values[0]) if bool(np.all(values == values[0])) else None
+    values = t.data.reshape(-1).astype(np.float64)
+    if bool(np.all(values == values[0])):
+        return values[:1]
+    return values if values.size == t.shape[-1] else None

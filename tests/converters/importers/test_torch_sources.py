@@ -49,6 +49,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         "number": job("factories:number"),
         "broken": job("factories:broken"),
         "upsampling": job("factories:upsampling"),
+        "random slopes": job("factories:random_slopes"),
         "branch": job("factories:branch"),
         "nothing": job("factories:nothing"),
         "nowhere": job("no_such_module:net"),
@@ -134,6 +135,13 @@ def test_a_transposed_convolution_with_output_padding_is_converted(results: Fram
     model = parse(result.flatbuffer)
     assert model.main.tensors[model.main.outputs[0]].shape == (1, 30, 24, 2)
     assert sum(op.name == "TRANSPOSE_CONV" for op in model.main.ops) == 2
+
+
+def test_rrelu_becomes_leaky_relu_with_its_mean_slope(results: FrameworkResults) -> None:
+    result = results.imported("random slopes")
+    assert result.agreement is not None and result.agreement.sqnr_db > 100
+    slopes = [op.options["alpha"] for op in parse(result.flatbuffer).main.ops if op.name == "LEAKY_RELU"]
+    assert slopes == pytest.approx([(1 / 8 + 1 / 3) / 2, 0.6])
 
 
 def test_a_branch_on_values_is_an_error_with_its_place(results: FrameworkResults) -> None:

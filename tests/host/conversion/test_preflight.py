@@ -214,6 +214,17 @@ def test_a_quantized_model_is_not_scored_on_random_numbers(
     assert convert(ConversionRequest(str(source), calibration=Path("random"))).scores is None
 
 
+def test_an_operator_without_an_integer_kernel_is_refused_with_advice_that_fits(tmp_path: Path) -> None:
+    n = FloatNet(3)
+    x = n.input((1, 6, 5), "float32")
+    path = tmp_path / "sums.tflite"
+    path.write_bytes(n.bytes(n.layer("CUMSUM", [x, n.ints([1])], (1, 6, 5), "CumsumOptions")))
+    np.savez(tmp_path / "x.npz", x=np.random.default_rng(0).random((40, 6, 5), np.float32))
+    with pytest.raises(UnsupportedModelError, match=r"CUMSUM.*has type float32") as caught:
+        convert(ConversionRequest(str(path), calibration=tmp_path / "x.npz"))
+    assert "Replace the layer" in caught.value.hint and "arenite convert" not in caught.value.hint
+
+
 def test_operators_are_checked_before_the_samples_are_scored(tmp_path: Path) -> None:
     n = FloatNet(3)
     x = n.input((1, 600, 1, 3), "float32")

@@ -52,6 +52,17 @@ def upsampling():
     ), (torch.zeros(1, 3, 5, 4),)
 
 
+def random_slopes():
+    """Return RReLU with default limits and with others, between transposed convolutions with padding, and example
+    inputs."""
+    return nn.Sequential(
+        nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1),
+        nn.RReLU(),
+        nn.Conv2d(4, 2, 3),
+        nn.RReLU(0.5, 0.7),
+    ), (torch.zeros(1, 3, 5, 4),)
+
+
 class Branch(nn.Module):
     def forward(self, x):
         return x * 2 if x.sum() > 0 else x
