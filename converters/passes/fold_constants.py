@@ -9,6 +9,7 @@ changes. A shape that still depends on the data afterwards is an error.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -75,18 +76,21 @@ SHAPE_INPUTS: dict[str, tuple[int, ...]] = {
 _MAX_CONSTANT_BYTES = 64 << 20
 
 
-def fold_constants(model: Model) -> tuple[Model, tuple[str, ...]]:
+def fold_constants(model: Model, keep: Collection[int] = ()) -> tuple[Model, tuple[str, ...]]:
     """Replace every value that is known at conversion time by a constant. Return the model and one sentence per change.
 
-    If nothing changes, the model itself is returned. Raises ``UnsupportedModelError``, which names the tensor, for a
-    shape that depends on the data, and for constant operators that LiteRT cannot evaluate.
+    ``keep`` are operators of the main subgraph that stay, even if their inputs are constant: the first step of a
+    repeated body, which would otherwise differ from the other steps. If nothing changes, the model itself is returned.
+
+    Raises ``UnsupportedModelError``, which names the tensor, for a shape that depends on the data, and for constant
+    operators that LiteRT cannot evaluate.
     """
     notes: list[str] = []
     for subgraph in range(len(model.subgraphs)):
         model = _prune(model, subgraph, notes, "is never used")
         if subgraph == 0:
             model = _true_shapes(model, notes)
-        model = _fold(model, subgraph, notes)
+        model = _fold(model, subgraph, notes, keep if subgraph == 0 else ())
         if subgraph == 0:
             model = _true_shapes(model, notes)  # again, because more shapes are known after folding
         _refuse_dynamic(model.subgraphs[subgraph])
@@ -174,13 +178,15 @@ def _is_unchecked(graph: Subgraph, op: Op) -> bool:
         return False
 
 
-def _foldable(graph: Subgraph) -> list[Op]:
-    """Return the operators whose outputs are known at conversion time, in execution order, except operators that only
-    copy a constant to a graph output."""
+def _foldable(graph: Subgraph, keep: Collection[int] = ()) -> list[Op]:
+    """Return the operators whose outputs are known at conversion time, in execution order, except those of ``keep`` and
+    operators that only copy a constant to a graph output."""
     constants = {t.index for t in graph.tensors if t.data is not None}
     foldable = []
     for op in graph.ops:
         outs = list(graph.out_tensors(op))
+        if op.index in keep:
+            continue
         if op.name in NEVER_CONSTANT or op.name.startswith("STABLEHLO_") or not op.inputs or op.intermediates:
             continue
         if any(DTYPES[t.dtype] is None or t.nbytes > _MAX_CONSTANT_BYTES for t in outs):
@@ -209,11 +215,11 @@ def _copies_constant_to_output(graph: Subgraph, op: Op) -> bool:
     )
 
 
-def _fold(model: Model, subgraph: int, notes: list[str]) -> Model:
+def _fold(model: Model, subgraph: int, notes: list[str], keep: Collection[int]) -> Model:
     """Return the model with constants in place of the operators of ``_foldable``. A graph output that became constant
     is copied from the constant by a RESHAPE. A note is appended for each operator."""
     graph = model.subgraphs[subgraph]
-    ops = _foldable(graph)
+    ops = _foldable(graph, keep)
     values = _values(graph, ops)
     constant_outputs = [i for i in graph.outputs if graph.tensors[i].data is not None]
     if not ops and not constant_outputs:

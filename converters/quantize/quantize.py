@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph.model import Model
+from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.importers.modernize import has_quantized_operators
+from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.calibration.trained_ranges import trained_ranges
 from arenite.converters.quantize.graph import lstm
@@ -145,4 +146,13 @@ def _biases(
         and op.input(WEIGHTS[op.name].bias) >= 0
         and model.main.tensors[op.inputs[WEIGHTS[op.name].bias]].is_constant
     ]
-    return corrected_biases(flatbuffer, model, ops, samples, emitted)
+    return corrected_biases(flatbuffer, model, _layers(model.main, ops), samples, emitted)
+
+
+def _layers(graph: Subgraph, ops: Sequence[Op]) -> list[list[Op]]:
+    """Return ``ops`` in lists: the copies of one operator in all steps of a loop are in one list."""
+    first = {k: lane[0] for body in find_repeated_bodies(graph) for lane in body.lanes for k in lane}
+    layers: dict[int, list[Op]] = {}
+    for op in ops:
+        layers.setdefault(first.get(op.index, op.index), []).append(op)
+    return list(layers.values())

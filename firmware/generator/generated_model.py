@@ -26,6 +26,7 @@ class Layer:
     streamed: bool = False  # True if it runs by rows in a segment; ``call`` then has its row function
     second: KernelCall | None = None  # the half that the second core runs at the same time
     share: float = 1.0  # the share of the layer's work that the busier core does
+    body: tuple[Op, ...] = ()  # for LOOP: the operator of each call in ``call.body``
 
     @property
     def all_calls(self) -> tuple[KernelCall, ...]:

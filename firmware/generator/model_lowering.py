@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.graph.loop import LOOP, loop_of
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.planner.plan import Plan, Segment
 from arenite.converters.planner.row_requirements import RowRequirements, StateLayout, state_layout
 from arenite.errors import PlanError
 from arenite.firmware.generator.constants import ConstantPool
 from arenite.firmware.generator.generated_model import Generated, Layer, SegmentCode, symbols_in
+from arenite.firmware.generator.loop_body import body_target, moved
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     Expr,
@@ -22,11 +24,13 @@ from arenite.firmware.generator.lower.core.lowering import (
     Lowering,
     StructArray,
     arena_address,
+    require_accepted,
 )
 from arenite.firmware.generator.lower.core.row_functions import one_row
 from arenite.firmware.generator.lower.core.unpacked_weights import unpacked_row
 from arenite.firmware.generator.lower.core.variant import Variant, variant_of
-from arenite.firmware.generator.operator_needs import lowering_of, op_macs, split_for
+from arenite.firmware.generator.lower.recurrent.loop import loop_call
+from arenite.firmware.generator.operator_needs import loop_plan, lowering_of, op_macs, split_for
 from arenite.firmware.generator.state import find_variables
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.firmware.generator.two_core_halves import HalfCall, LayerHalf, split_halves
@@ -130,11 +134,16 @@ def lower_model(
                 rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
             )
         pair = None if rows is not None else _lower_halves(context, chosen)
-        call = chosen.lower(context) if pair is None else pair[0].call
+        body: tuple[Op, ...] = ()
+        call: KernelCall | None
+        if op.name == LOOP:
+            call, body = _lower_loop(context, prefix)
+        else:
+            call = chosen.lower(context) if pair is None else pair[0].call
         if call is not None and rows is not None:
             call = row_call(call, rows)
         comment = layer_comment(graph, op, plan)
-        layer = Layer(position, op, call, op_macs(graph, op), comment, rows is not None)
+        layer = Layer(position, op, call, op_macs(graph, op), comment, rows is not None, body=body)
         if pair is not None:
             layer = replace(layer, second=pair[1].call, share=max(piece.share for piece in pair))
         layers.append(layer)
@@ -146,6 +155,30 @@ def lower_model(
     used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
     return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+
+
+def _lower_loop(context: _Context, prefix: str) -> tuple[KernelCall, tuple[Op, ...]]:
+    """Return the call that runs a LOOP, and the operator of each call of its body. The arena of the body begins at the
+    scratch of the LOOP."""
+    loop = require_accepted(loop_of(context.op))
+    target = body_target(context.target)
+    body_plan = loop_plan(loop, target)
+    if body_plan.arena_bytes:
+        body_plan = moved(body_plan, context._plan.scratch_offsets[context.op.index])
+    calls: dict[int, KernelCall] = {}
+    for k in body_plan.order:
+        op = loop.body.ops[k]
+        inner = _Context(loop.body, op, context._layer, body_plan, context._pool, target)
+        call = (variant_of(loop.body, op, target) or lowering_of(op)).lower(inner)
+        if call is not None:
+            calls[k] = call
+
+    def address(tensor: int) -> Expr:
+        return arena_address(body_plan.offsets[tensor])
+
+    layers = Expr(f"{prefix}layer_{context._layer}_body")
+    whole = loop_call(context, address, list(calls.values()), layers)
+    return whole, tuple(loop.body.ops[k] for k in calls)
 
 
 def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCall, HalfCall] | None:

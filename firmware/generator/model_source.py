@@ -10,7 +10,7 @@ from arenite.converters.graph.model import Tensor
 from arenite.converters.tflite.schema_names import TYPE_CODES
 from arenite.firmware.generator.constants import c_array
 from arenite.firmware.generator.generated_model import Generated, Layer, SegmentCode
-from arenite.firmware.generator.lower.core.lowering import Expr, StructArray, arena_address
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, StructArray, arena_address
 from arenite.firmware.generator.model_header import (
     address_macro,
     header,
@@ -167,14 +167,13 @@ def _tier_requirements(g: Generated) -> list[str]:
 
     A build for a computer (``AR_HOST``) uses the substitutes on purpose.
     """
-    kernels = [layer.call.kernel for layer in g.calls if layer.call]
-    kernels += [run.text for layer in g.calls if layer.call and (run := layer.call.fields.get("run"))]
+    calls = [call for layer in g.calls if layer.call for call in layer.call.all]
+    kernels = [call.kernel for call in calls]
+    kernels += [run.text for call in calls if (run := call.fields.get("run"))]
     used = {tier for kernel in kernels for tier in _TIERS if f"_{tier}" in kernel}
     layouts = {
         f"({macro})" if call.fields[name] == value else f"!({macro})"
-        for layer in g.calls
-        if layer.call
-        for call in layer.call.all
+        for call in calls
         for name, (value, macro) in _LAYOUTS.get(call.kernel, {}).items()
     }
     layout_check = [
@@ -240,14 +239,25 @@ def _layer(g: Generated, layer: Layer) -> str:
     if layer.call is None:
         return f"{comment}\n/* no code needed */"
     name = f"{g.prefix}layer_{layer.index}"
-    values = _struct(layer.call.fields, g, 1)
-    if layer.streamed:
-        return f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};"
-    text = f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};\n\n"
-    call = f"{layer.call.kernel}(&{name}_params);"
-    before = layer.call.before
-    if layer.second is not None:
-        return text + _two_cores(g, layer, name, call)
+    if layer.streamed or layer.second is not None:
+        values = _struct(layer.call.fields, g, 1)
+        text = f"{comment}\nstatic const {layer.call.params_type} {name}_params = {values};"
+        call = f"{layer.call.kernel}(&{name}_params);"
+        return text if layer.streamed else f"{text}\n\n{_two_cores(g, layer, name, call)}"
+    repeated = [_layer_function(g, inner, f"{name}_{k}") for k, inner in enumerate(layer.call.body)]
+    if repeated:
+        names = [f"{name}_{k}" for k in range(len(repeated))]
+        repeated.append(_list(f"static const ar_layer_fn {name}_body[]", names))
+    return "\n\n".join([comment, *repeated, _layer_function(g, layer.call, name)]).replace(
+        "*/\n\n", "*/\n", 1
+    )
+
+
+def _layer_function(g: Generated, kernel_call: KernelCall, name: str) -> str:
+    """Return the parameters of a call, and the function ``name`` that makes it."""
+    text = f"static const {kernel_call.params_type} {name}_params = {_struct(kernel_call.fields, g, 1)};\n\n"
+    call = f"{kernel_call.kernel}(&{name}_params);"
+    before = kernel_call.before
     if before is None:
         return text + _function(f"static void {name}(void)", call)
     values = _struct(before.fields, g, 1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from arenite.converters.graph.loop import Loop, loop_of
 from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.shapes import check_shapes
+from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.errors import UnsupportedModelError
+from arenite.firmware.generator.loop_body import body_target, plan_body
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.core.lowering import Lowering, describe, refuse
 from arenite.firmware.generator.lower.core.variant import Variant, variant_of
@@ -92,7 +95,15 @@ def split_for(graph: Subgraph, op: Op, target: Target) -> tuple[OpRequirements, 
     return needs, choose_split(graph, op, needs, op_macs(graph, op), target, kernel)
 
 
+def loop_plan(loop: Loop, target: Target) -> Plan:
+    """Return the plan of the body of a loop, for the kernels that run on ``target``."""
+    return plan_body(loop, op_needs(loop.body, body_target(target)))
+
+
 def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpRequirements:
+    loop = loop_of(op)
+    if loop is not None:
+        return OpRequirements(loop_plan(loop, target).arena_bytes)
     lowering = lowering_of(op)
     alias = lowering.alias(graph, op)
     if chosen is not None:

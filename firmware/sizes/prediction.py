@@ -40,6 +40,9 @@ _ONE_CALL, _TWO_CALLS = "model.c:.text.layer_0", "model.c:.text.layer_1"
 #: The section of the measured function of a layer on two cores, which starts the second half on the other core.
 _TWO_CORES = "model.c:.text.layer_2"
 
+#: Stands for the functions of the layers of all loop bodies.
+_BODY_LAYER = "model.c:body"
+
 #: Functions of stream.c, innermost first. The first of these that the compiler did not inline calls the row functions.
 _ROW_CALLERS = ("advance", "ar_stream_begin")
 
@@ -145,12 +148,18 @@ def predict(
         kernels += ["ar_quantize_reals", "ar_score"]
     kernels += sorted({segment.call.kernel for segment in generated.segments if not segment.streamed_input})
     rows = {layer.call.kernel for layer in generated.calls if layer.call and layer.streamed}
+    frame = layer_stack(generated, engine)
     # For each kernel, the functions that it calls through its parameters.
     callbacks: dict[str, set[str]] = {}
-    for layer in generated.calls:
-        if layer.call:
-            used = {s for s in symbols_in(layer.call.fields) if s in merged.symbols}
-            callbacks.setdefault(layer.call.kernel, set()).update(used)
+    for call in (call for layer in generated.calls for call in layer.all_calls):
+        used = {s for s in symbols_in(call.fields) if s in merged.symbols}
+        callbacks.setdefault(call.kernel, set()).update(used)
+        if call.body:  # a loop calls functions of the model, which call the kernels of its body
+            merged.sections[_BODY_LAYER] = Section(_BODY_LAYER, "model", 0, frame, ())
+            callbacks[call.kernel].add(_BODY_LAYER)
+            callbacks.setdefault(_BODY_LAYER, set()).update(
+                c.kernel for inner in call.body for c in inner.all
+            )
     kernels += sorted(set().union(*callbacks.values()))
     roots = ["ar_start", *(n for n, s in merged.sections.items() if s.kind == "vectors"), *kernels]
     roots += ["ar_fork", "ar_join"] if generated.parallel else []
@@ -170,7 +179,6 @@ def predict(
     if protocol in MONITORS:
         copied = next(n for n in support.sections if n.startswith("main.c:") and "input_copy" in n)
         static += _word(monitor_bytes(generated.model.main)) - _word(support.sections[copied].size)
-    frame = layer_stack(generated, engine)
     second_stack = 0
     if generated.parallel:
         port = board.second_core.port if board.second_core is not None else ""
@@ -210,9 +218,9 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     layer = _layer_section(engine, _ONE_CALL).size
     for item in generated.calls:
         assert item.call is not None
-        own = _ONE_CALL if item.call.before is None else _TWO_CALLS
-        own = own if item.second is None else _TWO_CORES
+        own = _function_of(item.call) if item.second is None else _TWO_CORES
         nbytes += 0 if item.streamed else _word(_layer_section(engine, own).size)
+        nbytes += sum(_word(_layer_section(engine, _function_of(c)).size) + 4 for c in item.call.body)
         nbytes += 0 if item.second is None else _word(layer)
         nbytes += sum(call_bytes(call, engine) for call in item.all_calls)
     for segment in generated.segments:
@@ -231,9 +239,14 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     return nbytes
 
 
+def _function_of(call: KernelCall) -> str:
+    """Return the measured section of the function that makes ``call``."""
+    return _ONE_CALL if call.before is None else _TWO_CALLS
+
+
 def layer_stack(generated: Generated, engine: ObjectSet) -> int:
     """Return the largest stack frame of the model's layer functions, in bytes."""
-    has_two_calls = any(layer.call is not None and layer.call.before is not None for layer in generated.calls)
+    has_two_calls = any(call.before is not None for layer in generated.calls for call in layer.all_calls)
     kinds = [
         _ONE_CALL,
         *([_TWO_CALLS] if has_two_calls else []),

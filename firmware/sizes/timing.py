@@ -12,9 +12,11 @@ import json
 from functools import cache
 from typing import NamedTuple
 
+from arenite.converters.graph.loop import loop_of
 from arenite.firmware.boards.cores import optimise_flags
-from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.generated_model import Generated, Layer
 from arenite.firmware.generator.lower.core.lowering import KernelCall
+from arenite.firmware.generator.operator_needs import op_macs
 from arenite.firmware.sizes.targets import SIZES
 
 PATH = SIZES.parent / "timing.json"
@@ -53,6 +55,9 @@ PACKED = {
 }
 #: Instructions of one call of ``ar_unpack4``, and of each word that it writes. Assumed.
 UNPACK_CALL, UNPACK_WORD = 40.0, 5.0
+
+#: Instructions of one step of a loop, of the call of one layer in it, and of a byte that is copied. Assumed.
+LOOP_STEP, LOOP_CALL, LOOP_BYTE = 60.0, 12.0, 4.0
 
 #: For each core without measured coefficients: the nearest measured core.
 NEAREST = {
@@ -119,11 +124,27 @@ def layer_instructions(generated: Generated, core: str, optimise: str) -> list[f
         assert layer.call is not None
         outputs = sum(t.elements for t in generated.model.main.out_tensors(layer.op))
         rows = generated.model.main.tensors[layer.op.outputs[0]].shape[1] if layer.streamed else 1
+        if layer.body:
+            instructions.append(_loop_instructions(layer, core, optimise))
+            continue
         run = layer.call.fields.get("run")  # the row function that ``ar_unpacked_row`` calls
         kernel = layer.call.kernel if run is None else run.text
         cost = cost_of(kernel, core, optimise).of(layer.macs, outputs)
         instructions.append(cost + unpacking(layer.call, rows))
     return instructions
+
+
+def _loop_instructions(layer: Layer, core: str, optimise: str) -> float:
+    """Return the instructions of all steps of a LOOP."""
+    loop = loop_of(layer.op)
+    assert loop is not None and layer.call is not None
+    step = LOOP_STEP
+    for op, call in zip(layer.body, layer.call.body, strict=True):
+        outputs = sum(t.elements for t in loop.body.out_tensors(op))
+        step += cost_of(call.kernel, core, optimise).of(op_macs(loop.body, op), outputs)
+        step += unpacking(call, 1) + LOOP_CALL
+    copied = sum(loop.body.tensors[part.inner].nbytes for part in (*loop.slices, *loop.sequences))
+    return (step + LOOP_BYTE * copied) * loop.steps
 
 
 def unpacking(call: KernelCall, rows: int) -> float:

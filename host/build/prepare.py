@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +13,8 @@ from arenite.converters.graph.byte_table import planned_graph
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
+from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
+from arenite.converters.passes.loops.roll import roll_loops
 from arenite.converters.passes.optimize import run_passes
 from arenite.converters.passes.pass_report import PassReport
 from arenite.converters.planner import check
@@ -40,7 +42,8 @@ class Prepared:
     with its outputs. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` is the number
     of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
     ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
-    ``extra`` is the other metadata of the image, such as preprocessing and the source of the model.
+    ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If copies of a
+    body became a loop, ``unrolled`` is the model with all copies, and its plan: these are in the image.
     """
 
     path: Path
@@ -55,6 +58,7 @@ class Prepared:
     passes: tuple[PassReport, ...] = ()
     target: Target = PORTABLE
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    unrolled: tuple[Model, Plan] | None = field(default=None, repr=False, compare=False)
     _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -63,7 +67,8 @@ class Prepared:
         portable = self._by_target.get(PORTABLE, self)
         if portable is not self:
             return portable.image
-        return image_bytes(self.model, self.plan, source_sha256=self.source_sha256, extra=self.extra)
+        model, plan = (self.model, self.plan) if self.unrolled is None else self.unrolled
+        return image_bytes(model, plan, source_sha256=self.source_sha256, extra=self.extra)
 
     @cached_property
     def reference(self) -> bytes:
@@ -112,28 +117,43 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
 def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     """Do the same as ``prepare`` for an image or a plain ``.tflite`` that was already read. ``path`` names the model in
     results and messages."""
-    model, folds = fold_constants(image.model)
+    repeated = {k for body in find_repeated_bodies(image.model.main) for k in body.ops}
+    model, folds = fold_constants(image.model, repeated)
     model = int8_weights(model)
     check_supported(model)
     source_macs = _macs(model)
+    without_loops = model
+    loops: tuple[str, ...] = ()
+    if passes:
+        model, loops = roll_loops(model)
     reports: tuple[PassReport, ...] = ()
     if passes:
         model, reports = run_passes(model)
         if reports:
             check_supported(model)
     needs = op_needs(model.main)
-    notes = [*image.model.repairs, *folds, *(n for r in reports for n in r.notes)]
-    image_plan = None
-    if image.plan is not None and image.plan.split is None and not folds and not reports:
-        try:
-            check(planned_graph(model.main), image.plan, needs, persistent=resource_sizes(model))
-            image_plan = image.plan
-        except PlanError as error:
-            notes.append(
-                f"The image's own plan does not match these kernels; the model was planned again: {error.problem}"
-            )
-    if image_plan is None:
+    all_reports = (*([PassReport("loops", loops)] if loops else []), *reports)
+    notes = [*image.model.repairs, *folds, *(n for r in all_reports for n in r.notes)]
+
+    def planned(model: Model, needs: Sequence[OpRequirements]) -> Plan:
+        """Return the plan of the image if it is valid for ``model``, otherwise a new plan."""
+        if image.plan is not None and image.plan.split is None and not folds and (loops or not reports):
+            try:
+                check(planned_graph(model.main), image.plan, needs, persistent=resource_sizes(model))
+                return image.plan
+            except PlanError as error:
+                notes.append(
+                    f"The image's own plan does not match these kernels; the model was planned again: {error.problem}"
+                )
+        return whole_plan(model, needs)
+
+    unrolled = None
+    if loops:
+        # An image has no loops, so that stock runtimes run it. Its plan is for all copies.
+        unrolled = without_loops, planned(without_loops, op_needs(without_loops.main))
         image_plan = whole_plan(model, needs)
+    else:
+        image_plan = planned(model, needs)
     source_sha256 = image.source_sha256 or image.sha256
     return Prepared(
         path,
@@ -145,6 +165,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         tuple(notes),
         image.model,
         source_macs,
-        reports,
+        all_reports,
+        unrolled=unrolled,
         extra=image.extra,
     )

@@ -16,6 +16,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import NONE, RELU, RELU6, RELU_N1_TO_1, VALID
+from arenite.converters.passes.loops.first_step import restore_first_steps
 from arenite.converters.passes.producers import producers, reader_counts
 from arenite.converters.quantize.calibration.trained_ranges import stated_range
 from arenite.converters.quantize.graph.graph_draft import GraphDraft
@@ -57,6 +58,8 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
         if changed is None:
             break
         model = changed
+    model, restored = restore_first_steps(model)
+    notes += restored
     return (to_flatbuffer(replace(model, repairs=())), tuple(notes)) if notes else (flatbuffer, ())
 
 
@@ -82,7 +85,7 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
             else _take_stated_range(draft, op, producer, count)
         )
         if note is None and alone and before is not None:
-            steps = (_fuse, _fold, _reduce, _drop_negative_infinity_padding)
+            steps = (_fuse, _fold, _move_bias, _reduce, _drop_negative_infinity_padding)
             note = next(
                 (note_text for step in steps if (note_text := step(draft, before, op)) is not None), None
             )
@@ -283,6 +286,45 @@ def _fold(draft: GraphDraft, before: Op, op: Op) -> str | None:
     draft.ops[before.index] = [replace(before, inputs=tuple(inputs), outputs=op.outputs, options=options)]
     draft.ops[op.index] = []
     return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
+
+
+def _move_bias(draft: GraphDraft, before: Op, op: Op) -> str | None:
+    """Merge the constant in (a + b) + constant into the bias of the layer that computes a or b: the two products of a
+    recurrent layer."""
+    if (before.name, op.name) != ("ADD", "ADD") or before.options["fused_activation_function"] != NONE:
+        return None
+    graph = draft.graph
+    values = _per_channel(graph, op)
+    producer, count = producers(graph), reader_counts(graph)
+    for i in before.inputs if values is not None else ():
+        layer = producer.get(i)
+        if layer is None or layer.name not in _AFFINE or count[i] != 1 or i in graph.outputs:
+            continue
+        same_shape = graph.tensors[i].shape == graph.tensors[op.outputs[0]].shape
+        biased = _with_bias(draft, layer, values) if values is not None and same_shape else None
+        if biased is not None:
+            draft.ops[layer.index] = [biased]
+            draft.ops[op.index] = []
+            activation = op.options["fused_activation_function"]
+            options = {**before.options, "fused_activation_function": activation}
+            draft.ops[before.index] = [replace(before, outputs=op.outputs, options=options)]
+            return f"{_named(op)} is now part of the bias of operator {layer.index} {layer.name}."
+    return None
+
+
+def _with_bias(draft: GraphDraft, layer: Op, values: np.ndarray) -> Op | None:
+    """Return ``layer`` with ``values``, one per channel, added to its constant bias. Return None if it has an
+    activation or a computed bias."""
+    rule = WEIGHTS[layer.name]
+    index = layer.input(rule.bias)
+    old = draft.graph.tensors[index].data if index >= 0 else np.zeros(len(values), np.float32)
+    weights = draft.graph.tensors[layer.inputs[rule.weights]]
+    if layer.options.get("fused_activation_function") != NONE or old is None or old.dtype != np.float32:
+        return None
+    inputs = [*layer.inputs, *([-1] * (rule.bias + 1 - len(layer.inputs)))]
+    name = draft.graph.tensors[index].name if index >= 0 else f"{weights.name}/bias"
+    inputs[rule.bias] = draft.constant(name, (old.astype(np.float64) + values).astype(np.float32))
+    return replace(layer, inputs=tuple(inputs))
 
 
 def _reduce(draft: GraphDraft, before: Op, op: Op) -> str | None:

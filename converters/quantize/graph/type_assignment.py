@@ -16,6 +16,9 @@ from arenite.converters.graph.model import Op, Quantization, Subgraph, Tensor
 from arenite.converters.quantize.calibration.calibrators import choose_range
 from arenite.converters.quantize.calibration.observations import TensorStats
 from arenite.converters.quantize.graph import lstm
+from arenite.converters.quantize.graph.form_groups import FLOAT as FLOAT
+from arenite.converters.quantize.graph.form_groups import FormGroups
+from arenite.converters.quantize.graph.form_groups import TensorForm as TensorForm
 from arenite.converters.quantize.graph.operator_rules import (
     ALWAYS_INT8,
     FIXED_QUANTIZATION,
@@ -23,28 +26,17 @@ from arenite.converters.quantize.graph.operator_rules import (
     WEIGHTS,
     OperatorRule,
 )
+from arenite.converters.quantize.graph.step_scales import accumulating_ops, share_scales_of_steps
 from arenite.converters.quantize.pointwise.functions import PointwiseFunction
 from arenite.converters.quantize.pointwise.table import table_functions
 from arenite.converters.quantize.recipes.recipe import LayerSettings, Recipe
 from arenite.errors import UsageError
-
-FLOAT = "float32"
 
 #: The number of integers that each type of activations uses.
 LEVELS = {"int8": 256, "int16": 65535}
 
 #: The upper limit of the range of a tensor whose values are all zero. Any other limit would be correct too.
 _RANGE_OF_ZEROS = 1.0
-
-
-@dataclass(frozen=True)
-class TensorForm:
-    """A float tensor in the type ``dtype``. If only one operator reads the form, ``edge`` is (operator index,
-    position of the input)."""
-
-    tensor: int
-    dtype: str
-    edge: tuple[int, int] | None = None
 
 
 @dataclass
@@ -99,7 +91,7 @@ def assign_types(
     """
     a = _modes(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
-    groups = _Groups()
+    groups = FormGroups()
     for i in graph.inputs:
         if _is_real(graph.tensors[i]):
             a.produced[i] = groups.add(TensorForm(i, _type(edges[0])))
@@ -116,6 +108,7 @@ def assign_types(
         t = graph.tensors[i]
         form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.produced else None
         a.results.append(form)
+    share_scales_of_steps(graph, a.read, a.produced, groups)
     producers = {i: op.index for op in graph.ops for i in op.outputs}
 
     def settings_of(tensor: int) -> LayerSettings:
@@ -139,6 +132,7 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
     the recipe's type, or a type for which they have a kernel."""
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
+    wide = accumulating_ops(graph)
     for function in table_functions(graph):
         _choose_table(graph, function, recipe, only, a)
     for op in graph.ops:
@@ -151,6 +145,8 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
             continue
         rule = RULES.get(op.name)
         requested = _type(settings.activations)
+        if op.index in wide and requested == "int8" and not recipe.chooses_type(graph, op):
+            requested = "int16"
         if only is not None and op.index not in only:
             requested = FLOAT
         elif rule is not None and rule.kind == "same":
@@ -222,55 +218,14 @@ def _supported_type(
     return requested
 
 
-class _Groups:
-    """Disjoint sets of integer forms that share one quantization (union-find). Each set is named by one of its
-    forms, the root."""
-
-    def __init__(self) -> None:
-        self._parent: dict[TensorForm, TensorForm] = {}
-        self.fixed: dict[TensorForm, Quantization] = {}  # required quantization by root
-
-    def add(self, form: TensorForm) -> TensorForm:
-        if form.dtype != FLOAT:
-            self._parent.setdefault(form, form)
-        return form
-
-    def root(self, form: TensorForm) -> TensorForm:
-        while self._parent[form] != form:
-            form = self._parent[form]
-        return form
-
-    def fix(self, form: TensorForm, quant: Quantization) -> None:
-        self.fixed[self.root(form)] = quant
-
-    def join(self, a: TensorForm, b: TensorForm) -> bool:
-        """Join the groups of both forms. Return False and change nothing if their fixed quantizations differ."""
-        a, b = self.root(a), self.root(b)
-        if a == b:
-            return True
-        fixed = {self.fixed[r] for r in (a, b) if r in self.fixed}
-        if len(fixed) > 1:
-            return False
-        self._parent[b] = a
-        for quant in fixed:
-            self.fixed[a] = quant
-        return True
-
-    def members(self) -> dict[TensorForm, list[TensorForm]]:
-        out: dict[TensorForm, list[TensorForm]] = {}
-        for form in self._parent:
-            out.setdefault(self.root(form), []).append(form)
-        return out
-
-
-def _assign_table(function: PointwiseFunction, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+def _assign_table(function: PointwiseFunction, op: Op, a: TypeAssignment, groups: FormGroups) -> None:
     """Set the int8 forms of the source and the result of ``function`` if ``op`` is its last operator."""
     if op.index == function.last.index:
         a.read[op.index, 0] = groups.add(TensorForm(function.source, "int8"))
         a.produced[function.result] = groups.add(TensorForm(function.result, "int8"))
 
 
-def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> None:
+def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: FormGroups) -> None:
     """Set the forms that ``op`` reads and produces, and join those that its kernel requires to have one
     quantization."""
     mode = a.modes[op.index]
@@ -300,7 +255,7 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: _Groups) -> N
     a.read |= {(op.index, position): form for position, form in reads.items()}
 
 
-def _reads(graph: Subgraph, op: Op, mode: str, groups: _Groups) -> dict[int, TensorForm]:
+def _reads(graph: Subgraph, op: Op, mode: str, groups: FormGroups) -> dict[int, TensorForm]:
     """Return the forms that ``op`` reads: every real input except constant weights and biases."""
     out: dict[int, TensorForm] = {}
     if mode != FLOAT and op.name == lstm.NAME:
@@ -328,7 +283,7 @@ def is_parameter(graph: Subgraph, op: Op, position: int) -> bool:
 
 def _assign_quantization(
     graph: Subgraph,
-    groups: _Groups,
+    groups: FormGroups,
     a: TypeAssignment,
     stats: Mapping[int, TensorStats],
     settings_of: Callable[[int], LayerSettings],

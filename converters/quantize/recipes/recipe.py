@@ -99,6 +99,10 @@ class Recipe:
                 settings = rule.applied(settings)
         return settings
 
+    def chooses_type(self, graph: Subgraph, op: Op) -> bool:
+        """Return whether a rule for single layers chooses the type of the activations of ``op``."""
+        return any("activations" in rule.settings and rule.covers(graph, op) for rule in self.layers)
+
     def with_layers(self, *rules: LayerRule) -> Recipe:
         """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a wrong setting."""
         for rule in rules:

@@ -31,32 +31,38 @@ Emit = Callable[[Mapping[int, np.ndarray]], tuple[Model, Mapping[int, int]]]
 def corrected_biases(
     flatbuffer: bytes,
     model: Model,
-    ops: Sequence[Op],
+    layers: Sequence[Sequence[Op]],
     samples: Sequence[Sequence[np.ndarray]],
     emit: Emit,
 ) -> dict[int, np.ndarray]:
-    """Return corrected float biases by operator. ``ops`` are the quantized layers with a constant bias."""
+    """Return corrected float biases by operator. ``layers`` are the quantized layers with a constant bias. A layer
+    consists of one operator, or of the copies of one operator in all steps of a loop, which get the same bias."""
     biases: dict[int, np.ndarray] = {}
-    if not ops:
+    if not layers:
         return biases
+    ops = [op for copies in layers for op in copies]
     graph = model.main
     macs = sum(
         graph.tensors[op.outputs[0]].elements * _inputs(graph.tensors[op.inputs[1]].shape) for op in ops
     )
-    count = int(np.clip(_WORK / max(macs * len(ops), 1) * 4, 8, _SAMPLES))
+    count = int(np.clip(_WORK / max(macs * len(layers), 1) * 4, 8, _SAMPLES))
     count = min(count, len(samples))
     selected = [samples[k * len(samples) // count] for k in range(count)]
     layer_outputs = {op.outputs[0] for op in ops}
     exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs))
-    for op in ops:
-        out = op.outputs[0]
+    for copies in layers:
+        outputs = [op.outputs[0] for op in copies]
         quantized, twins = emit(biases)
         tensor_values = _means(
-            to_flatbuffer(quantized), _quantized_samples(quantized, selected), {out: twins[out]}, quantized
+            to_flatbuffer(quantized),
+            _quantized_samples(quantized, selected),
+            {out: twins[out] for out in outputs},
+            quantized,
         )
-        t = graph.tensors[op.inputs[WEIGHTS[op.name].bias]]
+        t = graph.tensors[copies[0].inputs[WEIGHTS[copies[0].name].bias]]
         assert t.data is not None
-        biases[op.index] = t.data.astype(np.float64) + exact[out] - tensor_values[out]
+        shift = np.mean([exact[out] - tensor_values[out] for out in outputs], axis=0)
+        biases |= dict.fromkeys((op.index for op in copies), t.data.astype(np.float64) + shift)
     return biases
 
 

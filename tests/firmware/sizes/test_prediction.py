@@ -27,6 +27,7 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.project import Project, generate_project
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import Board, all_boards, load_board
+from tests.converters.passes.loops.recurrent_models import quantized, recurrent_model
 from tests.firmware.sizes.mixed_model import MIXES, mix
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, counter, float_edges, save
@@ -110,6 +111,21 @@ def test_the_prediction_equals_the_linked_firmware(
 ) -> None:
     project_and_sizes = build(mix(name), load_board(board), tmp_path, protocol=protocol, optimise=optimise)
     assert_as_predicted(*project_and_sizes)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("cell", "recipe", "optimise"), [("gru", "w4", "balanced"), ("lstm", "int8", "flash")]
+)
+@pytest.mark.parametrize("board", BOARDS)
+def test_the_prediction_of_a_loop_equals_the_linked_firmware(
+    board: str, cell: str, recipe: str, optimise: str, tmp_path: Path
+) -> None:
+    model = quantized(recurrent_model(cell), recipe)
+    project, built = build(model, load_board(board), tmp_path, optimise=optimise)
+    assert "LOOP" in {layer.op.name for layer in project.generated.layers}
+    assert_as_predicted(project, built)
 
 
 @pytest.mark.qemu

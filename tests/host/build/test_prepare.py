@@ -8,12 +8,14 @@ from pathlib import Path
 import pytest
 
 from arenite.converters.graph.model import Model
+from arenite.converters.tflite.image import parse_image as load_image_bytes
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.generator.model_source import model_sources
 from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import Prepared, prepare
 from tests.converters import small_models
 from tests.converters.passes.constant_channel_models import assert_same, dead_channel_model
+from tests.converters.passes.loops.recurrent_models import quantized, recurrent_model
 
 MODELS = [small_models.conv_net, small_models.int16_net, small_models.with_state]
 
@@ -32,6 +34,22 @@ def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) ->
     assert second.image == first.image
     assert second.sha256 != first.sha256 == second.source_sha256
     assert model_sources(second.generated) == model_sources(first.generated)
+
+
+def test_an_image_has_the_copies_of_a_loop_and_gives_the_same_firmware(tmp_path: Path) -> None:
+    """Stock runtimes run an image, so it has no loops. Every command finds them again."""
+    model = quantized(recurrent_model("lstm"))
+    first = prepared(tmp_path / "model", to_flatbuffer(model))
+    assert [r.name for r in first.passes] == ["loops"]
+    image = load_image_bytes(first.image)
+    assert {op.name for op in image.model.main.ops} == {op.name for op in model.main.ops}
+    assert image.plan is not None and len(image.plan.order) == len(image.model.main.ops)
+    second = prepared(tmp_path / "image", first.image)
+    assert second.image == first.image
+    assert model_sources(second.generated) == model_sources(first.generated)
+    unrolled = prepare(tmp_path / "image" / "net.tflite", passes=False)
+    assert unrolled.image == first.image and not unrolled.passes
+    assert len(unrolled.model.main.ops) == len(model.main.ops)
 
 
 @pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])

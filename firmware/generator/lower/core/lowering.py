@@ -58,11 +58,13 @@ class KernelCall:
     fields: Mapping[str, Any] = field(default_factory=dict)
     before: KernelCall | None = None
     headers: tuple[str, ...] = ()  # further headers, which declare what ``fields`` uses
+    body: tuple[KernelCall, ...] = ()  # the calls that this one repeats, for LOOP
 
     @property
     def all(self) -> tuple[KernelCall, ...]:
-        """This call and the one before it."""
-        return (self,) if self.before is None else (self.before, self)
+        """This call, the one before it, and those that it repeats."""
+        own = (self,) if self.before is None else (self.before, self)
+        return (*own, *(call for repeated in self.body for call in repeated.all))
 
 
 class LowerContext(ABC):

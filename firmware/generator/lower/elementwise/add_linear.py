@@ -1,4 +1,4 @@
-"""Lower ADD and SUB of two int8 tensors of equal shape, computed as in ``affine_sum.py``."""
+"""Lower ADD and SUB of two int8 tensors that do not broadcast, computed as in ``affine_sum.py``."""
 
 from __future__ import annotations
 

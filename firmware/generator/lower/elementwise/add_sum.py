@@ -36,15 +36,16 @@ def affine_sum(graph: Subgraph, op: Op) -> AffineSum | None:
 
 
 class SumVariant(Variant):
-    """A kernel that adds or subtracts two int8 tensors of equal shape. It can run if ``affine_sum`` has integers that
-    give LiteRT's outputs."""
+    """A kernel that adds or subtracts two int8 tensors with as many elements as the output. It can run if
+    ``affine_sum`` has integers that give LiteRT's outputs."""
 
     #: The kernel's C function for one output row.
     sum_row: ClassVar[str]
 
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         first, second, out = (graph.tensors[i] for i in (*op.inputs[:2], op.outputs[0]))
-        if out.dtype != "int8" or first.shape != out.shape or second.shape != out.shape:
+        # Shapes that broadcast and have equally many elements differ only in dimensions of size 1.
+        if out.dtype != "int8" or first.elements != out.elements or second.elements != out.elements:
             return False
         return affine_sum(graph, op) is not None
 

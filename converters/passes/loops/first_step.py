@@ -1,0 +1,181 @@
+"""Give a repeated body its first copy back.
+
+Converters fold the first step of a recurrent layer: its state is zero, so products with the state disappear. The first
+copy then differs from the others and would need code and tables of its own. This module writes it like the others, with
+zeros as its state. Only the float model may change in this way: the rounding of an integer model could change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from arenite.converters.graph.index_limits import index_limits
+from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.passes.loops.contiguous_view import View, views_of
+from arenite.converters.passes.loops.operator_order import in_order
+from arenite.converters.passes.loops.repeated_body import BodyInput, RepeatedBody, find_repeated_bodies
+from arenite.converters.passes.producers import producers, with_ops
+from arenite.converters.passes.prune import live_ops
+from arenite.converters.tflite.litert.interpreter import run_tensor_values
+from arenite.converters.tflite.writer import to_flatbuffer
+
+#: The number of random inputs on which the new first step must give the values of the old one, and the largest
+#: difference, relative to the largest value.
+_SAMPLES, _TOLERANCE = 4, 1e-4
+
+
+def restore_first_steps(model: Model) -> tuple[Model, tuple[str, ...]]:
+    """Return the float model with the first copy of each repeated body written like the others, and a sentence for each
+    change. If there is nothing to change, the model itself is returned."""
+    notes = []
+    position = 0
+    while position < len(bodies := find_repeated_bodies(model.main)):
+        body = bodies[position]
+        restored = _restored(model, body)
+        if restored is None:
+            position += 1
+            continue
+        model = restored
+        notes.append(
+            f"The first of {body.steps + 1} steps was written like the others, with zeros as its state."
+        )
+    return model, tuple(notes)
+
+
+def _restored(model: Model, body: RepeatedBody) -> Model | None:
+    """Return the model with one more copy of ``body`` in front. Return None if that would not give the same values."""
+    graph = model.main
+    carried = {row for rows in body.inputs for row in rows if row.kind == "carried"}
+    if any(graph.tensors[row.tensor].data is not None or row.tensor in graph.outputs for row in carried):
+        return None
+    before = _slices_before(graph, body)
+    if before is None:
+        return None
+    new = _with_copy(model, body, before)
+    results = {row.tensor: new.of_lane[row.lane, row.output] for row in carried}
+    if not _agree(model, new.model, results):
+        return None
+    main = new.model.main
+    renamed = dict(results)
+    ops = [
+        op if op.index in new.added else replace(op, inputs=tuple(renamed.get(i, i) for i in op.inputs))
+        for op in main.ops
+    ]
+    main = replace(main, ops=tuple(in_order(ops)))
+    return with_ops(replace(new.model, subgraphs=(main, *model.subgraphs[1:])), live_ops(main))
+
+
+def _slices_before(graph: Subgraph, body: RepeatedBody) -> dict[BodyInput, int] | None:
+    """Return the tensor that has the part before the first part of each slice that ``body`` reads. Return None if one
+    does not exist."""
+    wanted: dict[tuple[View, int], list[BodyInput]] = {}
+    for lane, rows in zip(body.lanes, body.inputs, strict=True):
+        for row, i in zip(rows, graph.ops[lane[1]].inputs, strict=True):
+            if row.kind == "slice":
+                part = View(row.tensor, row.start - row.stride), graph.tensors[i].nbytes
+                wanted.setdefault(part, []).append(row)
+    if any(view.start < 0 for view, _ in wanted):
+        return None
+    producer = producers(graph)
+    tensors: dict[BodyInput, int] = {}
+    for op in graph.ops:
+        for i in op.outputs:
+            for view in views_of(graph, producer, i) if i >= 0 else ():
+                for row in wanted.get((view, graph.tensors[i].nbytes), ()):
+                    tensors.setdefault(row, i)
+    return tensors if all(row in tensors for rows in wanted.values() for row in rows) else None
+
+
+class _Copy:
+    """A model with one more copy of a body. ``added`` are the new operators, ``of_lane`` their outputs."""
+
+    def __init__(self, model: Model, added: frozenset[int], of_lane: dict[tuple[int, int], int]) -> None:
+        self.model, self.added, self.of_lane = model, added, of_lane
+
+
+def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -> _Copy:
+    graph = model.main
+    tensors = list(graph.tensors)
+    zeros: dict[tuple[int, ...], int] = {}
+
+    def add(t: Tensor) -> int:
+        tensors.append(replace(t, index=len(tensors)))
+        return len(tensors) - 1
+
+    def zero(like: Tensor) -> int:
+        if like.shape not in zeros:
+            data = np.zeros(like.shape, np.float32)
+            data.flags.writeable = False
+            zeros[like.shape] = add(Tensor(0, "zero_state", like.shape, like.dtype, data=data))
+        return zeros[like.shape]
+
+    of_lane: dict[tuple[int, int], int] = {}
+    copies: list[Op] = []
+    for k, lane in enumerate(body.lanes):
+        op = graph.ops[lane[1]]
+        inputs = []
+        for row, i in zip(body.inputs[k], op.inputs, strict=True):
+            if row.kind == "lane":
+                inputs.append(of_lane[row.lane, row.output])
+            elif row.kind == "carried":
+                inputs.append(zero(graph.tensors[i]))
+            elif row.kind == "slice":
+                inputs.append(before[row])
+            else:
+                inputs.append(row.tensor)
+        for n, i in enumerate(op.outputs):
+            t = graph.tensors[i]
+            of_lane[k, n] = add(replace(t, name=f"{t.name}/first_step"))
+        index = len(graph.ops) + k
+        copies.append(
+            replace(
+                op,
+                index=index,
+                inputs=tuple(inputs),
+                outputs=tuple(of_lane[k, n] for n in range(len(op.outputs))),
+            )
+        )
+    # A part of a sequence may have another shape than the tensor that the operator reads.
+    reshaped: list[Op] = []
+    for k, op in enumerate(copies):
+        for p, i in enumerate(op.inputs):
+            wanted = graph.tensors[graph.ops[body.lanes[k][1]].inputs[p]] if i >= 0 else None
+            if wanted is not None and tensors[i].shape != wanted.shape:
+                shape = np.asarray(wanted.shape, np.int32)
+                shape.flags.writeable = False
+                row_shape = add(Tensor(0, "first_step_shape", shape.shape, "int32", data=shape))
+                out = add(replace(wanted, name=f"{wanted.name}/first_step"))
+                index = len(graph.ops) + len(copies) + len(reshaped)
+                options = {"new_shape": None}
+                reshaped.append(Op(index, "RESHAPE", (i, row_shape), (out,), options, "ReshapeOptions"))
+                op = copies[k] = replace(op, inputs=(*op.inputs[:p], out, *op.inputs[p + 1 :]))
+    ops = (*graph.ops, *reshaped, *copies)
+    main = replace(graph, tensors=tuple(tensors), ops=tuple(in_order(ops)))
+    added = frozenset(op.index for op in copies)
+    return _Copy(replace(model, subgraphs=(main, *model.subgraphs[1:])), added, of_lane)
+
+
+def _agree(old: Model, new: Model, pairs: dict[int, int]) -> bool:
+    """Return whether each tensor of ``pairs`` has the same values as its partner in ``new``, on random inputs."""
+    rng = np.random.default_rng(0)
+    limits = index_limits(old.main)
+    samples = []
+    for _ in range(_SAMPLES):
+        samples.append([_random(old.main.tensors[i], limits.get(i), rng) for i in old.main.inputs])
+    values = run_tensor_values(to_flatbuffer(new), samples, sorted({*pairs, *pairs.values()}))
+    for sample_values in values:
+        for one, other in pairs.items():
+            a, b = sample_values[one], sample_values[other]
+            if a.size != b.size or not np.allclose(
+                a.reshape(-1), b.reshape(-1), rtol=0, atol=_TOLERANCE * max(float(np.abs(a).max()), 1e-3)
+            ):
+                return False
+    return True
+
+
+def _random(t: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
+    if t.dtype == "float32":
+        return (rng.standard_normal(t.shape) * 2).astype(np.float32)
+    return rng.integers(0, limit or 2, t.shape).astype(t.dtype)

@@ -1,0 +1,142 @@
+"""A loop has the bytes of the copies that it replaces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.loop import LOOP, Loop, loop_of
+from arenite.converters.graph.model import Model
+from arenite.converters.passes.loops.roll import roll_loops
+from arenite.converters.tflite.int4 import int8_weights
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.target import Target
+from arenite.host.bench.native_model import build
+from arenite.host.bench.reference import Reference
+from tests.converters.passes.loops.recurrent_models import (
+    CELLS,
+    FEATURES,
+    STEPS,
+    UNITS,
+    RecurrentNet,
+    quantized,
+    recurrent_model,
+)
+from tests.fuzz.comparison import CACHE, HOST_TARGETS, lower, random_input
+
+
+def loops(model: Model) -> list[Loop]:
+    """Return the loops of ``model`` after ``roll_loops``."""
+    rolled, notes = roll_loops(model)
+    found = [loop for op in rolled.main.ops if (loop := loop_of(op)) is not None]
+    assert len(notes) == len(found)
+    return found
+
+
+def assert_exact(models: Sequence[Model], targets: Sequence[Target] = HOST_TARGETS) -> None:
+    """Check that every model, with loops, gives LiteRT's bytes for the model without loops."""
+    generated = [
+        lower(roll_loops(int8_weights(model))[0], f"m{k}t{t}_", target)
+        for t, target in enumerate(targets)
+        for k, model in enumerate(models)
+    ]
+    for native, model in zip(build(generated, CACHE), [*models] * len(targets), strict=True):
+        reference, rng = Reference(to_flatbuffer(model)), np.random.default_rng(1)
+        for run in range(3):
+            native.fill_arena(0xA5 if run % 2 else 0x5A)
+            inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
+            for expected, actual in zip(reference.run(inputs), native.run(inputs), strict=True):
+                np.testing.assert_array_equal(actual, expected)
+
+
+@pytest.mark.parametrize("recipe", ["int8", "w4", "int16x8"])
+def test_loops_have_the_bytes_of_their_copies(recipe: str) -> None:
+    models = [
+        quantized(recurrent_model(cell, cut=cut), recipe) for cell in CELLS for cut in ("UNPACK", "SLICE")
+    ]
+    for model in models:
+        assert [loop.steps for loop in loops(model)] == [STEPS]
+        assert [op.name for op in roll_loops(model)[0].main.ops] == [LOOP, "FULLY_CONNECTED"]
+    assert_exact(models)
+
+
+def test_a_loop_whose_first_step_differs_begins_at_the_second() -> None:
+    """Without ``simplify``, the first step stays folded, and its values are the initial state."""
+    n = RecurrentNet("lstm")
+    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
+    start = n.layer("TANH", [n.dense(rows[0], UNITS)], (1, UNITS))
+    n.recurrent(rows[:1])
+    h, c = start, start
+    for row in rows:
+        h, c = n._lstm(row, h, c)
+    model = quantized(n.model([h, c]))
+    (loop,) = loops(model)
+    assert loop.steps == STEPS and len(loop.finals) == 2
+    assert_exact([model])
+
+
+def sequence_model(reverse: bool, *, outputs: str) -> Model:
+    """Return a model whose recurrent layer gives its outputs of all steps, in the order of time or reversed."""
+    n = RecurrentNet("gru", seed=5 + reverse)
+    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
+    hidden = n.recurrent(rows[::-1] if reverse else rows)
+    every = n.pack(hidden[::-1] if reverse else hidden)
+    return n.model(
+        {"all": [every], "both": [hidden[-1], every], "some": [hidden[-1], hidden[2], hidden[4]]}[outputs]
+    )
+
+
+def test_the_outputs_of_all_steps_are_one_tensor() -> None:
+    models = [quantized(sequence_model(r, outputs=o)) for r in (False, True) for o in ("all", "both", "some")]
+    for model, is_reverse in zip(models, [False] * 3 + [True] * 3, strict=True):
+        (loop,) = loops(model)
+        (part,) = loop.sequences
+        assert (part.stride < 0) == (is_reverse and part.start > 0)
+        names = [op.name for op in roll_loops(model)[0].main.ops]
+        assert "PACK" not in names and "UNPACK" not in names
+    assert_exact(models)
+
+
+def test_a_value_that_all_steps_read_stays_in_memory() -> None:
+    n = RecurrentNet("rnn", folded=False)
+    x = n.input((1, STEPS, FEATURES), "float32")
+    other = n.layer("TANH", [n.dense(n.input((1, 4), "float32"), UNITS)], (1, UNITS))
+    rows = n.steps_of(x)
+    n.recurrent(rows[:1])
+    h = n.real(np.zeros((1, UNITS)))
+    for row in rows:
+        h, _ = n._rnn(row, h, -1)
+        h = n._binary("MUL", h, other)
+    model = quantized(n.model([h]))
+    (loop,) = loops(model)
+    assert len(loop.initial) == 2 and len(loop.carried) == 1
+    assert_exact([model])
+
+
+def test_a_layer_after_each_step_is_part_of_the_loop() -> None:
+    n = RecurrentNet("gru")
+    hidden = n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32")))
+    weights, bias = n.random(3, UNITS), n.random(3)
+    every = n.pack([n._dense(h, weights, bias) for h in hidden])
+    model = quantized(n.model([every]))
+    (loop,) = loops(model)
+    assert loop.steps == STEPS
+    assert [op.name for op in roll_loops(model)[0].main.ops] == [LOOP]
+    assert_exact([model])
+
+
+def test_the_body_has_one_copy_of_the_constants() -> None:
+    model = quantized(recurrent_model("gru", steps=12))
+    plain, rolled = lower(model), lower(roll_loops(model)[0])
+    assert sum(c.nbytes for c in rolled.constants) <= sum(c.nbytes for c in plain.constants)
+    assert rolled.plan.arena_bytes <= plain.plan.arena_bytes
+    (layer,) = (layer for layer in rolled.layers if layer.op.name == LOOP)
+    assert layer.call is not None and len(layer.call.body) == len(layer.body) < 20
+    assert layer.macs == sum(item.macs for item in plain.layers[:-1])
+
+
+def test_a_model_without_copies_stays() -> None:
+    model = quantized(recurrent_model("rnn", steps=2))
+    assert roll_loops(model) == (model, ())

@@ -1,0 +1,79 @@
+"""A loop needs the code and the tables of one step, and about the instructions of all steps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from arenite.converters.graph.loop import LOOP
+from arenite.converters.tflite.image import parse_image
+from arenite.converters.tflite.writer import to_flatbuffer
+from arenite.firmware.generator.model_source import model_sources
+from arenite.firmware.generator.target import Target
+from arenite.firmware.sizes.prediction import predict
+from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.bench.run import BenchConfig, bench
+from arenite.host.bench.samples import random_samples
+from arenite.host.build.options import BuildOptions
+from arenite.host.build.prepare import Prepared, prepare_image
+from arenite.profiles.boards import load_board
+from tests.converters.passes.loops.recurrent_models import CELLS, GATES, RecurrentNet, quantized
+
+BOARD = load_board("qemu_mps2_an386")
+
+
+def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True) -> Prepared:
+    n = RecurrentNet(cell)
+    hidden = n.recurrent(n.steps_of(n.input((1, steps, 6), "float32")), units)
+    model = quantized(n.model([n.dense(hidden[-1], 5)]))
+    image = parse_image(to_flatbuffer(model))
+    return prepare_image(image, Path(f"{cell}.tflite"), passes=passes)
+
+
+@pytest.mark.parametrize("optimise", ["balanced", "flash"])
+@pytest.mark.parametrize("cell", CELLS)
+def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
+    target = Target.of(BOARD.core, optimise)
+    loop, copies = (prepared(cell, passes=p).retarget(target).generated for p in (True, False))
+    rolled, unrolled = (predict(g, BOARD, optimise) for g in (loop, copies))
+    assert rolled.code < 12 * 1024 and rolled.ram_total < unrolled.ram_total
+    assert rolled.flash_total < 0.6 * unrolled.flash_total
+    longer = prepared(cell, steps=48).retarget(target).generated
+    # Only the numbers of steps and the copied bytes of the sequence differ.
+    assert abs(predict(longer, BOARD, optimise).code - rolled.code) <= 8
+    estimates = [estimate_instructions(g, BOARD.core, optimise) for g in (loop, copies, longer)]
+    assert 0.8 < estimates[0] / estimates[1] < 1.25
+    assert estimates[2] / estimates[0] == pytest.approx(1.5, rel=0.1)
+
+
+def test_the_generated_code_has_every_layer_of_the_body_once() -> None:
+    model = prepared("gru")
+    text = model_sources(model.generated)["model.c"]
+    (layer,) = (layer for layer in model.generated.layers if layer.op.name == LOOP)
+    assert layer.call is not None
+    for k in range(len(layer.call.body)):
+        assert text.count(f"static void layer_{layer.index}_{k}(void)") == 1
+    assert layer.macs == 32 * 24 * GATES["gru"] * (6 + 24)
+    assert max(map(len, text.splitlines())) <= 120
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("cell", CELLS)
+def test_a_loop_on_an_emulated_board(cell: str) -> None:
+    results = []
+    for passes in (True, False):
+        model = prepared(cell, passes=passes)
+        tensors = [model.model.main.tensors[i] for i in model.model.main.inputs]
+        result = bench(
+            model, BOARD, random_samples(tensors, 2, {}), BenchConfig(BuildOptions()), print
+        ).to_json()
+        assert result["samples"]["bit_exact"] == 2
+        assert result["flash"]["total"] == result["flash"]["predicted_total"]
+        assert result["memory"]["stack"] <= result["memory"]["predicted_stack"]
+        results.append(result)
+    loop, copies = results
+    assert loop["flash"]["code"] <= 12 * 1024
+    instructions = [r["inference"]["instructions"]["p50"] for r in (loop, copies)]
+    assert instructions[0] <= 1.1 * instructions[1]
