@@ -157,9 +157,12 @@ def _serve(
                     callbacks.report(f"{error.problem} It was reset ({method}) and the run continues.")
                     open_transport = slot.recovered
                     continue
+            reopen = slot.reopen
+            if was_reset and isinstance(error, DeviceRestartedError):
+                reopen = slot.recovered  # the reset took effect only after the connection was open
             can_wait = (
                 isinstance(error, DeviceError)
-                and slot.reopen is not None
+                and reopen is not None
                 and attempts_without_answer < MAX_RECONNECTIONS
             )
             if not can_wait or work.stopped:
@@ -172,8 +175,8 @@ def _serve(
             callbacks.report(
                 f"{error.problem} Waiting for {slot.name}; {len(slot_result.samples)} samples are stored."
             )
-            assert slot.reopen is not None
-            open_transport = slot.reopen
+            assert reopen is not None
+            open_transport = reopen
 
 
 def _is_silent(error: AreniteError) -> bool:

@@ -12,11 +12,12 @@ import pytest
 from arenite.errors import DeviceError
 from arenite.firmware.generator.features import Features
 from arenite.host.cli.main import main
-from arenite.host.emulator.machine import RunningEmulator, start
+from arenite.host.emulator.machine import start
 from arenite.host.link.client import HealthUnavailableError
 from arenite.host.link.device_log import follow
 from arenite.host.link.line_log import LogLine
 from arenite.profiles.boards import load_board
+from tests.host.link.device_reset import reset
 from tests.session_builds import ToyFirmware
 
 pytestmark = pytest.mark.qemu
@@ -33,12 +34,6 @@ def until(lines: list[LogLine], word: str) -> None:
     while not any(word in f"{line.event} {line.text}" for line in lines):
         assert time.monotonic() < end, lines
         time.sleep(0.02)
-
-
-def reset(machine: RunningEmulator) -> None:
-    assert machine.process.stdin is not None
-    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
-    machine.process.stdin.flush()
 
 
 def test_the_log_is_followed_across_a_reset(elf: Path) -> None:

@@ -26,6 +26,7 @@ from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
+from tests.host.link.device_reset import reset as press_reset
 from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 from tests.host.small_graphs import classifier, save
 from tests.session_builds import ToyFirmware
@@ -87,9 +88,7 @@ def connected(machine: RunningEmulator) -> DeviceClient:
 
 def reset(machine: RunningEmulator) -> None:
     """Reset the device like a reset button."""
-    assert machine.process.stdin is not None
-    machine.process.stdin.write(b'{"execute": "system_reset"}\n')
-    machine.process.stdin.flush()
+    press_reset(machine)
     time.sleep(0.3)
 
 

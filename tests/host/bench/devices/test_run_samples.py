@@ -228,8 +228,12 @@ def test_a_port_with_another_model(prepared: Prepared, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_board_that_does_not_answer_is_reset_once(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
-    """The first line carries data only after the board was reset. The second line never carries data."""
+@pytest.mark.parametrize("late", [False, True])
+def test_a_board_that_does_not_answer_is_reset_once(
+    late: bool, prepared: Prepared, elf: Path, tmp_path: Path
+) -> None:
+    """The line of the first run never carries data. That of the second run carries data after the board was reset. If
+    ``late``, the reset takes effect only after the session was opened."""
     samples, board = samples_of(prepared, 3), load_board(BOARD)
     resets: list[int] = []
     messages: list[str] = []
@@ -250,9 +254,18 @@ def test_a_board_that_does_not_answer_is_reset_once(prepared: Prepared, elf: Pat
 
             return DeviceSlot("board", open_line, None, lambda: press_button(helps), open_line)
 
+        def open_session(open_line: Transport) -> FramedSession:
+            session = FramedSession(open_line, prepared.generated, timeout_s=1)
+            if late and len(resets) == 1:
+                resets.append(2)
+                reset(machine)
+                while True:  # until the board has restarted, which raises an error
+                    session.memory()
+            return session
+
         def make_callbacks() -> SessionCallbacks:
             return SessionCallbacks(
-                lambda open_line: FramedSession(open_line, prepared.generated, timeout_s=1),
+                open_session,
                 lambda session, k: session.answer(samples.inputs[k], None),
                 messages.append,
             )
