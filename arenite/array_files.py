@@ -7,6 +7,7 @@ import os
 import tokenize
 import zipfile
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import IO
 
@@ -22,8 +23,8 @@ MAX_RATIO = 32
 MEMORY_SHARE = 0.75
 
 
-def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """Return the arrays of an ``.npz`` file by name.
+def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[str, np.ndarray]:
+    """Return the arrays of an ``.npz`` file by name. With ``only``, arrays of other names are not read.
 
     Sizes are checked before any array is expanded, and pickled objects are not loaded. Raises ``OSError`` if the file
     cannot be read, and ``ValueError`` with one sentence for a damaged file or one that would take too much memory.
@@ -31,6 +32,8 @@ def read_arrays(path: str | Path) -> dict[str, np.ndarray]:
     with _one_error(), Path(path).open("rb") as stream, zipfile.ZipFile(stream) as archive:
         size = os.fstat(stream.fileno()).st_size
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
+        if only is not None:
+            members = [m for m in members if m.filename.removesuffix(".npy") in only]
         total = sum(member.file_size for member in members)
         if total > max(FREE_BYTES, MAX_RATIO * size):
             raise ValueError(
@@ -51,6 +54,23 @@ def read_array_names(path: str | Path) -> list[str]:
     """Return the names of the arrays in an ``.npz`` file. Raises the errors of ``read_arrays``."""
     with _one_error(), zipfile.ZipFile(path) as archive:
         return [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
+
+
+def read_array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the arrays in an ``.npz`` file by name, without reading the arrays.
+
+    Raises the errors of ``read_arrays``, also for arrays of Python objects.
+    """
+    shapes = {}
+    with _one_error(), zipfile.ZipFile(path) as archive:
+        for member in archive.infolist():
+            if member.filename.endswith(".npy"):
+                with archive.open(member) as file:
+                    shape, dtype = _check_header(file, member.file_size, member.filename)
+                if dtype.hasobject:
+                    raise ValueError("Object arrays cannot be loaded")
+                shapes[member.filename.removesuffix(".npy")] = shape
+    return shapes
 
 
 def read_array(path: str | Path) -> np.ndarray:
@@ -101,8 +121,11 @@ def _check_memory(size: int) -> None:
             )
 
 
-def _check_header(file: IO[bytes], size: int, name: str) -> None:
-    """Raise ``ValueError`` if the header of an array states more bytes than the ``size`` bytes of its file."""
+def _check_header(file: IO[bytes], size: int, name: str) -> tuple[tuple[int, ...], np.dtype]:
+    """Return the shape and type in the header of an array.
+
+    Raises ``ValueError`` if the header states more bytes than the ``size`` bytes of the array's file.
+    """
     version = npy.read_magic(file)
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     shape, _, dtype = read(file)
@@ -112,3 +135,4 @@ def _check_header(file: IO[bytes], size: int, name: str) -> None:
     # The size of Python objects is unknown. ``npy.read_array`` refuses them later.
     if not dtype.hasobject and (count * dtype.itemsize > size or any(length < 0 for length in shape)):
         raise ValueError(f"{name} states the shape {shape}, but it has only {size:,} bytes")
+    return tuple(shape), dtype

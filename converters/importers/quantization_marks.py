@@ -11,13 +11,15 @@ from arenite.converters.importers import source_kinds
 #: Text that every quantized model of a kind contains: names of operators, layers or configurations.
 _MARKS: dict[str, tuple[bytes, ...]] = {
     source_kinds.ONNX: (b"uantize", b"QLinear", b"Integer"),
-    source_kinds.KERAS: (b"uantiz",),
-    source_kinds.KERAS_H5: (b"uantiz",),
+    # Classes such as QuantizeWrapperV2 and QuantizedDTypePolicy. Keras writes "quantization_config" for every layer.
+    source_kinds.KERAS: (b"Quantize",),
+    source_kinds.KERAS_H5: (b"Quantize",),
     source_kinds.SAVED_MODEL: (b"uantiz", b"FakeQuant"),
     source_kinds.TORCH_EXPORT: (b"quantize",),
 }
 
-_FLOAT_FILES = (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC)
+#: The kinds of TensorFlow Lite files with float activations.
+FLOAT_FILES = (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC)
 
 #: Larger graphs in archives are not searched.
 _MAX_GRAPH_BYTES = 64 << 20
@@ -28,7 +30,7 @@ def may_be_quantized(source: str, kind: str) -> bool:
 
     Only names are searched, so the answer takes milliseconds.
     """
-    if kind in _FLOAT_FILES:
+    if kind in FLOAT_FILES:
         return False
     if kind not in _MARKS:
         return True

@@ -4,7 +4,7 @@ score the image, and check which boards it fits."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -69,15 +69,22 @@ class Conversion:
         return limit is not None and worst is not None and worst.lost > limit
 
 
-def convert(request: ConversionRequest, progress: Progress = lambda *_: None) -> Conversion:
+def convert(
+    request: ConversionRequest,
+    progress: Progress = lambda *_: None,
+    announce: Callable[[str], None] = lambda _: None,
+) -> Conversion:
     """Convert the model ``request.source`` to an image. This function writes no file.
+
+    ``announce`` is called with a sentence on the size of the model before a framework starts.
 
     Raises ``UsageError``, ``ModelError`` or ``ToolError`` if a step fails.
     """
     chosen_recipe = None if request.recipe is None else load_recipe(request.recipe)
     recipe = chosen_recipe or load_recipe("int8")
     check_request(request)
-    check_before_import(request, recipe)
+    if sentence := check_before_import(request, recipe):
+        announce(sentence)
     progress("import", 0, 0)
     data: dict[str, Dataset] = {}
 

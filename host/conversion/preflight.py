@@ -1,6 +1,7 @@
-"""Check a conversion's options and samples before any framework starts.
+"""Check a conversion's options, samples and source before any framework starts.
 
-An import takes up to minutes. These checks read only file names, headers and folders, and take less than a second.
+An import takes up to minutes. These checks read only file names, headers, folders and the outline of the source, and
+take less than two seconds.
 """
 
 from __future__ import annotations
@@ -8,7 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from arenite.array_files import read_array_names
-from arenite.converters.importers.quantization_marks import may_be_quantized
+from arenite.converters.importers.outline.outline import Outline
+from arenite.converters.importers.outline.read_outline import read_outline
+from arenite.converters.importers.quantization_marks import FLOAT_FILES, may_be_quantized
 from arenite.converters.importers.source_kinds import TFLITE_QUANTIZED, source_kind
 from arenite.converters.processing.specification.pixel_ranges import PIXEL_RANGES
 from arenite.converters.quantize.dataset.dataset import check_count
@@ -16,19 +19,23 @@ from arenite.converters.quantize.dataset.sample_files import ARRAYS
 from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
 from arenite.errors import UsageError
+from arenite.host.conversion.preview import preview, weights_sentence
 from arenite.host.conversion.request import ConversionRequest, check_class_names
+from arenite.host.conversion.source_check import check_graph, check_samples, check_signature
 
 
-def check_before_import(request: ConversionRequest, recipe: Recipe) -> None:
-    """Raise ``UsageError`` for everything that is known to fail before the source is imported.
+def check_before_import(request: ConversionRequest, recipe: Recipe) -> str:
+    """Check everything that is known to fail before the source is imported. Return a sentence on the size of the model
+    if its import takes long, else "".
 
     Args:
         request: the options.
         recipe: the recipe with which a float source is quantized.
+
+    Raises ``UsageError`` and ``ModelError``.
     """
     kind = source_kind(request.source)
-    if kind != TFLITE_QUANTIZED and not may_be_quantized(request.source, kind):
-        check_recipe(request, recipe)
+    check_signature(request, kind)
     if request.pixels is not None and request.attachments.preprocessing is not None:
         raise UsageError(
             "--pixels and --preprocessing both say how pictures become the model's input.",
@@ -39,14 +46,31 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> None:
             f"--pixels does not take '{request.pixels}'.", f"Give one of {', '.join(PIXEL_RANGES)}."
         )
     if kind == TFLITE_QUANTIZED:  # preprocessing and labels may be in the image; reading it takes little time
-        return
+        return ""
+    outline = read_outline(request.source, kind, request.options.signature, request.options.shape)
+    if outline is not None:
+        check_graph(request, kind, outline)
+    if not may_be_quantized(request.source, kind):
+        check_recipe(request, recipe, kind, outline)
     for path in (request.calibration, request.test, request.field_data):
         if path is not None and not (path == request.calibration and request.calibrates_with_random):
             _check_samples(request, path, calibration=path == request.calibration)
+    if outline is None:
+        return ""
+    check_samples(request, outline)
+    if kind in FLOAT_FILES or outline.weights is None:
+        return ""
+    return weights_sentence(request, outline.weights, recipe)
 
 
-def check_recipe(request: ConversionRequest, recipe: Recipe) -> None:
-    """Raise ``UsageError`` if a float model cannot be quantized with ``recipe`` and the options of ``request``."""
+def check_recipe(
+    request: ConversionRequest, recipe: Recipe, kind: str = "", outline: Outline | None = None
+) -> None:
+    """Raise ``UsageError`` if a float model cannot be quantized with ``recipe`` and the options of ``request``.
+
+    ``kind`` and ``outline`` are what ``source_kind`` and ``read_outline`` return for the source. If calibration samples
+    are missing, the error says how large the model is.
+    """
     if recipe.settings.activations == "float" and request.boards:
         raise UsageError(
             f"The recipe '{recipe.name}' has float activations, which no microcontroller runs.",
@@ -64,9 +88,11 @@ def check_recipe(request: ConversionRequest, recipe: Recipe) -> None:
             "Leave out --check-data and --sensitivity, or choose an integer recipe.",
         )
     if request.calibration is None and recipe.needs_observations:
+        size = preview(request, kind, outline, recipe)
         free = [name for name in shipped_recipes() if not load_recipe(name).needs_observations]
         raise UsageError(
-            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples.",
+            f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples."
+            f"{' ' * bool(size)}{size}",
             "Give real inputs with --calibration FILE.npz or a folder; a few hundred are enough. "
             "--calibration random shows the sizes and whether the model fits a board, without useful outputs. "
             f"The recipes {', '.join(free)} need no samples, but their models run only on host computers.",

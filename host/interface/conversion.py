@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -113,6 +113,7 @@ def convert(
     max_drop: float | None = None,
     auto: bool = False,
     progress: Progress = lambda *_: None,
+    announce: Callable[[str], None] = lambda _: None,
 ) -> ConversionReport:
     """Quantize a trained model and write it as an image.
 
@@ -143,6 +144,7 @@ def convert(
         auto: use the cheapest recipe that loses at most ``max_drop``, or half a percentage point if ``max_drop`` is
             None: int8, int8 with other roundings and calibrators, int16 in some layers, or int16 in all layers.
         progress: a function that is called as ``progress(stage, done, total)``.
+        announce: a function that is called with a sentence on the size of the model, before a framework starts.
 
     Raises:
         UsageError, ModelError, UnsupportedModelError: the source, the data or the options are not valid.
@@ -180,7 +182,7 @@ def convert(
             pixels,
             auto,
         )
-        result = run_conversion(request, progress)
+        result = run_conversion(request, progress, announce)
         verdicts = fits(result)
         suggestions = shrink_suggestions(result, verdicts, target, progress)
     write_atomic(target, result.image)

@@ -13,7 +13,7 @@ _CALLING = re.compile(
     r"Exception encountered when calling (?:layer )?[\"']?([\w/.\-]+)[\"']?(?: \(type (\w+)\))?"
 )
 _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ([\w<>]+)|\(([^()\s]+\.py):(\d+) in ([\w<>]+)\)')
-_FRAMEWORKS = ("site-packages", "dist-packages", "/lib/python", "<string>", "<frozen")
+_FRAMEWORKS = ("site-packages", "dist-packages", "/lib/python", "<string>", "<frozen", "<eval_with_key>")
 
 _MAX_CHARACTERS = 300
 

@@ -10,14 +10,12 @@ from typing import Any
 import tensorflow as tf
 from keras_files import checked_config
 from protocol import Converted, Refusal, fixed_shapes
+from step_limit import MAX_UNROLLED_STEPS
 from tf_tools import to_tflite
 
 _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
 
 _WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
-
-#: A recurrent layer with more time steps than this keeps its loop.
-_MAX_UNROLLED_STEPS = 128
 
 
 def convert(job: Any) -> Any:
@@ -69,7 +67,7 @@ def _full_precision(model: Any) -> Any:
 
 
 def _unroll(model: Any) -> Any:
-    """Unroll recurrent layers with at most ``_MAX_UNROLLED_STEPS`` steps, and return a note for each unrolled layer.
+    """Unroll recurrent layers with at most ``MAX_UNROLLED_STEPS`` steps, and return a note for each unrolled layer.
 
     Arenite's firmware runs the operators of the main graph, not loops over a subgraph.
     """
@@ -80,7 +78,7 @@ def _unroll(model: Any) -> Any:
             if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
                 continue
             steps = outer.input.shape[1]
-            if steps is None or steps > _MAX_UNROLLED_STEPS:
+            if steps is None or steps > MAX_UNROLLED_STEPS:
                 continue
             layer.unroll = True
             if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 keeps a loop for layers with a GPU kernel

@@ -5,12 +5,9 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper
 from protocol import Refusal
+from step_limit import MAX_UNROLLED_STEPS
 
 _RECURRENT = ("LSTM", "GRU", "RNN")
-
-#: Arenite's firmware runs the operators of the main graph, not loops over a subgraph, so layers are unrolled. Layers
-#: with more time steps than this are refused.
-MAX_UNROLLED_STEPS = 128
 
 #: Positions of operator inputs. They are the same for all three operators; only LSTM has initial_c.
 _SEQUENCE_LENGTHS, _INITIAL_H, _INITIAL_C = 4, 5, 6

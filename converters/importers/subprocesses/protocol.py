@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from error_messages import describe, remedy
+from input_shapes import ShapeProblem, fixed_input_shapes
 
 
 class Refusal(Exception):
@@ -147,43 +148,12 @@ def fixed_shapes(job: Any, inputs: Any) -> Any:
     """Return a list with the shape of each input, without open dimensions.
 
     ``inputs`` is a list of (name, shape with None for each open dimension). ``job.shapes`` has the shapes that the user
-    gave. An open first dimension (the batch) becomes 1 if the user gave no shape. Raises ``Refusal`` if a size is wrong
-    or missing.
+    gave. Raises ``Refusal`` if a size is wrong or missing.
     """
-    user_shapes = dict(job.shapes)
-    if "" in user_shapes and len(inputs) == 1:
-        user_shapes[inputs[0][0]] = user_shapes.pop("")
-    names = [name for name, _ in inputs]
-    for name in user_shapes:
-        if name not in names:
-            wrong = f"no input '{name}'" if name else f"{len(inputs)} inputs"
-            raise Refusal(
-                f"The model has {wrong}; its inputs are {', '.join(names)}.", "Write --input-shape NAME=..."
-            )
-    return [_fixed(name, shape, user_shapes.get(name), len(inputs) > 1) for name, shape in inputs]
-
-
-def _fixed(name: Any, shape: Any, user_shape: Any, several: Any) -> Any:
-    shape_text = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
-    if user_shape is not None:
-        if len(user_shape) != len(shape) or any(
-            d is not None and d != size for d, size in zip(shape, user_shape, strict=True)
-        ):
-            raise Refusal(
-                f"The shape {list(user_shape)} does not fit input '{name}', which is {shape_text}.",
-                "Give the same number of dimensions, with the fixed ones unchanged.",
-            )
-        return tuple(user_shape)
-    shape = (1, *shape[1:]) if shape and shape[0] is None else tuple(shape)
-    if None not in shape:
-        return shape
-    dimension = shape.index(None)
-    template = ",".join("?" if d is None else str(d) for d in shape)
-    prefix = f"{name}=" if several else ""
-    raise Refusal(
-        f"Dimension {dimension} of input '{name}' {shape_text} is not fixed, but a microcontroller needs a fixed size.",
-        f"Give its size: --input-shape {prefix}{template}, with numbers for the question marks.",
-    )
+    try:
+        return fixed_input_shapes(job.shapes, inputs)
+    except ShapeProblem as wrong:
+        raise Refusal(wrong.problem, wrong.hint) from wrong
 
 
 def channels_last(shape: Any) -> Any:

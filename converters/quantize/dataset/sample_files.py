@@ -67,16 +67,19 @@ def _load(path: Path) -> dict[str, np.ndarray]:
             return {"": read_array(path)}
         return read_arrays(path)
     except (OSError, ValueError) as error:
-        text = str(error)
-        if "pickle" in text.lower() or "Object arrays" in text:
-            raise UsageError(
-                f"{path} holds pickled Python objects, which are not read: they can run any program.",
-                "Save plain arrays of numbers, with numpy.savez(path, x=..., y=...); samples of different lengths must "
-                "be cut or padded to one shape.",
-            ) from error
-        raise UsageError(
-            f"Cannot read {path}: {text}.", "Write it with numpy.savez(path, x=..., y=...)."
-        ) from error
+        raise unreadable(path, error) from error
+
+
+def unreadable(path: Path, error: OSError | ValueError) -> UsageError:
+    """Return the error for a sample file that ``array_files`` cannot read because of ``error``."""
+    text = str(error)
+    if "pickle" in text.lower() or "Object arrays" in text:
+        return UsageError(
+            f"{path} holds pickled Python objects, which are not read: they can run any program.",
+            "Save plain arrays of numbers, with numpy.savez(path, x=..., y=...); samples of different lengths must "
+            "be cut or padded to one shape.",
+        )
+    return UsageError(f"Cannot read {path}: {text}.", "Write it with numpy.savez(path, x=..., y=...).")
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:

@@ -272,6 +272,7 @@ def convert(
             max_drop=None if max_drop is None else max_drop / 100,
             auto=auto,
             progress=stages,
+            announce=note,
         )
     if html is not None:
         from arenite.host.report.conversion_page import conversion_page

@@ -14,6 +14,11 @@ from arenite.converters.importers.environments import environment
 from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.importers.litert_runs import run_litert
+from arenite.converters.importers.outline.read_outline import read_outline
+from arenite.converters.importers.outline.refused_layers import check_layers
+from arenite.converters.importers.source_kinds import source_kind
+from arenite.converters.importers.subprocesses.input_shapes import fixed_input_shapes
+from arenite.converters.tflite.reader import parse
 from arenite.errors import AreniteError
 from arenite.locks import file_lock
 
@@ -40,6 +45,32 @@ class FrameworkResults:
         assert result.hint
         for text in texts:
             assert text in str(result)
+
+    def check_outlines(self) -> int:
+        """Compare the outline of each source that was imported with the result, and return the number of sources.
+
+        An outline must refuse none of them, and must tell the inputs as they were converted.
+        """
+        checked = 0
+        for name, result in self.results.items():
+            path = str(self.folder / name)
+            if not isinstance(result, ImportedModel) or not (self.folder / name).exists():
+                continue  # an error, or a second job with other options
+            kind = source_kind(path)
+            outline = read_outline(path, kind)
+            assert outline is not None, name
+            check_layers(kind, outline)
+            inputs = [(i.name, i.shape) for i in outline.inputs or ()]
+            if not any(None in (shape or (None,))[1:] for _, shape in inputs):  # else the job gave the shape
+                graph = parse(result.flatbuffer).main
+                shapes = [graph.tensors[i].shape for i in graph.inputs]
+                sources = fixed_input_shapes({}, inputs) if inputs else shapes
+                known = outline.channels_first if inputs else (False,) * len(shapes)
+                for shape, source, first in zip(shapes, sources, known, strict=True):
+                    nhwc = (source[0], *source[2:], source[1]) if len(source) == 4 else source
+                    assert shape in {True: (nhwc,), False: (source,), None: (nhwc, source)}[first], name
+            checked += 1
+        return checked
 
     def largest_difference(self, name: str, expected: str, turn: tuple[int, ...] | None = None) -> float:
         """Return the largest difference between the flatbuffer's outputs and the framework's recorded outputs.

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from arenite.converters.importers.environments import environment
 from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.outline.onnx2tf_operators import ONNX2TF_OPERATORS
 from arenite.converters.tflite.reader import parse
 from arenite.errors import ModelError, UsageError
 from tests.converters.importers.framework_results import FrameworkResults, compute_results
@@ -182,3 +185,15 @@ def test_an_assumed_layout_is_reported(results: FrameworkResults) -> None:
 def test_an_operator_that_the_converter_lacks_is_refused_by_name(results: FrameworkResults) -> None:
     results.refused("scaler.onnx", ModelError, "'scale' (Scaler)", "scikit-learn")
     assert "ModuleNotFoundError" not in str(results.results["scaler.onnx"])
+
+
+def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+    assert results.check_outlines() >= 5
+
+
+def test_the_list_of_operators_is_that_of_onnx2tf() -> None:
+    code = "import importlib.util as u; print(u.find_spec('onnx2tf').submodule_search_locations[0])"
+    python = str(environment("onnx").python)
+    package = subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    modules = {path.stem for path in (Path(package) / "ops").glob("*.py")}
+    assert {name for name in modules if not name.startswith("_")} == ONNX2TF_OPERATORS

@@ -221,3 +221,7 @@ def test_operators_that_use_files_are_refused_before_the_model_is_loaded(results
     results.refused("reads", ModelError, "ReadFile", "not run")
     results.refused("writes", ModelError, "not run")
     assert not list(results.folder.glob("written*"))
+
+
+def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+    assert results.check_outlines() >= 5

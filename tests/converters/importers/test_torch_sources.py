@@ -146,3 +146,7 @@ def test_rrelu_becomes_leaky_relu_with_its_mean_slope(results: FrameworkResults)
 
 def test_a_branch_on_values_is_an_error_with_its_place(results: FrameworkResults) -> None:
     results.refused("branch", ModelError, "data-dependent", "factories.py line", "in forward")
+
+
+def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+    assert results.check_outlines() >= 5

@@ -225,7 +225,7 @@ def test_an_operator_without_an_integer_kernel_is_refused_with_advice_that_fits(
     assert "Replace the layer" in caught.value.hint and "arenite convert" not in caught.value.hint
 
 
-def test_operators_are_checked_before_the_samples_are_scored(tmp_path: Path) -> None:
+def test_layers_are_checked_before_the_import(tmp_path: Path) -> None:
     n = FloatNet(3)
     x = n.input((1, 600, 1, 3), "float32")
     y = n.conv(x, 4, kernel=1, stride=300)
@@ -235,7 +235,28 @@ def test_operators_are_checked_before_the_samples_are_scored(tmp_path: Path) -> 
     np.savez(tmp_path / "data.npz", x=samples, y=np.arange(40) % 2)
     stages: list[str] = []
     request = ConversionRequest(str(tmp_path / "m.tflite"), calibration=tmp_path / "data.npz")
-    with pytest.raises(UnsupportedModelError, match="stride is 300") as error:
+    with pytest.raises(UnsupportedModelError, match="strides 300 x 300") as error:
+        convert(request, lambda stage, *_: stages.append(stage))
+    assert f"'{name}'" in str(error.value)
+    assert stages == []
+
+
+def test_limits_that_need_the_imported_graph_are_checked_before_the_samples_are_scored(
+    tmp_path: Path,
+) -> None:
+    n = FloatNet(3)
+    x = n.input((1, 8, 8, 3), "float32")
+    y = n.layer(
+        "LOCAL_RESPONSE_NORMALIZATION", [x], (1, 8, 8, 3), "LocalResponseNormalizationOptions",
+        radius=1, bias=1.0, alpha=1.0, beta=0.5,
+    )  # fmt: skip
+    name = n.tensors[y].name
+    (tmp_path / "m.tflite").write_bytes(to_flatbuffer(n.model([n.dense(n.flat(y), 2)])))
+    samples = np.random.default_rng(0).random((40, 8, 8, 3), np.float32)
+    np.savez(tmp_path / "data.npz", x=samples, y=np.arange(40) % 2)
+    stages: list[str] = []
+    request = ConversionRequest(str(tmp_path / "m.tflite"), calibration=tmp_path / "data.npz")
+    with pytest.raises(UnsupportedModelError, match="LOCAL_RESPONSE_NORMALIZATION") as error:
         convert(request, lambda stage, *_: stages.append(stage))
     assert f"'{name}'" in str(error.value)
     assert "score" not in stages and "calibrate" not in stages

@@ -1,0 +1,141 @@
+"""Read the outline of an ONNX model. The field numbers are those of onnx.proto3."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
+from arenite.converters.importers.outline.protobuf import messages, numbers, text, texts
+from arenite.errors import ModelError
+
+_GRAPH, _FUNCTIONS = 7, 25
+_NODES, _INITIALIZERS, _INPUTS, _OUTPUTS, _INNER_TENSORS = 1, 5, 11, 12, 13
+
+#: The domain of operators of classical models, such as trees.
+_CLASSICAL_MODELS = "ai.onnx.ml"
+
+_RECURRENT = frozenset({"LSTM", "GRU", "RNN"})
+
+#: Attributes of an operator with steps in pixels.
+_STEPS = ("strides", "dilations")
+
+#: Operators whose input with 4 dimensions is NCHW by definition.
+_CHANNELS_FIRST = frozenset({"Conv", "ConvTranspose", "MaxPool", "AveragePool", "GlobalAveragePool"})
+
+#: Operators that run other graphs. onnx2tf converts them if their inputs are constants, because it then knows which
+#: graph runs.
+_CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
+
+#: Operators whose outputs depend on the shapes of their inputs only, which are fixed.
+_SHAPE_OPERATORS = frozenset({"Shape", "Size"})
+
+_EXTERNAL = 1
+
+
+def read_onnx(source: str, data: memoryview) -> Outline:
+    """Return the outline of the ONNX model ``data``. ``source`` is its path.
+
+    ``layers`` contains no control flow that depends on constants only, no operators of the graphs that control flow
+    chooses from, and no operators of classical models.
+    Raises ``ModelError`` if a file with weights is missing, and ``ValueError`` if the model is damaged.
+    """
+    graph = next(messages(data, _GRAPH), None)
+    if graph is None:
+        raise ValueError("it contains no graph")
+    constants: dict[str, memoryview] = {}
+    for tensor in messages(graph, _INITIALIZERS):
+        constants[text(tensor, 8)] = tensor
+        _check_external(source, tensor)
+    inputs = [_tensor(value) for value in messages(graph, _INPUTS)]
+    inputs = [value for value in inputs if value.name not in constants]
+    own_operators = {text(function, 1) for function in messages(data, _FUNCTIONS)}
+    varying = {value.name for value in inputs}  # tensors that depend on the values of an input
+    pictures: set[str] = set()
+    shapes = {value.name: value.shape for value in (*inputs, *map(_tensor, messages(graph, _INNER_TENSORS)))}
+    layers = []
+    outputs = tuple(_tensor(value) for value in messages(graph, _OUTPUTS))
+    for node in _nodes_behind(list(messages(graph, _NODES)), {value.name for value in outputs}):
+        kind, node_inputs, node_outputs = text(node, 4), texts(node, 1), texts(node, 2)
+        if varying.intersection(node_inputs) and kind not in _SHAPE_OPERATORS:
+            varying.update(node_outputs)
+        elif kind in _CONTROL_FLOW:
+            continue
+        if kind in _CHANNELS_FIRST:
+            pictures.update(node_inputs[:1])
+        if kind not in own_operators and text(node, 7) != _CLASSICAL_MODELS:
+            layers.append(_layer(node, kind, node_inputs, node_outputs, constants, shapes))
+    return Outline(
+        tuple(layers),
+        tuple(inputs),
+        outputs,
+        sum(math.prod(numbers(tensor, 1)) for tensor in constants.values() if numbers(tensor, 2) == [1]),
+        tuple(
+            value.shape is not None and len(value.shape) == 4 and (True if value.name in pictures else None)
+            for value in inputs
+        ),
+    )
+
+
+def _nodes_behind(nodes: list[memoryview], tensors: set[str]) -> list[memoryview]:
+    """Return the nodes from which ``tensors`` are computed. ``nodes`` are in the order of execution.
+
+    A node with graphs of its own may read tensors that are not among its inputs, so all nodes before it are kept.
+    """
+    needed, kept, keep_all = set(tensors), [], False
+    for node in reversed(nodes):
+        if keep_all or needed.intersection(texts(node, 2)):
+            needed.update(texts(node, 1))
+            kept.append(node)
+            keep_all = keep_all or any(
+                True for attribute in messages(node, 5) for _ in messages(attribute, 6)
+            )
+    return kept[::-1]
+
+
+def _tensor(value: memoryview) -> OutlineTensor:
+    """Return the name and shape in a ``ValueInfoProto``."""
+    shape: Shape | None = None
+    for value_type in messages(value, 2):
+        for tensor_type in messages(value_type, 1):
+            for shape_message in messages(tensor_type, 2):
+                shape = tuple(_dimension(part) for part in messages(shape_message, 1))
+    return OutlineTensor(text(value, 1), shape)
+
+
+def _dimension(part: memoryview) -> int | None:
+    sizes = numbers(part, 1)
+    return sizes[-1] if sizes and sizes[-1] > 0 else None
+
+
+def _layer(
+    node: memoryview,
+    kind: str,
+    inputs: list[str],
+    outputs: list[str],
+    constants: dict[str, memoryview],
+    shapes: dict[str, Shape | None],
+) -> OutlineLayer:
+    attributes = {text(attribute, 1): attribute for attribute in messages(node, 5)}
+    steps = {name: tuple(numbers(attributes[name], 8)) for name in _STEPS if name in attributes}
+    window = numbers(attributes["kernel_shape"], 8) if "kernel_shape" in attributes else []
+    weights = constants.get(inputs[1]) if kind in ("Conv", "ConvTranspose") and len(inputs) > 1 else None
+    volume = len(window) == 3 or (weights is not None and len(numbers(weights, 1)) == 5)
+    sequence = shapes.get(inputs[0]) if kind in _RECURRENT and inputs else None
+    batch_first = "layout" in attributes and numbers(attributes["layout"], 3) == [1]
+    time_steps = sequence[1 if batch_first else 0] if sequence and len(sequence) == 3 else None
+    name = text(node, 3) or (outputs or [""])[0]
+    return OutlineLayer(name, kind, steps, volume=volume, time_steps=time_steps or 0)
+
+
+def _check_external(source: str, tensor: memoryview) -> None:
+    """Raise ``ModelError`` if the tensor is in another file that does not exist."""
+    if numbers(tensor, 14) != [_EXTERNAL]:
+        return
+    entries = {text(entry, 1): text(entry, 2) for entry in messages(tensor, 13)}
+    location = entries.get("location", "")
+    if "\0" in location or not (Path(source).parent / location).exists():
+        raise ModelError(
+            f"{source}: tensor '{text(tensor, 8)}' is in the file '{location}', which is missing.",
+            f"Copy it into the folder {Path(source).parent}, or export the model again as one file.",
+        )
