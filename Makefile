@@ -2,10 +2,11 @@
 # make demo-camera  set up the needs of the camera loop, and run a face detector on photographs, with the dashboard
 # make test   set up compilers, emulators and a browser, and run the fast tests: a few minutes
 # make test-all  set up everything, and run all tests, including those of the frameworks: up to half an hour
+# make sbom   list the packages of each installation, with hashes, in CycloneDX files
 # make docs-site  build the documentation as a site in site/index.html
 # make test-vm  test the camera with a real kernel driver in a virtual PC
 # make test-arm64  test the camera loop on aarch64
-.PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site locks clean
+.PHONY: setup demo demo-camera test test-all test-vm test-arm64 lint bench fuzz sizes docs docs-site locks sbom clean
 
 ARENITE = .venv/bin/arenite
 # This is not called PYTHON, because make would pass that to setup.sh, where it is the Python that the user chose.
@@ -103,10 +104,15 @@ docs-site:
 	@$(DOCS_SITE)
 	@echo "Open site/index.html; with search: $(VENV_PYTHON) -m http.server --directory site"
 
-# Update versions and hashes of the packages in the environments of frameworks. Run this after a change to
-# environments.toml.
+# Update versions and hashes of the packages that setup.sh installs, and of those in the environments of frameworks. Run
+# this after a change to the requirements in pyproject.toml or to environments.toml. It needs uv (pip install uv).
 locks: setup
+	$(VENV_PYTHON) -m tests.supply_chain.project_locks
 	$(VENV_PYTHON) -m arenite.converters.importers.make_locks
+
+# Write the bills of materials of a release (CycloneDX) into out/sbom.
+sbom: setup
+	$(VENV_PYTHON) -m tests.supply_chain.bill_of_materials
 
 clean:
 	rm -rf .venv .cache out site .pytest_cache .mypy_cache .ruff_cache .hypothesis *.egg-info

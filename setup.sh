@@ -4,6 +4,7 @@
 # Usage: ./setup.sh [demo|camera|test|dev] [vm] [arm64]   (default: dev)
 # test installs the needs of `make test`. dev adds those of `make test-all` and `make lint`.
 # vm and arm64 add those of `make test-vm` and `make test-arm64`.
+# The Python packages are those of requirements/. With UNLOCKED=1, they are the newest that pyproject.toml permits.
 set -eu
 cd "$(dirname "$0")"
 extras=${1:-dev}
@@ -183,13 +184,21 @@ END
 
 # The stamp file has the checksum of what was installed. Nothing is installed again while the checksum is the same.
 stamp=.venv/.arenite-$extras
-state=$(cat pyproject.toml setup.sh | cksum)
+lock=requirements/$extras.txt
+state=$(cat pyproject.toml setup.sh "$lock" | cksum)
 if [ ! -x .venv/bin/arenite ] || [ "$(cat "$stamp" 2>/dev/null)" != "$state" ]; then
     if [ ! -x .venv/bin/python ]; then
         echo "Creating the virtual environment .venv"
         "$python" -m venv .venv
     fi
     echo "Installing arenite[$extras] and the Python packages that it needs into .venv"
-    .venv/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[$extras]"
+    pip() { .venv/bin/python -m pip install --quiet --disable-pip-version-check "$@"; }
+    if [ -n "${UNLOCKED:-}" ]; then
+        pip --upgrade --upgrade-strategy eager --editable ".[$extras]"
+    else
+        # pip refuses every file whose hash is not in the lock file.
+        pip --require-hashes --requirement "$lock"
+        pip --no-deps --no-build-isolation --editable .
+    fi
     echo "$state" >"$stamp"
 fi
