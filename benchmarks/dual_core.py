@@ -12,10 +12,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arenite.errors import ToolError
 from arenite.files import write_atomic
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
@@ -51,24 +52,36 @@ def measure(model: Path, optimise: str, samples: int) -> dict[str, Any]:
         and r["memory"]["arena"] == r["memory"]["predicted_arena"]
         for r in (one, two)
     )
-    two_core_figures = two["two_cores"]
+    return {"model": model.stem, "optimise": optimise, "exact": exact, "sizes": sizes} | figures(one, two)
+
+
+def figures(one: Mapping[str, Any], two: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the figures of a row from the results of ``arenite bench`` on one core and on two cores.
+
+    Raises ``ToolError`` if the emulator did not count the instructions of each core.
+    """
+    split = two["two_cores"]
     alone = one["inference"]["instructions"]["p50"]
-    row = {"model": model.stem, "optimise": optimise, "exact": exact, "sizes": sizes, "one": alone}
+    row: dict[str, Any] = {"one": alone}
     for name, result in (("one", one), ("two", two)):
-        row[f"ram_{name}"] = (
-            result["memory"]["arena"] + result["memory"]["static"] + result["memory"]["stack"]
-        )
+        memory = result["memory"]
+        row[f"ram_{name}"] = memory["arena"] + memory["static"] + memory["stack"]
         row[f"flash_{name}"] = result["flash"]["total"]
         row[f"cycles_{name}"] = result["inference"]["cycles"]["p50"]
-    if two_core_figures is None:
+    if split is None:
         return row | {"cut": 0, "critical": alone, "serial": 1.0, "work": alone, "layers": [], "barrier": 0}
+    if "critical_path" not in split:
+        raise ToolError(
+            f"The result on two cores of {BOARD} has only predicted figures of the split.",
+            "The emulator's plugin counts the instructions of each core: run `arenite doctor` to see what it needs.",
+        )
     return row | {
-        "cut": sum(layer["cut"] for layer in two_core_figures["layers"]),
-        "critical": two_core_figures["critical_path"]["instructions"],
-        "serial": two_core_figures["serial_share"],
-        "work": two_core_figures["work"]["instructions"],
-        "barrier": two_core_figures["barrier"]["instructions"],
-        "layers": two_core_figures["layers"],
+        "cut": sum(layer["cut"] for layer in split["layers"]),
+        "critical": split["critical_path"]["instructions"],
+        "serial": split["serial_share"],
+        "work": split["work"]["instructions"],
+        "barrier": split["barrier"]["instructions"],
+        "layers": split["layers"],
     }
 
 
@@ -137,4 +150,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except ToolError as error:
+        sys.exit(str(error))

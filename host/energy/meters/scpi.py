@@ -27,7 +27,11 @@ PORT = 5025
 #: A reading of this size or more is not a current but SCPI's code for overload (9.9E37) or "not a number" (9.91E37),
 #: see SCPI-99, 7.2.1.
 NO_READING = 9e36
-_NO_ERROR = re.compile(r"^[+-]?0\b")
+#: More readings than the memory of any instrument holds.
+_MAX_POINTS = 1e9
+#: An answer to SYST:ERR?, such as +0,"No error".
+_ERROR = re.compile(r"([+-]?\d+)(?:\s*,.*)?")
+_IDENTITY = re.compile(r"[^,]*(,[^,]*){3,}")
 
 
 class ScpiLine:
@@ -40,6 +44,8 @@ class ScpiLine:
         self._lines = TextLines(self._transport)
         try:
             self.identity = self.query("*IDN?")
+            if not _IDENTITY.fullmatch(self.identity):
+                raise self._unexpected("*IDN?", self.identity, "maker, model, serial number and version")
         except DeviceError:
             self._transport.close()
             raise
@@ -59,14 +65,42 @@ class ScpiLine:
             )
         return answer
 
+    def number(self, question: str, at_least: float, at_most: float) -> float:
+        """Send a query for one number and return it. Raises DeviceError if the answer is anything else, or is not
+        between ``at_least`` and ``at_most``."""
+        values = self.readings(question, 1)
+        if not at_least <= values[0] <= at_most:
+            raise self._unexpected(question, f"{values[0]:g}", f"a number from {at_least:g} to {at_most:g}")
+        return float(values[0])
+
+    def readings(self, question: str, count: int, timeout_s: float = 5.0) -> Floats:
+        """Send a query for ``count`` readings and return them, shape (count,). Invalid readings have a size of at least
+        ``NO_READING``. Raises DeviceError if the answer is anything else."""
+        answer = self.query(question, timeout_s)
+        values = values_of(answer)
+        if values is None or len(values) != count:
+            number = "one number" if count == 1 else f"{count} numbers"
+            raise self._unexpected(question, answer, number)
+        return values
+
+    def _unexpected(self, question: str, answer: str, expected: str) -> DeviceError:
+        shown = f"'{answer[:40]}…' ({len(answer)} characters)" if len(answer) > 40 else f"'{answer}'"
+        return DeviceError(
+            f"The instrument at {self.where} answers {shown} to '{question}'; expected {expected}.",
+            "Check that no other program uses the instrument, and that it speaks SCPI; then switch it off and on.",
+        )
+
     def check(self, action: str) -> None:
         """Query the instrument's last error. Raises DeviceError with the instrument's message if there is an error.
         ``action`` is the text for the action that the instrument refused."""
-        error = self.query("SYST:ERR?")
-        if not _NO_ERROR.match(error):
+        answer = self.query("SYST:ERR?")
+        error = _ERROR.fullmatch(answer)
+        if error is None:
+            raise self._unexpected("SYST:ERR?", answer, 'an error such as +0,"No error"')
+        if int(error[1]) != 0:
             model = ",".join(self.identity.split(",")[:2])
             raise DeviceError(
-                f"The instrument {model} refused {action}: {error}.",
+                f"The instrument {model} refused {action}: {answer}.",
                 "Use --meter scpi-polled, which works with any instrument that supports READ?.",
             )
 
@@ -75,15 +109,31 @@ class ScpiLine:
         self._transport.close()
 
 
-def values_of(text: str) -> Floats:
-    """Return the numbers in a text such as ``1.2E-3,3.4E-3``, shape (n,). The text may be an IEEE 488.2 block that
-    begins with its length, as in ``#212…``."""
-    if text.startswith("#") and len(text) > 1 and text[1].isdigit():
-        text = text[2 + int(text[1]) :]
+def values_of(text: str) -> Floats | None:
+    """Return the numbers in a text such as ``1.2E-3,3.4E-3``, shape (n,); None if the text is anything else. The text
+    may be an IEEE 488.2 block that begins with its length, as in ``#212…``."""
+    if text.startswith("#"):
+        block = _block_of(text)
+        if block is None:
+            return None
+        text = block
     try:
-        return np.array([float(part) for part in text.split(",") if part.strip()], dtype=np.float64)
+        values = np.array([float(part) for part in text.split(",")], dtype=np.float64)
     except ValueError:
-        raise DeviceError(f"The instrument answers '{text[:40]}' instead of readings.", "Reset it.") from None
+        return None
+    # SCPI has numbers for infinity and "not a number", so a text such as "nan" is no SCPI.
+    return values if np.isfinite(values).all() else None
+
+
+def _block_of(text: str) -> str | None:
+    """Return the contents of an IEEE 488.2 block, or None if its length is not what it states. ``#0`` begins a block
+    that ends with the line."""
+    digits = int(text[1]) if text[1:2].isdigit() else -1
+    length = text[2 : 2 + digits]
+    if digits == 0:
+        return text[2:]
+    block = text[2 + digits :]
+    return block if length.isdigit() and int(length) == len(block) else None
 
 
 class ScpiMeter(Meter):
@@ -139,12 +189,7 @@ class ScpiMeter(Meter):
             self.scpi.send(command)
         self.scpi.check("sampling by its own timer")
         # The timer may not support the exact rate, so read back the actual interval.
-        step = values_of(self.scpi.query("SAMP:TIM?"))
-        if len(step) != 1 or not step[0] > 0:
-            raise DeviceError(
-                "The instrument does not report its sample interval.", "Use --meter scpi-polled."
-            )
-        self._rate = 1 / float(step[0])
+        self._rate = 1 / self.scpi.number("SAMP:TIM?", 1e-9, 3600)
 
     def start(self) -> None:
         """See :class:`Meter`."""
@@ -168,10 +213,12 @@ class ScpiMeter(Meter):
 
     def _fetch(self) -> bool:
         """Move the readings in the instrument's memory to the recording. Return whether there were any."""
-        waiting = int(float(self.scpi.query("DATA:POIN?")))
+        waiting = round(self.scpi.number("DATA:POIN?", 0, _MAX_POINTS))
         if waiting == 0:
             return False
-        values = values_of(self.scpi.query(f"DATA:REM? {min(waiting, 10_000)}", 10.0))
+        # A reading too few or too many would shift the times of all later ones.
+        count = min(waiting, 10_000)
+        values = self.scpi.readings(f"DATA:REM? {count}", count, 10.0)
         valid = np.abs(values) < NO_READING
         times = (self._count + np.flatnonzero(valid)) / self._rate
         self._count += len(values)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.polled import PolledMeter
-from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter, values_of
+from arenite.host.energy.meters.scpi import NO_READING, ScpiLine, ScpiMeter
 from arenite.host.energy.meters.trace import Trace
 
 #: Queries that return a current. They are tried in this order when the instrument is opened.
@@ -47,9 +47,9 @@ class ScpiPolled(PolledMeter):
         connection.send("CONF:CURR:DC")
         for question in QUESTIONS:
             with suppress(DeviceError):
-                if len(values_of(connection.query(question, 2.0))) == 1:
-                    self._question = question
-                    return
+                connection.readings(question, 1, 2.0)
+                self._question = question
+                return
         raise DeviceError(
             f"The instrument at {connection.where} does not return a current.",
             f"Use an instrument that answers one of {', '.join(QUESTIONS)}.",
@@ -59,8 +59,8 @@ class ScpiPolled(PolledMeter):
         """Return one reading in amperes and volts. Raises DeviceError on overload."""
         if self._scpi is None:
             raise DeviceError("The SCPI instrument is not open.", "Call open() first.")
-        value = values_of(self._scpi.query(self._question, 10.0))
-        if len(value) != 1 or abs(value[0]) >= NO_READING:
+        value = self._scpi.readings(self._question, 1, 10.0)
+        if abs(value[0]) >= NO_READING:
             raise DeviceError(
                 "The current is beyond the instrument's range.", "Choose a larger range, or auto range."
             )

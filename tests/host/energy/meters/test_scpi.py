@@ -7,7 +7,7 @@ import pytest
 
 from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.connection import open_connection
-from arenite.host.energy.meters.scpi import ScpiMeter
+from arenite.host.energy.meters.scpi import ScpiMeter, values_of
 from arenite.host.energy.meters.scpi_polled import Scpi, ScpiPolled
 from arenite.host.energy.windows.find import find_windows
 from arenite.host.energy.windows.result import measure
@@ -84,6 +84,92 @@ def test_an_instrument_with_a_single_command_is_polled():
         trace = meter.record(0.2)
     assert len(trace) > 10
     assert set(trace.current_a) == {1.25e-3}
+
+
+class _Wrong(SimDmm):
+    """A multimeter that gives ``reply`` to the queries that begin with ``question``, from the ``after``-th one on."""
+
+    def __init__(self, question: str, reply: str, after: int = 0) -> None:
+        super().__init__(waveform.make(1))
+        self.question, self.reply, self.after, self.asked = question, reply, after, 0
+
+    def answer(self, line: str) -> str | None:
+        actual = super().answer(line)
+        if not line.startswith(self.question):
+            return actual
+        self.asked += 1
+        return self.reply if self.asked > self.after else actual
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("*IDN?", ""),
+        ("*IDN?", "HTTP/1.1 400 Bad Request"),
+        ("SYST:ERR?", "hello"),
+        ("SYST:ERR?", ""),
+        ("SAMP:TIM?", "fast"),
+        ("SAMP:TIM?", "0"),
+        ("SAMP:TIM?", "-1E-4"),
+        ("SAMP:TIM?", "inf"),
+        ("SAMP:TIM?", "nan"),
+        ("SAMP:TIM?", "9.91E37"),
+        ("SAMP:TIM?", "1E-4,1E-4"),
+    ],
+)
+def test_a_wrong_reply_when_the_meter_is_opened_is_an_error(question: str, reply: str) -> None:
+    with _Wrong(question, reply) as sim, pytest.raises(DeviceError) as error:
+        ScpiMeter(sim.where).open()
+    assert f"to '{question}'; expected " in error.value.problem
+
+
+@pytest.mark.parametrize(
+    ("question", "reply"),
+    [
+        ("DATA:POIN?", ""),
+        ("DATA:POIN?", "many"),
+        ("DATA:POIN?", "-3"),
+        ("DATA:POIN?", "inf"),
+        ("DATA:POIN?", "1E300"),
+        ("DATA:REM?", ""),
+        ("DATA:REM?", "1E-3"),
+        ("DATA:REM?", ",".join(["1E-3"] * 1501)),
+        ("DATA:REM?", ",".join(["1E-3"] * 1499) + ",1E-"),
+        ("DATA:REM?", ",".join(["1E-3"] * 1499) + ",nan"),
+        ("DATA:REM?", "1E-3,,1E-3"),
+        ("DATA:REM?", "#41234" + ",".join(["1E-3"] * 1500)),
+        ("DATA:REM?", "#"),
+        ("DATA:REM?", "\x1b[2Jhello"),
+    ],
+)
+@pytest.mark.parametrize("after", [0, 1])
+def test_a_wrong_reply_during_the_recording_is_an_error(question: str, reply: str, after: int) -> None:
+    with _Wrong(question, reply, after) as sim, ScpiMeter(sim.where) as meter:
+        meter.start()
+        with pytest.raises(DeviceError) as error:
+            for _ in meter.samples(20.0):
+                pass
+        with pytest.raises(DeviceError):
+            meter.stop()
+    assert f"to '{question}" in error.value.problem and "expected" in error.value.problem
+    assert error.value.problem.isprintable()
+
+
+@pytest.mark.parametrize("reply", ["nan", "", "1,2", "volts", "inf"])
+def test_a_wrong_polled_reply_is_an_error(reply: str) -> None:
+    with _Wrong("READ?", reply, after=1) as sim, ScpiPolled(sim.where) as meter:
+        meter.start()
+        with pytest.raises(DeviceError, match=r"to 'READ\?'; expected one number"):
+            for _ in meter.samples(20.0):
+                pass
+        with pytest.raises(DeviceError):
+            meter.stop()
+
+
+def test_blocks_with_their_length_are_readings() -> None:
+    assert values_of("#211+1.0E-3,2E-3") is None and values_of("#213+1.0E-3,2E-3") is None
+    for text in ("#212+1.0E-3,2E-3", "#0+1.0E-3,2E-3", "+1.0E-3,2E-3", " 1E-3, 2E-3"):
+        assert values_of(text) == pytest.approx([1e-3, 2e-3])
 
 
 def test_addresses_with_and_without_a_prefix():
