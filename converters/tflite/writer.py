@@ -31,12 +31,20 @@ _TABLE_BYTES = 1 << 24
 
 
 class _Builder(flatbuffers.Builder):  # type: ignore[misc]
-    """A flatbuffer builder that aligns byte vectors as LiteRT's kernels expect. The generated schema module does not
-    align them."""
+    """A flatbuffer builder that aligns byte vectors as LiteRT's kernels expect, and stores equal vectors of scales or
+    zero points once. The generated schema module does neither."""
+
+    def __init__(self, initial_size: int) -> None:
+        super().__init__(initial_size)
+        self._vectors: dict[tuple[str, bytes], int] = {}
 
     def CreateNumpyVector(self, x: np.ndarray) -> int:
         if x.dtype != np.uint8:
-            return int(super().CreateNumpyVector(x))
+            # The weights and the bias of a layer have the same zero points, 8 bytes per channel.
+            key = str(x.dtype), x.tobytes()
+            if key not in self._vectors:
+                self._vectors[key] = int(super().CreateNumpyVector(x))
+            return self._vectors[key]
         self.StartVector(1, x.size, _DATA_ALIGNMENT)
         self.head -= x.size
         self.Bytes[self.head : self.head + x.size] = x.tobytes()

@@ -146,6 +146,8 @@ def convert(
         *(note for data_set in (calibrating, scoring) if data_set is not None for note in data_set.notes),
         *range_notes,
     ]
+    if quantized.int8 is not None and quantized.int8.recipe == quantized.recipe and quantized.int8.note:
+        notes.append(quantized.int8.note)
     notes += [text for c in quantized.coverage if (text := c.warning) is not None]
     loss = None
     if scores is not None:  # scores is None if the calibration samples are random

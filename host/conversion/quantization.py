@@ -11,6 +11,7 @@ from arenite.converters.quantize.checks.field_data import FieldReport, check_dat
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.remedies.best_int8 import ChosenInt8, choose_int8
 from arenite.converters.quantize.remedies.remedy_search import RemedyResult, find_remedy
 from arenite.converters.quantize.scoring.output_scores import ScoredSource
 from arenite.converters.quantize.search.recipe_search import SearchResult, search
@@ -28,7 +29,8 @@ class QuantizationResult:
     """The result of quantizing a float model.
 
     ``coverage`` says how well the scales fit the calibration values, ``errors`` has the error of each layer. ``field``,
-    ``sensitivity``, ``search`` and ``auto`` are None unless they were requested.
+    ``sensitivity``, ``search`` and ``auto`` are None unless they were requested. ``int8`` is the choice of the int8
+    recipe if the user named no recipe.
     """
 
     recipe: Recipe
@@ -40,6 +42,7 @@ class QuantizationResult:
     sensitivity: Sensitivity | None = None
     search: SearchResult | None = None
     auto: RemedyResult | None = None
+    int8: ChosenInt8 | None = None
 
 
 def calibrate_and_quantize(
@@ -83,6 +86,11 @@ def calibrate_and_quantize(
             identity=(board.name,),
             progress=lambda what, done, total: progress("search", done, total),
         )
+    given, costs = recipe, SpeedBuildCost(cost_board(request.boards))
+    improved = None
+    if request.recipe is None and search_result is None and not request.calibrates_with_random:
+        improved = choose_int8(flatbuffer, recipe, observations, costs, progress)
+        recipe = improved.recipe
     remedy = None
     if request.auto and scored is not None and request.max_drop is not None:
         remedy = find_remedy(
@@ -91,7 +99,7 @@ def calibrate_and_quantize(
             observations,
             scored,
             request.max_drop,
-            SpeedBuildCost(cost_board(request.boards)),
+            costs,
             lambda what, done, total: progress(f"try recipes: {what}", done, total),
         )
     progress("quantise", 0, 0)
@@ -105,7 +113,14 @@ def calibrate_and_quantize(
     used = coverage(model, observations, quantized_ranges(model, recipe, observations))
     errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
     result = QuantizationResult(
-        recipe, quantized, observations, used, errors, search=search_result, auto=remedy
+        recipe,
+        quantized,
+        observations,
+        used,
+        errors,
+        search=search_result,
+        auto=remedy,
+        int8=improved,
     )
     if request.field_data is not None:
         field_data = load_samples(request, request.field_data, model, calibration=False)
@@ -122,7 +137,7 @@ def calibrate_and_quantize(
     if request.sensitivity:
         layer_scores = sensitivity(
             flatbuffer,
-            recipe,
+            given,
             observations,
             calibrating,
             metric=request.metric,

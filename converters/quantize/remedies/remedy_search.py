@@ -155,6 +155,9 @@ def int8_recipes(recipe: Recipe) -> list[tuple[str, Recipe]]:
     candidates = []
     if recipe.settings.weights != "int8" or recipe.settings.activations != "int8" or recipe.layers:
         candidates.append(("int8", base))
+    elif plain.rounding != "nearest" or recipe.bias_correction:  # the recipe is an improved int8
+        nearest = replace(plain, rounding="nearest", calibrator="minmax", calibrator_parameters={})
+        candidates.append(("int8, plain", replace(base, settings=nearest, bias_correction=False)))
     percentile = {"percentile": 99.99}
     for label, settings, correct, equalize in (
         ("int8, biases corrected", {"rounding": "nearest"}, True, False),

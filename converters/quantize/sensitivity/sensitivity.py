@@ -110,7 +110,7 @@ def sensitivity(
     graph = parse(flatbuffer).main
     tries = [(op.index, kind) for op in graph.ops for kind in kinds if _has(graph, op.index, kind)]
     progress("float model", 0, len(tries) + 1)
-    probes = _probes(graph)
+    probes = output_probes(graph)
     expected = [_probed(flatbuffer, data, probe) for probe in probes]
     source = score_source(flatbuffer, data, metric)
     sensitivities = []
@@ -159,7 +159,7 @@ def _has(graph: Subgraph, layer: int, kind: str) -> bool:
     return bool(weights.int4) if kind == "int4" else "int16" in rule.types
 
 
-def _probes(graph: Subgraph) -> list[int]:
+def output_probes(graph: Subgraph) -> list[int]:
     """Return the tensors at which errors are measured: each output, or the input of its softmax or sigmoid, because
     these would hide errors."""
     hiding = {

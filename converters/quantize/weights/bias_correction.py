@@ -55,7 +55,7 @@ def corrected_biases(
         quantized, twins = emit(biases)
         tensor_values = _means(
             to_flatbuffer(quantized),
-            _quantized_samples(quantized, selected),
+            quantized_samples(quantized, selected),
             {out: twins[out] for out in outputs},
             quantized,
         )
@@ -87,7 +87,7 @@ def _means(
     return {name: total / len(samples) for name, total in sums.items()}
 
 
-def _quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
+def quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
     """Return float samples quantized for the inputs of the model."""
     tensors = [model.main.tensors[i] for i in model.main.inputs]
     return [

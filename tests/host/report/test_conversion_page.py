@@ -125,7 +125,7 @@ def test_the_page_has_all_figures_of_the_conversion(request_: ConversionRequest,
         assert sha in text
     for verdict in fits(conversion):
         assert verdict.board.name in text and f"{verdict.needs.ram:,}" in text
-    assert 'calibrator = "minmax"' in text
+    assert f'calibrator = "{calibrated.recipe.settings.calibrator}"' in text
     assert "arenite convert trained.tflite --calibration 'my data.npz'" in text
 
 
