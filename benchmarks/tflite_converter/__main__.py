@@ -47,11 +47,15 @@ NETWORKS = {
 
 @dataclass(frozen=True)
 class Figures:
-    """The figures of one model. ``score`` is the accuracy (r2 for the auto-encoder), ``error`` the mean magnitude
-    of the difference from the float model's output, ``sqnr_db`` its signal-to-noise ratio, ``size`` the bytes of the
-    file."""
+    """The figures of one model.
+
+    ``score`` is the accuracy (r2 for the auto-encoder), ``same`` the share of decisions that are those of the float
+    model (None for the auto-encoder). ``sqnr_db`` and ``error`` are the signal-to-noise ratio and the mean magnitude of
+    the difference from the float model's output. ``size`` is the bytes of the file.
+    """
 
     score: float
+    same: float | None
     sqnr_db: float
     error: float
     size: int
@@ -117,7 +121,8 @@ def compare(name: str) -> Comparison:
         difference = outputs.astype(np.float64) - expected
         noise = float(np.sum(difference**2))
         sqnr = 10 * float(np.log10(np.sum(expected.astype(np.float64) ** 2) / noise))
-        return Figures(score(outputs, labels), sqnr, float(np.abs(difference).mean()), len(flatbuffer))
+        same = None if labels.dtype.kind == "f" else score(outputs, expected.argmax(axis=-1))
+        return Figures(score(outputs, labels), same, sqnr, float(np.abs(difference).mean()), len(flatbuffer))
 
     assert report.path == image
     return Comparison(name, score(expected, labels), figures(OUT / f"{name}.tflite"), figures(image))
@@ -137,6 +142,8 @@ def row(c: Comparison) -> tuple[str, ...]:
         f"{c.float_score:.2%}",
         f"{theirs.score:.2%}",
         f"{ours.score:.2%}",
+        "–" if theirs.same is None else f"{theirs.same:.2%}",
+        "–" if ours.same is None else f"{ours.same:.2%}",
         f"{theirs.sqnr_db:.1f}",
         f"{ours.sqnr_db:.1f}",
         f"{theirs.error:.2e}",
@@ -153,6 +160,8 @@ def table(comparisons: Sequence[Comparison]) -> str:
         "float",
         "TFLiteConverter",
         "Arenite",
+        "same, TFLiteConverter",
+        "Arenite",
         "SQNR dB, TFLiteConverter",
         "Arenite",
         "mean difference, TFLiteConverter",
@@ -168,9 +177,11 @@ def summary(comparisons: Sequence[Comparison]) -> str:
     """Return sentences on all comparisons."""
     count = len(comparisons)
     pairs = [(c.arenite, c.tensorflow) for c in comparisons]
+    decisions = [(a.same, b.same) for a, b in pairs if a.same is not None and b.same is not None]
     return (
         f"Of {count} networks, Arenite's int8 model has at least the score of TFLiteConverter's in"
-        f" {sum(a.score >= b.score for a, b in pairs)}, at least its SQNR in"
+        f" {sum(a.score >= b.score for a, b in pairs)}, as many decisions of the float model or more in"
+        f" {sum(a >= b for a, b in decisions)} of {len(decisions)}, at least its SQNR in"
         f" {sum(a.sqnr_db >= b.sqnr_db for a, b in pairs)}, and a file that is not larger in"
         f" {sum(a.size <= b.size for a, b in pairs)}. The median ratio of the mean differences is"
         f" {median(c.error_ratio for c in comparisons):.2f}."

@@ -191,7 +191,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     ),
     "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
         "has no targets",
-        "leave out --max-drop and the drop",
+        "leave out --max-drop, --auto and the drop",
     ),
     "SOURCE --calibration DATA --metric f1": ("no metric 'f1'", "accuracy"),
     "SOURCE --calibration <unlabelled> --metric accuracy": ("has no labels", "array y"),
