@@ -34,24 +34,28 @@ def examples(library: Library, models: Sequence[Generated]) -> dict[str, str]:
             program=program,
             resets=resets,
             main="int main(void)",
-            end="    return 0;\n",
+            body=_ONCE,
         ),
         "examples/esp_idf/main/main.c": _STDIO.format(
-            inclusions=inclusions, program=program, resets=resets, main="void app_main(void)", end=""
+            inclusions=inclusions,
+            program=program,
+            resets=resets,
+            main="void app_main(void)",
+            body="    run_models();\n",
         ),
         "examples/pico/main.c": _STDIO.format(
             inclusions=f'#include "pico/stdlib.h"\n{inclusions}',
             program=program,
             resets=f"    stdio_init_all();\n{resets}",
             main="int main(void)",
-            end="    return 0;\n",
+            body="    for (;;) {\n        run_models();\n        sleep_ms(1000);\n    }\n",
         ),
         "examples/nuttx/main.c": _STDIO.format(
             inclusions=inclusions,
             program=program,
             resets=f"    (void)argc;\n    (void)argv;\n{resets}",
             main="int main(int argc, char *argv[])",
-            end="    return 0;\n",
+            body=_ONCE,
         ),
         **example_builds(library),
     }
@@ -154,6 +158,8 @@ void setup()
 void loop() {{ run_models(); }}
 """
 
+_ONCE = "    run_models();\n    return 0;\n"
+
 _STDIO = """\
 /* Runs all models, one after the other. */
 #include <stdio.h>
@@ -174,6 +180,5 @@ static inline void end_line(void) {{ printf("\\n"); }}
 {program}
 {main}
 {{
-{resets}    run_models();
-{end}}}
+{resets}{body}}}
 """
