@@ -14,6 +14,8 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
+from arenite.input_files import check_is_file
+
 #: An archive may expand to ``FREE_BYTES`` or to ``MAX_RATIO`` times its own size, whichever is larger. Compression
 #: shrinks measured samples to a half or a tenth of their size; zlib can shrink zeros to a thousandth.
 FREE_BYTES = 256 << 20
@@ -29,6 +31,7 @@ def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[s
     Sizes are checked before any array is expanded, and pickled objects are not loaded. Raises ``OSError`` if the file
     cannot be read, and ``ValueError`` with one sentence for a damaged file or one that would take too much memory.
     """
+    check_is_file(path)
     with _one_error(), Path(path).open("rb") as stream, zipfile.ZipFile(stream) as archive:
         size = os.fstat(stream.fileno()).st_size
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
@@ -52,6 +55,7 @@ def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[s
 
 def read_array_names(path: str | Path) -> list[str]:
     """Return the names of the arrays in an ``.npz`` file. Raises the errors of ``read_arrays``."""
+    check_is_file(path)
     with _one_error(), zipfile.ZipFile(path) as archive:
         return [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
 
@@ -75,6 +79,7 @@ def read_array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
 
 def read_array(path: str | Path) -> np.ndarray:
     """Return the array of an ``.npy`` file. Raises the same errors as ``read_arrays``."""
+    check_is_file(path)
     with _one_error(), Path(path).open("rb") as file:
         size = os.fstat(file.fileno()).st_size
         _check_memory(size)

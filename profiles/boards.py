@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import difflib
 import math
-import tomllib
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
 from arenite.errors import ProfileError
+from arenite.input_files import parse_toml
 from arenite.profiles.board import (
     ACCESS_CYCLES,
     CORES,
@@ -129,8 +129,8 @@ def parse_board(text: str, location: str) -> Board:
         ProfileError: The TOML is malformed, or a field is missing, misspelt or out of range.
     """
     try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data = parse_toml(text)
+    except ValueError as error:
         raise ProfileError(f"{location} is not valid TOML: {error}.") from error
     top = BoardTable(location, data)
     emulated = top.get("emulated", bool)

@@ -4,12 +4,12 @@ finding profiles by name."""
 from __future__ import annotations
 
 import difflib
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from arenite.errors import ProfileError
+from arenite.input_files import parse_toml
 
 
 class ProfileTable:
@@ -33,8 +33,8 @@ class ProfileTable:
     def parse(cls, text: str, location: str) -> Self:
         """Return the top-level table of a file. Raises ``ProfileError`` for text that is not TOML."""
         try:
-            return cls(location, tomllib.loads(text))
-        except tomllib.TOMLDecodeError as error:
+            return cls(location, parse_toml(text))
+        except ValueError as error:
             raise ProfileError(f"{location} is not valid TOML: {error}.") from error
 
     def number(self, key: str, minimum: float, maximum: float, default: float | None = None) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 from arenite.converters.importers.modernize import has_float16, has_quantized_operators, has_stored_weights
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.errors import ModelError, UsageError
+from arenite.input_files import check_is_file
 
 KERAS, KERAS_H5, SAVED_MODEL = "keras", "keras-h5", "saved_model"
 ONNX, TORCH_EXPORT, TORCH_FACTORY = "onnx", "torch-export", "torch-factory"
@@ -82,6 +83,7 @@ def _folder_kind(path: Path) -> str:
 
 def _file_kind(path: Path) -> str:
     try:
+        check_is_file(path)
         with path.open("rb") as file:
             head = file.read(16)
     except OSError as error:

@@ -22,6 +22,7 @@ from arenite.converters.tflite.subgraph_calls import check_calls
 from arenite.converters.tflite.tensors import Constants, empty_constant, tensor
 from arenite.converters.tflite.verifier import MAX_FILE_BYTES, decode
 from arenite.errors import ModelError
+from arenite.input_files import check_is_file
 
 #: The schema version of every TFLite file since 2017.
 _VERSION = 3
@@ -40,6 +41,7 @@ def read_bytes(path: str | Path) -> bytes:
     """Return the bytes of a model file. Raises ``ModelError`` if the file cannot be read or is larger than
     ``MAX_FILE_BYTES``, the limit of a flatbuffer."""
     try:
+        check_is_file(path)
         with Path(path).open("rb") as file:
             data = file.read(MAX_FILE_BYTES + 1)
     except (OSError, ValueError) as error:  # Python raises ValueError if the path contains a zero byte

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.files import replace_file
+from arenite.input_files import parse_json, read_text
 
 #: Name of the manifest, which lists the generated files of the folder.
 MANIFEST = "arenite.json"
@@ -27,12 +27,23 @@ def _previous_files(directory: Path) -> list[str]:
             )
         return []
     try:
-        listed = json.loads(manifest.read_text("utf-8"))["files"]
+        listed = parse_json(read_text(manifest))["files"]
         # Files outside the project are never removed, even if the manifest lists them.
         names = [Path(name) for name in listed if isinstance(name, str)]
         return [str(name) for name in names if ".." not in name.parts and not name.is_absolute()]
-    except (ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise UsageError(f"{manifest} is damaged.", "Remove the directory and generate it again.") from error
+
+
+def _check_inside(directory: Path, name: str) -> None:
+    """Raise ``UsageError`` if the file, or a folder on the way to it, is a link: it may lead out of the directory."""
+    path = Path(name)
+    for part in (path, *path.parents):
+        if part != Path(".") and (directory / part).is_symlink():
+            raise UsageError(
+                f"{directory / part} is a link, so {name} could be written outside of {directory}.",
+                "Remove the link, or give a new directory with -o.",
+            )
 
 
 def write_folder(directory: Path, files: Mapping[str, str]) -> None:
@@ -40,7 +51,10 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
 
     An unchanged file keeps its time stamp, so a second build compiles only the files that differ.
     """
-    for name in set(_previous_files(directory)) - set(files):
+    obsolete = set(_previous_files(directory)) - set(files)
+    for name in sorted([*obsolete, *files]):
+        _check_inside(directory, name)
+    for name in obsolete:
         (directory / name).unlink(missing_ok=True)
     for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
         path = directory / name

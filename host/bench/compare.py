@@ -6,7 +6,6 @@ name of a model is its file name without the suffix. An earlier result is the ou
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any
 
 from arenite.errors import ProfileError, UsageError
 from arenite.host.emulator.timing import load_timing
+from arenite.input_files import parse_json, read_text
 
 #: For each compared figure: its name, its key in a baseline's record, and its path of keys in a bench result.
 FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
@@ -46,7 +46,7 @@ def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
     """Read the records of a baseline file. Raises ``UsageError`` when the file is not a baseline."""
     hint = 'It contains {"records": [...]} of another engine, or the output of `arenite bench --json`.'
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = parse_json(read_text(path))
     except OSError as error:
         raise UsageError(f"Cannot read {path}: {error.strerror}.", "Name a baseline file.") from error
     except ValueError as error:

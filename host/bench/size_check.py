@@ -13,6 +13,7 @@ from arenite.host.build.elf_sizes import read_elf
 from arenite.host.flash.build import read_manifest
 from arenite.host.flash.flash import built_elf
 from arenite.host.link.device_replies import DeviceMemory
+from arenite.input_files import parse_json, read_text
 
 #: The file in the project into which ``arenite bench --keep`` writes the device's memory report.
 MEASURED = "measured.json"
@@ -91,7 +92,7 @@ def store_run_memory(directory: Path, elf: Path, memory: DeviceMemory) -> None:
 def _run_of(directory: Path, elf: Path) -> dict[str, int]:
     """Return the stored memory report, or an empty dictionary if there is none or it is from another ELF."""
     try:
-        record = json.loads((directory / MEASURED).read_text("utf-8"))
+        record = parse_json(read_text(directory / MEASURED))
         return record if record["elf_sha256"] == _digest(elf) else {}
     except (OSError, ValueError, KeyError, TypeError):
         return {}

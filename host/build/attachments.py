@@ -16,6 +16,7 @@ from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.specification.image_steps import Crop, ImageSource
 from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
 from arenite.errors import UsageError
+from arenite.input_files import read_text
 
 #: Keys of the image's metadata ``extra``.
 LABELS, MADE_FROM = "labels", "made_from"
@@ -119,7 +120,7 @@ def recorded_preprocessing(extra: Mapping[str, Any]) -> Preprocessing | None:
 def read_labels(path: Path) -> tuple[str, ...]:
     """Read labels from a text file with one label per line. Raises ``UsageError``."""
     try:
-        lines = path.read_text("utf-8").splitlines()
+        lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"Cannot read the labels {path}: {error}.", "Give a text file with one label per line."

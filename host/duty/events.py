@@ -28,6 +28,10 @@ def positive(name: str, value: float, zero: bool = False) -> float:
     return float(value)
 
 
+#: The longest recording in seconds, 300 years. Sums of longer times lose the service times in rounding.
+MAX_DURATION_S = 1e10
+
+
 @dataclass(frozen=True)
 class PeriodicEvents:
     """One event every ``period_s`` seconds."""
@@ -74,6 +78,11 @@ class RecordedEvents:
         if not np.isfinite(times).all() or times[0] < 0 or (np.diff(times) < 0).any():
             raise UsageError("The trace's times must be finite, ascending and 0 or more.", "Sort them first.")
         positive("duration of the trace", self.duration_s)
+        if self.duration_s > MAX_DURATION_S:
+            raise UsageError(
+                f"The trace lasts {self.duration_s:g} s, which is more than {MAX_DURATION_S:g} s.",
+                "Check the unit and the clock of its times.",
+            )
         if self.duration_s < times[-1]:
             raise UsageError(
                 f"The trace lasts {self.duration_s:g} s, but its last event is at {times[-1]:g} s.",
@@ -89,11 +98,12 @@ class RecordedEvents:
         """
         times = tuple(float(t) for t in times_s)
         if duration_s is None:
-            if len(times) < 2 or times[-1] <= times[0]:
+            if len(times) < 2 or times[-1] == times[0]:
                 raise UsageError(
                     "A trace with a single event needs its duration.", "Give duration_s in seconds."
                 )
-            duration_s = times[-1] + (times[-1] - times[0]) / (len(times) - 1)
+            # Times out of order are an error of the class, whatever their duration.
+            duration_s = max(times[-1], times[-1] + (times[-1] - times[0]) / (len(times) - 1), 1.0)
         return cls(times, duration_s)
 
     @property

@@ -4,7 +4,6 @@ energy."""
 from __future__ import annotations
 
 import csv
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from arenite.errors import AreniteError, UsageError
 from arenite.host.duty.events import Floats
 from arenite.host.duty.service import ServiceTimes
+from arenite.input_files import MAX_TRACE_BYTES, parse_json, read_text
 from arenite.profiles.boards import load_board
 
 #: Units that the heading of a column of times may contain, and the seconds in each.
@@ -29,8 +29,9 @@ def read_times(path: Path, description: str, default_unit: str) -> Floats:
     ``default_unit``. Raises ``UsageError`` for a file that cannot be read, or a line that is not a number.
     """
     try:
-        rows = list(csv.reader(path.read_text("utf-8-sig").splitlines()))
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_text(path, "utf-8-sig", max_bytes=MAX_TRACE_BYTES)
+        rows = list(csv.reader(text.splitlines()))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(
             f"Cannot read the {description} {path}: {_reason(error)}.", "Give a CSV file."
         ) from error
@@ -61,17 +62,19 @@ def _is_number(text: str) -> bool:
 
 
 def _reason(error: Exception) -> str:
-    return error.strerror or str(error) if isinstance(error, OSError) else "it is not a text file"
+    if isinstance(error, OSError):
+        return error.strerror or str(error)
+    return "it is not a text file" if isinstance(error, UnicodeDecodeError) else str(error)
 
 
 def read_result(path: Path, schema: str) -> dict[str, Any]:
     """Return the JSON result of another command. Raises ``UsageError`` if the file is not a result with this schema."""
     hint = f"Write it with `arenite {schema.split('.')[1].split('/')[0]} … --json > {path.name}`."
     try:
-        data = json.loads(path.read_text("utf-8"))
+        data = parse_json(read_text(path))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read {path}: {_reason(error)}.", hint) from error
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}.", hint) from error
     if not isinstance(data, dict) or data.get("schema") != schema:
         actual = data.get("schema") if isinstance(data, dict) else type(data).__name__

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 from arenite.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.platformio.frameworks import build_commands
+from arenite.input_files import parse_json, read_text
 from arenite.processes import run as run_command
 from arenite.profiles.boards import load_board
 
@@ -33,7 +33,7 @@ _COMPILER_ERROR = re.compile(r"^.*(?:error:|undefined reference|cannot find|Erro
 def read_manifest(directory: Path) -> dict[str, Any]:
     """Return the contents of a project's ``arenite.json``. Raises UsageError if ``directory`` is not a project."""
     try:
-        manifest = json.loads((Path(directory) / MANIFEST).read_text("utf-8"))
+        manifest = parse_json(read_text(Path(directory) / MANIFEST))
     except FileNotFoundError as error:
         raise UsageError(
             f"{directory} does not contain {MANIFEST}.", "Generate a project with `arenite firmware`."

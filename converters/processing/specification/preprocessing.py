@@ -8,8 +8,6 @@ generator compute their tables from it.
 
 from __future__ import annotations
 
-import json
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,6 +29,7 @@ from arenite.converters.processing.specification.record_fields import (
     record_of,
 )
 from arenite.errors import UsageError
+from arenite.input_files import parse_json, parse_toml, read_text
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -221,9 +220,9 @@ def read_record(path: str | Path) -> Mapping[str, Any]:
     """Return the content of a TOML or JSON file. Raises ``UsageError`` if it cannot be read."""
     path = Path(path)
     try:
-        text = path.read_text("utf-8")
-        return json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+        text = read_text(path)
+        return parse_json(text) if path.suffix == ".json" else parse_toml(text)
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"Cannot read {path}: {reason}.", "Give a TOML or JSON file.") from error
 

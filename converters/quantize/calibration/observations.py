@@ -23,6 +23,7 @@ from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.input_files import parse_json
 
 #: The largest number of samples that are stored, and the largest number of bytes that they may take.
 KEPT_SAMPLES = 256
@@ -104,7 +105,7 @@ class Observations:
         """Read a file that ``save`` wrote. Raises ``UsageError`` if it cannot be read."""
         try:
             arrays = read_arrays(path)
-            head = json.loads(arrays["head"].tobytes())
+            head = parse_json(arrays["head"].tobytes())
             if head["schema"] != _SCHEMA:
                 raise ValueError(f"schema {head['schema']!r}")
             tensors = {}

@@ -14,6 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.input_files import parse_json
 
 #: The name of the metadata entry.
 NAME = "arenite.trained_ranges"
@@ -24,7 +25,7 @@ Ranges = dict[str, tuple[float, float]]
 def trained_ranges(model: Model) -> Ranges:
     """Return (low, high) by tensor name, with low <= 0 <= high. The result is empty if the model has no valid entry."""
     try:
-        record = json.loads(model.metadata.get(NAME, b"{}"))
+        record = parse_json(model.metadata.get(NAME, b"{}"))
         ranges = {str(name): (float(low), float(high)) for name, (low, high) in record.items()}
     except (ValueError, TypeError, AttributeError):
         return {}

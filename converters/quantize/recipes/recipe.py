@@ -7,7 +7,6 @@ for the layers that ``match`` selects. Later entries take precedence.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
@@ -17,6 +16,7 @@ from typing import Any
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.quantize.calibration.calibrators import CALIBRATORS, check_calibrator
 from arenite.errors import UsageError
+from arenite.input_files import parse_toml, read_text
 
 #: The values that each key can have.
 CHOICES: dict[str, tuple[str, ...]] = {
@@ -187,7 +187,7 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
             f"The shipped recipes are {', '.join(shipped)}; or give the path of a .toml file.",
         )
     try:
-        content = path.read_text("utf-8")
+        content = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"Cannot read the recipe {path}: {error}.", "Give a TOML file.") from error
     return _parse(content, str(path), path.stem)
@@ -195,8 +195,8 @@ def load_recipe(name_or_path: str | Path) -> Recipe:
 
 def _parse(content: str, where: str, name: str) -> Recipe:
     try:
-        table = tomllib.loads(content)
-    except tomllib.TOMLDecodeError as error:
+        table = parse_toml(content)
+    except ValueError as error:
         raise UsageError(f"{where} is not TOML: {error}.", "See docs/recipes.md.") from error
     return Recipe.from_table({"name": name, **table}, where)
 

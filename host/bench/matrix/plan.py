@@ -8,7 +8,6 @@ optimise = ["speed", "ram"]
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.bench.matrix.cell import Cell
 from arenite.host.bench.store.run_rows import BuildMode
+from arenite.input_files import parse_toml, read_text
 from arenite.profiles.boards import Board, load_board
 
 _MODES = ("optimise", "protocol", "passes", "stream_input", "mark", "cores", "health", "fast_ram")
@@ -111,12 +111,12 @@ def read_plan(path: Path) -> MatrixPlan:
     board.
     """
     try:
-        table = tomllib.loads(path.read_text("utf-8"))
+        table = parse_toml(read_text(path))
     except OSError as error:
         raise UsageError(
             f"Cannot read {path}: {error.strerror}.", "Name a bench.toml; see docs/bench-matrix.md."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}.", "docs/bench-matrix.md has an example.") from error
     reader = _Reader(path, table)
     reader.only(_KEYS)

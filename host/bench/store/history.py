@@ -10,8 +10,9 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.bench.store.changes import FIGURES, Change, RegressionRules, changes
-from arenite.host.bench.store.run_rows import FIGURE_PATHS, StoredRun, value_at
+from arenite.host.bench.store.run_rows import FIGURE_PATHS, StoredRun, value_at, wrong_figure
 from arenite.host.bench.store.store import Store
+from arenite.input_files import parse_json, read_text
 
 PREVIOUS, BEST = "previous", "best"
 
@@ -139,11 +140,13 @@ def _of_file(path: Path) -> StoredRun:
         " `arenite bench --json`."
     )
     try:
-        result = json.loads(path.read_text("utf-8"))
+        result = parse_json(read_text(path))
     except (OSError, ValueError) as error:
         raise UsageError(f"'{path}' is neither a run nor a file with a result.", hint) from error
     if not isinstance(result, dict) or result.get("schema") != "arenite.bench/1":
         raise UsageError(f"{path} does not contain a bench result.", hint)
     figures = {column: value_at(result, place) for column, place in FIGURE_PATHS.items()}
+    if problem := wrong_figure(figures):
+        raise UsageError(f"{path}: {problem}.", hint)
     model = Path(str(figures["model_path"])).stem
     return StoredRun(0, "", model, str(figures["board"]), "{}", str(path), figures, result)

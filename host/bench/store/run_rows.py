@@ -42,6 +42,13 @@ FIGURE_PATHS: dict[str, tuple[str, ...]] = {
     "energy_p25_uj": ("energy", "energy_uj_per_inference", "p25"),
     "energy_p75_uj": ("energy", "energy_uj_per_inference", "p75"),
 }
+#: The columns of ``FIGURE_PATHS`` with text. All others have numbers.
+_TEXT_COLUMNS = (
+    "model_path", "model_sha256", "image_sha256", "firmware_sha256", "compiler", "board", "core", "data_sha256",
+    "energy_kind",
+)  # fmt: skip
+#: The columns that every run has.
+_REQUIRED_COLUMNS = ("samples", "bit_exact")
 LAYER_COLUMNS = ("op", "macs", "instructions", "cycles", "ticks", "kernel", "tier")
 
 
@@ -87,6 +94,18 @@ class StoredRun:
         """The model, board and mode of the run, which identify its series. Runs of a series may differ in their time,
         in the sources that were built, and in their samples."""
         return (self.model, self.board, self.mode)
+
+
+def wrong_figure(figures: Mapping[str, Any]) -> str:
+    """Return a description of the first figure that is missing or of the wrong type, or "" if all are right."""
+    for column, key_path in FIGURE_PATHS.items():
+        value = figures[column]
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1e30
+        is_right = isinstance(value, str) if column in _TEXT_COLUMNS else is_number
+        if not is_right and (value is not None or column in _REQUIRED_COLUMNS):
+            kind = "text" if column in _TEXT_COLUMNS else "a number"
+            return f"'{'.'.join(key_path)}' is {str(value)[:40]!r}, expected {kind}"
+    return ""
 
 
 def describe_mode(mode: str) -> str:

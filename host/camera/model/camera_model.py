@@ -27,6 +27,7 @@ from arenite.converters.processing.specification.preprocessing import (
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.model import tensor_heuristics, tflite_metadata
 from arenite.host.camera.model.tflite_header import ModelHeader, read_header
+from arenite.input_files import check_is_file
 from arenite.models import picture_models as pictures
 
 #: The name of the metadata entry that ``converters.image`` writes into an image. That module is not imported, because
@@ -133,6 +134,7 @@ class _File:
 def _file(path: Path, name: str) -> _File:
     """Map the file into memory, and return it with its SHA-256. A runtime that also maps the file shares the pages."""
     try:
+        check_is_file(path)
         with path.open("rb") as file:
             data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
     except ValueError as error:

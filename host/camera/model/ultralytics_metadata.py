@@ -8,7 +8,6 @@ tests use files that were written in the same way, not files of the exporter its
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from arenite.converters.processing.specification.preprocessing import Normalize,
 from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text
+from arenite.input_files import parse_json
 
 #: The names of the text file in the archive: that of newer and that of older versions of the exporter.
 _ARCHIVED_NAMES = ("metadata.json", "temp_meta.txt")
@@ -120,7 +120,7 @@ def _value(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return json.loads(value)
+        return parse_json(value)
     except ValueError:
         pass
     try:

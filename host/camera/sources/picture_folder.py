@@ -12,6 +12,7 @@ from arenite.host.camera.sources.base import EndOfSource, SourceCounters
 from arenite.host.camera.sources.file_suffixes import PICTURE_SUFFIXES
 from arenite.host.camera.sources.paced import FrameClock
 from arenite.host.camera.sources.picture_decoder import decode_picture
+from arenite.input_files import read_bytes
 
 
 def pictures_of(spec: str) -> list[Path]:
@@ -24,6 +25,10 @@ def pictures_of(spec: str) -> list[Path]:
     else:
         files = [Path(p) for p in glob.glob(spec, recursive=True) if os.path.isfile(p)]
     return sorted(files)
+
+
+#: The largest picture file in bytes.
+MAX_PICTURE_BYTES = 256 << 20
 
 
 class PictureFolder:
@@ -89,7 +94,7 @@ class PictureFolder:
     def _frame(self, number: int, time_ns: int, missed: int) -> Frame:
         path = self._files[number % len(self._files)]
         try:
-            picture = decode_picture(path.read_bytes(), self._pixels, str(path))
+            picture = decode_picture(read_bytes(path, MAX_PICTURE_BYTES), self._pixels, str(path))
         except OSError as error:
             raise UsageError(f"{path} cannot be read: {error.strerror}.", "Check its permissions.") from error
         high, wide = picture.shape[:2]

@@ -17,6 +17,7 @@ import numpy as np
 
 from arenite.errors import UsageError
 from arenite.host.energy.meters.trace import Floats, Trace
+from arenite.input_files import MAX_TRACE_BYTES, read_bytes
 
 _TIME = re.compile(r"time|^t\b|^t_|^seconds$|^s$", re.IGNORECASE)
 _CURRENT = re.compile(r"current|(?<![a-z])amp|^i\b|^i_|^a$", re.IGNORECASE)
@@ -41,7 +42,7 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8-sig", errors="replace")
+        text = read_bytes(path, MAX_TRACE_BYTES).decode("utf-8-sig", "replace")
     except OSError as error:
         raise UsageError(
             f"Cannot read {path}: {error.strerror}.", "Give a CSV file that the program of a meter wrote."
@@ -119,7 +120,13 @@ def _table(text: str, path: Path) -> tuple[list[str], list[list[str]], str]:
         if _column(cells, _CURRENT) is not None and not _is_number(cells[0]):
             width = len(cells)
             parsed = csv.reader(lines[number + 1 :], delimiter=separator)
-            return cells, [row if len(row) >= width else [""] * width for row in parsed], separator
+            try:
+                rows = [row if len(row) >= width else [""] * width for row in parsed]
+            except csv.Error as error:
+                raise UsageError(
+                    f"{path} is damaged: {error}.", "Export the recording again, as a CSV file."
+                ) from error
+            return cells, rows, separator
     raise UsageError(
         f"{path} has no header with a column of current in its first lines.",
         "The first line names the columns, as 'time (s),current (A)'.",

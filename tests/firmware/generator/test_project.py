@@ -11,6 +11,7 @@ from elftools.elf.elffile import ELFFile
 
 from arenite.errors import AreniteError, DoesNotFitError, ToolError, UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.generator.output_folder import write_folder
 from arenite.firmware.generator.project import write_project
 from arenite.host.flash.build import build, direct_build, explain_failure, read_manifest
 from arenite.profiles.boards import all_boards, load_board
@@ -163,3 +164,16 @@ def test_a_firmware_that_does_not_link_names_the_goal_that_saves_the_missing_mem
 ) -> None:
     output = "".join(f"ld: region `{region}' overflowed by 12 bytes\n" for region in regions)
     assert goals in explain_failure(output, "pico").hint
+
+
+@pytest.mark.parametrize("linked", ["src", "src/model.c", "lib/arenite"])
+def test_a_link_in_the_folder_does_not_lead_writes_out_of_it(linked: str, tmp_path: Path) -> None:
+    victim, project = tmp_path / "victim", tmp_path / "project"
+    victim.mkdir()
+    (victim / "model.c").write_text("mine")
+    (project / linked).parent.mkdir(parents=True)
+    (project / linked).symlink_to(victim if "." not in linked else victim / "model.c")
+    (project / "arenite.json").write_text('{"files": ["src/model.c", "lib/arenite/model.c"]}')
+    with pytest.raises(UsageError, match="is a link"):
+        write_folder(project, {"src/model.c": "theirs", "lib/arenite/new.c": "theirs"})
+    assert [(p.name, p.read_text()) for p in victim.iterdir()] == [("model.c", "mine")]

@@ -6,6 +6,7 @@ function may only end with the errors that the reader documents, which it catche
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import io
 import json
@@ -231,25 +232,35 @@ def _changed(module: ModuleType, **values: float) -> Iterator[None]:
 def http_requests() -> Target:
     """Requests to the dashboard. The server must answer each, or close the connection without an exception."""
     from arenite.host.camera.dashboard import handler
+    from arenite.host.camera.dashboard.connection_server import MAX_REQUEST_BYTES, Connection
     from arenite.host.camera.dashboard.handler import DashboardServer, Handler
     from arenite.host.camera.dashboard.server import Dashboard
 
     content = Dashboard("127.0.0.1", token="sand-and-pressure", report=lambda _: None)
     content.ended = True  # an event stream ends at once
-    server = DashboardServer("127.0.0.1", 0, content, 4)
+    server = DashboardServer("127.0.0.1", 0, content, 4, None, lambda _: None)
+    loop = asyncio.new_event_loop()
 
-    def run(data: bytes) -> None:
+    async def serve(data: bytes) -> bytes:
         near, far = socket.socketpair()
         with near, far:
-            near.sendall(data[:16384])
+            near.sendall(data)
             near.shutdown(socket.SHUT_WR)
-            far.settimeout(1)
-            # The waits would be most of the fuzzer's time.
-            with _changed(handler, _WRONG_TOKEN_DELAY_S=0.0, _FRAME_WAIT_S=0.0):
-                Handler(far, ("127.0.0.1", 1), server)
-            far.close()
-            answer = near.recv(16)
-        assert not answer.startswith((b"HTTP/1.1 500", b"HTTP/1.0 500")), answer
+            reader, writer = await asyncio.open_connection(sock=far, limit=MAX_REQUEST_BYTES)
+            with contextlib.suppress(OSError):
+                await Handler(server, Connection(server, far, "127.0.0.1", reader, writer)).run()
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+            near.settimeout(1)
+            return near.recv(16)
+
+    def run(data: bytes) -> None:
+        # The waits would be most of the fuzzer's time.
+        with _changed(handler, _WRONG_TOKEN_DELAY_S=0.0, _FRAME_WAIT_S=0.0):
+            answer = loop.run_until_complete(serve(data[:60_000]))
+        assert not answer or answer.startswith(b"HTTP/1.1 "), answer
+        assert not answer.startswith(b"HTTP/1.1 500"), answer
 
     return run
 

@@ -58,6 +58,22 @@ def test_a_file_without_times_raises_an_error(tmp_path: Path, text: str, message
         read_times(path, "events", "s")
 
 
+@pytest.mark.parametrize(
+    ("times", "message"),
+    [([100, 5, 1], "ascending"), ([0, 1, 1e308], "more than 1e"), ([5, 5], "needs its duration")],
+)
+def test_a_clock_that_jumps_raises_an_error(times: list[float], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        RecordedEvents.recorded(times)
+
+
+def test_a_field_that_is_too_long_raises_an_error(tmp_path: Path) -> None:
+    path = tmp_path / "events.csv"
+    path.write_text('time_s\n"' + "1" * 200_000 + '"\n')
+    with pytest.raises(UsageError, match="field larger than field limit"):
+        read_times(path, "events", "s")
+
+
 def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot read the events"):
         read_times(tmp_path / "none.csv", "events", "s")
