@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,12 +14,16 @@ from arenite.converters.importers import source_kinds
 from arenite.converters.importers.outline.outline import Outline
 from arenite.converters.importers.outline.refused_layers import check_layers
 from arenite.converters.importers.subprocesses.input_shapes import ShapeProblem, fixed_input_shapes
+from arenite.converters.quantize.dataset.dataset import check_count
 from arenite.converters.quantize.dataset.sample_files import ARRAYS, unreadable
 from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
 from arenite.converters.quantize.dataset.sample_values import reshape_samples
 from arenite.errors import ModelError, UsageError
 from arenite.host.conversion.pixels import with_pixels
 from arenite.host.conversion.request import ConversionRequest
+
+#: The names of arrays with one entry per sample.
+_PER_SAMPLE = re.compile(r"[xy]\d*|slice_.*")
 
 #: The permutation from NCHW to NHWC.
 _CHANNELS_LAST = (0, 2, 3, 1)
@@ -51,7 +56,7 @@ def check_samples(request: ConversionRequest, outline: Outline) -> None:
         if path is None or (path == request.calibration and request.calibrates_with_random):
             continue
         if layouts:
-            _check_arrays(path, layouts)
+            _check_arrays(path, layouts, calibration=path == request.calibration)
         if len(outputs) == 1:
             _check_classes(request, path, outputs[0].shape[-1])
 
@@ -114,8 +119,9 @@ def _model(inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> Model:
     return Model((Subgraph("", tensors, (), indices[: len(inputs)], indices[len(inputs) :]),))
 
 
-def _check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]]) -> None:
-    """Raise ``UsageError`` if the shapes of the arrays in an .npz file fit none of the ``layouts``."""
+def _check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]], *, calibration: bool) -> None:
+    """Raise ``UsageError`` if the shapes of the arrays in an .npz file fit none of the ``layouts``, if the arrays have
+    different numbers of samples, or if these are too few for ``calibration``."""
     if path.is_dir() or path.suffix.lower() != ".npz":
         return
     shapes = _shapes(path)
@@ -127,7 +133,8 @@ def _check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]]) -> None:
         listed = ", ".join(f"'{tensor.name}'" for tensor in first[:8])
         raise UsageError(
             f"{path} {wrong}; the model has {len(first)} input{'s' * (len(first) != 1)}: {listed}.",
-            f"Write the arrays {', '.join(names[:8])}, in the order of the inputs, and y for labels.",
+            f"Write {'the array x' if len(first) == 1 else 'the arrays ' + ', '.join(names[:8])}, in the order of the "
+            "inputs, and y for labels.",
         )
     errors = []
     for tensors in layouts:
@@ -137,10 +144,33 @@ def _check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]]) -> None:
                 array = np.broadcast_to(np.zeros((), np.int8), shapes[name])
                 if array.ndim:  # the loader explains what is wrong with a single number
                     reshape_samples(str(path), name, array, tensor)
-            return
+            break
         except UsageError as error:
             errors.append(error)
-    raise errors[0]
+    else:
+        raise errors[0]
+    _check_counts(path, names[0], shapes, calibration=calibration)
+
+
+def _check_counts(
+    path: Path, first: str, shapes: Mapping[str, tuple[int, ...]], *, calibration: bool
+) -> None:
+    """Raise ``UsageError`` if an array of samples, labels or groups has another number of entries than the array
+    ``first``, or if there are too few for ``calibration``."""
+    if not shapes[first]:
+        return  # a single number: the loader explains what is wrong
+    count = shapes[first][0]
+    for name, shape in shapes.items():
+        if _PER_SAMPLE.fullmatch(name) and shape[:1] != (count,):
+            other = f"{shape[0]:,} samples" if shape else "no dimension"
+            raise UsageError(
+                f"{path}: '{first}' has {count:,} samples and '{name}' has {other}.",
+                "Write one entry per sample in every array.",
+            )
+    if not count:
+        raise UsageError(f"{path} has no samples.", "Write at least one.")
+    if calibration:
+        check_count(str(path), count)
 
 
 def _check_classes(request: ConversionRequest, path: Path, values: int) -> None:

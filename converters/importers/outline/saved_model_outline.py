@@ -37,7 +37,7 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
         tuple(OutlineLayer(text(node, 1), text(node, 2), _steps(node)) for node in nodes),
         tuple(sorted(inputs, key=lambda tensor: tensor.name)),  # the order in which they are converted
         tuple(sorted(outputs, key=lambda tensor: tensor.name)),
-        sum(_variable_size(node) for node in nodes if text(node, 2) == "VarHandleOp"),
+        sum(_variable_size(node) for node in nodes if text(node, 2) == "VarHandleOp") or None,  # or constants
         (False,) * len(inputs),
     )
 

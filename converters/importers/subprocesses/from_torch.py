@@ -13,6 +13,7 @@ from typing import Any
 import litert_torch
 import numpy as np
 import torch
+from error_messages import describe, local_variable, remedy
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 from torch_files import checked_copy
 from torch_rrelu import without_random_slopes
@@ -87,12 +88,35 @@ def _converted(module: Any, arguments: Any) -> Any:
     except Exception as error:
         operator = re.search(r"failed to legalize operation '([\w.]+)'", str(error))
         if operator is None:
-            raise
+            layer = _layer(error)
+            if not layer:
+                raise
+            raise Refusal(
+                f"litert-torch cannot convert layer {layer}: {describe(error)}.",
+                remedy(error)
+                or "Replace this layer, compute it outside of the model, or export the model to ONNX with "
+                "torch.onnx.export and convert that.",
+                "model",
+            ) from error
         raise Refusal(
             f"TensorFlow Lite has no form of the operator {operator[1]} as this model uses it.",
             "Replace the layer, or export the model to ONNX with torch.onnx.export and convert that.",
             "model",
         ) from error
+
+
+def _layer(error: BaseException) -> str:
+    """Return the module and the operator at which a conversion failed with ``error``, such as "'features.0' (Conv2d,
+    aten.conv2d.default)". Return "" if they are not known."""
+    for name in ("node", "n"):
+        node = local_variable(error, name)
+        if isinstance(node, torch.fx.Node) and node.meta.get("nn_module_stack"):
+            path, module = list(node.meta["nn_module_stack"].values())[-1]
+            # The model is the attribute ``module`` of ``_ChannelsLast``.
+            path = str(path).removeprefix("module").lstrip(".") or str(node.name)
+            kind = module if isinstance(module, str) else module.__name__
+            return f"'{path}' ({kind.rpartition('.')[2]}, {node.target})"
+    return ""
 
 
 def _exported(edge: Any) -> Any:

@@ -46,11 +46,27 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
                     "Save it with float32 computation; in Keras, .keras and .h5 files are changed to that.",
                     "model",
                 ) from error
+            layers = _layers(str(error))
+            named = (f"tf.{m} (layer '{layers[m]}')" if m in layers else f"tf.{m}" for m in missing)
             raise Refusal(
-                f"TensorFlow Lite has no operator for {', '.join('tf.' + m for m in missing)}.",
+                f"TensorFlow Lite has no operator for {', '.join(named)}.",
                 "Compute it outside the model, or with other operators.",
                 "model",
             ) from error
+
+
+def _layers(text: Any) -> Any:
+    """Return {operator: layer} for the operators that ``text``, an error of the converter, says are missing. A layer is
+    the name of the operator's node, such as "net/conv/Conv2D"."""
+    # The place of an operator comes before the error: loc(callsite(fused["Acos:", "net/acos/Acos@__inference_call_9"]
+    place = r"fused\[\"\w+:\", \"([^\"@]+)(?:@[^\"]*)?\"\]"
+    layers: dict[str, str] = {}
+    for line in text.splitlines():
+        missing = re.search(r"'?tf\.(\w+)'? op is neither a custom op nor a flex op", line)
+        name = re.search(place, line)
+        if missing and name:
+            layers.setdefault(missing[1], name[1])
+    return layers
 
 
 def _frozen(concrete: Any, specs: Any) -> Any:

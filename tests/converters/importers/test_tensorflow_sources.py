@@ -225,3 +225,7 @@ def test_operators_that_use_files_are_refused_before_the_model_is_loaded(results
 
 def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
     assert results.check_outlines() >= 5
+
+
+def test_an_operator_without_a_counterpart_names_the_layer(results: FrameworkResults) -> None:
+    results.refused("bins.keras", ModelError, "no operator for tf.DenseBincount (layer '", "bins")

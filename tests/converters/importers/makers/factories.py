@@ -33,6 +33,16 @@ def bare():
     return net()[0]
 
 
+class Largest(nn.Module):
+    def forward(self, values):
+        return torch.cummax(values, 1)[0]
+
+
+def without_form():
+    """Return a model with an operator that litert-torch does not have."""
+    return nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), Largest())), (torch.rand(1, 8),)
+
+
 def number():
     """Return something that is no model."""
     return 3

@@ -70,6 +70,8 @@ def keras_3():
     expect("two.keras", [a, b], two_inputs([a, b]))
     keras.Model({"right": right, "left": left}, outputs).save(OUT / "named.keras")
     expect("named.keras", [b, a], two_inputs([a, b]))  # Keras sorts inputs that have names
+    numbers = keras.Input((3,), dtype="int32")
+    keras.Model(numbers, keras.layers.CategoryEncoding(4, name="bins")(numbers)).save(OUT / "bins.keras")
     steps = keras.Input((6, 4))
     recurrent = keras.Model(steps, keras.layers.Dense(2)(keras.layers.LSTM(5)(steps)))
     recurrent.save(OUT / "lstm.keras")

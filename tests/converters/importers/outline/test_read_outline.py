@@ -249,3 +249,8 @@ def test_keras_inputs_in_a_table_are_sorted_by_name(tmp_path: Path) -> None:
         archive.writestr("config.json", json.dumps(description))
         archive.writestr("metadata.json", "{}")
     assert [(i.name, i.shape) for i in outline_of(path).inputs or ()] == [("a", (None, 3)), ("b", (None, 4))]
+
+
+def test_weights_of_a_saved_model_without_variables_are_not_known(tmp_path: Path) -> None:
+    """Such a model may have its weights as constants."""
+    assert outline_of(files.saved_model(tmp_path / "m", [files.tf_node("Relu", "y")])).weights is None
