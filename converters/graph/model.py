@@ -36,6 +36,11 @@ class Op:
     custom_options: bytes = b""
     intermediates: tuple[int, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        """The builtin name of the operator or, for a custom operator, its custom name."""
+        return self.custom_code if self.name == "CUSTOM" else self.name
+
     def input(self, position: int) -> int:
         """Return the tensor index at ``position``, or -1 if that input is absent or not listed."""
         return self.inputs[position] if position < len(self.inputs) else -1

@@ -27,13 +27,15 @@ class ImportOptions:
 
     ``shape`` maps the name of an input to its shape in the source's layout (NCHW for PyTorch and ONNX); "" names the
     only input. ``signature`` is the signature of a SavedModel to convert. ``keep_layout`` leaves NCHW inputs and
-    outputs as they are. ``progress`` shows long steps on standard error.
+    outputs as they are. ``progress`` shows long steps on standard error. ``features`` is the type of the features of
+    tree ensembles, one of ``graph.feature_types.FEATURE_TYPES``.
     """
 
     shape: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     signature: str = ""
     keep_layout: bool = False
     progress: bool = True
+    features: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,8 @@ class ImportedModel:
     ``flatbuffer`` is float32, or quantized if the source was already quantized (``quantized``). ``sha256`` is the hash
     of the source's bytes. ``agreement`` compares the outputs of ``flatbuffer`` with the outputs of the source in its
     own framework. It is None if nothing was changed. ``made_by`` has the versions of the packages that determine the
-    bytes of ``flatbuffer``. ``notes`` has a sentence for each change.
+    bytes of ``flatbuffer``. ``notes`` has a sentence for each change. ``labels`` has the names of the classes, if the
+    source has some.
     """
 
     kind: str
@@ -52,6 +55,7 @@ class ImportedModel:
     agreement: Agreement | None
     made_by: Mapping[str, str]
     notes: tuple[str, ...]
+    labels: tuple[str, ...] = ()
 
     @cached_property
     def quantized(self) -> bool:

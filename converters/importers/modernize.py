@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.trees import is_tree_ensemble
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.prune import compact
 from arenite.converters.tflite.diagnostics import count_of
@@ -34,13 +35,13 @@ def modernize(flatbuffer: bytes) -> bytes:
 
 
 def has_quantized_operators(model: Model) -> bool:
-    """Return whether some operator computes a quantized tensor.
+    """Return whether some operator computes a quantized tensor, or is a tree ensemble, whose results are integers.
 
     Quantized weights alone do not count. A QUANTIZE operator does not count either: a float model that was trained with
     quantization uses it to state the range of a tensor.
     """
     return any(
-        g.tensors[i].dtype in _QUANTIZED and g.tensors[i].quant is not None
+        (g.tensors[i].dtype in _QUANTIZED and g.tensors[i].quant is not None) or is_tree_ensemble(op)
         for g in model.subgraphs
         for op in g.ops
         if op.name != "QUANTIZE"

@@ -10,7 +10,7 @@ from arenite.converters.importers import source_kinds
 
 #: Text that every quantized model of a kind contains: names of operators, layers or configurations.
 _MARKS: dict[str, tuple[bytes, ...]] = {
-    source_kinds.ONNX: (b"uantize", b"QLinear", b"Integer"),
+    source_kinds.ONNX: (b"uantize", b"QLinear", b"Integer", b"TreeEnsemble"),  # trees need no quantization
     # Classes such as QuantizeWrapperV2 and QuantizedDTypePolicy. Keras writes "quantization_config" for every layer.
     source_kinds.KERAS: (b"Quantize",),
     source_kinds.KERAS_H5: (b"Quantize",),

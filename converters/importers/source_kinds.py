@@ -46,6 +46,13 @@ _CHECKPOINT = (
     "as .pt2.",
 )
 
+_PICKLE = (
+    "a pickle, which can run any program when it is read",
+    "Export a scikit-learn model as ONNX with skl2onnx: "
+    "open('model.onnx', 'wb').write(to_onnx(model, X[:1].astype('float32')).SerializeToString()). "
+    "Export a network in a format of its framework.",
+)
+
 #: Common files that are not models: (description, hint for the user) by file name ending.
 _OTHERS = {
     ".pt": _CHECKPOINT,
@@ -53,7 +60,8 @@ _OTHERS = {
     ".ckpt": _CHECKPOINT,
     ".safetensors": ("weights without a graph", _CHECKPOINT[1]),
     ".pb": ("a TensorFlow graph by itself", "Give the SavedModel folder that contains it."),
-    ".pkl": ("a pickle", ACCEPTED_SOURCES),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), _PICKLE),
+    ".skops": ("a skops file", _PICKLE[1]),
     ".npz": ("a NumPy archive, not a model", "Give it with --calibration."),
 }
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.imported_model import ImportedModel, ImportOptions, Inputs
-from arenite.converters.importers.source_kinds import source_kind
+from arenite.converters.importers.onnx_ml.onnx_graph import has_ml_operators
+from arenite.converters.importers.source_kinds import ONNX, source_kind
 from arenite.errors import UsageError
 
 __all__ = ["Agreement", "ImportOptions", "ImportedModel", "import_source", "parse_shapes", "source_kind"]
@@ -30,6 +32,10 @@ def import_source(
         from arenite.converters.importers.tflite import import_tflite
 
         return import_tflite(source, kind, inputs, options.shape)
+    if kind == ONNX and has_ml_operators(Path(source)):
+        from arenite.converters.importers.onnx_ml.import_model import import_classical
+
+        return import_classical(source, options)
     from arenite.converters.importers.framework_process import import_framework
 
     return import_framework(source, kind, inputs, options)

@@ -92,7 +92,7 @@ class _Context(LowerContext):
         return self._add(values, hint, False)
 
     def _add(self, values: np.ndarray, hint: str, is_weight: bool) -> Expr:
-        comment = f"layer {self._layer} {self.op.name}: {hint} {'x'.join(map(str, values.shape))}"
+        comment = f"layer {self._layer} {self.op.kind}: {hint} {'x'.join(map(str, values.shape))}"
         return self._pool.add(values, self._layer, hint, comment, is_weight)
 
     def scratch_ptr(self, offset: int = 0) -> Expr:
@@ -314,4 +314,4 @@ def layer_comment(graph: Subgraph, op: Op, plan: Plan) -> str:
 
     ins = [t for t in graph.in_tensors(op) if t.data is None]
     outs = list(graph.out_tensors(op))
-    return f"{op.name} {shapes(ins)} -> {shapes(outs)}, arena {intervals(ins)} -> {intervals(outs)}"
+    return f"{op.kind} {shapes(ins)} -> {shapes(outs)}, arena {intervals(ins)} -> {intervals(outs)}"

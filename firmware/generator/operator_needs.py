@@ -26,7 +26,7 @@ MAX_TENSORS = 255
 
 def lowering_of(op: Op) -> Lowering:
     """Return the lowering of ``op``. Raises ``UnsupportedModelError`` if there is none."""
-    lowering = LOWERINGS.get(op.name)
+    lowering = LOWERINGS.get(op.kind)
     if lowering is None:
         raise UnsupportedModelError(
             f"{describe(op)}: this operator is not supported.",

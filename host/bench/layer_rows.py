@@ -49,7 +49,7 @@ def layer_rows(
         rows.append(
             {
                 "index": layer.index,
-                "op": layer.op.name,
+                "op": layer.op.kind,
                 "macs": layer.macs,
                 "instructions": count(ticks) if count and ticks is not None else None,
                 "cycles": layer_cycles,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
+from arenite.converters.tflite.litert.tree_interpreter import TreeInterpreter, has_tree_operator
 from arenite.errors import ModelError
 
 
@@ -15,7 +16,7 @@ class Reference:
 
     ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
     array per output. LiteRT has only one kernel for ELU, which is no reference kernel, so ELU is replaced by a table of
-    that kernel's results.
+    that kernel's results. A tree ensemble, which LiteRT lacks, is computed by its NumPy reference.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
@@ -23,7 +24,12 @@ class Reference:
 
         model_content = flatbuffer
 
-        def start() -> Interpreter:
+        def start() -> Interpreter | TreeInterpreter:
+            interpreter: Interpreter | TreeInterpreter
+            if has_tree_operator(flatbuffer):
+                interpreter = TreeInterpreter(flatbuffer)
+                interpreter.allocate_tensors()
+                return interpreter
             interpreter = Interpreter(
                 model_content=model_content,
                 experimental_op_resolver_type=OpResolverType.BUILTIN_REF,

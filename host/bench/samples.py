@@ -10,7 +10,8 @@ from types import MappingProxyType
 import numpy as np
 
 from arenite.array_files import read_arrays
-from arenite.converters.graph.model import DTYPES, Tensor
+from arenite.converters.graph.model import DTYPES, Subgraph, Tensor
+from arenite.converters.graph.trees import ensemble_of, is_tree_ensemble, random_features
 from arenite.converters.quantize.scoring.decisions import class_map_axis, decide, is_dense
 from arenite.errors import UsageError
 
@@ -52,6 +53,14 @@ def _random(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.n
         return rng.integers(0, 2, tensor.shape).astype(dtype)
     info = np.iinfo(dtype)
     return rng.integers(info.min, info.max, tensor.shape, dtype=dtype, endpoint=True)
+
+
+def random_tree_samples(graph: Subgraph, count: int) -> Samples:
+    """Return ``count`` random samples for a tree ensemble, with seed 0: values at its thresholds and beside them."""
+    rng = np.random.default_rng(SEED)
+    op = next(op for op in graph.ops if is_tree_ensemble(op))
+    ensemble, features = ensemble_of(graph, op), graph.tensors[op.inputs[0]].elements
+    return Samples([[random_features(ensemble, features, rng)] for _ in range(count)], None)
 
 
 def load_samples(path: Path, tensors: Sequence[Tensor], limit: int | None = None) -> Samples:

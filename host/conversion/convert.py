@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Model
+from arenite.converters.graph.trees import has_trees
 from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.importers.sources import import_source
 from arenite.converters.quantize.calibration.observations import Observations
@@ -97,6 +98,13 @@ def convert(
     inputs = None if request.calibration is None else calibration_inputs
     imported = import_source(request.source, inputs=inputs, options=request.options)
     model = parse(imported.flatbuffer)
+    if imported.labels and not request.attachments.labels:
+        request = replace(request, attachments=replace(request.attachments, labels=imported.labels))
+    if request.options.features != "float32" and not has_trees(model):
+        raise UsageError(
+            f"--features {request.options.features} is for tree ensembles, and {request.source} has none.",
+            "Leave out --features. The recipe determines the types of a network.",
+        )
     if imported.quantized:
         return _as_is(request, imported, chosen_recipe, progress)
     flatbuffer, changes = simplify(imported.flatbuffer)
@@ -239,7 +247,14 @@ def provenance_of(
 def _as_is(
     request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
 ) -> Conversion:
-    """Convert a source that is already quantized: plan its arena, and score it if there are samples."""
+    """Convert a source that is already quantized, or a tree ensemble: plan its arena, and score it if there are
+    samples."""
+    is_tree = has_trees(parse(imported.flatbuffer))
+    if is_tree and (recipe is not None or request.budget is not None or request.auto or request.sensitivity):
+        raise UsageError(
+            f"{request.source} is a tree ensemble. Recipes quantize networks; the answers of trees stay the same.",
+            "Leave out --recipe, --auto, --budget and --sensitivity. --features int16 stores smaller thresholds.",
+        )
     if recipe is not None or request.budget is not None or request.auto:
         raise UsageError(
             f"{request.source} is quantized already, so a recipe cannot change it.",

@@ -109,6 +109,7 @@ def convert(
     input_shapes: Sequence[str] = (),
     signature: str = "",
     keep_layout: bool = False,
+    features: str = "float32",
     passes: bool = True,
     max_drop: float | None = None,
     auto: bool = False,
@@ -138,6 +139,8 @@ def convert(
         input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source does not specify.
         signature: the name of the signature of a SavedModel.
         keep_layout: do not change NCHW inputs to NHWC.
+        features: the type of the features of a tree ensemble: ``float32``, or ``int16`` or ``int8`` for features that
+            are whole numbers.
         passes: apply the graph optimizations.
         max_drop: the largest acceptable loss of the score, as a fraction (0.01 is one percentage point; for mse, 0.01
             is an increase by 1 %). ``ConversionReport.met`` is false if the loss is larger.
@@ -159,7 +162,7 @@ def convert(
     with ExitStack() as stack:
         request = ConversionRequest(
             str(source),
-            ImportOptions(parse_shapes(tuple(input_shapes)), signature, keep_layout),
+            ImportOptions(parse_shapes(tuple(input_shapes)), signature, keep_layout, features=features),
             Attachments(
                 None if preprocessing is None else load_preprocessing(Path(preprocessing)),
                 None if postprocessing is None else load_postprocessing(Path(postprocessing)),

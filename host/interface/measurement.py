@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.index_limits import index_limits
+from arenite.converters.graph.trees import has_trees
 from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.run_samples import RunConfig
@@ -17,7 +18,13 @@ from arenite.host.bench.result import BenchResult
 from arenite.host.bench.run import BenchConfig
 from arenite.host.bench.run import bench as run_bench
 from arenite.host.bench.sample_files import file_samples
-from arenite.host.bench.samples import Samples, load_samples, random_samples, samples_of_arrays
+from arenite.host.bench.samples import (
+    Samples,
+    load_samples,
+    random_samples,
+    random_tree_samples,
+    samples_of_arrays,
+)
 from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.energy.energy_record import board_record
@@ -101,6 +108,8 @@ def model_samples(
     graph = prepared.model.main
     tensors = [graph.tensors[i] for i in graph.inputs]
     if data is None:
+        if has_trees(prepared.model):
+            return random_tree_samples(graph, count or default)
         return random_samples(tensors, count or default, index_limits(graph))
     if isinstance(data, Mapping):
         return samples_of_arrays(data, tensors, count)

@@ -46,7 +46,7 @@ def graph_svg(graph: Subgraph, order: Sequence[int]) -> str:
         op = graph.ops[k]
         edges |= {(producers[t], len(nodes)) for t in op.inputs if t in producers}
         producers |= {t: len(nodes) for t in op.outputs if t >= 0}
-        nodes.append(_Node(f"{k}  {op.name}", _details(graph, op), False))
+        nodes.append(_Node(f"{k}  {op.kind}", _details(graph, op), False))
     for t in graph.outputs:
         edges |= {(producers[t], len(nodes))} if t in producers else set()
         nodes.append(_Node("output", (tensor_text(graph.tensors[t]), graph.tensors[t].name), True))

@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph.model import DTYPES, Tensor
 from arenite.converters.quantize.dataset.dataset import Dataset
-from arenite.converters.quantize.dataset.sample_values import range_mismatch_notes
+from arenite.converters.quantize.dataset.sample_values import range_mismatch_notes, takes_whole_numbers
 from arenite.errors import UsageError
 
 #: Samples whose values are larger or smaller than the range of the input by this factor were scaled differently.
@@ -36,6 +36,9 @@ def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
             continue
         values = np.stack([sample[index] for sample in dataset.inputs])
         name = "x" if len(inputs) == 1 else f"x{index}"
+        if takes_whole_numbers(tensor):
+            _check_whole_numbers(f"{dataset.path}: '{name}'", values, tensor, span)
+            continue
         mismatches = range_mismatch_notes(
             str(dataset.path), name, values, *span, f"the input '{tensor.name}'"
         )
@@ -47,3 +50,14 @@ def check_range(dataset: Dataset, inputs: Sequence[Tensor]) -> list[str]:
             )
         notes += mismatches
     return notes
+
+
+def _check_whole_numbers(where: str, values: np.ndarray, tensor: Tensor, span: tuple[float, float]) -> None:
+    """Raise ``UsageError`` for values that the input would round or clip."""
+    bad = (values != np.round(values)) | (values < span[0]) | (values > span[1])
+    if bad.any():
+        raise UsageError(
+            f"{where} has the value {values[bad][0]:g}; the input '{tensor.name}' takes whole numbers "
+            f"from {span[0]:g} to {span[1]:g}.",
+            "Convert with --features float32, or train the model with whole numbers of this type.",
+        )

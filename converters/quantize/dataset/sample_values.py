@@ -19,7 +19,7 @@ from itertools import permutations
 
 import numpy as np
 
-from arenite.converters.graph.model import DTYPES, Tensor
+from arenite.converters.graph.model import DTYPES, Quantization, Tensor
 from arenite.errors import UsageError
 
 
@@ -182,10 +182,19 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
     kind = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
         return []
+    if takes_whole_numbers(
+        tensor
+    ):  # small values are not suspicious; values that do not fit are an error later
+        return []
     info = np.iinfo(kind)
     low = tensor.scale * (info.min - tensor.zero_point)
     high = tensor.scale * (info.max - tensor.zero_point)
     return range_mismatch_notes(where, name, array, low, high, f"the input '{tensor.name}'")
+
+
+def takes_whole_numbers(tensor: Tensor) -> bool:
+    """Return whether an input takes whole numbers as they are, such as the features of trees."""
+    return tensor.dtype in ("int16", "int8") and tensor.quant == Quantization((1.0,), (0,))
 
 
 def range_mismatch_notes(

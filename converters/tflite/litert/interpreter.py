@@ -12,11 +12,12 @@ import numpy as np
 
 from arenite.converters.graph.model import Tensor
 from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
+from arenite.converters.tflite.litert.tree_interpreter import TreeInterpreter, has_tree_operator
 from arenite.errors import ModelError
 
 
 class LiteRtModel:
-    """A model loaded in LiteRT.
+    """A model loaded in LiteRT. A tree ensemble, which LiteRT lacks, is computed by its NumPy reference.
 
     Args:
         flatbuffer: The TFLite model.
@@ -32,7 +33,12 @@ class LiteRtModel:
 
         content = flatbuffer
 
-        def start(kind: OpResolverType) -> Interpreter:
+        def start(kind: OpResolverType) -> Interpreter | TreeInterpreter:
+            interpreter: Interpreter | TreeInterpreter
+            if has_tree_operator(flatbuffer):
+                interpreter = TreeInterpreter(flatbuffer)
+                interpreter.allocate_tensors()
+                return interpreter
             interpreter = Interpreter(
                 model_content=content,
                 experimental_op_resolver_type=kind,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.graph.trees import OPERATOR
 from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.cli.bench.two_cores import two_cores_line
 from arenite.host.report.console import note, show, table
@@ -44,7 +45,9 @@ def show_bench(result: dict[str, Any]) -> None:
             "tier",
         )
         show(table("Layers (measured; cycles estimated)", columns, rows))
-    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with LiteRT BUILTIN_REF")]
+    trees = any(layer["op"] == OPERATOR for layer in result["layers"])
+    reference = "the NumPy reference of trees" if trees else "LiteRT BUILTIN_REF"
+    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with {reference}")]
     if s["missing"]:
         facts.append(("without an answer", f"{s['missing']} of {s['count']}"))
     if s["resumed"] or s["repeated"]:

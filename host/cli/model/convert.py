@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from arenite.converters.graph.feature_types import FEATURE_TYPES
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.options import no_passes_option
@@ -183,6 +184,13 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--keep-layout", is_flag=True, help="Do not convert NCHW inputs of PyTorch and ONNX models to NHWC."
 )
+@click.option(
+    "--features",
+    type=click.Choice(FEATURE_TYPES),
+    default="float32",
+    show_default=True,
+    help="Type of the features of a tree ensemble. The integer types are for features that are whole numbers.",
+)
 @click.option("--html", type=FILE, metavar="FILE", help="Write a report of the conversion to this HTML file.")
 @click.option(
     "--max-drop",
@@ -225,6 +233,7 @@ def convert(
     input_shape: tuple[str, ...],
     signature: str,
     keep_layout: bool,
+    features: str,
     html: Path | None,
     max_drop: float | None,
     auto: bool,
@@ -268,6 +277,7 @@ def convert(
             input_shapes=input_shape,
             signature=signature,
             keep_layout=keep_layout,
+            features=features,
             passes=not no_passes,
             max_drop=None if max_drop is None else max_drop / 100,
             auto=auto,

@@ -143,7 +143,7 @@ def _inspect_json(prepared: Prepared) -> dict[str, Any]:
         operators.append(
             {
                 "index": position,
-                "op": op.name,
+                "op": op.kind,
                 "inputs": shapes(op.inputs),
                 "outputs": shapes(op.outputs),
                 "macs": op_macs(graph, op),

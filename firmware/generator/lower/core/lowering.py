@@ -181,7 +181,7 @@ def register(cls: type[LoweringT]) -> type[LoweringT]:
 
 def describe(op: Op) -> str:
     """Return the operator's index and name for a message."""
-    return f"operator {op.index} {op.custom_code if op.name == 'CUSTOM' else op.name}"
+    return f"operator {op.index} {op.kind}"
 
 
 def refuse(op: Op, tensor: Tensor | None, reason: str, hint: str) -> UnsupportedModelError:

@@ -79,7 +79,7 @@ def kernels_of(op_name: str) -> tuple[str, ...]:
 
 def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
     """Yield the variants for unpacked weights that can run ``op`` on ``target``, the best first."""
-    for candidate in _VARIANTS.get(op.name, ()):
+    for candidate in _VARIANTS.get(op.kind, ()):
         if not candidate.packed and target.tier in candidate.tiers and candidate.can_run(graph, op, target):
             yield candidate
 
@@ -89,7 +89,7 @@ def variant_of(graph: Subgraph, op: Op, target: Target) -> Variant | None:
 
     Builds for small flash use only variants with packed weights, because other variants need more code and tables.
     """
-    for candidate in _VARIANTS.get(op.name, ()):
+    for candidate in _VARIANTS.get(op.kind, ()):
         if target.optimise == "flash" and not candidate.packed:
             continue
         if target.tier in candidate.tiers and candidate.can_run(graph, op, target):

@@ -1,0 +1,1 @@
+"""Contains programs that run in the Python environments of the frameworks."""

@@ -1,0 +1,1 @@
+"""Import classical models from ONNX files: tree ensembles, linear models and perceptrons, with their scalers."""

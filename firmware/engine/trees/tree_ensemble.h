@@ -1,0 +1,52 @@
+/* A sum over trees: forests, boosted trees, and a single tree.
+ *
+ * The nodes of all trees are one array of 16-bit words. A tree begins with the number of words that follow. Its root is
+ * next, then the root's left subtree, then its right subtree, and so on:
+ *
+ *   a leaf:  AR_TREE_LEAF + the position of the leaf
+ *   a node:  (feature << feature_shift) + the words to skip to the right subtree. If they do not fit into
+ *            feature_shift bits, or are all ones there, these bits are ones, and a word with the words to skip follows.
+ *            Then the threshold: one word, or the low and the high word for float features.
+ *
+ * A node goes to the left if its feature is less than or equal to the threshold. Float features are compared as
+ * integers: the bits of a negative number are reversed except the sign, which gives the order of the numbers. */
+#ifndef ARENITE_TREE_ENSEMBLE_H
+#define ARENITE_TREE_ENSEMBLE_H
+
+#include <stdint.h>
+
+#define AR_TREE_LEAF 0x8000u
+#define AR_TREE_LAST 0x8000u
+typedef struct {
+    const void *input;
+    int32_t *output;
+    const uint16_t *nodes;
+    const int16_t *leaves; /* rows of `width` values; with pairs: the different values */
+    const uint16_t
+        *pairs; /* 0 if a leaf is a row, which is added to the last outputs. Otherwise a leaf is a list of
+                            * pairs (output << value_bits) + value. The last pair of a list has AR_TREE_LAST. */
+    const int32_t *bias; /* [outputs] */
+    uint16_t trees;
+    uint16_t outputs;
+    uint16_t width;
+    uint8_t feature_shift;
+    uint8_t value_bits;
+} ar_tree_ensemble_params;
+
+void ar_tree_ensemble_f32(const ar_tree_ensemble_params *p);
+void ar_tree_ensemble_s16(const ar_tree_ensemble_params *p);
+void ar_tree_ensemble_s8(const ar_tree_ensemble_params *p);
+
+/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes the code, because its size is known then.
+ * It gets the features in r0 and the outputs in r1, changes r2 to r5 and the flags, and uses no stack. */
+typedef struct {
+    const void *input;
+    int32_t *output;
+    const uint16_t *code;
+    const int32_t *bias; /* [outputs] */
+    uint16_t outputs;
+} ar_tree_code_params;
+
+void ar_tree_code(const ar_tree_code_params *p);
+
+#endif

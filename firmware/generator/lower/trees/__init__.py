@@ -1,0 +1,1 @@
+"""Lowering of tree ensembles, an operator of Arenite."""

@@ -1,0 +1,88 @@
+"""Write small ONNX files for tests, as protocol buffers, without the onnx library."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+
+def varint(value: int) -> bytes:
+    value &= (1 << 64) - 1
+    out = bytearray()
+    while True:
+        out.append(value & 127 | (128 if value > 127 else 0))
+        value >>= 7
+        if not value:
+            return bytes(out)
+
+
+def number(field: int, value: int) -> bytes:
+    return varint(field << 3) + varint(value)
+
+
+def message(field: int, *parts: bytes | str) -> bytes:
+    data = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
+    return varint(field << 3 | 2) + varint(len(data)) + data
+
+
+def attribute(name: str, value: object) -> bytes:
+    """Return an AttributeProto of a number, a text, or a list of one of them."""
+    parts = [message(1, name)]
+    if isinstance(value, float):
+        parts += [varint(2 << 3 | 5) + struct.pack("<f", value), number(20, 1)]
+    elif isinstance(value, int):
+        parts += [number(3, value), number(20, 2)]
+    elif isinstance(value, str):
+        parts += [message(4, value), number(20, 3)]
+    elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+        parts += [varint(7 << 3 | 5) + struct.pack("<f", float(v)) for v in value] + [number(20, 6)]
+    elif isinstance(value, np.ndarray):
+        parts += [number(8, int(v)) for v in value] + [number(20, 7)]
+    else:
+        assert isinstance(value, list)
+        parts += [message(9, v) for v in value] + [number(20, 8)]
+    return message(5, *parts)
+
+
+def node(
+    kind: str,
+    inputs: Sequence[str],
+    outputs: Sequence[str],
+    attributes: Mapping[str, object],
+    domain: str = "ai.onnx.ml",
+) -> bytes:
+    return message(
+        1,
+        *(message(1, i) for i in inputs),
+        *(message(2, o) for o in outputs),
+        message(3, f"{kind}_1"),
+        message(4, kind),
+        *(attribute(name, value) for name, value in attributes.items()),
+        message(7, domain),
+    )
+
+
+def tensor(name: str, array: np.ndarray) -> bytes:
+    kind = {"float32": 1, "int64": 7}[array.dtype.name]
+    return message(
+        5,
+        *(number(1, d) for d in array.shape),
+        number(2, kind),
+        message(8, name),
+        message(9, array.tobytes()),
+    )
+
+
+def value_info(field: int, name: str, shape: Sequence[int], kind: int = 1) -> bytes:
+    dims = [message(1, number(1, d)) for d in shape]
+    return message(field, message(1, name), message(2, message(1, number(1, kind), message(2, *dims))))
+
+
+def model(
+    nodes: Sequence[bytes], features: int, outputs: Sequence[bytes], constants: Sequence[bytes] = ()
+) -> bytes:
+    graph = message(7, *nodes, message(2, "g"), *constants, value_info(11, "X", (1, features)), *outputs)
+    opsets = message(8, message(1, ""), number(2, 17)), message(8, message(1, "ai.onnx.ml"), number(2, 3))
+    return number(1, 8) + graph + b"".join(opsets)

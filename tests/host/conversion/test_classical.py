@@ -1,0 +1,115 @@
+"""Convert classical models: no framework starts, trees need no samples, and mistakes are told in words."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import arenite
+from arenite.converters.importers import environments
+from arenite.errors import ModelError, UsageError
+from arenite.host.cli.main import cli
+
+MODELS = Path(__file__).parents[2] / "converters" / "importers" / "onnx_ml" / "models"
+
+
+@pytest.fixture(autouse=True)
+def no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fail if a framework's environment is used."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a classical model needs no framework")
+
+    monkeypatch.setattr(environments, "environment", refuse)
+
+
+def test_trees_are_converted_without_samples(tmp_path: Path) -> None:
+    report = arenite.convert(MODELS / "forest.onnx", tmp_path / "m.tflite", boards="nucleo_l4r5zi")
+    assert report.met and report.model is not None
+    assert any("10 trees" in note for note in report.notes)
+    assert arenite.fit(report.model, "nucleo_l4r5zi").fits
+
+
+def test_labelled_samples_give_a_score(tmp_path: Path) -> None:
+    data = np.load(MODELS / "forest.npz")
+    report = arenite.convert(
+        MODELS / "forest.onnx", tmp_path / "m.tflite", test={"x": data["x"], "y": data["answers"]}
+    )
+    assert report.score_before == report.score_after == 1.0
+
+
+def test_an_image_of_an_image_is_the_same_image(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.tflite", tmp_path / "b.tflite"
+    arenite.convert(MODELS / "forest_names.onnx", first)
+    arenite.convert(first, second)
+    assert first.read_bytes() == second.read_bytes()
+    assert b"virginica" in first.read_bytes()
+
+
+def test_a_library_takes_the_features_as_they_are(tmp_path: Path) -> None:
+    arenite.convert(MODELS / "forest.onnx", tmp_path / "m.tflite", features="int16")
+    arenite.library({"wine": tmp_path / "m.tflite"}, tmp_path / "library")
+    header = (tmp_path / "library/src/wine_model.h").read_text()
+    assert "static inline int16_t *wine_model_input_0(void)" in header
+    assert "static inline int32_t *wine_model_output_0(void)" in header
+
+
+def test_a_scaled_linear_model_is_quantized_with_samples(tmp_path: Path) -> None:
+    data = np.load(MODELS / "logistic.npz")
+    samples = {"x": data["x"], "y": data["answers"]}
+    report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=samples)
+    assert report.score_before == 1.0 and report.score_after is not None and report.score_after >= 0.98
+    assert not any("scaler" in note for note in report.notes)
+
+
+def test_a_scaler_of_very_different_features_is_named(tmp_path: Path) -> None:
+    """The image would lose small features, so the note says how to convert the model without its scaler."""
+    data = np.load(MODELS / "perceptron.npz")
+    report = arenite.convert(MODELS / "perceptron.onnx", tmp_path / "m.tflite", calibration=data["x"])
+    (note,) = (n for n in report.notes if "scaler" in n)
+    assert "pipeline[-1]" in note
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"recipe": "int16x8"}, "tree ensemble"),
+        ({"features": "int32"}, "--features"),
+        ({"features": "int16", "test": {"x": np.full((4, 13), 0.5, np.float32)}}, "whole numbers"),
+        ({"features": "int8", "test": {"x": np.full((4, 13), 500, np.float32)}}, "whole numbers"),
+    ],
+)
+def test_options_that_do_not_fit_trees_are_explained(options: dict, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=words):
+        arenite.convert(MODELS / "forest.onnx", tmp_path / "m.tflite", **options)
+    assert not (tmp_path / "m.tflite").exists()
+
+
+def test_features_are_only_for_trees(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="fully connected"):
+        arenite.convert(MODELS / "logistic.onnx", calibration="random", features="int16")
+
+
+@pytest.mark.parametrize("name", ["m.pkl", "m.pickle", "m.joblib", "m.skops"])
+def test_pickles_are_refused_and_skl2onnx_is_named(name: str, tmp_path: Path) -> None:
+    """The file would run a program if it was loaded."""
+    path = tmp_path / name
+    path.write_bytes(b"cos\nsystem\n(S'touch " + str(tmp_path / "ran").encode() + b"'\ntR.")
+    with pytest.raises((UsageError, ModelError), match=r"pickle|skops") as error:
+        arenite.convert(path)
+    assert "to_onnx" in error.value.hint
+    assert not (tmp_path / "ran").exists()
+
+
+def test_the_command_line_has_the_option(tmp_path: Path) -> None:
+    target = tmp_path / "m.tflite"
+    command = ["convert", str(MODELS / "forest.onnx"), "-o", str(target), "--features", "int8", "--json"]
+    result = CliRunner().invoke(cli, command, standalone_mode=False)
+    assert result.exception is None, result.output
+    assert json.loads(result.stdout)["schema"] == "arenite.convert/1"
+    report = CliRunner().invoke(cli, ["inspect", str(target), "--json"], standalone_mode=False)
+    assert [op["op"] for op in json.loads(report.stdout)["operators"]] == ["ARENITE_TREE_ENSEMBLE"]
