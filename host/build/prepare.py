@@ -145,7 +145,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
                 notes.append(
                     f"The image's own plan does not match these kernels; the model was planned again: {error.problem}"
                 )
-        return whole_plan(model, needs)
+        return whole_plan(model, needs, search=not loops)
 
     unrolled = None
     if loops:

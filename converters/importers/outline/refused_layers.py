@@ -175,8 +175,7 @@ def _cause(kind: str, layer: OutlineLayer) -> _Cause | None:
         return _VOLUME
     if layer.time_steps > MAX_UNROLLED_STEPS:
         return _Cause(
-            f"has {layer.time_steps} time steps; at most {MAX_UNROLLED_STEPS} can be unrolled, and microcontrollers "
-            "run no loops",
+            f"has {layer.time_steps} time steps; at most {MAX_UNROLLED_STEPS} can be converted",
             "Give the model shorter inputs, or reduce the steps before this layer, for example by a convolution with a "
             "stride.",
         )

@@ -28,9 +28,9 @@ def convert(job: Any) -> Any:
             "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
             "model",
         )
-    notes = [*notes, *_full_precision(model), *_unroll(model)]
     names = _names(tensors)
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
+    notes = [*notes, *_full_precision(model), *_unroll(model, shapes)]
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
 
     def call(**values: Any) -> Any:
@@ -66,24 +66,40 @@ def _full_precision(model: Any) -> Any:
     return [f"{changed} layers of mixed precision compute in float32."] if changed else []
 
 
-def _unroll(model: Any) -> Any:
-    """Unroll recurrent layers with at most ``MAX_UNROLLED_STEPS`` steps, and return a note for each unrolled layer.
+def _unroll(model: Any, shapes: Any) -> Any:
+    """Unroll recurrent layers, and return a note for each of them. ``shapes`` are the shapes of the model's inputs.
 
-    Arenite's firmware runs the operators of the main graph, not loops over a subgraph.
+    Arenite makes a loop of equal steps later, but does not read the loops of TensorFlow. Raises ``Refusal`` for a layer
+    with more than ``MAX_UNROLLED_STEPS`` steps, and for one that keeps its state between inferences.
     """
+    longest = max((shape[1] for shape in shapes if len(shape) > 1), default=0)
     notes = []
     for outer in getattr(model, "layers", []):
         inner: list[Any] = [getattr(outer, n, None) for n in ("forward_layer", "backward_layer")]
         for layer in [outer] if None in inner else inner:
-            if getattr(layer, "unroll", None) is not False or getattr(layer, "stateful", False):
+            if getattr(layer, "unroll", None) is not False:
                 continue
-            steps = outer.input.shape[1]
-            if steps is None or steps > MAX_UNROLLED_STEPS:
-                continue
+            if getattr(layer, "stateful", False):
+                raise Refusal(
+                    f"Layer '{layer.name}' ({type(layer).__name__}) is stateful: it keeps its state between runs.",
+                    "Build it with stateful=False, and make the state an input and an output of the model "
+                    "(initial_state, return_state=True). Both then have the same scale, so your program can copy the "
+                    "bytes.",
+                    "model",
+                )
+            steps = outer.input.shape[1] or longest
+            if steps > MAX_UNROLLED_STEPS:
+                raise Refusal(
+                    f"Layer '{layer.name}' ({type(layer).__name__}) has {steps} time steps; at most "
+                    f"{MAX_UNROLLED_STEPS} can be converted.",
+                    "Shorten the sequence before this layer, for example by a convolution with a stride, or make the "
+                    "state an input and an output of the model and run it on a part of the sequence.",
+                    "model",
+                )
             layer.unroll = True
             if hasattr(layer, "_could_use_gpu_kernel"):  # Keras 2 keeps a loop for layers with a GPU kernel
                 layer._could_use_gpu_kernel = False
-            notes.append(f"Layer '{layer.name}' became {steps} steps without a loop.")
+            notes.append(f"Layer '{layer.name}' was unrolled into {steps} steps.")
     return notes
 
 

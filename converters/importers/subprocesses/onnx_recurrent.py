@@ -32,7 +32,7 @@ def prepare_recurrent(model: Any, shapes: Any) -> Any:
         if steps > MAX_UNROLLED_STEPS:
             raise Refusal(
                 f"Layer '{name}' ({node.op_type}) has {steps} time steps; at most {MAX_UNROLLED_STEPS} can be "
-                "unrolled, and microcontrollers run no loops.",
+                "converted.",
                 "Export the model with shorter inputs, or reduce the steps before this layer, for example by a "
                 "convolution with a stride.",
                 "model",
@@ -48,7 +48,7 @@ def prepare_recurrent(model: Any, shapes: Any) -> Any:
                 model.graph.initializer.append(numpy_helper.from_array(zeros, inputs[position]))
         del node.input[:]
         node.input.extend(inputs)
-        notes.append(f"Layer '{name}' ({node.op_type}) became {steps} steps without a loop.")
+        notes.append(f"Layer '{name}' ({node.op_type}) was unrolled into {steps} steps.")
     return notes
 
 

@@ -73,10 +73,10 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
     change is possible."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
+    draft = GraphDraft(model)  # a step that returns None changes no operator of the draft
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
-        draft = GraphDraft(model)
         before = producer.get(op.inputs[0])
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = (

@@ -7,7 +7,7 @@ the state of a GRU) has larger rounding errors in every step. Such values get 16
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
@@ -46,12 +46,16 @@ def share_scales_of_steps(
     graph: Subgraph,
     read: Mapping[tuple[int, int], TensorForm],
     produced: Mapping[int, TensorForm],
+    results: Sequence[TensorForm | None],
     groups: FormGroups,
 ) -> None:
     """Join the forms that the copies of each operator of a repeated body read and produce.
 
-    ``read`` has the forms by (operator, input), ``produced`` those by tensor.
+    ``read`` has the forms by (operator, input), ``produced`` those by tensor, and ``results`` those of the graph's
+    outputs. If the initial state is an input of the graph and the last state an output, these are joined too, so that a
+    program can copy one to the other.
     """
+    outputs = dict(zip(graph.outputs, results, strict=True))
     for body in find_repeated_bodies(graph):
         for lane in body.lanes:
             op = graph.ops[lane[0]]
@@ -59,6 +63,11 @@ def share_scales_of_steps(
                 _join((read.get((k, position)) for k in lane), groups)
             for output in range(len(op.outputs)):
                 _join((produced.get(graph.ops[k].outputs[output]) for k in lane), groups)
+
+        for state in {i for row in body.inputs for i in row if i.kind == "carried"}:
+            last = graph.ops[body.lanes[state.lane][-1]].outputs[state.output]
+            if state.tensor in graph.inputs and last in outputs:
+                _join((produced.get(state.tensor), outputs[last]), groups)
 
 
 def _join(forms: Iterable[TensorForm | None], groups: FormGroups) -> None:

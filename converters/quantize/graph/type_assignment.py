@@ -108,7 +108,7 @@ def assign_types(
         t = graph.tensors[i]
         form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.produced else None
         a.results.append(form)
-    share_scales_of_steps(graph, a.read, a.produced, groups)
+    share_scales_of_steps(graph, a.read, a.produced, a.results, groups)
     producers = {i: op.index for op in graph.ops for i in op.outputs}
 
     def settings_of(tensor: int) -> LayerSettings:

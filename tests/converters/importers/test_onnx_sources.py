@@ -148,7 +148,7 @@ def test_a_recurrent_layer_is_unrolled(results: FrameworkResults, name: str) -> 
     assert results.largest_difference(f"{name}.onnx", f"{name}.onnx") < 2e-6
     model = parse(results.imported(f"{name}.onnx").flatbuffer)
     assert len(model.subgraphs) == 1 and "WHILE" not in _operators(results, f"{name}.onnx")
-    (note,) = (n for n in results.imported(f"{name}.onnx").notes if "without a loop" in n)
+    (note,) = (n for n in results.imported(f"{name}.onnx").notes if "unrolled" in n)
     assert "'/rnn/" in note and "6 steps" in note
 
 

@@ -117,6 +117,11 @@ def test_recurrent_layers_have_no_loop(results: FrameworkResults) -> None:
     assert any("6 steps" in note for note in result.notes)
 
 
+def test_recurrent_layers_that_cannot_be_unrolled_are_refused_by_name(results: FrameworkResults) -> None:
+    results.refused("gru_long.keras", ModelError, "'long' (GRU)", "200 time steps", "at most 128", "stride")
+    results.refused("lstm_stateful.keras", ModelError, "'keeps' (LSTM)", "stateful", "initial_state")
+
+
 @pytest.mark.parametrize("name", ["qat.h5", "qat_saved"])
 def test_a_quantization_aware_trained_model_stays_int8(results: FrameworkResults, name: str) -> None:
     result = results.imported(name)

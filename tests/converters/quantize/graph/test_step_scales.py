@@ -17,7 +17,13 @@ from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe, load_r
 from arenite.converters.quantize.weights.integer_weights import sqnr_db
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
-from tests.converters.passes.loops.recurrent_models import CELLS, recurrent_model
+from tests.converters.passes.loops.recurrent_models import (
+    CELLS,
+    UNITS,
+    RecurrentNet,
+    quantized,
+    recurrent_model,
+)
 from tests.converters.quantize.float_models import Samples, samples_for
 from tests.converters.quantize.quantized_runs import run
 
@@ -83,6 +89,26 @@ def test_shared_scales_cost_no_accuracy(cell: str, monkeypatch: pytest.MonkeyPat
     assert shared > 20 and shared > alone - 3, (shared, alone)
     if cell == "lstm":
         assert shared > alone
+
+
+@pytest.mark.parametrize("cell", ["lstm", "gru"])
+def test_a_state_has_one_scale_as_input_and_as_output(cell: str) -> None:
+    """A program that runs the model on one part of a sequence after another copies the bytes."""
+    n = RecurrentNet(cell)
+    rows = n.steps_of(n.input((1, 8, 5), "float32"))
+    n.recurrent(rows[:1])
+    h, c = n.input((1, UNITS), "float32"), n.input((1, UNITS), "float32") if cell == "lstm" else -1
+    states = [h, c][: 1 + (c >= 0)]
+    for row in rows:
+        h, c = getattr(n, f"_{cell}")(row, h, c)
+    graph = quantized(n.model([h, c][: len(states)])).main
+    (body,) = find_repeated_bodies(graph)
+    assert body.steps == 8
+    for i, o in zip(graph.inputs[1:], graph.outputs, strict=True):
+        assert (graph.tensors[i].dtype, graph.tensors[i].quant) == (
+            graph.tensors[o].dtype,
+            graph.tensors[o].quant,
+        )
 
 
 def test_corrected_biases_are_the_same_in_all_steps() -> None:
