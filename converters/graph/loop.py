@@ -43,6 +43,12 @@ class Loop:
     finals: tuple[LoopPart, ...]
 
 
+def constant_bytes(graph: Subgraph) -> int:
+    """Return the bytes of the constants of ``graph`` and of the bodies of its loops, as a file stores them."""
+    loops = [loop for op in graph.ops if (loop := loop_of(op)) is not None]
+    return sum(t.data_bytes for t in graph.tensors) + sum(constant_bytes(loop.body) for loop in loops)
+
+
 def loop_of(op: Op) -> Loop | None:
     """Return the loop of a LOOP, or None for any other operator."""
     loop = op.options.get("loop") if op.name == LOOP else None

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from arenite.converters.graph.loop import constant_bytes
 from arenite.converters.planner.plan import Plan
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import OPTIMISE_MODES
@@ -158,7 +159,7 @@ def _inspect_json(prepared: Prepared) -> dict[str, Any]:
         "operators": operators,
         "macs": prepared.source_macs,
         "macs_after_passes": prepared.macs,
-        "constant_bytes": sum(t.data_bytes for t in graph.tensors),
+        "constant_bytes": constant_bytes(graph),
         "plan": plan.to_json(),
         "segments": describe_segments(graph, plan, prepared.needs),
         "notes": list(prepared.notes),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from arenite.converters.graph.loop import LOOP, Loop, loop_of
+from arenite.converters.graph.loop import LOOP, Loop, constant_bytes, loop_of
 from arenite.converters.graph.model import Model
 from arenite.converters.passes.loops.roll import roll_loops
 from arenite.converters.tflite.int4 import int8_weights
@@ -131,6 +131,7 @@ def test_the_body_has_one_copy_of_the_constants() -> None:
     model = quantized(recurrent_model("gru", steps=12))
     plain, rolled = lower(model), lower(roll_loops(model)[0])
     assert sum(c.nbytes for c in rolled.constants) <= sum(c.nbytes for c in plain.constants)
+    assert constant_bytes(roll_loops(model)[0].main) > 3 * UNITS * (FEATURES + UNITS)
     assert rolled.plan.arena_bytes <= plain.plan.arena_bytes
     (layer,) = (layer for layer in rolled.layers if layer.op.name == LOOP)
     assert layer.call is not None and len(layer.call.body) == len(layer.body) < 20
