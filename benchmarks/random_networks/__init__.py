@@ -1,0 +1,1 @@
+"""A benchmark that converts networks with random architectures: ``python -m benchmarks.random_networks``."""
