@@ -8,6 +8,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from math import prod
 from pathlib import Path
 
@@ -23,8 +24,8 @@ ML_DOMAIN = "ai.onnx.ml"
 MAX_FILE_BYTES = 32 << 20
 MAX_OPERATORS = 10_000
 MAX_ELEMENTS = 1 << 23
-#: The largest number of values of one attribute, such as the features of all nodes.
-MAX_VALUES = 1 << 21
+#: The largest number of integers and texts in all attributes, such as the features of all nodes.
+MAX_VALUES = 1 << 22
 
 _MODEL_PRODUCER, _MODEL_GRAPH = 2, 7
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 5, 11, 12
@@ -32,7 +33,7 @@ _NODE_INPUT, _NODE_OUTPUT, _NODE_NAME, _NODE_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN
 _ATTR_NAME, _ATTR_FLOAT, _ATTR_INT, _ATTR_TEXT, _ATTR_TENSOR = 1, 2, 3, 4, 5
 _ATTR_GRAPH, _ATTR_FLOATS, _ATTR_INTS, _ATTR_TEXTS, _ATTR_GRAPHS = 6, 7, 8, 9, 11
 _DIMS, _TYPE, _FLOATS, _INT32S, _INT64S, _NAME, _RAW, _DOUBLES, _LOCATION = 1, 2, 4, 5, 7, 8, 9, 10, 14
-_INT_TAG, _FLOAT_TAG = _ATTR_INTS << 3, _ATTR_FLOATS << 3 | 5
+_INT_TAG, _FLOAT_TAG, _TEXT_TAG = _ATTR_INTS << 3, _ATTR_FLOATS << 3 | 5, _ATTR_TEXTS << 3 | 2
 
 #: The NumPy types of the values of TensorProto.DataType.
 _DTYPES = {1: "<f4", 2: "u1", 3: "i1", 5: "<i2", 6: "<i4", 7: "<i8", 9: "?", 11: "<f8"}
@@ -83,11 +84,11 @@ def has_ml_operators(path: Path) -> bool:
             return False
         data = memoryview(path.read_bytes())
         graph = next((as_message(v) for f, v in message_fields(data) if f == _MODEL_GRAPH), memoryview(b""))
+        nodes = (as_message(v) for f, v in message_fields(graph) if f == _GRAPH_NODE)
         return any(
             as_text(value) == ML_DOMAIN
-            for field, node in message_fields(graph)
-            if field == _GRAPH_NODE
-            for number, value in message_fields(as_message(node))
+            for node in islice(nodes, MAX_OPERATORS)
+            for number, value in islice(message_fields(node), MAX_OPERATORS)
             if number == _NODE_DOMAIN
         )
     except (OSError, ValueError):
@@ -120,6 +121,7 @@ def _graph(data: memoryview) -> OnnxGraph:
     if graph is None:
         raise ValueError("it has no graph")
     nodes: list[OnnxNode] = []
+    count = 0
     constants: dict[str, np.ndarray | None] = {}
     inputs: list[OnnxInput] = []
     outputs: list[str] = []
@@ -127,7 +129,9 @@ def _graph(data: memoryview) -> OnnxGraph:
         if field == _GRAPH_NODE:
             if len(nodes) >= MAX_OPERATORS:
                 raise ValueError(f"it has more than {MAX_OPERATORS:,} operators")
-            nodes.append(_node(as_message(value)))
+            node, size = _node(as_message(value), MAX_VALUES - count)
+            nodes.append(node)
+            count += size
         elif field == _GRAPH_INITIALIZER:
             name, array = _tensor(as_message(value))
             constants[name] = array
@@ -140,7 +144,8 @@ def _graph(data: memoryview) -> OnnxGraph:
     return OnnxGraph(producer, tuple(nodes), constants, real_inputs, tuple(outputs))
 
 
-def _node(data: memoryview) -> OnnxNode:
+def _node(data: memoryview, limit: int) -> tuple[OnnxNode, int]:
+    """Return the operator, and the number of integers and texts in its attributes, which may be ``limit``."""
     texts: dict[int, list[str]] = {
         _NODE_INPUT: [],
         _NODE_OUTPUT: [],
@@ -149,26 +154,30 @@ def _node(data: memoryview) -> OnnxNode:
         _NODE_DOMAIN: [],
     }
     attributes = {}
+    count = 0
     for field, value in message_fields(data):
         if field in texts:
             texts[field].append(as_text(value))
         elif field == _NODE_ATTRIBUTE:
-            name, attribute = _attribute(as_message(value))
+            name, attribute, size = _attribute(as_message(value), limit - count)
             attributes[name] = attribute
+            count += size
     name, kind, domain = ("".join(texts[f][-1:]) for f in (_NODE_NAME, _NODE_TYPE, _NODE_DOMAIN))
     domain = "" if domain == "ai.onnx" else domain
-    return OnnxNode(name, kind, domain, tuple(texts[_NODE_INPUT]), tuple(texts[_NODE_OUTPUT]), attributes)
+    node = OnnxNode(name, kind, domain, tuple(texts[_NODE_INPUT]), tuple(texts[_NODE_OUTPUT]), attributes)
+    return node, count
 
 
-def _attribute(data: memoryview) -> tuple[str, Attribute]:
+def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
+    """Return the name, the value, and the number of integers and texts, which may be ``limit``."""
     name, value = "", None
     floats: list[np.ndarray] = []
     ints: list[int] = []
     texts: list[str] = []
     at = 0
     while at < len(data):
-        if len(ints) > MAX_VALUES or len(texts) > MAX_VALUES:
-            raise ValueError(f"an attribute has more than {MAX_VALUES:,} values")
+        if len(ints) + len(texts) > limit:
+            raise ValueError(f"its attributes have more than {MAX_VALUES:,} integers and texts")
         # Lists have one field per element. They may be long, so they are read without a generator.
         if data[at] == _FLOAT_TAG and len(data) - at >= 5:
             run = _float_run(data[at:])
@@ -178,6 +187,13 @@ def _attribute(data: memoryview) -> tuple[str, Attribute]:
         if data[at] == _INT_TAG:
             number, at = read_varint(data, at + 1)
             ints.append(number)
+            continue
+        if data[at] == _TEXT_TAG:
+            size, start = read_varint(data, at + 1)
+            at = start + size
+            if at > len(data):
+                raise ValueError("it is cut off or damaged")
+            texts.append(as_text(data[start:at]))
             continue
         field, part, at = _next_field(data, at)
         if field == _ATTR_NAME:
@@ -194,8 +210,6 @@ def _attribute(data: memoryview) -> tuple[str, Attribute]:
             floats.append(np.frombuffer(as_message(part), "<f4"))
         elif field == _ATTR_INTS:
             ints += _packed(as_message(part))
-        elif field == _ATTR_TEXTS:
-            texts.append(as_text(part))
         elif field in (_ATTR_GRAPH, _ATTR_GRAPHS):
             raise ValueError("it has operators with subgraphs")
     if floats:
@@ -204,7 +218,7 @@ def _attribute(data: memoryview) -> tuple[str, Attribute]:
         value = np.array([_signed(n) for n in ints], np.int64)
     elif texts:
         value = texts
-    return name, value
+    return name, value, len(ints) + len(texts)
 
 
 def _next_field(data: memoryview, at: int) -> tuple[int, int | memoryview, int]:

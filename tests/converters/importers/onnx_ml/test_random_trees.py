@@ -176,3 +176,19 @@ def test_operators_that_cannot_be_followed_are_named(tmp_path: Path) -> None:
     path.write_bytes(onnx_writer.model([node, other], 3, [onnx_writer.value_info(12, "Y", (1, 1))]))
     with pytest.raises(UnsupportedModelError, match=r"layer 'Imputer_1' \(Imputer\)"):
         import_classical(str(path), ImportOptions())
+
+
+def test_a_file_of_many_values_is_refused_before_they_take_much_memory(tmp_path: Path) -> None:
+    """Each of five attributes has a million integers, of two bytes each in the file."""
+    parts = [
+        onnx_writer.message(1, "X"),
+        onnx_writer.message(2, "Y"),
+        onnx_writer.message(4, "TreeEnsembleRegressor"),
+    ]
+    for k in range(5):
+        parts.append(onnx_writer.message(5, onnx_writer.message(1, f"a{k}"), b"\x40\x01" * (1 << 20)))
+    node = onnx_writer.message(1, *parts, onnx_writer.message(7, "ai.onnx.ml"))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(onnx_writer.model([node], 3, []))
+    with pytest.raises(ModelError, match="more than 4,194,304"):
+        import_classical(str(path), ImportOptions())
