@@ -1,4 +1,5 @@
-"""Import TensorFlow Lite files: quantized files stay unchanged, all others get float32 weights."""
+"""Import TensorFlow Lite files. Quantized files stay unchanged, unless shapes of inputs are given. In all other files,
+the weights become float32."""
 
 from __future__ import annotations
 
@@ -22,11 +23,13 @@ from arenite.converters.tflite.writer import to_flatbuffer
 def import_tflite(
     path: str, kind: str, inputs: Inputs | None, shapes: Mapping[str, tuple[int, ...]]
 ) -> ImportedModel:
-    """Import the TensorFlow Lite file at ``path``, of a kind that ``source_kind`` returns.
+    """Import the TensorFlow Lite file at ``path`` and return the model. ``kind`` is the kind of the file, which
+    ``source_kind`` returned.
 
-    If weights were converted to float32, ``agreement`` compares the outputs with those of the original file. ``shapes``
-    has the shapes of inputs with open dimensions, as ``parse`` takes them. With ``shapes``, a quantized file is written
-    again with these shapes. Raises ``ModelError`` and ``UsageError`` as ``parse`` does.
+    If weights were converted to float32, ``ImportedModel.agreement`` compares the outputs with those of the original
+    weights, on random samples and on ``inputs``. ``shapes`` has the shapes of inputs with open dimensions, as ``parse``
+    takes them. With ``shapes``, a quantized file is written again with these shapes. Raises ``ModelError`` and
+    ``UsageError`` as ``parse`` does.
     """
     data = read_bytes(path)
     digest = hashlib.sha256(data).hexdigest()
@@ -58,6 +61,8 @@ def _shapes_note(model: Model) -> str:
 def _compare(
     before: bytes, after: bytes, model: Model, inputs: Inputs | None, version: str
 ) -> Agreement | None:
+    """Return the agreement of two flatbuffers of ``model``: ``before`` has the original weights, and ``after`` has
+    float32 weights. Both run on random samples and on the samples ``inputs``. ``version`` is LiteRT's version."""
     user_samples: Sequence[Sequence[np.ndarray]] = inputs(model) if callable(inputs) else inputs or ()
     samples = [*random_inputs(model), *user_samples]
     pairs = zip(run_litert(before, samples), run_litert(after, samples), strict=True)

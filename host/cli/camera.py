@@ -197,8 +197,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="source.timeout_ms",
     metavar="MS",
     help=(
-        "With several cameras: longest time to wait for a late camera, in milliseconds. Then the set is used "
-        "without its frame."
+        "With several cameras: longest time to wait for a late camera, in milliseconds. After that time, the "
+        "previous frame of this camera is used again, if there is one."
     ),
 )
 @_option(
@@ -310,7 +310,9 @@ def _click_type(hint: Any) -> dict[str, Any]:
     ),
 )
 @_option(
-    "--quick", sets="loop.quick", help="With --scenario: measure for 10 seconds. The result is not valid."
+    "--quick",
+    sets="loop.quick",
+    help="With --scenario: measure for 10 seconds. This is too short for a valid result of MLPerf.",
 )
 @_option(
     "--qps",
@@ -322,8 +324,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="loop.soak_minutes",
     metavar="MINUTES",
     help=(
-        "Run for this number of minutes (2 or more), and compare the steady state of the warm device with the "
-        "first minute."
+        "Run for this number of minutes (2 or more), and compare the frame rate, times, power and temperature of the "
+        "first minute with those of the steady state."
     ),
 )
 @_option(
@@ -398,7 +400,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     envvar="ARENITE_TOKEN",
     metavar="auto",
     help=(
-        "Generate an access token for the dashboard. A token is required when other computers can reach the "
+        "auto: generate an access token for the dashboard. A token is required when other computers can reach the "
         "dashboard. Other users can read the command line, so set your own token in the environment variable "
         "ARENITE_TOKEN or with --token-file."
     ),

@@ -76,10 +76,10 @@ TABLE_BOARDS = (
 )
 @optimise_option
 def demo(board: str, port: str | None, report: Path, optimise: str | None) -> int:
-    """Run an image classifier of the zoo on an emulated or real board, and write an HTML report.
+    """Run the zoo model image_classification on an emulated or real board, and write an HTML report.
 
     The command checks which boards the model fits, builds and starts its firmware, sends labeled pictures over the
-    serial port, and compares every byte of the outputs with LiteRT's reference kernels.
+    serial port, and compares every byte of the outputs with the outputs of LiteRT's reference kernels.
     """
     profile = load_board(board)
     note(f"Model: {DEMO_MODEL} from the zoo ({zoo.zoo_entry(DEMO_MODEL).source})")

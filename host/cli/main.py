@@ -15,7 +15,10 @@ from arenite.printable import printable_lines
 
 #: For each command: the module that defines it (as a click command with the same name), and its help line.
 COMMANDS = {
-    "convert": ("model.convert", "Quantize a trained model and write it as an image."),
+    "convert": (
+        "model.convert",
+        "Quantize a trained model and write it as an image, a .tflite file with a memory plan.",
+    ),
     "inspect": ("model.inspect", "Show a model's operators, tensors and arena."),
     "fit": ("firmware.fit", "Predict the RAM and flash of models, and check whether they fit boards."),
     "pareto": (
@@ -47,7 +50,7 @@ COMMANDS = {
     "train": ("model.train", "Train a small network of one of the built-in architectures."),
     "zoo": ("model.zoo", "List and fetch trained models."),
     "boards": ("board.boards", "List the known boards."),
-    "demo": ("demo", "Run a zoo model on an emulated Cortex-M4 and write a report."),
+    "demo": ("demo", "Run a zoo model on an emulated or real board and write a report."),
     "doctor": ("doctor", "Check the tools that Arenite uses."),
 }
 

@@ -29,9 +29,9 @@ optimise_option = click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
     help=(
-        "What to optimize the build for. balanced: the fastest kernels that store nothing more than the "
-        "weights and biases. Default: the first of speed, balanced, ram and flash with which the model fits "
-        "the board."
+        "What to optimize the build for. speed: the fastest kernels, which may store the weights in a "
+        "larger form. balanced: the fastest kernels that do not enlarge the weights. ram: the least RAM. flash: "
+        "the least code. Default: the first of speed, balanced, ram and flash with which the model fits the board."
     ),
 )
 protocol_option = click.option(
@@ -81,7 +81,7 @@ health_option = click.option(
     "--health",
     is_flag=True,
     help=(
-        "Add a health report and a log that survives a reset to the firmware, and use the board's watchdog if "
+        "Add to the firmware a health report and a log that survives a reset, and use the board's watchdog if "
         "it has one."
     ),
 )

@@ -1,8 +1,14 @@
-"""Measure MediaPipe Tasks' FaceDetector. This program runs in MediaPipe's environment and does not import Arenite.
+"""Measure MediaPipe Tasks' FaceDetector. This program runs in a Python environment that contains MediaPipe, and
+does not import Arenite.
 
     python face_detector.py MODEL.tflite RGB.npy YUYV.npy
 
-Each line of JSON on standard input requests a round. Its fields are:
+RGB.npy contains the pictures as uint8 [pictures, height, width, 3], and YUYV.npy contains the same pictures as
+uint8 [pictures, height, width, 2].
+
+The program first prints {"ready": true, "version": "..."} with MediaPipe's version. Then each line of JSON on standard
+input requests a round: it detects faces in the pictures, in order and repeated, and measures the time. The fields of a
+request are:
 
 - "mode": MediaPipe's running mode, "image" or "video";
 - "input": the format of the frames, "rgb" or "yuyv";
@@ -13,7 +19,8 @@ The reply is one line of JSON with these fields:
 
 - "ns": the time of each frame in nanoseconds; unless "processors" is 1, frames in which a thread was interrupted are
   left out;
-- "found": for each picture the best face as [left, top, right, bottom, score], or null.
+- "found": for each picture the face with the highest score as [left, top, right, bottom, score], with edges as
+  fractions of the width and height; null if there is no face or the picture was not used.
 """
 
 import importlib
@@ -68,6 +75,7 @@ def with_normalization(model: bytes) -> bytes:
 
 
 def serialize(table, identifier: bytes) -> bytes:
+    """Return a table of the flatbuffers object API as a file with the given file identifier."""
     builder = flatbuffers.Builder(0)
     builder.Finish(table.Pack(builder), identifier)
     return bytes(builder.Output())
@@ -86,6 +94,7 @@ class Detectors:
         self.now_ms = 0
 
     def detect(self, mode: str, rgb: np.ndarray):
+        """Return MediaPipe's result for ``rgb``, uint8 [height, width, 3]. In mode "video", frames are 33 ms apart."""
         picture = mp.Image(image_format=mp.ImageFormat.SRGB, data=rgb)
         if mode == "image":
             return self.image.detect(picture)
@@ -98,8 +107,8 @@ class Detectors:
 
 
 def confine(processors: int, allowed: set) -> None:
-    """Restrict all threads of this process, and the threads that they start later, to the first ``processors`` of the
-    processors ``allowed``. If ``processors`` is 0, all of ``allowed`` may be used."""
+    """Let all threads of this process, and the threads that they start later, run only on the ``processors`` lowest
+    processor numbers in ``allowed``. If ``processors`` is 0, they may run on all of ``allowed``."""
     permitted = set(sorted(allowed)[:processors]) if processors else allowed
     for thread in os.listdir("/proc/self/task"):
         os.sched_setaffinity(int(thread), permitted)

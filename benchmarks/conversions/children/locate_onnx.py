@@ -1,4 +1,4 @@
-"""Print the folder with the package onnx."""
+"""Print the folder that contains the package onnx, such as .../site-packages, as an argument for export_onnx.py."""
 
 from pathlib import Path
 

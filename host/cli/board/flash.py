@@ -41,7 +41,7 @@ from arenite.profiles.boards import load_board
     "--extra",
     metavar="ARG",
     multiple=True,
-    help="Pass this argument to the upload tool. May be given several times. Not for uf2, copy and gdb.",
+    help="Pass this argument to the upload tool. May be given several times. Not for uf2, copy, gdb and emulator.",
 )
 @click.option(
     "--check/--no-check",

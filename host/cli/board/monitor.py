@@ -66,7 +66,7 @@ def monitor(
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Print what the device on PORT sends, with the time of each line.
+    """Print what the device on PORT sends, with the time at which each line arrived.
 
     PORT is a path such as /dev/ttyACM0, usb:SERIAL for the USB device with this serial number, or auto. With --board,
     auto is the port of that board; without --board, it is the only USB serial port. Default: auto.

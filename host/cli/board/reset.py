@@ -29,8 +29,8 @@ from arenite.profiles.boards import load_board
         "How to reset. dtr and rts: toggle this control line of the serial port. esp: set both lines in the "
         "sequence that ESP boards need. usb-jtag: the same, more slowly, for the USB port built into ESP "
         "chips. break: send a serial break, on which a debug probe resets its target. 1200bps: open the port "
-        "at 1200 baud, which starts the bootloader. power: switch the USB port off and on with uhubctl. "
-        "Default: the way in the board's profile."
+        "at 1200 baud, which starts the bootloader instead of the firmware. power: switch the USB port off and on "
+        "with uhubctl. Default: the way in the board's profile."
     ),
 )
 @click.option(

@@ -43,8 +43,9 @@ from arenite.host.report.console import print_json, show, table
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def skew(image: Path, data: Path, pipeline: str | None, samples: int, install: bool, as_json: bool) -> int:
-    """Run each preprocessing step that IMAGE records, run the library function that it imitates (of Pillow, OpenCV and
-    so on), and compare their results. With --pipeline, also compare the result of all steps with your training code.
+    """Run each preprocessing step that IMAGE records, run the function of Pillow, OpenCV or another library that the
+    step imitates, and compare the two results. With --pipeline, also compare the result of all steps with your
+    training code.
 
     IMAGE is a model, not a picture: a .tflite file that `arenite convert` wrote. It can also be a TOML or JSON file
     with preprocessing steps.

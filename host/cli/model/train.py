@@ -38,16 +38,27 @@ if TYPE_CHECKING:
     "--resolution",
     type=int,
     metavar="PIXELS",
-    help="Height and width of the input in pixels. Default: the size of the pictures in the data.",
+    help=(
+        "Height and width of the input in pixels. Default: the resolution of the recorded training, or the size of "
+        "the pictures in the data."
+    ),
 )
-@click.option("--epochs", type=int, help="Number of epochs. Default: the number that is set for the data.")
 @click.option(
-    "--batch", type=int, help="Number of samples per batch. Default: the number that is set for the data."
+    "--epochs",
+    type=int,
+    help="Number of epochs. Default: that of the recorded training, or a number that suits the data.",
+)
+@click.option(
+    "--batch",
+    type=int,
+    help="Number of samples per batch. Default: that of the recorded training, or a number that suits the data.",
 )
 @click.option(
     "--rate",
     type=float,
-    help="Largest learning rate of the schedule. Default: the rate that is set for the data.",
+    help=(
+        "Largest learning rate of the schedule. Default: that of the recorded training, or a rate that suits the data."
+    ),
 )
 @click.option(
     "--seed",
@@ -97,9 +108,9 @@ def train(
 ) -> int:
     """Train a small network, write it with -o, and report its score on the test samples. Give -o, --save-data or both.
 
-    NAME is an architecture, such as resnet8, or a recorded training, such as mnist_resnet8. A recorded training is an
-    architecture with its data, options and score. Options on the command line replace the recorded options. --list
-    shows the names.
+    NAME is an architecture, such as resnet8, or a recorded training, such as mnist_resnet8. A recorded training is a
+    training whose data, options and score Arenite has recorded. Options on the command line replace the recorded
+    options. With other data, the recorded resolution, epochs, batch and rate are not used. --list shows the names.
 
     Training takes a few minutes on two cores. The same package versions, seed and number of cores give the same model.
     """

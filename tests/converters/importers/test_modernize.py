@@ -1,4 +1,5 @@
-"""Old flatbuffers are written in the current schema; float16 and int8 weights become float32."""
+"""Tests of ``modernize``, which rewrites an old flatbuffer as current tools expect it, and of ``to_float32``, which
+converts float16 and int8 weights to float32."""
 
 from __future__ import annotations
 
@@ -85,9 +86,10 @@ def test_int8_weights_become_scale_times_value() -> None:
     floats, notes = to_float32(float_net("int8"))
     weights = floats.main.tensors[floats.main.ops[0].inputs[1]]
     assert weights.dtype == "float32" and weights.data is not None
-    exact = float_net().main.tensors[1].data
+    exact = float_net().main.tensors[1].data  # the same random weights as float32
     assert exact is not None
-    # The error is at most half a step of each row; its largest value is 127 steps.
+    # The error is at most half a quantization step. A step is the largest absolute weight of a row, divided by 127.
+    # The limit is 0.501 steps instead of 0.5, to allow for rounding in float32.
     assert np.all(np.abs(weights.data - exact) <= np.abs(exact).max(1, keepdims=True) / 127 * 0.501)
     assert notes == ("1 stored int8 weight tensor became float32.",)
     parse(to_flatbuffer(floats))

@@ -244,8 +244,8 @@ def convolution_fields(
 ) -> dict[str, Any]:
     """Return all fields of ``ar_conv_2d_params``.
 
-    ``k_c`` is the number of channels of a filter, ``padding`` is (top, left), and ``axis`` is the axis of the output
-    channels in the weights.
+    ``k_c`` is the number of channels of a filter, or the depth multiplier of a DEPTHWISE_CONV_2D. ``padding`` is (top,
+    left), and ``axis`` is the axis of the output channels in the weights.
     """
     op, inp, w, out = view.op, view.input, view.weights, view.output
     batches, in_h, in_w, in_c = inp.shape

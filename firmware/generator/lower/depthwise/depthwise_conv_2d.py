@@ -50,7 +50,8 @@ class DepthwiseConv2D(Lowering):
     def lower(self, ctx: LowerContext) -> KernelCall:
         view = view_convolution(ctx.graph, ctx.op)
         kernel = f"depthwise_conv_2d_{SUFFIX[view.input.dtype]}"
-        # LiteRT uses the shapes and does not read the option `depth_multiplier`.
+        # The depth multiplier: output channels per input channel. LiteRT computes it from the shapes and does not read
+        # the option `depth_multiplier`.
         k_c = view.weights.shape[3] // view.input.shape[3]
         fields = convolution_fields(ctx, view, k_c, view.padding, axis=3)
         return KernelCall(f"ar_{kernel}", "conv_2d.h", (f"{kernel}.c",), "ar_conv_2d_params", fields)

@@ -14,6 +14,7 @@ from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from tests.fuzz.graph_builder import GraphBuilder
 
+# The numbers of Padding and ActivationFunctionType in the TFLite schema.
 SAME, VALID = 0, 1
 
 RELU, RELU_N1_TO_1, RELU6 = 1, 2, 3
@@ -22,6 +23,7 @@ _IN, _OUT = Quantization((0.05,), (-7,)), Quantization((0.3,), (11,))
 
 
 def scales(count: int, low: float = 0.001, high: float = 0.02) -> tuple[float, ...]:
+    """Return ``count`` evenly spaced scales from ``low`` to ``high``, rounded to float32."""
     return tuple(float(np.float32(s)) for s in np.linspace(low, high, count))
 
 
@@ -40,7 +42,11 @@ def conv(
     bias: bool = True,
     **options: Any,
 ) -> Model:
-    """Return one CONV_2D or DEPTHWISE_CONV_2D with weights over the complete int8 range."""
+    """Return a model with one CONV_2D or DEPTHWISE_CONV_2D.
+
+    ``shape`` is the shape of the input. ``weights`` is the shape of the weights, whose random values cover the complete
+    int8 range. With the dtype int16, ``in_quant`` and ``out_quant`` are not used. ``options`` has further options of
+    the operator."""
     b = GraphBuilder(np.random.default_rng(3))
     if dtype == "int16":
         in_quant, out_quant = Quantization((0.0005,), (0,)), Quantization((0.002,), (0,))
@@ -72,7 +78,8 @@ def conv(
 
 
 def changed(model: Model, position: int, **fields: object) -> Model:
-    """Return the model with changed ``fields`` of the operator's input at ``position``, or of its output for -1."""
+    """Return the model with other values for ``fields`` of one tensor: the operator's input at ``position``, or its
+    output if ``position`` is -1."""
     graph = model.main
     op = graph.ops[0]
     index = op.outputs[0] if position < 0 else op.inputs[position]
@@ -82,12 +89,14 @@ def changed(model: Model, position: int, **fields: object) -> Model:
 
 
 def with_options(model: Model, **options: object) -> Model:
+    """Return the model with other values for ``options`` of its operator."""
     op = model.main.ops[0]
     main = replace(model.main, ops=(replace(op, options={**op.options, **options}),))
     return replace(model, subgraphs=(main,))
 
 
 def assert_refused(model: Model, *texts: str) -> None:
+    """Check that the first operator of ``model`` is refused with an error that contains ``texts`` and has a hint."""
     op = model.main.ops[0]
     with pytest.raises(UnsupportedModelError) as caught:
         LOWERINGS[op.name].check(model.main, op)

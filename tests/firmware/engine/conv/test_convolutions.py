@@ -1,4 +1,4 @@
-"""Convolutions give LiteRT's bytes, and unsupported convolutions are refused."""
+"""Generated convolutions compute the same bytes as LiteRT, and unsupported convolutions are refused with an error."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ def test_unusual_convolutions_are_exact() -> None:
 def transposed(
     shape: tuple[int, int, int, int], out: tuple[int, int, int, int], kernel: int, stride: int, padding: int
 ) -> Model:
-    """Return a model of one TRANSPOSE_CONV. ``shape`` is that of the input, ``out`` that of the output."""
+    """Return a model with one int8 TRANSPOSE_CONV. ``shape`` is the shape of the input, ``out`` is the shape of the
+    output, and ``kernel`` is the height and width of the kernel."""
     b = GraphBuilder(np.random.default_rng(5))
     x = b.input(shape, "int8", Quantization((0.05,), (9,)))
     quant = Quantization(scales(out[3]), (0,) * out[3], 0)
@@ -80,10 +81,12 @@ def test_unusual_transposed_convolutions_are_exact() -> None:
     models = [
         transposed(
             (1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME
-        ),  # some output pixels have no input
+        ),  # some output pixels depend on no input
         transposed((2, 3, 2, 3), (2, 7, 5, 1), kernel=3, stride=2, padding=VALID),
         transposed((1, 4, 4, 1), (1, 4, 4, 5), kernel=5, stride=1, padding=SAME),
-        transposed((1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID),  # larger than needed
+        transposed(
+            (1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID
+        ),  # the output has one more row and column than needed
     ]
     assert compare(models, seed=1, runs=6) == []
 

@@ -1,5 +1,5 @@
-"""Tests of the loop's requests for real-time priority and locked memory: the system grants a request, or its outcome
-names the reason."""
+"""Tests of the settings that the camera loop requests from the system, such as real-time priority and locked memory.
+The system grants a request, or the outcome of the request contains the reason."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="sc
 
 
 def in_child(work: Callable[[], bool]) -> None:
-    """Run ``work`` in a child process, because it changes scheduling, locks and rights of its process."""
+    """Check that ``work`` returns True. It runs in a child process, because it changes the scheduling, the locked
+    memory and the user of its process."""
     child = os.fork()
     if child == 0:
         passed = False
@@ -34,7 +35,8 @@ def in_child(work: Callable[[], bool]) -> None:
 
 
 def as_nobody() -> None:
-    """Give up all rights of this process, so that it has those of a user without raised limits."""
+    """Set the limits for priority and locked memory to 0, and change from root to another user, so that this process
+    has the rights of an ordinary user."""
     for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE, resource.RLIMIT_MEMLOCK):
         resource.setrlimit(limit, (0, 0))
     if os.getuid() == 0:
@@ -123,6 +125,7 @@ def test_priority_is_raised_with_sufficient_rights() -> None:
         own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
         raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")
         raised &= own == os.SCHED_FIFO and os.sched_getparam(0).sched_priority == 20
+        # A child process does not inherit the real-time priority.
         child = os.fork()
         if child == 0:
             os._exit(0 if os.sched_getscheduler(0) == os.SCHED_OTHER else 1)
@@ -161,6 +164,7 @@ def test_normal_priority_is_restored() -> None:
 
 
 def _kilobytes(field: str) -> int:
+    """Return the value of ``field`` in /proc/self/status, such as VmRSS, in kilobytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(field))
 

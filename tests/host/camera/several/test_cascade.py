@@ -1,3 +1,5 @@
+"""Tests of ``Cascade``: which models run on a frame, and which answer is the result."""
+
 from __future__ import annotations
 
 import pytest
@@ -17,6 +19,7 @@ def face() -> Frame:
 
 
 def no_face() -> Frame:
+    """Return a frame without a face."""
     return frame_of(photograph(1))
 
 
@@ -109,6 +112,7 @@ def test_a_low_confidence_runs_the_float_model() -> None:
 
 def test_a_cascade_of_three_ends_at_the_first_rule_that_fails() -> None:
     stages = [
+        # An empty label stands for any label, so that the second model always runs.
         CascadeStage(server_of("visual_wake_words"), LabelRule((("", 0.01),))),
         CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),), 1.5)),
         CascadeStage(server_of("efficientnet_lite0")),
@@ -134,6 +138,7 @@ def test_an_impossible_rule_raises_an_error() -> None:
 
 
 def test_stages_without_a_crop_see_the_window() -> None:
+    """If the first rule has no crop, the second model runs on the same part of the frame, ``window``, as the first."""
     alone, frame = server_of("blazeface"), face()
     side = frame.format.height // 2 * 2
     window = CropWindow((frame.format.width - side) // 2, 0, side, side)

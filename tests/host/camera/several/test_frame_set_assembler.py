@@ -1,3 +1,6 @@
+"""Tests of ``FrameSetAssembler``: which frames form a set, when a set is returned, and that each frame is released
+once."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -11,7 +14,7 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.several.frame_set_assembler import FrameSet, FrameSetAssembler
 
 FORMAT = Format("grey", 2, 2, (2,))
-MS = 1_000_000
+MS = 1_000_000  # nanoseconds
 
 
 class FrameFactory:
@@ -34,8 +37,10 @@ class FrameFactory:
 
 
 class Rig:
-    """A ``FrameSetAssembler`` with virtual cameras. ``take`` returns the capture times of a set and the flags that say
-    which frames are new. All times are in ms."""
+    """A ``FrameSetAssembler`` with virtual cameras. All times are in ms.
+
+    ``take`` releases the set that it took. It returns the capture time of each frame, or None for a camera without a
+    frame, and the flags that say which frames are new. It returns None if there is no set."""
 
     def __init__(self, cameras: int, jitter: int, timeout: int, depth: int = 2) -> None:
         self.factory = FrameFactory()
@@ -187,8 +192,8 @@ class Arrival:
 
 @st.composite
 def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[int]]:
-    """Draw a random case: number of cameras, jitter, timeout, depth, the arrivals of frames (with random periods,
-    phases, delays and gaps), and more times at which the loop asks for a set."""
+    """Draw a random case: number of cameras, jitter, timeout, depth (the number of frames of a camera that may wait),
+    the arrivals of frames (with random periods, phases, delays and gaps), and times at which a set is requested."""
     cameras = draw(st.integers(1, 6))
     jitter, timeout, depth = draw(st.integers(0, 20)), draw(st.integers(1, 60)), draw(st.integers(1, 3))
     arrivals: list[Arrival] = []
@@ -208,8 +213,8 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
 @given(patterns(), st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool) -> None:
-    """For any arrivals, the frames of a set are at most the jitter apart, no frame is lost or released twice, and the
-    times of the sets increase."""
+    """For any arrivals, the fresh frames of a set are at most the jitter apart, every frame is released once, and the
+    times of the sets increase. With ``eager``, a set is also requested after each arrival."""
     cameras, jitter, timeout, depth, arrivals, polls = pattern
     rig = Rig(cameras, jitter, timeout, depth)
     sets: list[FrameSet] = []
@@ -289,6 +294,7 @@ def test_the_number_of_held_buffers_is_limited(depth: int) -> None:
     frame_set = rig.assembler.take(50 * MS)
     for captured in range(100, 400, 10):
         rig.add_frame(0, captured)
+    # ``depth`` frames wait. The set and the assembler hold one more frame, which would be repeated.
     unreleased = sum(count == 0 for (camera, _), count in rig.factory.releases.items() if camera == 0)
     assert unreleased == depth + 1
     assert frame_set is not None
