@@ -2,7 +2,7 @@
 
 MODELS is a folder with vww01_int8.tflite, ic01_int8.tflite, kws01_int8.tflite and ad01_int8.tflite, the networks of
 MLPerf Tiny. Every estimate runs the network in the emulator. This program writes the tables of
-docs/energy-estimates.md.
+docs/energy-estimates.md. With --check, it only reports whether they are up to date.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ PAGE = DOCS / "energy-estimates.md"
 @dataclass(frozen=True)
 class Published:
     """A published result of MLPerf Tiny's closed division: milliseconds and microjoules per inference, measured at the
-    board's supply. ``stack`` names the software that ran the model."""
+    board's supply. ``stack`` names the software that ran the model; ``task`` is the network, such as vww01."""
 
     board: str
     stack: str
@@ -36,10 +36,12 @@ class Published:
 
     @property
     def mw(self) -> float:
+        """The average power during an inference, in milliwatts."""
         return self.uj / self.ms
 
 
 def _rows(board: str, stack: str, **results: tuple[float, float]) -> list[Published]:
+    """Return the results of one software on one board. ``results`` has (milliseconds, microjoules) for each task."""
     return [Published(board, stack, task, *values) for task, values in results.items()]
 
 
@@ -98,15 +100,16 @@ PUBLISHED = [
 
 
 def estimates(models: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the ``arenite.energy/1`` object for each (board, task). ``models`` is the folder of the models."""
+    """Return the estimate of each (board, task), as the record ``arenite.energy/1`` that ``estimate_energy`` returns.
+    ``models`` is the folder of the models."""
     prepared = {row.task: prepare(models / f"{row.task}_int8.tflite") for row in PUBLISHED}
     pairs = dict.fromkeys((row.board, row.task) for row in PUBLISHED)
     return {(b, t): estimate_energy(prepared[t], load_board(b), BuildOptions("speed")) for b, t in pairs}
 
 
 def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Return a Markdown table of published and estimated power. Power can be compared even between different
-    kernels."""
+    """Return a Markdown table of published and estimated power. It compares power, because energy also depends on how
+    fast the kernels are, and the published results were measured with other kernels."""
     rows = []
     for row in PUBLISHED:
         estimate = energy_by_task[row.board, row.task]
@@ -127,7 +130,8 @@ def power_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
 
 
 def energy_table(energy_by_task: dict[tuple[str, str], dict[str, Any]]) -> str:
-    """Return a Markdown table of the estimated microjoules per inference with Arenite's kernels, with their ranges."""
+    """Return a Markdown table of the estimated time and energy per inference with Arenite's kernels: the energy with
+    its range, the energy that ``arenite fit`` predicts, and the published result with the least energy."""
     rows = []
     for (board, task), estimate in energy_by_task.items():
         uj = estimate["energy_uj_per_inference"]

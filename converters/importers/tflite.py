@@ -53,6 +53,7 @@ def import_tflite(
 
 
 def _shapes_note(model: Model) -> str:
+    """Return the note about inputs whose shapes the user gave."""
     g = model.main
     inputs = ", ".join(f"'{g.tensors[i].name}' {list(g.tensors[i].shape)}" for i in g.inputs)
     return f"The shapes are fixed for the inputs {inputs}."

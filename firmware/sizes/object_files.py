@@ -21,10 +21,11 @@ _ASSEMBLY_FRAME = "ar_stack_"
 
 @dataclass(frozen=True)
 class Section:
-    """One input section of the linker.
+    """One input section of the linker. Sections of one file with the same name count as one section.
 
-    ``kind``: "text", "rodata", "data", "bss", "noinit", "weights" or "vectors". ``size`` and ``stack`` are in
-    bytes; ``stack`` is the largest stack frame of its functions. ``refs``: node names or symbols that it refers to.
+    ``kind``: "text", "rodata", "data", "bss", "arena", "noinit", "weights" or "vectors". ``size`` and ``stack`` are in
+    bytes; ``stack`` is the largest stack frame of its functions. ``refs``: what the section refers to, as the names of
+    other sections in the form ``file:section`` (node names), or as symbols of other files.
     """
 
     name: str
@@ -36,7 +37,8 @@ class Section:
 
 @dataclass
 class ObjectSet:
-    """Sections by node name (``file:section``) and the node that defines each global symbol."""
+    """The graph of the sections: ``sections`` by node name (``file:section``), and in ``symbols`` the node name of the
+    section that defines each global symbol."""
 
     sections: dict[str, Section] = field(default_factory=dict)
     symbols: dict[str, str] = field(default_factory=dict)
@@ -52,7 +54,7 @@ class ObjectSet:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> ObjectSet:
-        """Return the set from the form of ``to_json``."""
+        """Return the set that ``to_json`` converted to ``data``."""
         sections = {
             node: Section(node.split(":", 1)[1], row[0], row[1], row[2], tuple(row[3:]))
             for node, row in data["sections"].items()
@@ -73,8 +75,10 @@ class ObjectSet:
 
 
 def read_objects(files: Mapping[str, Path]) -> ObjectSet:
-    """Return all sections of the object files. The key of a file is the prefix of its nodes' names. Files of libraries
-    must come last.
+    """Return the sections of object files that reach flash or RAM, and the global symbols that they define.
+
+    ``files`` maps the first part of the node names (``file:section``) to the path of an object file. Files of libraries
+    must come last, because the first definition of a symbol counts.
 
     A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). For functions in assembly,
     an absolute symbol ``ar_stack_<function>`` gives the frame in place of the compiler's value: ``.set ar_stack_f, 44``
@@ -90,7 +94,8 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
 
 
 def _stack_usage(obj: Path) -> dict[str, int]:
-    """Return the stack bytes of each function in the ``.su`` file beside an object; none if there is no file."""
+    """Return the stack bytes of each function in the ``.su`` file beside an object; an empty dictionary if there is no
+    such file."""
     su = obj.with_suffix(".su")
     usage: dict[str, int] = {}
     if su.exists():
@@ -168,6 +173,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
         node = f"{label}:{s.name}"
         kind = _kind(s.name, s["sh_flags"], s["sh_type"] == "SHT_NOBITS")
         old = objects.sections.get(node)
+        # If another section of this file has the same name, this section begins after it, at a multiple of 4.
         size = s["sh_size"] + (-(-old.size // 4) * 4 if old else 0)
         joined = set(refs[k]) | (set(old.refs) if old else set())
         joined.discard(node)

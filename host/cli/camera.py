@@ -140,15 +140,16 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--duration",
     sets="loop.duration_s",
     metavar="SECONDS",
-    help="Stop after this number of seconds. Default: no limit. With --frames too, the first limit counts.",
+    help="Stop after this number of seconds. Default: no limit. If --frames is also given, "
+    "the run stops at the limit that it reaches first.",
 )
 @_option(
     "--budget",
     sets="energy.limits",
     metavar="LIMITS",
     help=(
-        "Limits that the governor keeps by lowering the frame rate and other settings, such as "
-        '"power=5W,temperature=70C,latency=50ms". Default: no limits.'
+        'Limits, such as "power=5W,temperature=70C,latency=50ms". A control loop, the governor, keeps them by '
+        "lowering the frame rate and other settings. Default: no limits."
     ),
 )
 @click.option(
@@ -173,7 +174,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--pixels",
     sets="source.pixels",
     metavar="FORMAT",
-    help="Request this pixel format: yuyv, nv12, rgb, … Default: the source chooses.",
+    help="Request this pixel format, such as yuyv, nv12 or rgb. Default: the source chooses.",
 )
 @_option(
     "--pace",
@@ -233,9 +234,9 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="model.runtime",
     metavar="NAME",
     help=(
-        "Runtime of the model: litert-cpu, litert-gpu, litert-npu, litert-interpreter, delegate:LIBRARY, "
-        "onnx-cpu, onnx-cuda, … auto: the runtime that --measure-runtimes chose earlier for this model on "
-        "this device, else the CPU."
+        "Runtime of the model, for example litert-cpu, litert-gpu, litert-npu, litert-interpreter, "
+        "delegate:LIBRARY, onnx-cpu or onnx-cuda. auto: the runtime that --measure-runtimes chose earlier "
+        "for this model on this device, else the CPU."
     ),
 )
 @_option(
@@ -259,7 +260,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="loop.overlap",
     help=(
         "Prepare the next frame while the model runs (--overlap), or after the model has finished "
-        "(--in-a-row). Default: the faster way."
+        "(--in-a-row). Default: --overlap if an inference takes so long that this saves time."
     ),
 )
 @_option(
@@ -305,8 +306,8 @@ def _click_type(hint: Any) -> dict[str, Any]:
     "--scenario",
     sets="loop.scenario",
     help=(
-        "Measure this scenario of MLPerf Inference. It takes 10 minutes, the time that a valid result "
-        "requires, or the time of --duration or --quick."
+        "Measure this scenario of MLPerf Inference. This takes 10 minutes, as a valid result requires, unless "
+        "--duration or --quick gives another time."
     ),
 )
 @_option(
@@ -365,7 +366,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     sets="energy.power_source",
     metavar="NAME",
     help=(
-        "Sensor to read the power from. A part of its name is enough: ina3221, rapl, battery, … Default: the "
+        "Sensor to read the power from, or a part of its name, such as ina3221, rapl or battery. Default: the "
         "best sensor of this computer."
     ),
 )
@@ -390,7 +391,7 @@ def _click_type(hint: Any) -> dict[str, Any]:
     flag_value="127.0.0.1:0",
     metavar="[HOST:PORT]",
     help=(
-        "Serve a web page with the picture, the results and the power at HOST:PORT. Without HOST:PORT, the "
+        "Serve a web page with the current frame, the results and the power at HOST:PORT. Without HOST:PORT, the "
         "page is on a free port and only this computer can open it."
     ),
 )

@@ -41,7 +41,7 @@ COMMANDS = {
     "mlperf": ("mlperf", "Run a model as an MLPerf Tiny benchmark."),
     "duty": (
         "energy.duty",
-        "Predict waiting times, average power and battery life of a device that mostly sleeps.",
+        "Predict how long events wait, and the average power and battery life of a device that mostly sleeps.",
     ),
     "meter": (
         "energy.meter",

@@ -56,8 +56,8 @@ stream_option = click.option(
     "--stream-input",
     is_flag=True,
     help=(
-        "Build a model that receives its input row by row, so that RAM never holds the whole input. Works "
-        "best with --optimise ram. Default: the input is stored whole."
+        "The model receives its input row by row, so that RAM never holds the whole input. This works best "
+        "with --optimise ram. Default: RAM holds the whole input."
     ),
 )
 fast_ram_option = click.option(

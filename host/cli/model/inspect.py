@@ -70,8 +70,8 @@ def inspect(
     """Show the operators of IMAGE in execution order, the arena addresses of their outputs, and the arena's size.
 
     IMAGE is a quantized .tflite file. If `arenite convert` wrote it, it contains a plan of the arena (the order of the
-    operators and the address of every tensor), which is shown. With --board, --optimise or --stream-input, a new plan
-    is computed for these options.
+    operators and the address of every tensor), which is shown if it is valid for this version's kernels. With --board,
+    --optimise or --stream-input, a new plan is computed for these options.
     """
     prepared = prepare(image, passes=not no_passes)
     if board_name is not None or optimise is not None or stream_input:

@@ -33,7 +33,7 @@ def list_models(as_json: bool) -> int:
     return 0
 
 
-@zoo.command()
+@zoo.command(short_help="Download a model and print its path.")
 @click.argument("name")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fetch(name: str, as_json: bool) -> int:

@@ -1,4 +1,4 @@
-"""Graphs of one convolution, and changes that make them invalid."""
+"""Build models of one convolution, and change models of one operator so that Arenite must refuse them."""
 
 from __future__ import annotations
 

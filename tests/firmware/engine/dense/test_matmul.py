@@ -1,4 +1,4 @@
-"""FULLY_CONNECTED and BATCH_MATMUL give LiteRT's bytes, and unsupported operators are refused."""
+"""FULLY_CONNECTED and BATCH_MATMUL compute the same output bytes as LiteRT, and unsupported operators are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ def test_random_graphs_are_exact(name: str) -> None:
 
 
 def test_layers_that_scale_with_a_double_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a proven integer multiplier, the kernel scales with a double. Here it does so for all scales."""
+    """LiteRT multiplies the accumulator with a double. If no integer multiplier is proven to give the same outputs, the
+    kernel computes the result of the double multiplication. Here no multiplier is proven for any layer."""
     monkeypatch.setattr(lowering, "proven_multipliers", lambda *_: None)
     assert_bit_exact("FULLY_CONNECTED", graphs=60, seed=7)
 
@@ -43,8 +44,8 @@ def test_unusual_layers_are_exact() -> None:
         fully_connected(20, 7, weight_zero=127, activation=3),
         fully_connected(33, 5, weight_scales=scales(5), activation=2, bias=False),
         fully_connected(1, 1),
-        fully_connected(9, 4, out_quant=Quantization((1e9,), (3,))),  # everything becomes the zero point
-        fully_connected(9, 4, in_scale=0.9, out_quant=Quantization((1e-3,), (0,))),  # a scale above 1
+        fully_connected(9, 4, out_quant=Quantization((1e9,), (3,))),  # every output becomes the zero point
+        fully_connected(9, 4, in_scale=0.9, out_quant=Quantization((1e-3,), (0,))),  # a multiplier above 1
         fully_connected(50, 6, dtype="int16", in_scale=1e-4, weight_scales=scales(6)),
         fully_connected(50, 6, dtype="int16", in_scale=1e-4, bias_dtype="int32", quantized_bias_type=2),
         fully_connected(50, 6, dtype="int16", in_scale=1e-4, bias=False, activation=1),
@@ -53,7 +54,8 @@ def test_unusual_layers_are_exact() -> None:
 
 
 def test_a_layer_with_too_large_sums_scales_with_a_double() -> None:
-    """Successive outputs are 2^19 accumulator steps apart, so a 31-bit multiplier would give a wrong output."""
+    """The sums are so large (about 2^26) that the rounding error of a 31-bit multiplier changes an output. Successive
+    outputs are 2^19 accumulator steps apart."""
     model = fully_connected(
         4096,
         12,
@@ -87,6 +89,7 @@ def test_unsupported_fully_connected_layers_are_refused() -> None:
 def matmul(
     lhs: tuple[int, ...], rhs: tuple[int, ...], out: tuple[int, ...], *, dtype: str = "int8", **options: Any
 ) -> Model:
+    """Return a model of one BATCH_MATMUL. ``lhs``, ``rhs`` and ``out`` are the shapes of the inputs and the output."""
     b = GraphBuilder()
     zero = 0 if dtype == "int16" else 5
     scale = 0.01 if dtype == "int8" else 1e-4

@@ -171,6 +171,7 @@ def _kilobytes(field: str) -> int:
 
 def test_locking_memory_loads_no_further_pages() -> None:
     def work() -> bool:
+        # All sizes are in kilobytes. RSS is the memory of the process that is in RAM.
         rss_before = _kilobytes("VmRSS")
         if not realtime.lock_memory().granted:
             return False

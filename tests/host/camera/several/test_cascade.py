@@ -66,8 +66,8 @@ def test_a_stage_answers_like_its_model_alone() -> None:
 
 
 def test_a_cropped_stage_detects_the_same_face() -> None:
-    """The second stage sees only the region around the face. Its box has the same place in the frame as the box that
-    the model finds in the whole frame."""
+    """The second stage gets only the region around the face. The box that it finds must be at most 20 % of the face's
+    size away from the box that the same model finds in the whole frame, and its points at most 15 %."""
     alone = server_of("blazeface")
     uncropped = alone.serve(face()).answer
     assert uncropped is not None

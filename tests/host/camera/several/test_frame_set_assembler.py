@@ -185,6 +185,8 @@ def test_frames_are_held_by_the_assembler_and_the_set() -> None:
 
 @dataclass(frozen=True)
 class Arrival:
+    """A frame of ``camera`` that was captured at ``captured`` and arrives at ``now``, both in ms."""
+
     camera: int
     captured: int
     now: int
