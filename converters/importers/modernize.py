@@ -31,7 +31,7 @@ def modernize(flatbuffer: bytes) -> bytes:
 
     No value and no operator changes. Raises ``ModelError`` as ``tflite.reader.parse`` does.
     """
-    return to_flatbuffer(replace(parse(flatbuffer), repairs=()))
+    return to_flatbuffer(parse(flatbuffer))
 
 
 def has_quantized_operators(model: Model) -> bool:
@@ -54,7 +54,7 @@ def has_float16(model: Model) -> bool:
     return any(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
 
 
-def has_stored_weights(model: Model) -> bool:
+def has_dynamic_range_weights(model: Model) -> bool:
     """Return whether operators with float32 outputs read quantized weights directly ("dynamic range" quantization)."""
     return any(_hybrid_inputs(g, op) for g in model.subgraphs for op in g.ops)
 

@@ -6,7 +6,11 @@ import re
 import zipfile
 from pathlib import Path
 
-from arenite.converters.importers.modernize import has_float16, has_quantized_operators, has_stored_weights
+from arenite.converters.importers.modernize import (
+    has_dynamic_range_weights,
+    has_float16,
+    has_quantized_operators,
+)
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.errors import ModelError, UsageError
 from arenite.input_files import check_is_file
@@ -124,7 +128,7 @@ def _tflite_kind(path: Path) -> str:
         return TFLITE_QUANTIZED
     if has_float16(model):
         return TFLITE_FLOAT16
-    return TFLITE_DYNAMIC if has_stored_weights(model) else TFLITE_FLOAT32
+    return TFLITE_DYNAMIC if has_dynamic_range_weights(model) else TFLITE_FLOAT32
 
 
 def _zip_kind(path: Path) -> str:

@@ -3,7 +3,6 @@ converts float16 and int8 weights to float32."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import flatbuffers
@@ -14,9 +13,9 @@ from ai_edge_litert import schema_py_generated as schema
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.litert_runs import random_inputs, run_litert
 from arenite.converters.importers.modernize import (
+    has_dynamic_range_weights,
     has_float16,
     has_quantized_operators,
-    has_stored_weights,
     modernize,
     to_float32,
 )
@@ -61,13 +60,13 @@ def test_modernizing_a_second_time_changes_nothing() -> None:
 )
 def test_the_stored_type_of_weights_is_recognized(stored: str, expected: tuple[bool, bool]) -> None:
     model = float_net(stored)
-    assert (has_float16(model), has_stored_weights(model)) == expected
+    assert (has_float16(model), has_dynamic_range_weights(model)) == expected
     assert not has_quantized_operators(model)
 
 
 def test_an_int8_model_is_quantized() -> None:
     assert has_quantized_operators(conv_net())
-    assert not has_stored_weights(conv_net())
+    assert not has_dynamic_range_weights(conv_net())
 
 
 def test_float16_becomes_float32_with_the_same_values() -> None:
@@ -99,8 +98,3 @@ def test_a_float_model_is_not_changed() -> None:
     model = float_net()
     converted, notes = to_float32(model)
     assert converted == model and not notes
-
-
-def test_a_model_with_repairs_is_modernized() -> None:
-    model = replace(conv_net(), repairs=("The reader repaired something.",))
-    assert modernize(to_flatbuffer(model)) == to_flatbuffer(conv_net())

@@ -64,4 +64,7 @@ def test_operators_use_the_kernels_that_they_name() -> None:
 def test_kernels_have_notes() -> None:
     assert kernel_note("conv_2d_s8.c")[1] == "rounds twice"
     assert kernel_note("conv_2d_s16.c")[1] == "16-bit multiplier, rounds once"
-    assert kernel_note("strided_copy.c") == ("The kernel of all operators that only move elements.", "")
+    assert kernel_note("strided_copy.c") == (
+        "The kernel of all operators that only move elements, see strided_copy.h.",
+        "",
+    )

@@ -197,7 +197,12 @@ def u8(op: Op, value: int, name: str) -> int:
     """Return ``value`` if it fits an 8-bit parameter field that must not be zero. Raises
     ``UnsupportedModelError`` otherwise."""
     if not 1 <= value <= 255:
-        raise refuse(op, None, f"{name} is {value}, allowed are 1 to 255", "Change the layer.")
+        raise refuse(
+            op,
+            None,
+            f"{name} is {value}, but the kernels support 1 to 255",
+            f"Change the {name} of the layer.",
+        )
     return value
 
 

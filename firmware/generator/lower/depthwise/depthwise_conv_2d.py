@@ -26,7 +26,7 @@ class DepthwiseConv2D(Lowering):
     op_name = "DEPTHWISE_CONV_2D"
     supports = (
         "int8 or int16 activations, int8 weights (or int4 with int8 activations) per channel or per tensor; strides, "
-        "dilation, multiplier"
+        "dilation, depth multiplier"
     )
     kernels = ("depthwise_conv_2d_s16.c", "depthwise_conv_2d_s8.c")
 

@@ -30,7 +30,7 @@ def scales(count: int, low: float = 0.001, high: float = 0.02) -> tuple[float, .
 def conv(
     name: str,
     shape: tuple[int, int, int, int],
-    weights: tuple[int, int, int, int],
+    weights_shape: tuple[int, int, int, int],
     *,
     dtype: str = "int8",
     padding: int = SAME,
@@ -44,21 +44,21 @@ def conv(
 ) -> Model:
     """Return a model with one CONV_2D or DEPTHWISE_CONV_2D.
 
-    ``shape`` is the shape of the input. ``weights`` is the shape of the weights, whose random values cover the complete
-    int8 range. With the dtype int16, ``in_quant`` and ``out_quant`` are not used. ``options`` has further options of
+    ``shape`` is the shape of the input. ``weights_shape`` is the shape of the weights, whose random values cover the
+    complete int8 range. With the dtype int16, ``in_quant`` and ``out_quant`` are not used. ``options`` has further options of
     the operator."""
     b = GraphBuilder(np.random.default_rng(3))
     if dtype == "int16":
         in_quant, out_quant = Quantization((0.0005,), (0,)), Quantization((0.002,), (0,))
     axis = 0 if name == "CONV_2D" else 3
-    out_c = weights[axis]
+    out_c = weights_shape[axis]
     x = b.input(shape, dtype, in_quant)
     quant = Quantization(scales(out_c), (0,) * out_c, axis)
-    inputs = [x, b.const(b.rng.integers(-128, 128, weights), "int8", quant)]
+    inputs = [x, b.const(b.rng.integers(-128, 128, weights_shape), "int8", quant)]
     if bias:
         bias_dtype = "int64" if dtype == "int16" else "int32"
         inputs.append(b.const(b.rng.integers(-9000, 9000, out_c), bias_dtype, replace(quant, axis=0)))
-    sizes = [conv_padding(padding, shape[k], weights[k], stride, dilation)[0] for k in (1, 2)]
+    sizes = [conv_padding(padding, shape[k], weights_shape[k], stride, dilation)[0] for k in (1, 2)]
     y = b.tensor((shape[0], *sizes, out_c), dtype, out_quant)
     b.op(
         name,
