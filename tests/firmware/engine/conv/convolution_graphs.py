@@ -45,8 +45,8 @@ def conv(
     """Return a model with one CONV_2D or DEPTHWISE_CONV_2D.
 
     ``shape`` is the shape of the input. ``weights_shape`` is the shape of the weights, whose random values cover the
-    complete int8 range. With the dtype int16, ``in_quant`` and ``out_quant`` are not used. ``options`` has further options of
-    the operator."""
+    complete int8 range. With the dtype int16, ``in_quant`` and ``out_quant`` are not used. ``options`` has further
+    options of the operator."""
     b = GraphBuilder(np.random.default_rng(3))
     if dtype == "int16":
         in_quant, out_quant = Quantization((0.0005,), (0,)), Quantization((0.002,), (0,))
