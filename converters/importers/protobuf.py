@@ -27,7 +27,7 @@ def message_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
         else:
             raise ValueError("it is not a protocol buffer")
         if at + size > end:
-            raise ValueError("it is cut off or damaged")
+            raise ValueError(f"a field of {size:,} bytes begins at byte {at:,} of {end:,}")
         part = data[at : at + size]
         at += size
         yield tag >> 3, part if kind == BYTES else int.from_bytes(part, "little")
