@@ -21,7 +21,12 @@ from arenite.firmware.generator.lower.trees.node_words import LEAF, feature_shif
 from arenite.firmware.generator.operator_needs import check_supported
 from arenite.host.bench.reference import Reference
 from tests.firmware.engine.litert_exact import run_natively
-from tests.firmware.engine.trees.tree_models import model_of, random_ensemble, samples
+from tests.firmware.engine.trees.tree_models import (
+    ensemble_with_shared_nodes,
+    model_of,
+    random_ensemble,
+    samples,
+)
 
 CASES: tuple[dict[str, Any], ...] = (
     {"dtype": "float32"},
@@ -157,18 +162,7 @@ def test_tables_of_wrong_sizes_and_types_are_refused() -> None:
 
 
 def test_shared_nodes_cannot_make_the_tables_grow_without_limit() -> None:
-    """60 nodes whose two children are the next node stand for 2**60 nodes."""
-    n = 60
-    following = np.array([*range(1, n), ~0], np.int32)
-    good = random_ensemble(np.random.default_rng(0))
-    shared = replace(
-        good,
-        feature=np.zeros(n, np.int16),
-        threshold=np.zeros(n, np.int16),
-        left=following,
-        right=following,
-        roots=np.zeros(1, np.int32),
-    )
+    shared = ensemble_with_shared_nodes()
     with pytest.raises(UnsupportedModelError, match="words"):
         check_supported(model_of(shared))
-    assert ensemble_of(model_of(shared).main, model_of(shared).main.ops[0]).depth() == n
+    assert ensemble_of(model_of(shared).main, model_of(shared).main.ops[0]).depth() == 60

@@ -93,3 +93,17 @@ def samples(
             np.choose(rng.integers(3, size=row.shape), [row, other, special]).astype(thresholds.dtype)
         )
     return rows
+
+
+def ensemble_with_shared_nodes(count: int = 60) -> TreeEnsemble:
+    """Return a tree with ``count`` nodes, in which both children of each node are the next node. Without the sharing it
+    would have 2**count nodes."""
+    following = np.array([*range(1, count), ~0], np.int32)
+    return replace(
+        random_ensemble(np.random.default_rng(0)),
+        feature=np.zeros(count, np.int16),
+        threshold=np.zeros(count, np.int16),
+        left=following,
+        right=following,
+        roots=np.zeros(1, np.int32),
+    )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,12 @@ import arenite
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.firmware.generator.lower.trees import thumb_assembler as thumb
 from arenite.firmware.generator.lower.trees.tree_code import tree_code
-from tests.firmware.engine.trees.tree_models import model_of, random_ensemble, samples
+from tests.firmware.engine.trees.tree_models import (
+    ensemble_with_shared_nodes,
+    model_of,
+    random_ensemble,
+    samples,
+)
 
 needs_arm = pytest.mark.skipif(
     not (shutil.which("arm-none-eabi-gcc") and shutil.which("qemu-system-arm")),
@@ -134,16 +138,5 @@ def test_a_board_computes_the_reference_with_code(case: dict, tmp_path: Path) ->
 
 
 def test_code_is_refused_if_it_would_be_too_large() -> None:
-    n = 60
-    following = np.array([*range(1, n), ~0], np.int32)
-    good = random_ensemble(np.random.default_rng(0))
-    shared = replace(
-        good,
-        feature=np.zeros(n, np.int16),
-        threshold=np.zeros(n, np.int16),
-        left=following,
-        right=following,
-        roots=np.zeros(1, np.int32),
-    )
-    assert tree_code(shared, 2) is None
-    assert tree_code(good, 2) is not None
+    assert tree_code(ensemble_with_shared_nodes(), 2) is None
+    assert tree_code(random_ensemble(np.random.default_rng(0)), 2) is not None
