@@ -13,7 +13,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.camera_fields import camera_options_of
-from arenite.host.cli.camera_options import with_options
+from arenite.host.cli.camera_options import camera_options
 from arenite.host.cli.camera_secrets import resolve_secrets
 from arenite.printable import printable_lines
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.command(
     short_help="Run a model on the frames of a camera within a power, temperature and latency budget."
 )
-@with_options
+@camera_options
 def camera(as_json: bool, token_file: Path | None, source_file: Path | None, **values: Any) -> int:
     """Run a model on live frames of a camera, and report time, power and temperature.
 

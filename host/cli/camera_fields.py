@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
@@ -21,6 +20,7 @@ from arenite.host.camera.options import (
     Range,
     SourceOptions,
 )
+from arenite.host.cli.option_types import Number
 
 _GROUPS: dict[str, Any] = {
     "source": SourceOptions,
@@ -31,16 +31,6 @@ _GROUPS: dict[str, Any] = {
 }
 #: Maps a field of ``CameraOptions`` to the function that parses its text on the command line.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}
-
-
-class Number(click.FloatRange):
-    """A command-line type for finite numbers in a range. It rejects nan and inf."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
 
 
 @cache

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import click
 
 from arenite.host.cli.camera_fields import field_option
+from arenite.host.cli.option_types import option_group
 
-#: The options in the order of the help.
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+#: A decorator that adds the options to the command.
+camera_options = option_group(
     field_option(
         "--source",
         sets="source.sources",
@@ -367,10 +366,3 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="Write a trace of the run to this file, which ui.perfetto.dev can open.",
     ),
 )
-
-
-def with_options(command: Any) -> Any:
-    """Add all options to ``command``. This is a decorator."""
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
@@ -13,17 +12,6 @@ from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.features import DEFAULT_PIN
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.build.options import BuildOptions
-
-
-class Number(click.FloatRange):
-    """A command-line type for finite numbers in a range. It rejects nan and inf."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        number = super().convert(value, param, ctx)
-        if not math.isfinite(number):
-            self.fail(f"{value} is not a finite number.", param, ctx)
-        return number
-
 
 optimise_option = click.option(
     "--optimise",

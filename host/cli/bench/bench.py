@@ -18,7 +18,8 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
 from arenite.host.cli.bench.tables import show_bench
-from arenite.host.cli.options import Number, build_options
+from arenite.host.cli.option_types import Number
+from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import steps_of
 from arenite.host.interface.measurement import bench as run_bench
 from arenite.host.interface.model import load

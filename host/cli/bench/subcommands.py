@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from arenite.host.bench.store.changes import RegressionRules
-from arenite.host.cli.options import Number
+from arenite.host.cli.option_types import Number
 
 #: The help line of each subcommand. The command is in the module with the same name in this folder.
 SUBCOMMANDS = {

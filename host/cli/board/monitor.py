@@ -12,7 +12,7 @@ from datetime import datetime
 import click
 
 from arenite.errors import UsageError
-from arenite.host.cli.options import Number
+from arenite.host.cli.option_types import Number
 from arenite.host.link.device_log import follow
 from arenite.host.link.line_log import LogLine, watch
 from arenite.host.link.ports import AUTO, BY_SERIAL, by_serial, describe, resolve_port

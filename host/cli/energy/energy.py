@@ -14,7 +14,8 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.cli.energy.energy_tables import show_energy
 from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options
-from arenite.host.cli.options import Number, build_options
+from arenite.host.cli.option_types import Number
+from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Steps
 from arenite.host.energy.battery_life import battery_life
 from arenite.host.energy.energy_record import board_record, recording_record, save_trace

@@ -9,7 +9,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.cli.energy.meter_tables import amperes, meter_json, recording_json
-from arenite.host.cli.options import Number
+from arenite.host.cli.option_types import Number
 from arenite.host.cli.progress import Stages
 from arenite.host.energy.energy_record import save_trace
 from arenite.host.energy.logger_project import BAUD, SENSORS, LoggerWiring, write_logger

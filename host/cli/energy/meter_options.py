@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from arenite.host.cli.options import Number
+from arenite.host.cli.option_types import Number
 from arenite.host.energy.meter_choice import MeterChoice
 from arenite.host.energy.meters.base import Meter
 from arenite.host.energy.meters.open import METERS
