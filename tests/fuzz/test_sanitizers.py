@@ -112,6 +112,7 @@ def test_processing_library_in_python(tmp_path: Path) -> None:
         "LD_PRELOAD": " ".join(libraries),
         "ASAN_OPTIONS": "detect_leaks=0",
         "ARENITE_CACHE": str(tmp_path / "cache"),
+        "ARENITE_PROCESSING": "compile",  # not the library that was built at installation
     }
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider", *PROCESSING_TESTS]
     result = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, env=environment, timeout=900)

@@ -26,6 +26,23 @@ MAX_SECONDS = 120.0
 _MAX_FILE_BYTES = 1 << 30
 
 
+#: A program that runs the command in its arguments and writes the command's largest memory, in KiB, to a file
+#: descriptor. It is small: the system counts the memory of the process that starts a command as the command's own.
+_MEASURE = """
+import os, resource, sys
+pipe = int(sys.argv[1])
+os.set_inheritable(pipe, False)
+child = os.fork()
+if not child:
+    os.execv(sys.argv[2], sys.argv[2:])
+code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+os.write(pipe, str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss).encode())
+if code < 0:
+    os.kill(os.getpid(), -code)
+os._exit(code)
+"""
+
+
 @dataclass(frozen=True)
 class Prepared:
     """A command whose input is prepared: its arguments, and what it needs besides files."""
@@ -84,8 +101,21 @@ def run_attack(prepared: Prepared, folder: Path) -> Outcome:
         **prepared.environment,
     }
     program = f"{prepared.before}\nfrom arenite.host.cli.main import run\nrun()"
+    peak, peak_end = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, "-c", program, *map(str, prepared.arguments)],
+        [
+            sys.executable,
+            "-I",
+            "-S",
+            "-c",
+            _MEASURE,
+            str(peak_end),
+            sys.executable,
+            "-c",
+            program,
+            *map(str, prepared.arguments),
+        ],
+        pass_fds=[peak_end],
         cwd=work,
         env=environment,
         stdin=subprocess.DEVNULL,
@@ -94,6 +124,7 @@ def run_attack(prepared: Prepared, folder: Path) -> Outcome:
         preexec_fn=_limit,
         start_new_session=True,
     )
+    os.close(peak_end)
     assert process.stdout is not None
     parts: list[bytes] = []
     stream = process.stdout
@@ -102,7 +133,9 @@ def run_attack(prepared: Prepared, folder: Path) -> Outcome:
     )
     reader.start()
     try:
-        code, peak_bytes = _wait(process.pid)
+        code = _wait(process.pid)
+        with open(peak, "rb") as figure:
+            peak_bytes = int(figure.read() or 0) * 1024
         reader.join(30)
         process.returncode = code  # it was waited for already
     finally:
@@ -116,15 +149,14 @@ def run_attack(prepared: Prepared, folder: Path) -> Outcome:
     return Outcome(code, b"".join(parts).decode("utf-8", "replace"), peak_bytes, frozenset(changes))
 
 
-def _wait(pid: int) -> tuple[int | None, int]:
-    """Wait for the process. Return its exit code, or None if it took too long, and its largest memory with that of the
-    children that it waited for."""
+def _wait(pid: int) -> int | None:
+    """Wait for the process. Return its exit code, or None if it took too long."""
     end = time.monotonic() + MAX_SECONDS
     while time.monotonic() < end:
-        ended, status, usage = os.wait4(pid, os.WNOHANG)
+        ended, status = os.waitpid(pid, os.WNOHANG)
         if ended:
-            return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024
+            return os.waitstatus_to_exitcode(status)
         time.sleep(0.02)
     os.killpg(pid, signal.SIGKILL)
-    _, _, usage = os.wait4(pid, 0)
-    return None, usage.ru_maxrss * 1024
+    os.waitpid(pid, 0)
+    return None

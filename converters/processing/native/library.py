@@ -32,9 +32,10 @@ def digest() -> str:
 @cache
 def _find_library() -> tuple[ctypes.CDLL | None, str]:
     """Return the library, or None and the reason why there is none."""
-    if os.environ.get("ARENITE_PROCESSING") == "numpy":
+    choice = os.environ.get("ARENITE_PROCESSING")
+    if choice == "numpy":
         return None, "ARENITE_PROCESSING=numpy selects NumPy."
-    for path in installed():
+    for path in installed() if choice != "compile" else ():
         loaded = _load(path)
         if loaded is not None:
             return loaded, ""

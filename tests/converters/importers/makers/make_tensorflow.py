@@ -237,6 +237,8 @@ class ReadsFiles(tf.Module):
     def reads(self, x):
         return {"y": x * tf.cast(tf.strings.length(tf.io.read_file("/etc/passwd")), tf.float32)}
 
+
+class WritesFiles(tf.Module):
     @tf.function(input_signature=[tf.TensorSpec([1, 4], tf.float32, name="x")])
     def writes(self, x):
         tf.raw_ops.SaveV2(prefix=str(OUT / "written"), tensor_names=["x"], shape_and_slices=[""], tensors=[x])
@@ -244,9 +246,9 @@ class ReadsFiles(tf.Module):
 
 
 def with_file_operators():
-    module = ReadsFiles()
-    tf.saved_model.save(module, OUT / "reads", signatures=module.reads)
-    tf.saved_model.save(module, OUT / "writes", signatures=module.writes)
+    reader, writer = ReadsFiles(), WritesFiles()
+    tf.saved_model.save(reader, OUT / "reads", signatures=reader.reads)
+    tf.saved_model.save(writer, OUT / "writes", signatures=writer.writes)
 
 
 for make in (
