@@ -7,7 +7,8 @@
 #define HARNESS
 #include "samples.h"
 
-void prepare(const sample_type *features); /* copies features to where the program would write them; is not counted */
+void prepare(
+    const sample_type *features); /* copies features to where the program would write them; is not counted */
 int classify(const sample_type *features);
 int main(void);
 

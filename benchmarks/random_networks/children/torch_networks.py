@@ -356,10 +356,11 @@ def train(network: Any, data: Any, folder: Any) -> None:
                 break
             outputs = model(*(x[rows] for x in inputs))
             outputs = outputs if isinstance(outputs, tuple) else (outputs,)
-            loss = sum(
+            losses = [
                 loss_of(kind, o, y[rows])
                 for kind, o, y in zip(network["outputs"], outputs, targets, strict=True)
-            )
+            ]
+            loss = torch.stack(losses).sum()
             optimizer.zero_grad()
             loss.backward()
             nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -120,11 +120,11 @@ def _first_prelu(model: Model, notes: list[str]) -> Model | None:
         if slopes is not None:
             draft = GraphDraft(model)
             result = model.main.tensors[function.result]
-            shape = (*(1,) * max(0, len(result.shape) - 2), slopes.size)
-            alpha = draft.constant(f"{result.name}/alpha", slopes.reshape(shape))
+            ones = [1] * max(0, len(result.shape) - 2)
+            alpha = draft.constant(f"{result.name}/alpha", slopes.reshape([*ones, slopes.size]))
             draft.ops |= {op.index: [] for op in function.ops}
             draft.ops[function.last.index] = [Op(0, "PRELU", (function.source, alpha), (function.result,))]
-            first, last = function.ops[0], function.last
+            first, last = next(iter(function.ops)), function.last
             notes.append(f"Operators {first.index} {first.name} to {last.index} {last.name} became PRELU.")
             return draft.finish()
     return None

@@ -62,7 +62,9 @@ def corrected_biases(
         t = graph.tensors[copies[0].inputs[WEIGHTS[copies[0].name].bias]]
         assert t.data is not None
         shift = np.mean([exact[out] - tensor_values[out] for out in outputs], axis=0)
-        biases |= dict.fromkeys((op.index for op in copies), t.data.astype(np.float64) + shift)
+        corrected = np.asarray(t.data.astype(np.float64) + shift)
+        for op in copies:
+            biases[op.index] = corrected
     return biases
 
 

@@ -81,8 +81,8 @@ class TreeInterpreter:
 
 
 def _details(t: Tensor) -> dict[str, Any]:
-    scales = () if t.quant is None else t.quant.scale
-    zeros = () if t.quant is None else t.quant.zero_point
+    scales = [] if t.quant is None else list(t.quant.scale)
+    zeros = [] if t.quant is None else list(t.quant.zero_point)
     return {
         "name": t.name,
         "index": t.index,

@@ -14,7 +14,7 @@ from tests.fuzz.coverage.python_targets import PYTHON_TARGETS
 
 def fuzz(name: str) -> None:
     """Run target ``name`` with the command line's options. Does not return."""
-    with atheris.instrument_imports(include=["arenite"]):
+    with atheris.instrument_imports(include=["arenite"]):  # pyright: ignore[reportAttributeAccessIssue]
         run = PYTHON_TARGETS[name]()
     atheris.Setup(sys.argv, run, internal_libfuzzer=True)
     atheris.Fuzz()
