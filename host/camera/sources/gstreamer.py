@@ -237,7 +237,8 @@ def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:
         with suppress(UsageError):
             from arenite.host.camera.sources.video import NetworkStream, opencv
 
-            if opencv().videoio_registry.hasBackend(opencv().CAP_GSTREAMER):
+            cv2 = opencv("GStreamer")
+            if cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
                 end = "videoconvert ! video/x-raw,format=BGR ! appsink drop=true max-buffers=1 sync=false"
                 return NetworkStream(
                     f"{pipeline} ! {end}", pipeline=True, name=name or f"gst:{redacted(pipeline)}"

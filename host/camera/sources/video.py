@@ -20,13 +20,13 @@ from arenite.host.camera.sources.paced import FrameClock
 OPEN_MS, READ_MS = 10_000, 10_000
 
 
-def opencv() -> Any:
-    """Import OpenCV and return the module. Raises ``UsageError`` if it is not installed."""
+def opencv(source: str) -> Any:
+    """Import OpenCV and return the module. Raises ``UsageError``, which names ``source``, if it is not installed."""
     try:
         import cv2
     except ImportError as error:
         raise UsageError(
-            "Videos and network streams need OpenCV, which is not installed.",
+            f"{source}: videos and network streams need OpenCV, which is not installed.",
             "Install the extra: pip install 'arenite[video]'.",
         ) from error
     return cv2
@@ -92,7 +92,7 @@ class VideoFile:
         self._last = -1
 
     def open(self) -> Format:
-        self._cv2 = opencv()
+        self._cv2 = opencv(self.name)
         self._rewind()
         self._format = _format(self._cv2, self._capture, self._requested_fps)
         self._pace.fps = self._pace.fps or self._format.fps or 30.0
@@ -169,7 +169,7 @@ class NetworkStream:
         self._format: Format | None = None
 
     def open(self) -> Format:
-        cv2 = opencv()
+        cv2 = opencv(self.name)
         if self._pipeline:
             self._capture = cv2.VideoCapture(self._url, cv2.CAP_GSTREAMER)
         else:
