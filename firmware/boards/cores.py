@@ -176,9 +176,18 @@ LINK_LIBRARIES = ("-lgcc",)
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
+#: The instruction set of the kernels for each kind of WebAssembly module. Modules have no board and no GCC.
+WEBASSEMBLY_CORES = {"wasm32": "scalar", "wasm32-simd": "simd128"}
+
+
 def core_names() -> list[str]:
-    """Return the names of all cores that a model can be generated for."""
+    """Return the names of all cores of boards that a model can be generated for."""
     return sorted([*_CORES, *_NEAREST])
+
+
+def tier_of(name: str) -> str:
+    """Return the instruction set of the kernels for a core. Raises ``ProfileError`` for an unknown core."""
+    return WEBASSEMBLY_CORES[name] if name in WEBASSEMBLY_CORES else nearest_core(name).tier
 
 
 def nearest_core(name: str) -> Core:

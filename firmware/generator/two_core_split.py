@@ -31,7 +31,7 @@ SPATIAL = frozenset(
 
 #: The smallest number of instructions per product, by instruction set, and per output element. They decide whether a
 #: layer has enough work to be split. The numbers are assumed; the report has measured numbers.
-_PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3}
+_PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3, "simd128": 0.4}
 _PER_OUTPUT = 4.0
 #: A split has to save at least this multiple of the cost of fork and join.
 _MIN_GAIN = 2.0

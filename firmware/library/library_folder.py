@@ -108,6 +108,7 @@ def _readme(library: Library, target: Target) -> str:
         "scalar": "plain C for any 32-bit core",
         "dsp": "Cortex-M cores with the DSP extension (M4, M7, M33)",
         "mve": "Cortex-M cores with Helium (M55, M85)",
+        "simd128": "WebAssembly with 128-bit SIMD",
     }[target.tier]
     return f"""\
 # {library.name}

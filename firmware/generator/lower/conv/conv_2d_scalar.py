@@ -126,7 +126,7 @@ class _Pairs(Variant):
     channels too."""
 
     kernels = ("affine_requant.c", "conv_2d_s8_scalar.c")
-    tiers = ("scalar", "dsp", "mve")
+    tiers = ("scalar", "dsp", "mve", "simd128")
     priority = 100
     row_function = "ar_conv_2d_s8_scalar_row"
     axis: ClassVar[int]

@@ -84,7 +84,7 @@ def foldable(graph: Subgraph, op: Op) -> FoldedLayer | None:
 @variant
 class FullyConnectedScalar(Variant):
     op_name = "FULLY_CONNECTED"
-    tiers = ("scalar", "dsp", "mve")
+    tiers = ("scalar", "dsp", "mve", "simd128")
     priority = 100
     kernels = ("affine_requant.c", "fully_connected_s8_scalar.c")
 

@@ -27,7 +27,7 @@ _INPUT_BIAS = 128
 @variant
 class DepthwiseScalar(Variant):
     op_name = "DEPTHWISE_CONV_2D"
-    tiers = ("scalar", "dsp", "mve")
+    tiers = ("scalar", "dsp", "mve", "simd128")
     priority = 100
     kernels = ("affine_requant.c", "depthwise_conv_2d_s8_scalar.c")
     row_function = "ar_depthwise_conv_2d_s8_scalar_row"

@@ -1,0 +1,1 @@
+"""Generated models as a WebAssembly module: its exported functions and its memory."""

@@ -1,0 +1,87 @@
+"""Predict the memory of a WebAssembly module before it is built.
+
+The memory consists of pages of 64 KiB, and its size is fixed in the module. It begins with the stack, so a stack
+overflow traps. Behind the stack are the constants, the arena and the buffers of the exported functions. The prediction
+decides the number of pages; the linker confirms that everything fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.lower.core.lowering import StructArray
+from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes
+from arenite.firmware.webassembly.exports import ModelExports, buffers
+
+PAGE_BYTES = 65536
+#: Bytes of the stack in memory. WebAssembly keeps most local variables elsewhere.
+STACK_BYTES = 16384
+#: An upper bound of the tables inside the engine's kernels, and of what the linker adds.
+_ENGINE_BYTES = 6144
+#: Upper bounds in bytes: a field of a structure, the description of a model, a name.
+_FIELD_BYTES, _MODEL_BYTES = 8, 512
+_ARRAY = re.compile(r"^static (?:const )?(u?int(?:8|16|32|64)_t) \w+\[(\d+)\]", re.MULTILINE)
+_ELEMENT_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
+
+
+@dataclass(frozen=True)
+class ModuleMemory:
+    """Bytes of a module's memory, by purpose. ``constants`` includes the parameters of the layers."""
+
+    stack: int
+    constants: int
+    arena: int
+    buffers: int
+
+    @property
+    def pages(self) -> int:
+        return -(-(self.stack + self.constants + self.arena + self.buffers) // PAGE_BYTES)
+
+    @property
+    def nbytes(self) -> int:
+        """The size of the module's memory, which never changes."""
+        return self.pages * PAGE_BYTES
+
+
+def predict_memory(
+    models: Sequence[Generated], exports: Sequence[ModelExports], processing_texts: Sequence[str]
+) -> ModuleMemory:
+    """Return the memory of a module with these models. ``processing_texts`` are the C sources of their pre- and
+    postprocessing."""
+    shared = {g.shared.nbytes + GUARD_BYTES for g in models if g.shared is not None}
+    own = sum(arena_bytes(g) + GUARD_BYTES for g in models if g.shared is None)
+    arrays = [match for text in processing_texts for match in _ARRAY.findall(text)]
+    tables = sum(_aligned(_ELEMENT_BYTES[re.sub(r"\D", "", c_type)] * int(count)) for c_type, count in arrays)
+    constants = _ENGINE_BYTES + tables + 1024 * len(processing_texts) + sum(map(_constant_bytes, models))
+    return ModuleMemory(STACK_BYTES, constants, own + sum(shared), sum(map(buffers, exports)))
+
+
+def _constant_bytes(g: Generated) -> int:
+    """Return an upper bound of the constants of a model."""
+    arrays = sum(_aligned(c.nbytes) for c in g.constants)
+    calls = [call for layer in g.calls for call in layer.all_calls]
+    calls += [segment.call for segment in g.segments]
+    parameters = sum(_aligned(_bytes_of(call.fields)) for call in calls)
+    state = sum(_aligned(v.nbytes if v.fill is None else 0) + 16 for v in g.variables)
+    tensors = len(g.model.main.inputs) + len(g.model.main.outputs)
+    return (
+        arrays + parameters + state + 12 * tensors + 4 * len(calls) + len(g.name.encode()) * 4 + _MODEL_BYTES
+    )
+
+
+def _bytes_of(value: Any) -> int:
+    if isinstance(value, Mapping):
+        return sum(map(_bytes_of, value.values()))
+    if isinstance(value, StructArray):
+        return _FIELD_BYTES + _aligned(sum(map(_bytes_of, value.items)))
+    if isinstance(value, (list, tuple)):
+        return sum(map(_bytes_of, value))
+    return _FIELD_BYTES
+
+
+def _aligned(nbytes: int) -> int:
+    return -(-nbytes // 16) * 16
