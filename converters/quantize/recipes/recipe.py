@@ -123,15 +123,12 @@ class Recipe:
             )
         )
 
-    def without_slow_steps(self) -> Recipe:
-        """Return a recipe with the same types, without the slow steps that only improve accuracy."""
-        settings = replace(
-            self.settings,
-            calibrator="minmax",
-            calibrator_parameters={},
-            weight_scale="max",
-            rounding="nearest",
-        )
+    def without_slow_steps(self, *, keeps_ranges: bool = False) -> Recipe:
+        """Return a recipe with the same types, without the slow steps that only improve accuracy. If ``keeps_ranges``,
+        it has the same calibrator and the same choice of the weights' scales."""
+        settings = replace(self.settings, rounding="nearest")
+        if not keeps_ranges:
+            settings = replace(settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max")
         return replace(self, settings=settings, bias_correction=False, equalisation=False)
 
     def to_json(self) -> dict[str, Any]:

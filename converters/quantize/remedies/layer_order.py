@@ -37,7 +37,7 @@ def layers_by_int8_loss(
     Layers that only move values are left out: they get the type of their input.
     """
     graph = parse(flatbuffer).main
-    plain = recipe_without_slow_steps(recipe)
+    plain = recipe.without_slow_steps(keeps_ranges=True)
     candidates = {op.index for op in graph.ops if _computes(graph, op.index)}
     if len(candidates) <= _MAX_LAYERS:
         result = sensitivity(
@@ -50,13 +50,6 @@ def layers_by_int8_loss(
         errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, samples)
         ordered = [e.layer for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in candidates]
     return ordered + sorted(candidates - set(ordered))
-
-
-def recipe_without_slow_steps(recipe: Recipe) -> Recipe:
-    """Return ``recipe`` with its calibrator, but without the steps for weights and biases that take seconds per
-    model."""
-    settings = replace(recipe.settings, rounding="nearest")
-    return replace(recipe, settings=settings, bias_correction=False, equalisation=False)
 
 
 def _computes(graph: Subgraph, layer: int) -> bool:

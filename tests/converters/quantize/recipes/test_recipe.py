@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,3 +112,16 @@ def test_json_contains_every_setting() -> None:
     layers = data.pop("layers")
     loaded = Recipe.from_table({**data, "layers": layers, "description": recipe.description}, "json")
     assert loaded == recipe
+
+
+def test_a_recipe_without_slow_steps_keeps_its_types_and_ranges_on_request() -> None:
+    rules = (LayerRule("#0", {"activations": "int16"}),)
+    settings = replace(
+        Recipe().settings, calibrator="mse", weight_scale="mse", rounding="adaptive", weights="int4"
+    )
+    recipe = Recipe(settings=settings, layers=rules, bias_correction=True, equalisation=True)
+    for keeps_ranges, calibrator, weight_scale in ((False, "minmax", "max"), (True, "mse", "mse")):
+        fast = recipe.without_slow_steps(keeps_ranges=keeps_ranges)
+        assert (fast.settings.calibrator, fast.settings.weight_scale) == (calibrator, weight_scale)
+        assert (fast.settings.rounding, fast.bias_correction, fast.equalisation) == ("nearest", False, False)
+        assert (fast.settings.weights, fast.layers) == ("int4", rules)
