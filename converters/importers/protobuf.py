@@ -12,25 +12,31 @@ def message_fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
 
     Raises ``ValueError`` if the message is damaged.
     """
-    at, end = 0, len(data)
-    while at < end:
-        tag, at = read_varint(data, at)
-        kind = tag & 7
-        if kind == VARINT:
-            value, at = read_varint(data, at)
-            yield tag >> 3, value
-            continue
-        if kind == BYTES:
-            size, at = read_varint(data, at)
-        elif kind in (FIXED64, FIXED32):
-            size = 8 if kind == FIXED64 else 4
-        else:
-            raise ValueError("it is not a protocol buffer")
-        if at + size > end:
-            raise ValueError(f"a field of {size:,} bytes begins at byte {at:,} of {end:,}")
-        part = data[at : at + size]
-        at += size
-        yield tag >> 3, part if kind == BYTES else int.from_bytes(part, "little")
+    at = 0
+    while at < len(data):
+        number, value, at = read_field(data, at)
+        yield number, value
+
+
+def read_field(data: memoryview, at: int) -> tuple[int, int | memoryview, int]:
+    """Return the number and the value of the field at byte ``at``, as ``message_fields`` does, and the position after
+    it. Raises ``ValueError``."""
+    tag, at = read_varint(data, at)
+    kind = tag & 7
+    if kind == VARINT:
+        value, at = read_varint(data, at)
+        return tag >> 3, value, at
+    if kind == BYTES:
+        size, at = read_varint(data, at)
+    elif kind in (FIXED64, FIXED32):
+        size = 8 if kind == FIXED64 else 4
+    else:
+        raise ValueError("it is not a protocol buffer")
+    end = at + size
+    if end > len(data):
+        raise ValueError(f"a field of {size:,} bytes begins at byte {at:,} of {len(data):,}")
+    part = data[at:end]
+    return tag >> 3, part if kind == BYTES else int.from_bytes(part, "little"), end
 
 
 def read_varint(data: memoryview, at: int) -> tuple[int, int]:
@@ -45,6 +51,20 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
         if byte < 128:
             return value, at
         shift += 7
+
+
+def packed(data: memoryview) -> Iterator[int]:
+    """Yield the variable-length integers in the bytes of a packed field. Raises ``ValueError``."""
+    at = 0
+    while at < len(data):
+        number, at = read_varint(data, at)
+        yield number
+
+
+def signed(number: int) -> int:
+    """Return the value of a signed 64-bit integer that a message stores as ``number``."""
+    number &= (1 << 64) - 1
+    return number - (1 << 64) if number >> 63 else number
 
 
 def as_message(value: int | memoryview | None) -> memoryview:

@@ -14,7 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.importers.protobuf import as_message, as_text, message_fields, read_varint
+from arenite.converters.importers.protobuf import (
+    as_message,
+    as_text,
+    message_fields,
+    packed,
+    read_field,
+    read_varint,
+    signed,
+)
 from arenite.errors import ModelError
 
 #: The domain of the operators of classical machine learning.
@@ -195,13 +203,13 @@ def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
                 raise ValueError("it is cut off or damaged")
             texts.append(as_text(data[start:at]))
             continue
-        field, part, at = _next_field(data, at)
+        field, part, at = read_field(data, at)
         if field == _ATTR_NAME:
             name = as_text(part)
         elif field == _ATTR_FLOAT and isinstance(part, int):
             value = struct.unpack("<f", part.to_bytes(4, "little"))[0]
         elif field == _ATTR_INT and isinstance(part, int):
-            value = _signed(part)
+            value = signed(part)
         elif field == _ATTR_TEXT:
             value = as_text(part)
         elif field == _ATTR_TENSOR:
@@ -209,33 +217,16 @@ def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
         elif field == _ATTR_FLOATS:
             floats.append(np.frombuffer(as_message(part), "<f4"))
         elif field == _ATTR_INTS:
-            ints += _packed(as_message(part))
+            ints += packed(as_message(part))
         elif field in (_ATTR_GRAPH, _ATTR_GRAPHS):
             raise ValueError("it has operators with subgraphs")
     if floats:
         value = np.concatenate(floats)
     elif ints:
-        value = np.array([_signed(n) for n in ints], np.int64)
+        value = np.array([signed(n) for n in ints], np.int64)
     elif texts:
         value = texts
     return name, value, len(ints) + len(texts)
-
-
-def _next_field(data: memoryview, at: int) -> tuple[int, int | memoryview, int]:
-    """Return the number, the value and the end of the field at byte ``at``."""
-    tag, start = read_varint(data, at)
-    kind = tag & 7
-    if kind == 2:
-        size, start = read_varint(data, start)
-        end = start + size
-    elif kind == 0:
-        _, end = read_varint(data, start)
-    else:
-        end = start + {1: 8, 5: 4}.get(kind, len(data))
-    if end > len(data):
-        raise ValueError("it is cut off or damaged")
-    field, value = next(iter(message_fields(data[at:end])))
-    return field, value, end
 
 
 def _float_run(data: memoryview) -> np.ndarray:
@@ -246,27 +237,13 @@ def _float_run(data: memoryview) -> np.ndarray:
     return np.ascontiguousarray(fields[:, 1:]).view("<f4").reshape(-1)
 
 
-def _packed(data: memoryview) -> list[int]:
-    numbers, at = [], 0
-    while at < len(data):
-        number, at = read_varint(data, at)
-        numbers.append(number)
-    return numbers
-
-
-def _signed(number: int) -> int:
-    """Return a 64-bit integer as a protocol buffer stores it."""
-    number &= (1 << 64) - 1
-    return number - (1 << 64) if number >> 63 else number
-
-
 def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
     """Return the name and the value of a tensor. The value is None if its type is not supported."""
     name, dims, kind, raw = "", list[int](), 0, None
     numbers: list[np.ndarray] = []
     for field, value in message_fields(data):
         if field == _DIMS:
-            dims += [value] if isinstance(value, int) else _packed(value)
+            dims += [value] if isinstance(value, int) else packed(value)
         elif field == _TYPE and isinstance(value, int):
             kind = value
         elif field == _NAME:
@@ -280,8 +257,8 @@ def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
             )
             numbers.append(np.frombuffer(part, dtype))
         elif field in (_INT32S, _INT64S):
-            integers = [value] if isinstance(value, int) else _packed(value)
-            numbers.append(np.array([_signed(n) for n in integers], np.int64))
+            integers = [value] if isinstance(value, int) else packed(value)
+            numbers.append(np.array([signed(n) for n in integers], np.int64))
         elif field == _LOCATION and value:
             raise ValueError(
                 f"tensor '{name}' is in another file, which is not supported for classical models"

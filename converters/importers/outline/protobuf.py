@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from arenite.converters.importers.protobuf import message_fields, read_varint
+from arenite.converters.importers.protobuf import message_fields, packed, signed
 
 #: A message with more fields, or a field with more packed numbers, is not read: it would take too much memory and time.
 MAX_FIELDS = 200_000
@@ -50,16 +50,10 @@ def numbers(message: memoryview, number: int) -> list[int]:
     result: list[int] = []
     for value in _field_values(message, number):
         if isinstance(value, int):
-            result.append(_signed(value))
+            result.append(signed(value))
             continue
-        position = 0
-        while position < len(value):
-            item, position = read_varint(value, position)
-            result.append(_signed(item))
+        for item in packed(value):
+            result.append(signed(item))
             if len(result) > MAX_NUMBERS:
                 raise TooLargeError
     return result
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
