@@ -66,19 +66,14 @@ def _input_shapes(request: ConversionRequest, outline: Outline) -> list[tuple[in
     not known. Raises ``UsageError`` and ``ModelError``."""
     if outline.inputs is None:
         return None
-    for tensor in outline.inputs:
-        if tensor.shape is None:
-            raise ModelError(
-                f"Input '{tensor.name}' has no shape, not even a number of dimensions.",
-                "Export the model with input shapes (in TensorFlow: with an input signature that states the shape).",
-            )
     try:
         shapes: list[tuple[int, ...]] = fixed_input_shapes(
             request.options.shape, [(tensor.name, tensor.shape) for tensor in outline.inputs]
         )
         return shapes
     except ShapeProblem as wrong:
-        raise UsageError(wrong.problem, wrong.hint) from wrong
+        error = ModelError if wrong.kind == "model" else UsageError
+        raise error(wrong.problem, wrong.hint) from wrong
 
 
 def _outputs(outline: Outline) -> list[Tensor]:

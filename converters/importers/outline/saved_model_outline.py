@@ -7,6 +7,7 @@ import math
 
 from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
 from arenite.converters.importers.outline.protobuf import messages, numbers, text, texts
+from arenite.converters.importers.subprocesses.signature_choice import SignatureProblem, choose_signature
 from arenite.errors import ModelError, UsageError
 
 _META_GRAPHS, _GRAPH, _SIGNATURES = 2, 2, 5
@@ -29,7 +30,7 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
         raise ValueError("it contains no graph")
     signatures = {text(entry, 1): entry for entry in messages(meta_graph, _SIGNATURES)}
     signatures.pop(_INITIALIZATION, None)
-    chosen = next(messages(signatures[choose_signature(source, signature, sorted(signatures))], 2))
+    chosen = next(messages(signatures[_signature(source, signature, sorted(signatures))], 2))
     inputs, outputs = ([_tensor(entry) for entry in messages(chosen, number)] for number in (1, 2))
     outputs_of_nodes = {text(info, 1) for entry in messages(chosen, 2) for info in messages(entry, 2)}
     nodes = [node for graph in messages(meta_graph, _GRAPH) for node in _nodes(graph, outputs_of_nodes)]
@@ -42,25 +43,14 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
     )
 
 
-def choose_signature(source: str, signature: str, names: list[str]) -> str:
-    """Return the name of the signature to convert. Raises ``UsageError`` or ``ModelError``."""
-    if not names:
-        raise ModelError(
-            f"{source} has no signature, so its inputs are unknown.",
-            "Save it with signatures, for example with model.export().",
-        )
-    if signature:
-        if signature not in names:
-            raise UsageError(f"{source} has no signature '{signature}'.", f"It has {', '.join(names)}.")
-        return signature
-    if "serving_default" in names:  # Keras exports the same function a second time, as "serve"
-        names = [name for name in names if name != "serve"]
-    if len(names) > 1:
-        raise UsageError(
-            f"{source} has {len(names)} signatures: {', '.join(names)}.",
-            f"Choose the one to convert, for example --signature {names[0]}.",
-        )
-    return names[0]
+def _signature(source: str, signature: str, names: list[str]) -> str:
+    """Return the name of the signature to convert, one of ``names``. Raises ``UsageError`` or ``ModelError``."""
+    try:
+        name: str = choose_signature(source, signature, names)
+        return name
+    except SignatureProblem as wrong:
+        error = ModelError if wrong.kind == "model" else UsageError
+        raise error(wrong.problem, wrong.hint) from wrong
 
 
 def _tensor(entry: memoryview) -> OutlineTensor:

@@ -144,9 +144,10 @@ def _read(job: Any) -> Any:
 
 
 def _open_shape(value: Any) -> Any:
-    """Return the dimensions of a graph input, with None for each dimension that is not fixed."""
+    """Return the dimensions of a graph input, with None for each dimension that is not fixed. Return None if their
+    number is unknown."""
     if not _has_shape(value):
-        raise Refusal(f"Input '{value.name}' has no shape.", "Export the model with input shapes.", "model")
+        return None
     return tuple(d.dim_value if d.dim_value > 0 else None for d in value.type.tensor_type.shape.dim)
 
 

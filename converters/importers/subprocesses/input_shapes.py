@@ -1,24 +1,35 @@
 """Fix the open dimensions of a source's inputs. Arenite and the framework's process both use this module, so it imports
-nothing."""
+nothing but the standard library."""
 
 from typing import Any
 
 
 class ShapeProblem(Exception):
-    """A shape of an input is wrong or missing. ``problem`` says what is wrong, ``hint`` what to try."""
+    """A shape of an input is wrong or missing. ``problem`` says what is wrong, ``hint`` what to try.
 
-    def __init__(self, problem: Any, hint: Any) -> None:
+    ``kind`` is "usage" for a wrong or missing option, or "model" for a model that cannot be converted.
+    """
+
+    def __init__(self, problem: Any, hint: Any, kind: Any = "usage") -> None:
         super().__init__(problem)
-        self.problem, self.hint = problem, hint
+        self.kind, self.problem, self.hint = kind, problem, hint
 
 
 def fixed_input_shapes(user_shapes: Any, inputs: Any) -> Any:
     """Return a list with the shape of each input, without open dimensions.
 
-    ``inputs`` is a list of (name, shape with None for each open dimension). ``user_shapes`` maps the names of inputs to
-    the shapes that the user gave; "" stands for the only input. An open first dimension (the batch) becomes 1 if the
-    user gave no shape. Raises ``ShapeProblem`` if a size is wrong or missing.
+    ``inputs`` is a list of (name, shape with None for each open dimension, or None without a number of dimensions).
+    ``user_shapes`` maps the names of inputs to the shapes that the user gave; "" stands for the only input. An open
+    first dimension (the batch) becomes 1 if the user gave no shape. Raises ``ShapeProblem`` if a size is wrong or
+    missing.
     """
+    for name, shape in inputs:
+        if shape is None:
+            raise ShapeProblem(
+                f"Input '{name}' has no shape, not even a number of dimensions.",
+                "Export the model with input shapes (in TensorFlow: with an input signature that states the shape).",
+                "model",
+            )
     user_shapes = dict(user_shapes)
     if "" in user_shapes and len(inputs) == 1:
         user_shapes[inputs[0][0]] = user_shapes.pop("")

@@ -147,13 +147,13 @@ def _versions(packages: Any) -> Any:
 def fixed_shapes(job: Any, inputs: Any) -> Any:
     """Return a list with the shape of each input, without open dimensions.
 
-    ``inputs`` is a list of (name, shape with None for each open dimension). ``job.shapes`` has the shapes that the user
-    gave. Raises ``Refusal`` if a size is wrong or missing.
+    ``inputs`` is a list of (name, shape with None for each open dimension, or None without a number of dimensions).
+    ``job.shapes`` has the shapes that the user gave. Raises ``Refusal`` if a size is wrong or missing.
     """
     try:
         return fixed_input_shapes(job.shapes, inputs)
     except ShapeProblem as wrong:
-        raise Refusal(wrong.problem, wrong.hint) from wrong
+        raise Refusal(wrong.problem, wrong.hint, wrong.kind) from wrong
 
 
 def channels_last(shape: Any) -> Any:
