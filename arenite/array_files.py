@@ -7,7 +7,8 @@ import os
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -31,9 +32,7 @@ def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[s
     Sizes are checked before any array is expanded, and pickled objects are not loaded. Raises ``OSError`` if the file
     cannot be read, and ``ValueError`` with one sentence for a damaged file or one that would take too much memory.
     """
-    check_is_file(path)
-    with _one_error(), Path(path).open("rb") as stream, zipfile.ZipFile(stream) as archive:
-        size = os.fstat(stream.fileno()).st_size
+    with _archive(path) as (archive, size):
         members = [m for m in archive.infolist() if m.filename.endswith(".npy")]
         if only is not None:
             members = [m for m in members if m.filename.removesuffix(".npy") in only]
@@ -55,8 +54,7 @@ def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[s
 
 def read_array_names(path: str | Path) -> list[str]:
     """Return the names of the arrays in an ``.npz`` file. Raises the errors of ``read_arrays``."""
-    check_is_file(path)
-    with _one_error(), zipfile.ZipFile(path) as archive:
+    with _archive(path) as (archive, _):
         return [n.removesuffix(".npy") for n in archive.namelist() if n.endswith(".npy")]
 
 
@@ -66,7 +64,7 @@ def read_array_shapes(path: str | Path) -> dict[str, tuple[int, ...]]:
     Raises the errors of ``read_arrays``, also for arrays of Python objects.
     """
     shapes = {}
-    with _one_error(), zipfile.ZipFile(path) as archive:
+    with _archive(path) as (archive, _):
         for member in archive.infolist():
             if member.filename.endswith(".npy"):
                 with archive.open(member) as file:
@@ -89,6 +87,15 @@ def read_array(path: str | Path) -> np.ndarray:
         return array
 
 
+@contextmanager
+def _archive(path: str | Path) -> Iterator[tuple[zipfile.ZipFile, int]]:
+    """Open an ``.npz`` file. Yield the archive, and the size of the file in bytes. Raises the errors of
+    ``read_arrays``."""
+    check_is_file(path)
+    with _one_error(), Path(path).open("rb") as stream, zipfile.ZipFile(stream) as archive:
+        yield archive, os.fstat(stream.fileno()).st_size
+
+
 class _one_error:
     """A context manager that turns the errors of damaged archives and arrays into ``ValueError``."""
 
@@ -109,9 +116,8 @@ class _one_error:
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
-        if (
-            isinstance(error, OSError) and error.errno == errno.EINVAL
-        ):  # an offset before the start of the file
+        # The archive states an offset before the start of the file.
+        if isinstance(error, OSError) and error.errno == errno.EINVAL:
             raise ValueError("the archive is damaged") from error
         if isinstance(error, (MemoryError, OverflowError)):
             raise ValueError("its arrays do not fit into memory") from error

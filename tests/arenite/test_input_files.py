@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arenite.array_files import read_array, read_array_names, read_arrays
+from arenite.array_files import read_array, read_array_names, read_array_shapes, read_arrays
 from arenite.input_files import check_is_file, parse_json, parse_toml, read_bytes, read_text
 
 DEEP = "[" * 100_000
@@ -32,7 +32,8 @@ def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "link").symlink_to("/dev/zero")
     for path, words in ((tmp_path / "pipe", "named pipe"), (tmp_path / "link", "device")):
-        for read in (check_is_file, read_bytes, read_text, read_array, read_arrays, read_array_names):
+        readers = (read_bytes, read_text, read_array, read_arrays, read_array_names, read_array_shapes)
+        for read in (check_is_file, *readers):
             with pytest.raises(OSError, match=words):
                 read(path)
 
