@@ -88,9 +88,8 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
         for j in range(k, -1, -1):
             layer = chain[j]
             if j < k:
-                slope = slope * np.where(
-                    unsaturated[j], 1.0, 0.02
-                )  # a saturated unit gets a small slope, so that the search can move it away from its limit
+                # A saturated unit gets a small slope, so that the search can move it away from its limit.
+                slope = slope * np.where(unsaturated[j], 1.0, 0.02)
             slope = (slope * layer.scale) @ layer.weights.reshape(len(layer.bias), -1)
         share = max(0.02, 0.5 * (1 - step / STEPS))
         strong = np.abs(slope) >= np.quantile(np.abs(slope), 1 - share, axis=1, keepdims=True)

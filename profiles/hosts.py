@@ -65,9 +65,8 @@ class HostProfile:
     accelerator_steps_mhz: tuple[float, ...]
     leakage_per_k: float  # relative growth of the chip's power per K of junction temperature
     thermal: Thermal
-    models: tuple[
-        str, ...
-    ]  # parts of the device tree's model or of DMI's product name; an empty tuple matches no computer
+    #: Parts of the device tree's model or of DMI's product name; an empty tuple matches no computer.
+    models: tuple[str, ...]
     sources: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property

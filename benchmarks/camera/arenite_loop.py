@@ -28,9 +28,8 @@ class LoopTimes:
 
     frame_ns: list[int] = field(default_factory=list)
     stages: dict[str, list[int]] = field(default_factory=dict)
-    all_stages_ns: list[int] = field(
-        default_factory=list
-    )  # from the start of the first stage to the end of the last stage
+    #: From the start of the first stage to the end of the last stage.
+    all_stages_ns: list[int] = field(default_factory=list)
 
     def without_invoke_ns(self) -> list[int]:
         return [total - invoke for total, invoke in zip(self.frame_ns, self.stages["invoke"], strict=True)]

@@ -59,11 +59,12 @@ def first_fit(problem: PlacementProblem, sequence: Sequence[int]) -> list[int]:
     offset of each block."""
     offsets = [-1] * len(problem.buffers)
     for b in sequence:
+        # Open intervals in which b may not begin.
         blocked = sorted(
             (offsets[a] - problem.gap[b][a], offsets[a] + problem.gap[a][b])
             for a in problem.neighbours[b]
             if offsets[a] >= 0
-        )  # open intervals in which b may not begin
+        )
         address = 0
         for low, high in blocked:
             if address <= low:

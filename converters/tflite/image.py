@@ -57,9 +57,8 @@ class Image:
     sha256: str  # hash of the file's bytes
     source_sha256: str = ""  # hash of the file that the image was made from; "" if unknown
     tool: str = ""  # version of Arenite that wrote the image; "" for a plain .tflite
-    extra: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # further JSON values: preprocessing, labels, hashes
+    #: Further JSON values: preprocessing, labels, hashes.
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 def image_bytes(

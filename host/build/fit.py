@@ -150,9 +150,8 @@ def _split(
         if unsplit.generated.segments or (unsplit.generated.parallel and board.emulated):
             generated = planned.generated  # the split may change which functions are generated
         else:
-            generated = replace(
-                unsplit.generated, plan=planned.plan
-            )  # same size, without lowering the model again
+            # Same size, without lowering the model again.
+            generated = replace(unsplit.generated, plan=planned.plan)
         split_needs = needs(generated, board, unsplit.optimise, protocol, features, split)
         verdict = fit(split_needs, board, fast_ram=fast_ram)
         if verdict.fits:

@@ -109,9 +109,8 @@ class Supervisor:
         self.governor: GovernorProtocol | None = None
         self.power: Power | None = None
         self.temperature: Temperature | None = None
-        self.temperatures: list[
-            float
-        ] = []  # the first, the highest and the last temperature in degrees Celsius
+        # The first, the highest and the last temperature in degrees Celsius.
+        self.temperatures: list[float] = []
         self.ready = False
         self._instruments = instruments
         self._describe = dict(describe)

@@ -77,9 +77,8 @@ class BatteryLife:
     lowest_v: float  # voltage under the peak current when the life ended
     ends_by: str  # "capacity", "voltage" or "never starts"
     warnings: tuple[str, ...]
-    assumed: tuple[
-        str, ...
-    ]  # figures of the profile that are assumed or recalled, with the profile's remark on them
+    #: Figures of the profile that are assumed or recalled, with the profile's remark on them.
+    assumed: tuple[str, ...]
 
     @property
     def days(self) -> float:

@@ -60,9 +60,8 @@ def finite_queue(
             return unlimited_queue(rate_hz, service, sleep, percentiles)
         raise _too_long(queue, rho)
     states = queue + 1  # the largest number of events in the device
-    sleep_probability = math.exp(
-        -rate_hz * sleep.linger_s
-    )  # the probability that the device falls asleep before the next event
+    # The probability that the device falls asleep before the next event.
+    sleep_probability = math.exp(-rate_hz * sleep.linger_s)
     awake = arrivals_during(rate_hz, service.points, states + 1)
     woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
     left = departure_states(awake, sleep_probability * woken + (1 - sleep_probability) * awake, states)

@@ -57,12 +57,10 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
         split(service.points, np.full(service.points.size, 1 / service.points.size), step, size)
     )
     woken = split(np.array([sleep.wake_s]), np.ones(1), step, size)
-    idle = (
-        per_period - np.arange(per_period)
-    ) * step  # idle time of an event that ends in this cell of its period
-    asleep = np.clip(
-        (idle - sleep.linger_s) / step + 0.5, 0, 1
-    )  # share of the cell in which the device sleeps
+    # Idle time of an event that ends in this cell of its period.
+    idle = (per_period - np.arange(per_period)) * step
+    # Share of the cell in which the device sleeps.
+    asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)
     wait = np.eye(1, size)[0]
     done, sleeps = wait, 0.0
     for _ in range(8000):
@@ -142,9 +140,8 @@ def replay(
     def within(a: float, b: float) -> float:
         return max(0.0, min(b, end) - max(a, begin))
 
-    slack = 1e-6 * min(
-        service.mean_s, 1 / events.rate_hz
-    )  # times that differ only by rounding count as equal
+    # Times that differ only by rounding count as equal.
+    slack = 1e-6 * min(service.mean_s, 1 / events.rate_hz)
     for i, (now, time) in enumerate(zip(arrivals.tolist(), times.tolist(), strict=True)):
         while inside and inside[0] <= now + slack:
             inside.popleft()

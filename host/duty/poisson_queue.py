@@ -50,9 +50,8 @@ def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep())
     """Return the mean wait of M/G/1 in s: λ·E[S²] / (2·(1 − ρ)), plus (2·E[V] + λ·E[V²]) / (2·(1 + λ·E[V])) for the
     time to wake V, which is 0 if the device does not fall asleep before the next event."""
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
-    sleep_probability = math.exp(
-        -rate_hz * sleep.linger_s
-    )  # the probability that the device falls asleep before the next event
+    # The probability that the device falls asleep before the next event.
+    sleep_probability = math.exp(-rate_hz * sleep.linger_s)
     first = sleep_probability * sleep.wake_s
     return wait + (2 * first + rate_hz * sleep_probability * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
 

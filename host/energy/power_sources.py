@@ -104,9 +104,8 @@ class Failover:
                     self._failures += 1
                     return self._last
                 self._lost[index] = (now, error.problem)
-                self._meters.pop(
-                    index, None
-                )  # it is opened again later, because its counter includes the gap
+                # It is opened again later, because its counter includes the gap.
+                self._meters.pop(index, None)
                 continue
             if index != self._current:
                 self._change(index)

@@ -81,9 +81,8 @@ class Planner:
         combos, rows = self.space.combos, self.space.rows
         if allowed is not None and allowed.any():
             combos, rows = combos[allowed], rows[allowed]
-        elif (
-            allowed is not None
-        ):  # a coarse grid may lack the present levels: use the settings nearest to them
+        elif allowed is not None:
+            # A coarse grid may lack the present levels: use the settings nearest to them.
             near = np.abs(combos - np.array(now.levels)).sum(axis=1)
             combos, rows = combos[near == near.min()], rows[near == near.min()]
         duty, saved = self.space.duty(combos)

@@ -74,9 +74,8 @@ class Network:
 
 def _output_shape(layer: Layer, input_shape: tuple[int, ...]) -> tuple[int, ...]:
     if layer.kind in ("conv", "depthwise"):
-        sides = (
-            -(-n // stride) for n, stride in zip(input_shape, layer.stride, strict=False)
-        )  # "same" padding
+        # "same" padding.
+        sides = (-(-n // stride) for n, stride in zip(input_shape, layer.stride, strict=False))
         return (*sides, layer.filters or input_shape[2])
     if layer.kind == "dense":
         return (layer.filters,)

@@ -48,9 +48,8 @@ HOST_TARGETS = (PORTABLE, Target("", DSP, "speed"), Target("", MVE, "speed"))
 FUZZ_TARGETS = (
     *(Target("", tier, mode) for tier in TIERS for mode in ("speed", "balanced", "ram", "flash")),
     Target("xtensa-lx106", SCALAR, "speed"),  # weight layout for a core without signed byte loads
-    *(
-        Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")
-    ),  # these cores have weight layouts for single channels or for pairs of channels
+    # These cores have weight layouts for single channels or for pairs of channels.
+    *(Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")),
     # Even small layers are split into halves for two cores. The halves run in either order.
     *(
         Target.of(core, mode, cores=2)

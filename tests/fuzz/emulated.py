@@ -144,9 +144,8 @@ def compare_emulated(
         # On a busy computer the emulator can be much slower than a board.
         client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
-        client.infer(
-            fresh=True
-        )  # fills the table of inputs and outputs; it also runs graph 0, on undefined inputs
+        # Fills the table of inputs and outputs; it also runs graph 0, on undefined inputs.
+        client.infer(fresh=True)
         first_in, first_out = 1, 0
         for k, g in enumerate(batch):
             graph = g.model.main

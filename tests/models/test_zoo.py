@@ -143,9 +143,8 @@ def test_without_a_network_an_error_with_a_hint_is_raised(index: Prepare, tmp_pa
 def test_an_unreachable_index_raises_an_error(index: Prepare, monkeypatch: pytest.MonkeyPatch) -> None:
     index().unlink()
     monkeypatch.delenv("PIP_NO_INDEX")
-    monkeypatch.setenv(
-        "PIP_INDEX_URL", "http://127.0.0.1:9/simple"
-    )  # the discard port, on which nothing listens
+    # The discard port, on which nothing listens.
+    monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")
     with pytest.raises(ToolError, match="the package index cannot be reached"):
         zoo.fetch("alpha")
 

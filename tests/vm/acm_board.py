@@ -33,9 +33,8 @@ def _configuration() -> bytes:
         return struct.pack("<BBBBHB", 7, 5, address, kind, size, 8 if kind == 3 else 0)
 
     functions = bytes([5, 0x24, 0, 0x10, 1, 5, 0x24, 1, 0, 1])  # CDC 1.10; interface 1 manages calls
-    functions += bytes(
-        [4, 0x24, 2, 0x06, 5, 0x24, 6, 0, 1]
-    )  # supports speed, lines and breaks; interface 0 controls 1
+    # Supports speed, lines and breaks; interface 0 controls 1.
+    functions += bytes([4, 0x24, 2, 0x06, 5, 0x24, 6, 0, 1])
     body = interface(0, 1, 2, 2) + functions + endpoint(0x80 | NOTICE, 3, 16)
     body += interface(1, 2, 10, 0) + endpoint(OUT, 2, 512) + endpoint(0x80 | IN, 2, 512)
     return struct.pack("<BBHBBBBB", 9, 2, 9 + len(body), 2, 1, 0, 0x80, 50) + body

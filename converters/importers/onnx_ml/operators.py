@@ -123,9 +123,8 @@ def _arithmetic(reading: Reading, node: OnnxNode) -> list[Value]:
         raise refuse(node, "it combines two computed values")
     value, constant = reading.value(node, first), reading.constant(node, 1 - first)
     is_complement = node.kind == "Sub" and first == 1 and constant is not None and (constant == 1).all()
-    if (
-        is_complement and isinstance(value, Activated) and value.kind == "LOGISTIC"
-    ):  # 1 - logistic(z) = logistic(-z)
+    # 1 - logistic(z) = logistic(-z).
+    if is_complement and isinstance(value, Activated) and value.kind == "LOGISTIC":
         return [Activated("LOGISTIC", value.linear.elementwise(np.zeros(1), -np.ones(1), np.zeros(1)))]
     x = reading.linear(node, first)
     c, zero, one = _row(node, constant, len(x.bias)), np.zeros(1), np.ones(1)

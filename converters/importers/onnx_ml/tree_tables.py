@@ -131,9 +131,8 @@ def _smaller_trees(
     the compact leaves. ``low`` and ``high`` are the limits of every feature."""
     feature_of, threshold_of = nodes.feature.tolist(), threshold.tolist()
     left_of, right_of = nodes.left.tolist(), nodes.right.tolist()
-    known: list[int | None] = [None] * len(
-        feature_of
-    )  # a node's replacement, if its comparison has only one result
+    # A node's replacement, if its comparison has only one result.
+    known: list[int | None] = [None] * len(feature_of)
     for root in nodes.roots.tolist():
         stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(root, {})] if root >= 0 else []
         while stack:

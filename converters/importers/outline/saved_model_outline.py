@@ -81,9 +81,8 @@ def _nodes(graph: memoryview, outputs: set[str]) -> list[memoryview]:
     while pending:
         node = pending.pop()
         condition = (texts(node, 3) or [""])[0].partition(":")[0]
-        if (
-            text(node, 2) not in _BRANCHES or condition not in constants
-        ):  # a constant condition leaves one branch
+        # A constant condition leaves one branch.
+        if text(node, 2) not in _BRANCHES or condition not in constants:
             nodes.append(node)
         for name in _called_functions(node):
             if name not in called and name in functions:

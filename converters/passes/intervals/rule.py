@@ -15,9 +15,8 @@ class BoundsContext:
 
     graph: Subgraph
     op: Op
-    bounds_by_tensor: Mapping[
-        int, Bounds
-    ]  # bounds of the analyzed tensors that are constant or computed earlier
+    #: Bounds of the analyzed tensors that are constant or computed earlier.
+    bounds_by_tensor: Mapping[int, Bounds]
 
     def tensor(self, position: int) -> Tensor | None:
         """Return the input at ``position``, or None if it is absent."""

@@ -200,9 +200,8 @@ class _BodySearch:
         self._add(chain)
         inputs: dict[int, list[BodyInput]] = {}
         k = 0
-        while k < len(
-            self._lanes
-        ):  # operators that read the body come first, so that carried values are known
+        # Operators that read the body come first, so that carried values are known.
+        while k < len(self._lanes):
             self._extend(k)
             k += 1
         unresolved = list(range(len(self._lanes)))
@@ -217,9 +216,8 @@ class _BodySearch:
                         new += 1
                     unresolved += range(first_new, new)
         remaining = set(range(len(self._lanes)))
-        while (
-            True
-        ):  # leave out operators with an input that differs from step to step, and those that read them
+        # Leave out operators with an input that differs from step to step, and those that read them.
+        while True:
             inputs = {lane: self._inputs(lane, remaining) for lane in remaining}
             broken = {lane for lane in remaining if None in inputs[lane]}
             if not broken:

@@ -31,9 +31,8 @@ class RowLifetimes:
 
     #: The step that computes the row, or -1 if the row exists before the segment runs.
     written: tuple[int, ...]
-    read: tuple[
-        int, ...
-    ]  # the last step that reads the row, or the step that computes it if no step reads it
+    #: The last step that reads the row, or the step that computes it if no step reads it.
+    read: tuple[int, ...]
 
 
 @dataclass(frozen=True)

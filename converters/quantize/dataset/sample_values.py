@@ -182,9 +182,8 @@ def range_notes(where: str, name: str, array: np.ndarray, tensor: Tensor) -> lis
     kind = DTYPES[tensor.dtype]
     if tensor.quant is None or tensor.quant.per_axis or kind is None or kind.kind not in "iu":
         return []
-    if takes_whole_numbers(
-        tensor
-    ):  # small values are not suspicious; values that do not fit are an error later
+    # Small values are not suspicious; values that do not fit are an error later.
+    if takes_whole_numbers(tensor):
         return []
     info = np.iinfo(kind)
     low = tensor.scale * (info.min - tensor.zero_point)

@@ -125,9 +125,8 @@ class WeightsRule:
     weights: int
     bias: int
     axis: int
-    int4: tuple[
-        str, ...
-    ] = ()  # types of activations for which LiteRT's reference kernel accepts int4 weights
+    #: Types of activations for which LiteRT's reference kernel accepts int4 weights.
+    int4: tuple[str, ...] = ()
     hybrid: bool = False  # whether LiteRT accepts int8 weights with float32 activations
 
 

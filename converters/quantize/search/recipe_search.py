@@ -301,9 +301,8 @@ def _run(
         while running < workers.slots and more():
             number, params = study.ask()
             key = _key(params)
-            if (
-                key in outcome_of
-            ):  # report the outcome again, so that the sampler does not propose this recipe again
+            # Report the outcome again, so that the sampler does not propose this recipe again.
+            if key in outcome_of:
                 study.tell(number, outcome_of[key])
                 done, repeats = done + 1, repeats + 1
                 continue

@@ -78,7 +78,6 @@ def _deviation(task: SearchTask, outputs: Sequence[np.ndarray]) -> float:
     if task.base.metric not in ("accuracy", "agreement"):
         return 0.0
     differs = (decide(outputs) != decide(task.source.outputs[0])).reshape(len(outputs), -1)
-    changed = float(
-        differs.mean(axis=1).sum()
-    )  # for dense outputs: the share of changed positions per sample
+    # For dense outputs: the share of changed positions per sample.
+    changed = float(differs.mean(axis=1).sum())
     return math.sqrt(changed) / len(outputs)

@@ -146,9 +146,8 @@ def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> n
     w1, w2 = first.inputs[1], second.inputs[1]
     axis = WEIGHTS[first.name].axis
     r1 = _largest(values[w1], axis)
-    r2 = _largest(
-        values[w2], values[w2].ndim - 1
-    )  # inputs of a convolution or a dense layer, channels of a depthwise one
+    # Inputs of a convolution or a dense layer, channels of a depthwise one.
+    r2 = _largest(values[w2], values[w2].ndim - 1)
     alive = (r1 > 0) & (r2 > 0)
     factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
     factors = np.clip(factors, 1 / _MAX_FACTOR, _MAX_FACTOR)

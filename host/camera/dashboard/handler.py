@@ -163,9 +163,8 @@ class Handler:
                 text + "\n", _TEXT, HTTPStatus.OK if is_healthy else HTTPStatus.SERVICE_UNAVAILABLE
             )
         elif path == "/favicon.ico":
-            await self._send(
-                b"", _TEXT, HTTPStatus.NO_CONTENT
-            )  # browsers request it even for an error's text
+            # Browsers request it even for an error's text.
+            await self._send(b"", _TEXT, HTTPStatus.NO_CONTENT)
         elif await self._allowed(path, query):
             await self._route(path, query)
 

@@ -97,9 +97,8 @@ class LoopState(TypedDict, total=False):
     ready: bool  # whether the first answer is complete
     t_s: float  # seconds since the loop began, as in ``Action.t_s``
     fps: float
-    stage_ms: dict[
-        str, Percentiles
-    ]  # the keys are the names in ``STAGES`` and of other stages, "total" and "age"
+    #: The keys are the names in ``STAGES`` and of other stages, "total" and "age".
+    stage_ms: dict[str, Percentiles]
     frames: FrameCounts
     power: PowerState | None
     energy_j: float | None  # energy in joules since the loop began

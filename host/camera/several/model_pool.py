@@ -60,9 +60,8 @@ class ModelPool:
         self.evictions = 0
         self._opener = opener
         self._loaded: OrderedDict[str, _PoolEntry] = OrderedDict()  # least recently used first
-        self._sizes: dict[
-            str, int
-        ] = {}  # the largest measured size of each model in bytes, also of unloaded models
+        # The largest measured size of each model in bytes, also of unloaded models.
+        self._sizes: dict[str, int] = {}
         self._lock = threading.RLock()
 
     def get(self, key: str) -> Runtime:

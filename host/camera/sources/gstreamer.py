@@ -106,9 +106,8 @@ class GStreamerPipeline:
                 "Run: apt-get install gstreamer1.0-tools gstreamer1.0-plugins-base.",
             )
         reading, writing = os.pipe()
-        with suppress(
-            ImportError, AttributeError, OSError
-        ):  # only on Linux; elsewhere the pipe stays smaller
+        # Only on Linux; elsewhere the pipe stays smaller.
+        with suppress(ImportError, AttributeError, OSError):
             import fcntl
 
             fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE_BYTES)

@@ -37,9 +37,8 @@ class Battery:
         self._folders = folders
         self._clock = clock
         self._last_changes: dict[Path, tuple[float, float]] = {}  # (remaining joules, time in seconds)
-        self._mean_watts: dict[
-            Path, float
-        ] = {}  # mean power between the last two changes of the remaining energy
+        # Mean power between the last two changes of the remaining energy.
+        self._mean_watts: dict[Path, float] = {}
 
     def read(self, busy: float) -> Power:
         """Return the present power, or the mean power over the last drop of the charge. Raises ``DeviceError`` if no

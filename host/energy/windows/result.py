@@ -35,9 +35,8 @@ class EnergyResult:
     peak_power_w: float
     sleep_current_a: float | None
     supply_v: float
-    standard_error_uj: (
-        float | None
-    )  # standard error of the mean over windows; None if there is only one window
+    #: Standard error of the mean over windows; None if there is only one window.
+    standard_error_uj: float | None
     calibration_uj: float | None  # standard uncertainty from the meter's stated error; None: unknown
     lost_samples: int
     left_out: int  # number of windows that were not used

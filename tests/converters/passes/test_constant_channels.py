@@ -121,9 +121,8 @@ def test_a_constant_channel_of_a_depthwise_layer_removes_its_input_channel() -> 
     y = conv(b, y, weights(1, 3, 3, 6), [0, 0, CLOSED, CLOSED, 0, CLOSED], name="DEPTHWISE_CONV_2D")
     conv(b, y, weights(2, 1, 1, 6), [0, 0])
     small = rewritten(b.build())
-    assert shapes(small, "DEPTHWISE_CONV_2D") == [
-        (1, 5, 5, 4)
-    ]  # input channel 2 stays with both outputs, because one of them varies
+    # Input channel 2 stays with both outputs, because one of them varies.
+    assert shapes(small, "DEPTHWISE_CONV_2D") == [(1, 5, 5, 4)]
     assert shapes(small, "CONV_2D") == [(1, 5, 5, 2), (1, 5, 5, 2)]
 
 

@@ -87,9 +87,8 @@ def example() -> Case:
     handle = b.handle("v", 48)  # operator 0, tensor 2
     (a,) = b.op([x, state], [160], needs=OpRequirements(scratch=40))  # operator 1, tensor 3
     (view,) = b.op([a], [160], name="RESHAPE", needs=OpRequirements(alias=((0, 0),)))  # operator 2, tensor 4
-    (act,) = b.op(
-        [view], [160], name="RELU", needs=OpRequirements(in_place=((0, 0),))
-    )  # operator 3, tensor 5
+    # Operator 3, tensor 5.
+    (act,) = b.op([view], [160], name="RELU", needs=OpRequirements(in_place=((0, 0),)))
     (old,) = b.op([handle], [48], name="READ_VARIABLE")  # operator 4, tensor 6
     y, z = b.op([act, old], [96, 80])  # operator 5, tensors 7 and 8
     b.op([handle, old], [], name="ASSIGN_VARIABLE")  # operator 6

@@ -47,9 +47,8 @@ def test_options_and_small_budgets_give_valid_plans(
     arena_plan = checked_plan(case, **switches, order_budget=budget, offset_budget=budget)
     if not reorder:
         assert arena_plan.order == tuple(range(len(case.graph.ops)))
-    kinds = {
-        (k, i, o): (i, o) in case.needs[k].alias for k, i, o in arena_plan.sharing
-    }  # maps (operator, input, output) to whether it is an alias; otherwise the operator works in place
+    # Maps (operator, input, output) to whether it is an alias; otherwise the operator works in place.
+    kinds = {(k, i, o): (i, o) in case.needs[k].alias for k, i, o in arena_plan.sharing}
     assert in_place or all(kinds.values())
     assert alias or not any(kinds.values())
     assert arena_plan.statistics.graph_bound <= checked_plan(case, **switches).arena_bytes

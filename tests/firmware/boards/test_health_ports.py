@@ -204,11 +204,12 @@ def test_resets_of_an_rp2040_give_their_cause(
 
 
 def test_a_second_reset_of_an_stm32_sets_its_own_flags(programs: dict[str, Path]) -> None:
+    # The watchdog, then the pin.
     program: list[str | Path] = [
         programs["stm32f4"],
         str(0x24000000),
         str(0x04000000),
-    ]  # the watchdog, then the pin
+    ]
     output = subprocess.run(program, capture_output=True, text=True, check=True).stdout
     assert int(output.split()[0]) == PIN
 

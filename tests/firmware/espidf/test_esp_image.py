@@ -60,9 +60,8 @@ def test_weights_stay_in_flash(name: str, tmp_path: Path) -> None:
     mapped, ram = image.within(chip.drom), image.within(chip.dram) + image.within(chip.iram)
     assert len(mapped) == 1 and len(ram) == 2
     for segment in (*mapped, *image.within(chip.irom)):
-        assert (
-            segment.file % PAGE == segment.address % PAGE
-        )  # a page of flash is mapped to a whole page of memory
+        # A page of flash is mapped to a whole page of memory.
+        assert segment.file % PAGE == segment.address % PAGE
 
     arrays = constants(elf, project / "src/weights.h")
     assert sum(len(data) for _, data in arrays.values()) > 20_000

@@ -51,9 +51,8 @@ def test_ratios_to_a_record(tmp_path: Path) -> None:
         baseline(tmp_path, {"records": [slower, RECORD, {**RECORD, "core": "cortex-m0"}]})
     )
     compared = compare(result(), records)
-    assert (
-        compared is not None and compared["engine"] == "other"
-    )  # the faster engine is used for every figure
+    # The faster engine is used for every figure.
+    assert compared is not None and compared["engine"] == "other"
     assert compared["figures"] == {
         "instructions": {"ours": 500, "theirs": 1000, "ratio": 0.5},
         "init": {"ours": 10, "theirs": 0, "ratio": None},
@@ -62,9 +61,8 @@ def test_ratios_to_a_record(tmp_path: Path) -> None:
         "ram_total": {"ours": 300, "theirs": 400, "ratio": 0.75},
         "code": {"ours": 6000, "theirs": 5000, "ratio": 1.2},
     }
-    assert (
-        compared["note"] is None
-    )  # this result has the 1.41 cycles per instruction assumed for the baseline
+    # This result has the 1.41 cycles per instruction assumed for the baseline.
+    assert compared["note"] is None
     by_engine = compare(result("rv32imc"), records, "cortex-m4f", "reference")
     assert by_engine is not None and by_engine["figures"]["instructions"]["ratio"] == 0.125
     assert compare(result("rv32imc"), records) is None

@@ -113,9 +113,8 @@ def test_a_classifier_is_exact_and_of_the_predicted_size(optimise: str, tmp_path
     assert all((layer["instructions"] > 0) == (layer["kernel"] is not None) for layer in layers)
     assert next(layer for layer in layers if layer["op"] == "RESHAPE")["instructions"] == 0
     total = sum(layer["instructions"] for layer in layers)
-    assert (
-        abs(total - count["p50"]) <= 0.01 * total
-    )  # the sum of the layers' medians differs from the median of the sum
+    # The sum of the layers' medians differs from the median of the sum.
+    assert abs(total - count["p50"]) <= 0.01 * total
     assert result["memory"]["stack_kind"] == "measured"
     assert_sizes_as_predicted(result)
 

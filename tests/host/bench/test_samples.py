@@ -184,9 +184,8 @@ def test_a_single_output_distinguishes_two_classes() -> None:
 
 def test_accuracy_counts_the_largest_output() -> None:
     outputs = [np.array([[1, 9, 3]]), np.array([[7, 2, 2]]), np.array([[0, 0, 5]]), np.array([[4, 4, 1]])]
-    assert (
-        accuracy(outputs, np.array([1, 2, 2, 0])) == 0.75
-    )  # the first of equal outputs is the predicted class
+    # The first of equal outputs is the predicted class.
+    assert accuracy(outputs, np.array([1, 2, 2, 0])) == 0.75
     assert accuracy(outputs, None) is None
     assert accuracy(outputs, np.array([0.5, 1, 2, 3])) is None  # labels that are not class numbers
     assert accuracy(outputs, np.eye(3, dtype=np.int64)[[1, 0, 2, 0]]) is None

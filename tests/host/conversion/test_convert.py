@@ -200,9 +200,8 @@ def test_a_search_keeps_the_budget_or_reports_the_excess(request_: ConversionReq
         and search.chosen is not None
         and conversion.calibrated.recipe == search.chosen.recipe
     )
-    assert (
-        conversion.scores.source.samples == 125
-    )  # half of the samples that were not used for calibration; the search used the other half
+    # Half of the samples that were not used for calibration; the search used the other half.
+    assert conversion.scores.source.samples == 125
     (verdict,) = fits(conversion)
     assert verdict.fits
     tight = convert(replace(search_request, budget=parse_budget("flash=1k"))).calibrated

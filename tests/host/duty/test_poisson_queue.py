@@ -112,9 +112,8 @@ def test_a_long_queue_agrees_with_an_unlimited_one(service: ServiceTimes, sleep:
 def test_overload_drops_all_events_above_the_capacity() -> None:
     figures = finite_queue(1e6, ServiceTimes.of(1.0), NO_SLEEP, 4)
     assert figures.utilization == pytest.approx(1.0) and figures.dropped == pytest.approx(1 - 1e-6)
-    assert figures.wait_mean_s == pytest.approx(
-        4.0, rel=0.01
-    )  # an accepted event takes the last place of a full queue
+    # An accepted event takes the last place of a full queue.
+    assert figures.wait_mean_s == pytest.approx(4.0, rel=0.01)
     assert figures.wait_percentiles_s[50] == pytest.approx(4.0, rel=0.01)
 
 
@@ -122,9 +121,8 @@ def test_periodic_events() -> None:
     idle_half = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
     assert idle_half.wait_mean_s == pytest.approx(0.02) and idle_half.wakes_per_s == pytest.approx(10.0)
     assert (idle_half.utilization, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
-    fully_busy = periodic(
-        0.1, ServiceTimes.of(0.1), NO_SLEEP, 0
-    )  # each service ends when the next event arrives, so no event is dropped
+    # Each service ends when the next event arrives, so no event is dropped.
+    fully_busy = periodic(0.1, ServiceTimes.of(0.1), NO_SLEEP, 0)
     assert fully_busy.dropped == 0 and fully_busy.utilization == pytest.approx(1.0)
     overloaded = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
     assert overloaded.dropped == pytest.approx(0.5, abs=1e-3)

@@ -107,10 +107,11 @@ def test_the_printed_command_names_chip_port_and_addresses(tmp_path: Path) -> No
     directory, _ = esp_project(tmp_path / "p", "esp32-s3-devkitc-1", 5_000)
     (line,) = plan(directory, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
     words = line.split()
+    # With its folder if the program is only in the folder of this Python.
     assert Path(words[0]).name in (
         "esptool",
         "esptool.py",
-    )  # with its folder if the program is only in the folder of this Python
+    )
     assert words[1:5] == ["--chip", "esp32s3", "--port", "/dev/ttyACM0"]
     assert words[5] in ("write-flash", "write_flash")
     assert words[6::2] == ["0x0", "0x8000", "0xe000", "0x20000"]

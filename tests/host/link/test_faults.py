@@ -115,9 +115,8 @@ def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware)
                 answer_found = feeder.answer(sample, expected)
                 actual.append(None if answer_found is None else answer_found.outputs)
     assert [k for k, (a, b) in enumerate(zip(actual, all_expected, strict=True)) if a not in (b, None)] == []
-    assert (
-        sum(answer is not None for answer in actual) >= 5
-    )  # lines of eight bytes sometimes arrive undamaged
+    # Lines of eight bytes sometimes arrive undamaged.
+    assert sum(answer is not None for answer in actual) >= 5
     assert feeder.statistics.repeated > 0
     assert faults[0].count > 5 and faults[1].count > 5
 

@@ -56,9 +56,8 @@ def test_every_block_is_drawn_to_scale() -> None:
         size, start, end, first, last = (int(g.replace(",", "")) for g in match.groups())
         assert end - start == size
         scale[title] = box["height"] / size
-        shared = (
-            "computed in place" in title or "#3" in title
-        )  # the change of name is drawn in the middle of a step
+        # The change of name is drawn in the middle of a step.
+        shared = "computed in place" in title or "#3" in title
         assert abs(box["width"] - 96 * (last - first + 1 - 0.5 * shared)) < 0.11
     assert max(scale.values()) - min(scale.values()) < 0.01
     bottoms = {title: box["y"] + box["height"] for title, box in boxes.items()}

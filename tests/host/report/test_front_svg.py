@@ -54,9 +54,8 @@ def test_the_front_is_numbered_and_the_choice_has_a_ring() -> None:
     circles = list(root.iter(f"{SVG}circle"))
     rings = [c for c in circles if c.get("class") == "ar-ring"]
     dominated = [c for c in circles if "ar-open" in (c.get("class") or "")]
-    assert (
-        len(rings) == 4 and len(dominated) == 3
-    )  # one ring is in the legend, the other rings in the panels; the fourth trial is in each panel
+    # One ring is in the legend, the other rings in the panels; the fourth trial is in each panel.
+    assert len(rings) == 4 and len(dominated) == 3
     words = [e.text or "" for e in root.iter(f"{SVG}text")]
     assert sum(w.startswith("recipe <1>") and w.endswith(": chosen") for w in words) == 1
     assert sum(w.startswith("recipe <0>") and w.endswith(": too large") for w in words) == 1

@@ -31,9 +31,8 @@ class SigmoidLike(Unary):
 
     dtypes = ("int8", "int16")
     kernel: ClassVar[str]
-    pot_shifts: ClassVar[
-        tuple[int, ...]
-    ]  # left shifts of the input to Q3.12 for which TFLite does not multiply
+    #: Left shifts of the input to Q3.12 for which TFLite does not multiply.
+    pot_shifts: ClassVar[tuple[int, ...]]
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)

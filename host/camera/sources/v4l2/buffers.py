@@ -75,9 +75,8 @@ class V4l2Buffers:
         self._buffer_records = []
         self._plane_arrays = []  # kept alive, because the structures contain their addresses
         self._offsets: list[tuple[int, ...]] = []
-        self.planes: list[
-            tuple[int, ...]
-        ] = []  # addresses of the planes of each buffer, as in ``Frame.planes``
+        # Addresses of the planes of each buffer, as in ``Frame.planes``.
+        self.planes: list[tuple[int, ...]] = []
         for index in range(self.count):
             buffer, array = self._buffer(index)
             ioctl(device, API.QUERYBUF, buffer, True)

@@ -62,9 +62,8 @@ def cases(convention: str, method: str) -> list[list[dict[str, Any]]]:
 @pytest.mark.parametrize("format", FORMATS)
 def test_every_method_and_convention(library: ctypes.CDLL, format: str) -> None:
     data = np.random.default_rng(3).integers(0, 256, buffer_bytes(format, WIDTH, HEIGHT), np.uint8)
-    data[: len(data) // 3] = 255 * (
-        data[: len(data) // 3] > 127
-    )  # extreme values, so that sums reach the ends of their ranges
+    # Extreme values, so that sums reach the ends of their ranges.
+    data[: len(data) // 3] = 255 * (data[: len(data) // 3] > 127)
     pixels = unpack(data, format, WIDTH, HEIGHT)
     for convention, methods in PAIRS.items():
         for method in methods:

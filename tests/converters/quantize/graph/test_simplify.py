@@ -145,13 +145,14 @@ def test_batch_normalization_folded_into_weights_quantizes_better() -> None:
         (3, 2, ((1, 1), (1, 1)), -np.inf, True),  # PyTorch's MaxPool2d(3, 2, padding=1)
         (2, 1, ((1, 0), (0, 1)), np.finfo(np.float32).min, True),
         (5, 3, ((2, 2), (2, 1)), -np.inf, True),
+        # Some windows would contain only one row that is not padding.
         (
             3,
             1,
             ((2, 0), (0, 0)),
             -np.inf,
             False,
-        ),  # some windows would contain only one row that is not padding
+        ),
         (3, 2, ((1, 1), (1, 1)), -3.0, False),  # the fill value can be the largest value of a window
     ],
 )

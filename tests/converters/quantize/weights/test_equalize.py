@@ -96,9 +96,8 @@ def test_tensors_not_listed_as_scaled_keep_their_values() -> None:
 
 
 def test_pairs_stop_at_branches_and_other_activations() -> None:
-    graph = (
-        classifier().main
-    )  # two operators read the first convolution's output; an ADD follows the pointwise convolution
+    # Two operators read the first convolution's output; an ADD follows the pointwise convolution.
+    graph = classifier().main
     assert find_layer_pairs(graph) == (LayerPair(1, 2, (6,)),)
     n = FloatNet()
     x = n.input((1, 8, 8, 3), "float32")

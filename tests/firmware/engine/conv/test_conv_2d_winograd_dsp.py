@@ -24,9 +24,8 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
 def shapes() -> list[Model]:
     return [
         conv("CONV_2D", (1, 6, 6, 4), (2, 3, 3, 4), padding=SAME),
-        conv(
-            "CONV_2D", (1, 5, 4, 4), (6, 3, 3, 4), padding=SAME
-        ),  # two tiles per row, so a group of three covers two rows
+        # Two tiles per row, so a group of three covers two rows.
+        conv("CONV_2D", (1, 5, 4, 4), (6, 3, 3, 4), padding=SAME),
         conv("CONV_2D", (1, 3, 10, 8), (4, 3, 3, 8), padding=VALID),  # one row of outputs
         conv("CONV_2D", (2, 7, 8, 12), (4, 3, 3, 12), padding=SAME),
         conv("CONV_2D", (1, 9, 12, 4), (2, 3, 3, 4), padding=VALID, activation=RELU6),

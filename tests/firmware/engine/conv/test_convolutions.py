@@ -79,14 +79,12 @@ def transposed(
 
 def test_unusual_transposed_convolutions_are_exact() -> None:
     models = [
-        transposed(
-            (1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME
-        ),  # some output pixels depend on no input
+        # Some output pixels depend on no input.
+        transposed((1, 3, 3, 2), (1, 9, 9, 2), kernel=1, stride=3, padding=SAME),
         transposed((2, 3, 2, 3), (2, 7, 5, 1), kernel=3, stride=2, padding=VALID),
         transposed((1, 4, 4, 1), (1, 4, 4, 5), kernel=5, stride=1, padding=SAME),
-        transposed(
-            (1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID
-        ),  # the output has one more row and column than needed
+        # The output has one more row and column than needed.
+        transposed((1, 2, 2, 2), (1, 6, 6, 2), kernel=3, stride=2, padding=VALID),
     ]
     assert compare(models, seed=1, runs=6) == []
 

@@ -41,11 +41,12 @@ def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dic
         (result(), result(samples__accuracy=0.89), {"accuracy"}),
         (result(), result(samples__accuracy=0.91), set()),
         (result(), result(samples__bit_exact=9), {"bit_exact"}),
+        # Not all samples were exact before.
         (
             result(samples__bit_exact=9),
             result(samples__bit_exact=8),
             set(),
-        ),  # not all samples were exact before
+        ),
         (result(), result(samples__bit_exact=9, samples__missing=1), set()),  # a missing answer is not wrong
         (timed(1000, 1010), timed(1049, 1060), set()),
         (timed(1000, 1010), timed(1051, 1060), {"latency_us"}),

@@ -183,9 +183,8 @@ def test_identical_frames_are_answered_from_the_cache(server) -> None:
         Loop(PictureSource([picture] * 6), server, sinks=[sink], cache=cache).run()
         sink_list += sink.served
     assert [served_frame.by for served_frame in uncached] == ["model"] * 6
-    assert [served_frame.by for served_frame in cached].count(
-        "cache"
-    ) == 4  # the cache stores the answer for an input when the input occurs a second time
+    # The cache stores the answer for an input when the input occurs a second time.
+    assert [served_frame.by for served_frame in cached].count("cache") == 4
     assert [served_frame.answer for served_frame in cached] == [
         served_frame.answer for served_frame in uncached
     ]

@@ -49,9 +49,8 @@ def test_the_full_picture_agrees_with_pillow(pixels: str) -> None:
     expected = expected[:, :, None] if pixels == "grey" else expected
     expected = expected[:, :, ::-1] if pixels == "bgr" else expected
     assert picture is not None and picture.shape == expected.shape
-    assert (
-        np.abs(picture.astype(int) - expected).max() <= 3
-    )  # Pillow and simplejpeg contain different builds of libjpeg-turbo
+    # Pillow and simplejpeg contain different builds of libjpeg-turbo.
+    assert np.abs(picture.astype(int) - expected).max() <= 3
 
 
 @pytest.mark.parametrize(

@@ -153,10 +153,11 @@ def test_an_unreadable_counter_names_the_remedy() -> None:
         ({"power_now": 8_400_000}, 8.4),
         ({"power_now": -8_400_000}, 8.4),
         ({"voltage_now": 11_400_000, "current_now": 700_000}, 7.98),
+        # A phone that reports a discharging current as negative.
         (
             {"voltage_now": 3_850_000, "current_now": -650_000},
             2.5025,
-        ),  # a phone that reports a discharging current as negative
+        ),
         ({"voltage_now": 3_850_000, "current_now": 650}, 2.5025),  # a phone that reports mA
         ({"power_now": 0, "voltage_now": 4_000_000, "current_now": -500_000}, 2.0),
     ],
