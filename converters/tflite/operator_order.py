@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from arenite.converters.graph.model import Op, Tensor
+from arenite.converters.graph.topological_order import topological_order
 from arenite.converters.tflite.diagnostics import Repairs, malformed, op_at, quoted, tensor_at
 
 #: Operators that read or change state, or may do so. Their relative order is part of the model and does not change.
@@ -101,37 +102,15 @@ def _producers(
 def _sorted(
     subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int]
 ) -> list[int]:
-    """Return the operators in execution order, found with Kahn's algorithm. If several operators can run, the one
-    with the lowest index runs. Stateful operators keep their order."""
-    followers: list[set[int]] = [set() for _ in ops]
-    waiting = [0] * len(ops)
-
-    def after(first: int, second: int) -> None:
-        if second not in followers[first]:
-            followers[first].add(second)
-            waiting[second] += 1
-
-    last_stateful = None
-    for op in ops:
-        for index in op.inputs:
-            if index in producer:
-                after(producer[index], op.index)
-        if op.name in STATEFUL:
-            if last_stateful is not None:
-                after(last_stateful, op.index)
-            last_stateful = op.index
-    ready = [i for i, count in enumerate(waiting) if count == 0]
-    order: list[int] = []
-    while ready:
-        at = heapq.heappop(ready)
-        order.append(at)
-        for follower in followers[at]:
-            waiting[follower] -= 1
-            if waiting[follower] == 0:
-                heapq.heappush(ready, follower)
+    """Return the operators in execution order. If several operators can run, the one with the lowest index runs.
+    Stateful operators keep their order. Raises ``ModelError`` for a cycle."""
+    before = [{producer[i] for i in op.inputs if i in producer} for op in ops]
+    for first, second in pairwise(op.index for op in ops if op.name in STATEFUL):
+        before[second].add(first)
+    order = topological_order(before, range(len(ops)))
     if len(order) < len(ops):
         # The remaining operators contain a cycle.
-        raise _cycle(subgraph, tensors, ops, producer, {i for i, count in enumerate(waiting) if count})
+        raise _cycle(subgraph, tensors, ops, producer, set(range(len(ops))).difference(order))
     return order
 
 
