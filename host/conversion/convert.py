@@ -106,7 +106,7 @@ def convert(
             "Leave out --features. The recipe determines the types of a network.",
         )
     if imported.quantized:
-        return _as_is(request, imported, chosen_recipe, progress)
+        return _as_is(request, imported, model, chosen_recipe, progress)
     flatbuffer, changes = simplify(imported.flatbuffer)
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
     model = parse(flatbuffer)
@@ -245,11 +245,15 @@ def provenance_of(
 
 
 def _as_is(
-    request: ConversionRequest, imported: ImportedModel, recipe: Recipe | None, progress: Progress
+    request: ConversionRequest,
+    imported: ImportedModel,
+    model: Model,
+    recipe: Recipe | None,
+    progress: Progress,
 ) -> Conversion:
     """Convert a source that is already quantized, or a tree ensemble: plan its arena, and score it if there are
-    samples."""
-    is_tree = has_trees(parse(imported.flatbuffer))
+    samples. ``model`` is the graph of ``imported``."""
+    is_tree = has_trees(model)
     if is_tree and (recipe is not None or request.budget is not None or request.auto or request.sensitivity):
         raise UsageError(
             f"{request.source} is a tree ensemble. Recipes quantize networks; the answers of trees stay the same.",
