@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.passes.producers import readers
 from arenite.converters.passes.prune import compact, live_ops
 from arenite.converters.tflite.diagnostics import count_of
 
@@ -42,7 +43,7 @@ class _TransposeRemover:
     """A copy of the main graph that ``reduce`` and ``flatten`` change.
 
     Indices of existing tensors and operators do not change. ``maker`` maps a tensor to the operator that computes it,
-    ``users`` a tensor to the operators that read it. ``absorbed`` counts the TRANSPOSE operators that are not needed
+    ``readers`` a tensor to the operators that read it. ``absorbed`` counts the TRANSPOSE operators that are not needed
     any more.
     """
 
@@ -51,10 +52,7 @@ class _TransposeRemover:
         self.tensors = list(g.tensors)
         self.ops = list(g.ops)
         self.maker = {i: op.index for op in g.ops for i in op.outputs}
-        self.users: dict[int, list[int]] = {}
-        for op in g.ops:
-            for i in op.inputs:
-                self.users.setdefault(i, []).append(op.index)
+        self.readers = readers(g)
         self.absorbed = 0
 
     def reduce(self, op: Op) -> None:
@@ -77,7 +75,7 @@ class _TransposeRemover:
         input of the TRANSPOSE, and reorder the weights of these layers."""
         transposed_source = self._transposed(op.inputs[0])
         flat = op.outputs[0]
-        layers = [self.ops[k] for k in self.users.get(flat, ())]
+        layers = [self.ops[k] for k in self.readers.get(flat, ())]
         if transposed_source is None or flat in self.outputs or not layers:
             return
         source, order = transposed_source

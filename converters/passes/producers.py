@@ -14,6 +14,16 @@ def producers(graph: Subgraph) -> dict[int, Op]:
     return {i: op for op in graph.ops for i in op.outputs if i >= 0}
 
 
+def readers(graph: Subgraph) -> dict[int, list[int]]:
+    """Return {tensor: indices of the operators that read it, in order} for all tensors that an operator reads."""
+    found: dict[int, list[int]] = {}
+    for op in graph.ops:
+        for i in dict.fromkeys((*op.inputs, *op.intermediates)):
+            if i >= 0:
+                found.setdefault(i, []).append(op.index)
+    return found
+
+
 def reader_counts(graph: Subgraph) -> dict[int, int]:
     """Return {tensor: number of times that it is read}. Being a graph output counts as one read."""
     count: dict[int, int] = {}

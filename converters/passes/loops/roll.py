@@ -12,7 +12,7 @@ from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.passes.loops.contiguous_view import part_of
 from arenite.converters.passes.loops.operator_order import in_order
 from arenite.converters.passes.loops.repeated_body import BodyInput, RepeatedBody, find_repeated_bodies
-from arenite.converters.passes.producers import with_ops
+from arenite.converters.passes.producers import readers, with_ops
 from arenite.converters.passes.prune import live_ops
 from arenite.converters.tflite.verifier import defaults_of
 
@@ -45,10 +45,7 @@ class _Draft:
         self.tensors = list(graph.tensors)
         self._removed: set[int] = set()
         self._added: list[Op] = []
-        self._readers: dict[int, list[int]] = {}
-        for op in graph.ops:
-            for i in op.inputs:
-                self._readers.setdefault(i, []).append(op.index)
+        self._readers = readers(graph)
 
     def ops(self) -> list[Op]:
         return [op for op in self._graph.ops if op.index not in self._removed] + self._added
@@ -97,8 +94,8 @@ class _Draft:
 
     def _outside(self, tensor: int, repeated: RepeatedBody) -> list[int]:
         """Return the operators outside of the body that read ``tensor``, and -1 if it is an output of the graph."""
-        readers = [k for k in self._readers.get(tensor, ()) if k not in repeated.ops]
-        return readers + [-1] * (tensor in self._graph.outputs)
+        outside = [k for k in self._readers.get(tensor, ()) if k not in repeated.ops]
+        return outside + [-1] * (tensor in self._graph.outputs)
 
     def _joined(self, tensors: Sequence[int], uses: Sequence[Sequence[int]]) -> tuple[Op, int, int] | None:
         """Return the CONCATENATION or PACK that joins exactly ``tensors``, and the first byte and the distance of the

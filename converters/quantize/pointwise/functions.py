@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.converters.passes.producers import producers
+from arenite.converters.passes.producers import producers, readers
 from arenite.converters.quantize.pointwise.operators import apply_operator, is_pointwise
 
 #: Types of the values between the operators.
@@ -58,11 +58,7 @@ def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[
     different constant for each channel (the last axis), as in PReLU.
     """
     ancestors = _ancestors(graph, _channels if per_channel else _scalar)
-    producer = producers(graph)
-    readers: dict[int, list[int]] = {}
-    for op in graph.ops:
-        for i in (*op.inputs, *op.intermediates):
-            readers.setdefault(i, []).append(op.index)
+    producer, reader = producers(graph), readers(graph)
     functions: list[PointwiseFunction] = []
     taken: set[int] = set()
     for op in reversed(graph.ops):
@@ -77,7 +73,7 @@ def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[
             indices = {o.index for o in ops}
             inner = [o.outputs[0] for o in ops[:-1]]
             if taken.isdisjoint(indices) and all(
-                i not in graph.outputs and indices.issuperset(readers[i]) for i in inner
+                i not in graph.outputs and indices.issuperset(reader[i]) for i in inner
             ):
                 functions.append(PointwiseFunction(graph, ops, source, result))
                 taken |= indices

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from arenite.converters.graph.model import Subgraph
-from arenite.converters.passes.producers import producers
+from arenite.converters.passes.producers import producers, readers
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.graph.operator_rules import RULES
@@ -76,11 +76,7 @@ def with_int16(recipe: Recipe, graph: Subgraph, layers: Collection[int], *, edge
 def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
     """Return ``layers`` and the operators that join values between them."""
     wide = set(layers)
-    producer = producers(graph)
-    readers: dict[int, list[int]] = {}
-    for op in graph.ops:
-        for i in op.inputs:
-            readers.setdefault(i, []).append(op.index)
+    producer, reader = producers(graph), readers(graph)
 
     def moves(index: int) -> bool:
         rule = RULES.get(graph.ops[index].name)
@@ -103,7 +99,7 @@ def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
         return [producer[tensor].index] if tensor in producer else []
 
     def after(tensor: int) -> Sequence[int]:
-        return readers.get(tensor, [])
+        return reader.get(tensor, [])
 
     for op in graph.ops:
         rule = RULES.get(op.name)
