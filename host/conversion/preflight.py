@@ -58,7 +58,7 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> str:
     if outline is None:
         return ""
     check_samples(request, outline)
-    if kind in FLOAT_FILES or outline.weights is None:
+    if kind in FLOAT_FILES or not outline.weights:
         return ""
     return weights_sentence(request, outline.weights, recipe)
 

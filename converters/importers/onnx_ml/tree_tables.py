@@ -8,6 +8,7 @@ import numpy as np
 
 from arenite.converters.graph.trees import MAX_FEATURES, MAX_LEAVES, TreeEnsemble
 from arenite.converters.importers.onnx_ml.tree_nodes import TreeNodes
+from arenite.converters.tflite.quantization import MAX_SCALE, MIN_SCALE
 from arenite.errors import UnsupportedModelError
 
 #: Sums of leaves stay below this, so that a float32 has their exact value.
@@ -38,12 +39,12 @@ def to_fixed_point(values: np.ndarray, bias: np.ndarray, trees: int) -> FixedPoi
     """Return fixed-point leaves for ``values``, of shape (leaves, outputs), and the start values ``bias``.
 
     If all are multiples of one step, as the votes of fully grown trees are, the result is exact. Otherwise the step
-    uses 16 bits for the largest leaf.
+    uses 16 bits for the largest leaf. Raises ``UnsupportedModelError`` if the step is no scale of a tensor.
     """
     sizes = np.abs(values[values != 0])
     largest = float(sizes.max(initial=0.0))
     if not largest:
-        step = float(np.float32(max(np.abs(bias).max(initial=0.0), 1.0) / _MAX_LEAF))
+        step = _float32_step(max(float(np.abs(bias).max(initial=0.0)), 1.0) / _MAX_LEAF)
         return FixedPoint(
             np.zeros(values.shape, np.int64), np.rint(bias / step).astype(np.int64), step, False, step / 2
         )
@@ -57,19 +58,28 @@ def to_fixed_point(values: np.ndarray, bias: np.ndarray, trees: int) -> FixedPoi
         and np.abs(integers).max() * trees + np.abs(start).max(initial=0.0) < _MAX_SUM
     )
     if is_exact:
-        return FixedPoint(
-            integers.astype(np.int64), start.astype(np.int64), float(np.float32(smallest)), True, 0.0
-        )
+        step = _float32_step(smallest)
+        return FixedPoint(integers.astype(np.int64), start.astype(np.int64), step, True, 0.0)
     total = largest * trees + float(np.abs(bias).max(initial=0.0))
-    step = float(
-        np.nextafter(np.float32(max(largest / _MAX_LEAF, total / (_MAX_SUM - trees - 2))), np.float32(np.inf))
-    )
+    smallest_step = _float32_step(max(largest / _MAX_LEAF, total / (_MAX_SUM - trees - 2)))
+    step = float(np.nextafter(np.float32(smallest_step), np.float32(np.inf)))
     while True:
         leaves = np.rint(values / step).astype(np.int64)
         if len(np.unique(leaves, axis=0)) <= MAX_LEAVES:
             break
         step *= 2  # fewer different leaves
     return FixedPoint(leaves, np.rint(bias / step).astype(np.int64), step, False, (trees + 1) * step / 2)
+
+
+def _float32_step(step: float) -> float:
+    """Return ``step`` rounded to float32. Raises ``UnsupportedModelError`` if it is no scale of a tensor."""
+    if not MIN_SCALE <= step <= MAX_SCALE:
+        raise UnsupportedModelError(
+            f"The leaves and start values of the trees need a step of {step:.3g}; "
+            f"{MIN_SCALE:.1e} to {MAX_SCALE:.1e} is supported.",
+            "Train with targets in another unit, for example in mm instead of m.",
+        )
+    return float(np.float32(step))
 
 
 def tables_of(nodes: TreeNodes, fixed: FixedPoint, features: int, dtype: str) -> TreeEnsemble:

@@ -34,6 +34,12 @@ def test_trees_are_converted_without_samples(tmp_path: Path) -> None:
     assert arenite.fit(report.model, "nucleo_l4r5zi").fits
 
 
+def test_trees_have_no_weights_to_announce(tmp_path: Path) -> None:
+    run = CliRunner().invoke(cli, ["convert", str(MODELS / "forest.onnx"), "-o", str(tmp_path / "m.tflite")])
+    assert run.exit_code == 0 and "10 trees" in run.output
+    assert "0 weights" not in run.output
+
+
 def test_labelled_samples_give_a_score(tmp_path: Path) -> None:
     data = np.load(MODELS / "forest.npz")
     report = arenite.convert(

@@ -153,6 +153,15 @@ def test_attributes_that_are_no_trees_are_refused(
         import_classical(str(path), ImportOptions())
 
 
+@pytest.mark.parametrize("size", [1e-25, 1e-40, 1e30])
+def test_leaves_that_no_scale_can_hold_are_refused(size: float, tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    path.write_bytes(small(target_weights=(attributes()["target_weights"] * size).astype(np.float32)))
+    with pytest.raises(UnsupportedModelError, match=r"need a step of .* is supported") as refusal:
+        import_classical(str(path), ImportOptions())
+    assert "another unit" in (refusal.value.hint or "")
+
+
 def test_damaged_files_are_refused_in_words(tmp_path: Path) -> None:
     """Every prefix of a file, and every file with one damaged byte, is imported or refused with a sentence."""
     data = small()
