@@ -32,7 +32,9 @@ ML_DOMAIN = "ai.onnx.ml"
 MAX_FILE_BYTES = 32 << 20
 MAX_OPERATORS = 10_000
 MAX_ELEMENTS = 1 << 23
-#: The largest number of integers and texts in all attributes, such as the features of all nodes.
+MAX_DIMENSIONS = 32
+#: The largest number of integers and texts in all attributes, such as the features of all nodes, and of integers in a
+#: tensor without raw data.
 MAX_VALUES = 1 << 22
 
 _MODEL_PRODUCER, _MODEL_GRAPH = 2, 7
@@ -184,8 +186,7 @@ def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
     texts: list[str] = []
     at = 0
     while at < len(data):
-        if len(ints) + len(texts) > limit:
-            raise ValueError(f"its attributes have more than {MAX_VALUES:,} integers and texts")
+        _check_count(len(ints) + len(texts), limit)
         # Lists have one field per element. They may be long, so they are read without a generator.
         if data[at] == _FLOAT_TAG and len(data) - at >= 5:
             run = _float_run(data[at:])
@@ -217,9 +218,10 @@ def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
         elif field == _ATTR_FLOATS:
             floats.append(np.frombuffer(as_message(part), "<f4"))
         elif field == _ATTR_INTS:
-            ints += packed(as_message(part))
+            ints += islice(packed(as_message(part)), limit + 1)
         elif field in (_ATTR_GRAPH, _ATTR_GRAPHS):
             raise ValueError("it has operators with subgraphs")
+    _check_count(len(ints) + len(texts), limit)
     if floats:
         value = np.concatenate(floats)
     elif ints:
@@ -227,6 +229,11 @@ def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
     elif texts:
         value = texts
     return name, value, len(ints) + len(texts)
+
+
+def _check_count(count: int, limit: int) -> None:
+    if count > limit:
+        raise ValueError(f"its attributes have more than {MAX_VALUES:,} integers and texts")
 
 
 def _float_run(data: memoryview) -> np.ndarray:
@@ -240,10 +247,13 @@ def _float_run(data: memoryview) -> np.ndarray:
 def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
     """Return the name and the value of a tensor. The value is None if its type is not supported."""
     name, dims, kind, raw = "", list[int](), 0, None
-    numbers: list[np.ndarray] = []
+    # Each number may have a field of its own, so no array is made per field.
+    reals, real_type, integers = bytearray(), "<f4", list[int]()
     for field, value in message_fields(data):
         if field == _DIMS:
-            dims += [value] if isinstance(value, int) else packed(value)
+            dims += [value] if isinstance(value, int) else islice(packed(value), MAX_DIMENSIONS + 1)
+            if len(dims) > MAX_DIMENSIONS:
+                raise ValueError(f"a tensor has more than {MAX_DIMENSIONS} dimensions")
         elif field == _TYPE and isinstance(value, int):
             kind = value
         elif field == _NAME:
@@ -251,14 +261,12 @@ def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
         elif field == _RAW:
             raw = as_message(value)
         elif field in (_FLOATS, _DOUBLES):
-            dtype = "<f4" if field == _FLOATS else "<f8"
-            part = (
-                as_message(value) if not isinstance(value, int) else value.to_bytes(int(dtype[-1]), "little")
-            )
-            numbers.append(np.frombuffer(part, dtype))
+            real_type = "<f4" if field == _FLOATS else "<f8"
+            reals += value.to_bytes(int(real_type[-1]), "little") if isinstance(value, int) else value
         elif field in (_INT32S, _INT64S):
-            integers = [value] if isinstance(value, int) else packed(value)
-            numbers.append(np.array([signed(n) for n in integers], np.int64))
+            integers += [value] if isinstance(value, int) else islice(packed(value), MAX_VALUES + 1)
+            if len(integers) > MAX_VALUES:
+                raise ValueError(f"a tensor has more than {MAX_VALUES:,} integers")
         elif field == _LOCATION and value:
             raise ValueError(
                 f"tensor '{name}' is in another file, which is not supported for classical models"
@@ -268,9 +276,12 @@ def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
     count = prod(dims)
     if any(d < 0 for d in dims) or count > MAX_ELEMENTS:
         raise ValueError(f"tensor '{name}' has {count:,} elements, the limit is {MAX_ELEMENTS:,}")
-    values = (
-        np.frombuffer(raw, _DTYPES[kind]) if raw is not None else np.concatenate(numbers or [np.zeros(0)])
-    )
+    if raw is not None:
+        values = np.frombuffer(raw, _DTYPES[kind])
+    elif integers:
+        values = np.array([signed(n) for n in integers], np.int64)
+    else:
+        values = np.frombuffer(bytes(reals), real_type)
     if values.size != count:
         raise ValueError(f"tensor '{name}' has {values.size} values, its shape {dims} needs {count}")
     return name, values.astype(np.dtype(_DTYPES[kind]).newbyteorder("=")).reshape(dims)

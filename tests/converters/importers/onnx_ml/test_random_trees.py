@@ -201,3 +201,25 @@ def test_a_file_of_many_values_is_refused_before_they_take_much_memory(tmp_path:
     path.write_bytes(onnx_writer.model([node], 3, []))
     with pytest.raises(ModelError, match="more than 4,194,304"):
         import_classical(str(path), ImportOptions())
+
+
+@pytest.mark.slow
+def test_packed_integers_count_too(tmp_path: Path) -> None:
+    """The last attribute of a node, and a tensor, have five million integers, of one byte each in the file."""
+    many = b"\x01" * 5_000_000
+    attribute = onnx_writer.message(5, onnx_writer.message(1, "a"), onnx_writer.message(8, many))
+    operator = onnx_writer.message(1, onnx_writer.message(4, "Scaler"), attribute)
+    tensor = onnx_writer.message(5, onnx_writer.number(2, 7), onnx_writer.message(7, many))
+    path = tmp_path / "m.onnx"
+    for data in (onnx_writer.model([operator], 3, []), onnx_writer.model([], 3, [], [tensor])):
+        path.write_bytes(data)
+        with pytest.raises(ModelError, match="more than 4,194,304"):
+            import_classical(str(path), ImportOptions())
+
+
+def test_a_tensor_of_many_dimensions_is_refused_before_they_are_multiplied(tmp_path: Path) -> None:
+    tensor = onnx_writer.message(5, onnx_writer.message(1, b"\x7f" * 1000), onnx_writer.number(2, 1))
+    path = tmp_path / "m.onnx"
+    path.write_bytes(onnx_writer.model([], 3, [], [tensor]))
+    with pytest.raises(ModelError, match="more than 32 dimensions"):
+        import_classical(str(path), ImportOptions())
