@@ -81,6 +81,10 @@ class LoopOptions:
     pin: str | None = None  # the processors to run on, such as 2 or 1-3
     lock_memory: bool = False  # keep all memory of the process in RAM
     realtime: Annotated[int | None, Range(1, 99)] = None  # the priority of SCHED_FIFO
+    time_slice_ms: Annotated[float | None, Range(0.1, 100)] = None  # the time slice of the loop's threads
+    #: The thread wakes up this time before the next frame is due, and polls for it. 0: sleep until it arrives.
+    early_wake_ms: Annotated[float, Range(0, 100)] = 0.0
+    warm_model: bool = False  # run the model once on the previous input just before each frame
     #: The scenario of MLPerf Inference to measure.
     scenario: Literal["single-stream", "multi-stream", "offline", "server"] | None = None
     quick: bool = False  # measure the scenario for 10 seconds, without a valid result

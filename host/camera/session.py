@@ -29,11 +29,13 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from arenite.host.camera.early_wake_setup import make_early_wake
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.output_setup import open_outputs
+from arenite.host.camera.scheduling_requests import SchedulingRequests
 from arenite.host.camera.server_setup import ModelServers
 from arenite.host.camera.serving.loop import Loop
 from arenite.host.camera.serving.warm_up import warm_up
@@ -41,10 +43,10 @@ from arenite.host.camera.source_setup import make_source
 from arenite.host.camera.stream_queue import StreamQueue
 from arenite.host.camera.summary import CameraResult, camera_result, since_start_ms
 from arenite.host.camera.supervisor import Instruments, Supervisor
+from arenite.host.governor.interface import Limits
 
 if TYPE_CHECKING:
     from arenite.host.camera.observe.soak import Soak
-    from arenite.host.camera.serving.realtime import RequestOutcome
 
 #: Frames overlap if the model takes more than this share of the time between two frames of a camera, or more than this
 #: number of seconds if frames come from a recording. Handing a frame from thread to thread costs about 50 µs.
@@ -87,8 +89,8 @@ class CameraSession:
 
     def _open(self) -> None:
         options = self.options
-        if options.loop.pin is not None:
-            self._pin(options.loop.pin)
+        self._scheduling = SchedulingRequests(options.loop, self.notes)
+        self._scheduling.pin()
         overlap = options.loop.overlap
         overlapping = overlap or (overlap is None and (os.cpu_count() or 1) > 1)
         self.servers = ModelServers(options, 2 if overlapping else 1)
@@ -98,7 +100,7 @@ class CameraSession:
         self.format = self.source.open()
         self._stack.callback(self.source.close)
         invoke_s = self._warm_up()
-        self._request_scheduling()
+        self._scheduling.before_loop()
         self.notes += self.servers.notes
         if any(server.preprocessing_code == "numpy" for server in self.servers.warm):
             from arenite.converters.processing.native import library as native
@@ -142,35 +144,6 @@ class CameraSession:
         fps = self.options.source.fps or self.format.fps or 30.0
         return invoke_s > OVERLAP_SHARE / fps
 
-    def _pin(self, text: str) -> None:
-        from arenite.host.camera.option_parsing import parse_processors
-        from arenite.host.camera.serving.realtime import pin
-
-        self._note_refusal(pin(parse_processors(text)))
-
-    def _request_scheduling(self) -> None:
-        options = self.options.loop
-        if options.lock_memory:
-            from arenite.host.camera.serving.realtime import lock_memory
-
-            self._note_refusal(lock_memory())
-        if options.realtime is not None:
-            from arenite.host.camera.serving.realtime import raise_priority
-
-            self._note_refusal(raise_priority(options.realtime))
-
-    def _on_thread_start(self) -> None:
-        """Request real-time priority for the calling thread, because every thread has its own priority. If the system
-        refuses, ``_request_scheduling`` has already added a note."""
-        if self.options.loop.realtime is not None:
-            from arenite.host.camera.serving.realtime import raise_priority
-
-            raise_priority(self.options.loop.realtime)
-
-    def _note_refusal(self, outcome: RequestOutcome) -> None:
-        if not outcome.granted:
-            self.notes.append(f"Not granted: {outcome.what}: {outcome.detail}")
-
     def _loop(self, overlap: bool) -> Loop:
         options = self.options.loop
         if options.overlap and self.servers.server.slots < 2:
@@ -186,6 +159,14 @@ class CameraSession:
             from arenite.host.camera.serving.result_cache import ResultCache
 
             cache = ResultCache()
+        self.early_wake, notes = make_early_wake(
+            self.options,
+            self.source,
+            self.servers.server,
+            self.servers.models,
+            overlap and self.servers.server.slots > 1,
+        )
+        self.notes += notes
         limit_ms = self.options.energy.limits.latency_ms
         return Loop(
             self.source,
@@ -199,7 +180,8 @@ class CameraSession:
             late_ns=None if limit_ms is None else int(limit_ms * 1e6),
             window=self.options.model.window,
             on_first_answer=self._on_first_answer,
-            on_thread_start=self._on_thread_start,
+            frame_reader=self.early_wake,
+            on_thread_start=self._scheduling.on_thread_start,
         )
 
     def _supervisor(self) -> Supervisor:
@@ -223,7 +205,7 @@ class CameraSession:
                 "live": self.source.live,
             },
         }
-        return Supervisor(
+        supervisor = Supervisor(
             self.loop,
             describe,
             instruments=self._instruments,
@@ -231,6 +213,11 @@ class CameraSession:
             notes=self.notes,
             root=self.options.energy.root,
         )
+        if self.early_wake is not None:
+            from arenite.host.camera.serving.early_wake_pause import EarlyWakePause
+
+            supervisor.watchers.append(EarlyWakePause(self.early_wake, limits != Limits()))
+        return supervisor
 
     def _instruments(self) -> Instruments:
         """Open the sensors and the governor. This is called in the supervisor's thread."""
@@ -259,7 +246,7 @@ class CameraSession:
 
         def serve() -> None:
             try:
-                self._on_thread_start()
+                self._scheduling.on_thread_start()
                 self.run()
             except BaseException as error:
                 errors.append(error)
@@ -304,6 +291,8 @@ class CameraSession:
         parts: dict[str, Any] = {"overlapped": self.loop.overlap}
         if scenario is not None:
             parts["scenario"] = scenario
+        if self.early_wake is not None and scenario is None:
+            parts["early_wake"] = self.early_wake.to_json()
         if soak is not None:
             parts["soak"] = soak.result().to_json()
         parts |= {name: to_json() for name, to_json in self.servers.parts.items()}
@@ -341,6 +330,8 @@ class CameraSession:
             "motion": loop.motion,
             "cache": loop.cache,
             "frames": loop.frames,
+            "early-wake": loop.early_wake_ms,
+            "warm-model": loop.warm_model,
         }
         return [f"--{name}" for name, value in values.items() if value]
 

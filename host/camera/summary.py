@@ -91,7 +91,7 @@ class CameraResult:
     which a stage worked. ``power_w`` is the mean power of the run. ``energy_kind`` says whether ``power_w`` and
     ``energy_mj_per_frame`` are ``measured``, ``estimated`` or ``unknown``. ``last_answer`` has the newest answer of
     each camera, by the index of the camera. ``parts`` are records of features that were in use: ``overlapped``,
-    ``scenario``, ``soak``, ``cascade``, ``ladder``, ``memory``, ``cameras``.
+    ``early_wake``, ``scenario``, ``soak``, ``cascade``, ``ladder``, ``memory``, ``cameras``.
     """
 
     model: ServedModel

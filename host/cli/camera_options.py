@@ -260,6 +260,34 @@ camera_options = option_group(
         sets="loop.realtime",
         help="Run with this priority of Linux's real-time scheduler SCHED_FIFO.",
     ),
+    field_option(
+        "--time-slice",
+        sets="loop.time_slice_ms",
+        metavar="MS",
+        help=(
+            "Time slice of the loop in milliseconds. With a short one, such as 0.1, the kernel schedules the loop "
+            "sooner if other programs use the processor. Needs Linux 6.12, but no rights. Default: that of the system."
+        ),
+    ),
+    field_option(
+        "--early-wake",
+        sets="loop.early_wake_ms",
+        metavar="MS",
+        show_default=False,
+        help=(
+            "Wake up this many milliseconds before a frame of a live source is due, and poll for it. This makes the "
+            "latency smaller and steadier and costs this processor time per frame. The loop only sleeps while a limit "
+            "of --budget restricts it. Default: 0, sleep until the frame arrives."
+        ),
+    ),
+    field_option(
+        "--warm-model",
+        sets="loop.warm_model",
+        help=(
+            "Run the model on the previous input just before a frame is due, so that caches, clock and threads of the "
+            "runtime are warm. This doubles the work of the model. Paused like --early-wake. Not for models with state."
+        ),
+    ),
     field_option("--root", sets="energy.root", type=click.Path(path_type=Path, exists=True), hidden=True),
     field_option(
         "--host",

@@ -44,6 +44,10 @@ def show_summary(record: Mapping[str, Any]) -> None:
         ("bytes written per frame, without those of the runtime", f"{record['bytes_written_per_frame']:,} B"),
         ("duty cycle", f"{100 * record['duty_cycle']:.1f} %"),
     ]
+    if "early_wake" in record:
+        rows.append(
+            ("early wake-up, processor time per frame", f"{record['early_wake']['cpu_ms_per_frame']:.3f} ms")
+        )
     power, energy = record["power_w"], record["energy_mj_per_frame"]
     if power["value"] is not None:
         rows.append(("power", f"{power['value']:.2f} W ({power['kind']}: {power['source']})"))

@@ -71,6 +71,10 @@ class StagedServer(FrameServer, Protocol):
         """Run the model on the input of ``slot``."""
         ...
 
+    def warm(self) -> None:
+        """Run the model on the previous input of the first slot, between two frames, only to warm it up."""
+        ...
+
     def answer(self, slot: int = 0) -> Answer:
         """Read the answer from the outputs of ``slot``."""
         ...

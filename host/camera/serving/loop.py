@@ -22,7 +22,7 @@ from arenite.host.camera.observe.busy_time import BusyTime
 from arenite.host.camera.observe.statistics import Statistics
 from arenite.host.camera.serving.frame_server import FrameServer
 from arenite.host.camera.serving.realtime import freeze_garbage_collector
-from arenite.host.camera.sources.base import EndOfSource, Source
+from arenite.host.camera.sources.base import EndOfSource, FrameReader, Source
 
 if TYPE_CHECKING:
     from arenite.host.camera.serving.motion import MotionGate
@@ -64,6 +64,7 @@ class Loop:
             of a live source.
         window: the part of the frame that the model gets; None for the whole frame.
         on_first_answer: called once, after the first answer.
+        frame_reader: reads the frames of ``source``, such as an ``EarlyWake``; None: ``source`` itself.
         rest_before_frame: called before each frame; returns how many seconds the loop must rest first. It belongs to a
             lever of the governor.
         on_thread_start: called at the start of each additional thread that serves frames.
@@ -83,6 +84,7 @@ class Loop:
         late_ns: int | None = None,
         window: CropWindow | None = None,
         on_first_answer: Callable[[], None] | None = None,
+        frame_reader: FrameReader | None = None,
         rest_before_frame: Callable[[], float] | None = None,
         on_thread_start: Callable[[], None] = lambda: None,
     ) -> None:
@@ -104,6 +106,7 @@ class Loop:
         self.ended_ns = 0
         self.last: dict[int, Answer] = {}  # the last answer of each camera
         self._last_model: dict[int, str] = {}  # the model that computed the last answer of each camera
+        self._reader: FrameReader = source if frame_reader is None else frame_reader
         self._on_first_answer, self.rest_before_frame = on_first_answer, rest_before_frame
         self._on_thread_start = on_thread_start
         self._frame_ns = 0  # time between two frames of the camera
@@ -239,7 +242,7 @@ class Loop:
             self._stop.wait(rest)
         begin = time.monotonic_ns()
         try:
-            return self.source.read(READ_S), begin
+            return self._reader.read(READ_S), begin
         except EndOfSource:
             self._stop.set()
             return None, begin

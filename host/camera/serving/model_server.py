@@ -89,6 +89,10 @@ class ModelServer:
     def invoke(self, slot: int = 0) -> None:
         self.runtime.invoke(slot)
 
+    def warm(self) -> None:
+        """Run the model on the previous input of the first slot. The result is not needed."""
+        self.runtime.invoke(0)
+
     def answer(self, slot: int = 0) -> Answer:
         """Return the answer to the frame that was prepared last in ``slot``."""
         reader = self._readers[slot]

@@ -155,6 +155,24 @@ class VariantServer:
         self._server(slot).invoke(slot)
         self._add_time(slot, time.monotonic_ns() - begin)
 
+    def warm(self) -> None:
+        """Run the variant that served the last frame on its previous input. Its time is not counted. Do nothing if
+        another variant serves the next frame."""
+        with self._lock:
+            level = self._using.get(0)
+            if (
+                level != self._active
+                or self._wanted != level
+                or level not in self._held
+                or 0 in self._working
+            ):
+                return
+            self._working.add(0)  # keeps the variant in memory
+        try:
+            self._held[level].invoke(0)
+        finally:
+            self._working.discard(0)
+
     def answer(self, slot: int = 0) -> Answer:
         answer = self._server(slot).answer(slot)
         self._working.discard(slot)

@@ -37,6 +37,14 @@ class SourceCounters:
         self.dropped += 1
 
 
+class FrameReader(Protocol):
+    """Reads the frames of a source."""
+
+    def read(self, timeout_s: float) -> Frame | None:
+        """Return the newest frame, as ``Source.read`` does."""
+        ...
+
+
 class Source(Protocol):
     """A source of frames. ``read`` returns the newest frame, and counts older frames as dropped, so that frames never
     wait in a queue."""

@@ -59,7 +59,8 @@ class FrameClock:
         number = max(number, self._first + int((now - self._start) * self.fps / 1e9))
         due = self._due(number)
         if due > now:
-            time.sleep(min((due - now) / 1e9, timeout_s))
+            if timeout_s > 0:  # sleeping for 0 s would take the time that a wake-up takes
+                time.sleep(min((due - now) / 1e9, timeout_s))
             if due - now > timeout_s * 1e9:
                 return None
         return number, due

@@ -8,7 +8,6 @@ import os
 import resource
 import sys
 import threading
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,30 +16,9 @@ from arenite.host.camera.runtimes.factory import open_runtime
 from arenite.host.camera.serving import realtime
 from arenite.host.camera.serving.realtime import RequestOutcome
 from tests.host.camera.runtimes.small_models import heavy_net, saved
+from tests.host.camera.serving.child_processes import as_nobody, in_child
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scheduling of Linux")
-
-
-def in_child(work: Callable[[], bool]) -> None:
-    """Check that ``work`` returns True. It runs in a child process, because it changes the scheduling, the locked
-    memory and the user of its process."""
-    child = os.fork()
-    if child == 0:
-        passed = False
-        try:
-            passed = work()
-        finally:
-            os._exit(0 if passed else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-
-
-def as_nobody() -> None:
-    """Set the limits for priority and locked memory to 0, and change from root to another user, so that this process
-    has the rights of an ordinary user."""
-    for limit in (resource.RLIMIT_RTPRIO, resource.RLIMIT_NICE, resource.RLIMIT_MEMLOCK):
-        resource.setrlimit(limit, (0, 0))
-    if os.getuid() == 0:
-        os.setuid(65534)
 
 
 def test_pinning_is_inherited_by_later_threads() -> None:
