@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,6 +25,7 @@ from benchmarks.camera import answer_agreement, cold_start, frame_jitter
 from benchmarks.camera import comparison as compare
 from benchmarks.camera.cases import cases
 from benchmarks.camera.governor_rows import governor_rows
+from benchmarks.camera.machine import describe_machine
 from benchmarks.camera.pictures import LARGE_RING
 from benchmarks.camera.recording import compare_with_recording
 from benchmarks.camera.rows import (
@@ -143,7 +143,7 @@ def measure_parts(parts: Sequence[str], frames: int) -> dict[str, Any]:
     return {
         "schema": "arenite.camera-benchmark/1",
         "frames": frames,
-        "machine": _machine(load),
+        "machine": describe_machine(load),
         "rows": [row.to_json() for row in rows],
         "stages": stages,
     }
@@ -164,26 +164,6 @@ def _stages(comparison: compare.LoopComparison) -> dict[str, Any]:
         "ms": split | {"rest": total - sum(split.values()), "whole": total},
         "naive_ms": {"invoke": ms(comparison.naive_invoke), "whole": ms(comparison.naive)},
         "frames": {"ours": len(comparison.ours.frame_ns), "naive": len(comparison.naive)},
-    }
-
-
-def _machine(load: float) -> dict[str, Any]:
-    from importlib.metadata import version
-
-    processor = platform.processor() or platform.machine()
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        pass
-    packages = ("numpy", "ai-edge-litert", "opencv-python-headless", "pillow")
-    return {
-        "processor": processor,
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(),
-        "packages": {name: version(name) for name in packages},
-        "load_before": round(load, 2),
     }
 
 

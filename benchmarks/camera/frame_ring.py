@@ -51,7 +51,8 @@ class FrameRing:
             wait = self._next_ns - now
             if wait > 0:
                 if wait > timeout_s * 1e9:
-                    time.sleep(timeout_s)
+                    if timeout_s > 0:
+                        time.sleep(timeout_s)
                     return None
                 time.sleep(wait / 1e9)
             else:
