@@ -13,7 +13,9 @@ from itertools import pairwise
 from typing import Any
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.topological_order import topological_order
 from arenite.converters.passes.loops.contiguous_view import View, views_of
+from arenite.converters.passes.loops.operator_order import operators_before
 from arenite.converters.passes.producers import producers
 from arenite.converters.passes.prune import EFFECTS
 
@@ -75,12 +77,30 @@ def find_repeated_bodies(graph: Subgraph) -> tuple[RepeatedBody, ...]:
     bodies: list[RepeatedBody] = []
     used: set[int] = set()
     for chain in index.chains():
-        if used.isdisjoint(chain):
-            body = _BodySearch(index, used).grow(chain)
-            if body is not None:
-                bodies.append(body)
-                used |= body.ops
+        if not used.isdisjoint(chain):
+            continue
+        body = _BodySearch(index, used).grow(chain)
+        if body is not None and not _have_order(graph, [*bodies, body]):
+            # A body needs all steps of the other one. Leave out what reads other bodies: it can stay outside.
+            mask = sum(1 << k for k in used)
+            readers = {k for k in body.ops if index.ancestors()[k] & mask}
+            body = None if readers.intersection(chain) else _BodySearch(index, used | readers).grow(chain)
+        if body is not None and _have_order(graph, [*bodies, body]):
+            bodies.append(body)
+            used |= body.ops
     return tuple(bodies)
+
+
+def _have_order(graph: Subgraph, bodies: Sequence[RepeatedBody]) -> bool:
+    """Return whether each of ``bodies`` can run as a whole: there is an order of them and all other operators in which
+    each follows those on which it depends."""
+    node_of = {k: node for node, body in enumerate(bodies) for k in body.ops}
+    for op in graph.ops:
+        node_of.setdefault(op.index, len(bodies) + op.index)
+    before: list[set[int]] = [set() for _ in range(len(bodies) + len(graph.ops))]
+    for k, earlier in enumerate(operators_before(graph.ops)):
+        before[node_of[k]].update({node_of[j] for j in earlier} - {node_of[k]})
+    return len(topological_order(before, range(len(before)))) == len(before)
 
 
 class _GraphIndex:

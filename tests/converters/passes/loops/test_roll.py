@@ -127,6 +127,36 @@ def test_a_layer_after_each_step_is_part_of_the_loop() -> None:
     assert_exact([model])
 
 
+def test_layers_that_need_each_other_s_last_step_do_not_become_a_cycle() -> None:
+    """Each step of one layer is multiplied by the last step of the other one. Only one of the products is in a loop."""
+    n = RecurrentNet("rnn", folded=False)
+    a, b = (n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32"))) for _ in range(2))
+    products = [[n._binary("MUL", h, last) for h in hidden] for hidden, last in ((a, b[-1]), (b, a[-1]))]
+    model = quantized(n.model([n.pack(rows) for rows in products]))
+    assert [loop.steps for loop in loops(model)] == [STEPS, STEPS]
+    assert [op.name for op in roll_loops(model)[0].main.ops].count("MUL") == STEPS
+    assert_exact([model])
+
+
+def test_a_variable_is_read_after_it_is_written() -> None:
+    """A step in the middle of the body writes a variable, which is read before the last step."""
+    n = RecurrentNet("rnn", folded=False)
+    state = n.tensor((), "resource")
+    n.add("VAR_HANDLE", [], [state], "VarHandleOptions", container="", shared_name="state")
+    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
+    n.recurrent(rows[:1])
+    h = n.real(np.zeros((1, UNITS)))
+    for step, row in enumerate(rows):
+        h, _ = n._rnn(row, h, -1)
+        if step == 2:
+            n.add("ASSIGN_VARIABLE", [state, h], [])
+            read = n.layer("READ_VARIABLE", [state], (1, UNITS))
+    (loop,) = loops(model := n.model([h, n._binary("ADD", read, h)]))
+    assert loop.steps == STEPS
+    names = [op.name for op in roll_loops(model)[0].main.ops]
+    assert names.index(LOOP) < names.index("ASSIGN_VARIABLE") < names.index("READ_VARIABLE")
+
+
 def test_the_body_has_one_copy_of_the_constants() -> None:
     model = quantized(recurrent_model("gru", steps=12))
     plain, rolled = lower(model), lower(roll_loops(model)[0])
