@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.index_limits import index_limits
-from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.model import DTYPES, Model, Op, Subgraph, Tensor
 from arenite.converters.passes.loops.contiguous_view import View, views_of
 from arenite.converters.passes.loops.operator_order import in_order
 from arenite.converters.passes.loops.repeated_body import BodyInput, RepeatedBody, find_repeated_bodies
@@ -48,7 +48,8 @@ def _restored(model: Model, body: RepeatedBody) -> Model | None:
     """Return the model with one more copy of ``body`` in front. Return None if that would not give the same values."""
     graph = model.main
     carried = {row for rows in body.inputs for row in rows if row.kind == "carried"}
-    if any(graph.tensors[row.tensor].data is not None or row.tensor in graph.outputs for row in carried):
+    states = [graph.tensors[row.tensor] for row in carried]
+    if any(t.data is not None or DTYPES[t.dtype] is None or t.index in graph.outputs for t in states):
         return None
     before = _slices_before(graph, body)
     if before is None:
@@ -63,7 +64,10 @@ def _restored(model: Model, body: RepeatedBody) -> Model | None:
         op if op.index in new.added else replace(op, inputs=tuple(renamed.get(i, i) for i in op.inputs))
         for op in main.ops
     ]
-    main = replace(main, ops=tuple(in_order(ops)))
+    try:
+        main = replace(main, ops=tuple(in_order(ops)))
+    except ValueError:  # the new first step reads what is computed from the old one
+        return None
     return with_ops(replace(new.model, subgraphs=(main, *model.subgraphs[1:])), live_ops(main))
 
 
@@ -98,18 +102,19 @@ class _Copy:
 def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -> _Copy:
     graph = model.main
     tensors = list(graph.tensors)
-    zeros: dict[tuple[int, ...], int] = {}
+    zeros: dict[tuple[str, tuple[int, ...]], int] = {}
 
     def add(t: Tensor) -> int:
         tensors.append(replace(t, index=len(tensors)))
         return len(tensors) - 1
 
     def zero(like: Tensor) -> int:
-        if like.shape not in zeros:
-            data = np.zeros(like.shape, np.float32)
+        key = like.dtype, like.shape
+        if key not in zeros:
+            data = np.zeros(like.shape, DTYPES[like.dtype])
             data.flags.writeable = False
-            zeros[like.shape] = add(Tensor(0, "zero_state", like.shape, like.dtype, data=data))
-        return zeros[like.shape]
+            zeros[key] = add(Tensor(0, "zero_state", like.shape, like.dtype, data=data))
+        return zeros[key]
 
     of_lane: dict[tuple[int, int], int] = {}
     copies: list[Op] = []

@@ -11,15 +11,19 @@ from arenite.converters.graph.model import Model
 from arenite.converters.passes.loops.first_step import restore_first_steps
 from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 from arenite.converters.tflite.litert.interpreter import run_outputs
+from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.passes.loops.recurrent_models import (
     CELLS,
     FEATURES,
     STEPS,
+    UNITS,
     RecurrentNet,
     recurrent_model,
 )
 from tests.converters.quantize.float_models import samples_for
+
+SAMPLES = [[x] for x in np.random.default_rng(5).normal(size=(5, 1, STEPS, FEATURES)).astype(np.float32)]
 
 
 def outputs(model: Model) -> np.ndarray:
@@ -66,4 +70,35 @@ def test_a_sequence_that_does_not_begin_before_the_loop_has_no_first_step() -> N
         h, _ = n._rnn(row, h, -1)
     model = n.model([h])
     assert [body.steps for body in find_repeated_bodies(model.main)] == [STEPS]
+    assert restore_first_steps(model) == (model, ())
+
+
+def test_a_state_of_integers_begins_with_integers() -> None:
+    """The model also counts in how many steps each unit is positive. Converters fold the addition of the first step."""
+    n = RecurrentNet("rnn")
+    hidden = n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32")))
+    shape, count = (1, UNITS), -1
+    for h in hidden:
+        is_positive = n.op("GREATER", [h, n.real([[0.0]])], shape, "bool", options="GreaterOptions")
+        one = n.op("CAST", [is_positive], shape, "int32", options="CastOptions")
+        count = one if count < 0 else n.op("ADD", [one, count], shape, "int32", options="AddOptions")
+    model = parse(to_flatbuffer(n.model([hidden[-1], count])))
+    restored, notes = restore_first_steps(model)
+    assert len(notes) == 1 and [body.steps for body in find_repeated_bodies(restored.main)] == [STEPS]
+    for before, after in zip(
+        *(run_outputs(to_flatbuffer(m), SAMPLES) for m in (model, restored)), strict=True
+    ):
+        np.testing.assert_allclose(before[0], after[0], atol=1e-5)
+        np.testing.assert_array_equal(before[1], after[1])
+
+
+def test_a_first_step_from_which_a_value_of_all_steps_is_computed_stays() -> None:
+    n = RecurrentNet("rnn")
+    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
+    (h,) = n.recurrent(rows[:1])
+    ones = n._binary("ADD", n._binary("MUL", h, n.real(np.zeros((1, UNITS)))), n.real(np.ones((1, UNITS))))
+    for row in rows[1:]:
+        h = n._binary("MUL", n._rnn(row, h, -1)[0], ones)
+    model = n.model([h])
+    assert [body.steps for body in find_repeated_bodies(model.main)] == [STEPS - 1]
     assert restore_first_steps(model) == (model, ())
