@@ -75,6 +75,9 @@ def import_classical(source: str, options: ImportOptions) -> ImportedModel:
         or len(labels) != model.main.tensors[model.main.outputs[0]].shape[-1]
     ):
         labels = ()
+    if len(scores) > 1:
+        others = ", ".join(f"'{other}'" for other in scores if other != name)
+        notes.append(f"The image has the output '{name}'. It leaves out {others}.")
     if labels:
         notes.append(f"Output k belongs to the class {', '.join(labels)[:200]}, in this order.")
     return ImportedModel(
@@ -144,8 +147,8 @@ def _tree_model(trees: Trees, input_name: str, output_name: str, features: str) 
     ensemble_of(model.main, op)  # checks the tables once more, as every reader does
     count = len(tables.feature)
     notes = [
-        f"{len(tables.roots):,} tree{'s' * (len(tables.roots) != 1)} with {count:,} nodes and a depth of up to "
-        f"{tables.depth()}."
+        f"{len(tables.roots):,} tree{'s' * (len(tables.roots) != 1)} with {count:,} node{'s' * (count != 1)} and a "
+        f"depth of up to {tables.depth()}."
     ]
     if fixed.exact:
         notes.append("Every leaf is a multiple of one step, so the sums are exact.")

@@ -187,6 +187,17 @@ def test_operators_that_cannot_be_followed_are_named(tmp_path: Path) -> None:
         import_classical(str(path), ImportOptions())
 
 
+def test_outputs_that_the_image_leaves_out_are_named(tmp_path: Path) -> None:
+    linear = onnx_writer.node("LinearRegressor", ["X"], ["Z"], {"coefficients": np.ones(3, np.float32)})
+    nodes = [linear, onnx_writer.node("Sigmoid", ["Z"], ["Y"], {}, "")]
+    path = tmp_path / "m.onnx"
+    path.write_bytes(onnx_writer.model(nodes, 3, [onnx_writer.value_info(12, name, (1, 1)) for name in "YZ"]))
+    assert (
+        "The image has the output 'Y'. It leaves out 'Z'."
+        in import_classical(str(path), ImportOptions()).notes
+    )
+
+
 def test_a_file_of_many_values_is_refused_before_they_take_much_memory(tmp_path: Path) -> None:
     """Each of five attributes has a million integers, of two bytes each in the file."""
     parts = [
