@@ -7,6 +7,7 @@ zeros as its state. Only the float model may change in this way: the rounding of
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -47,7 +48,8 @@ def restore_first_steps(model: Model) -> tuple[Model, tuple[str, ...]]:
 def _restored(model: Model, body: RepeatedBody) -> Model | None:
     """Return the model with one more copy of ``body`` in front. Return None if that would not give the same values."""
     graph = model.main
-    carried = {row for rows in body.inputs for row in rows if row.kind == "carried"}
+    # A dictionary keeps the order of the body, so that two conversions give the same bytes.
+    carried = dict.fromkeys(row for rows in body.inputs for row in rows if row.kind == "carried")
     states = [graph.tensors[row.tensor] for row in carried]
     if any(t.data is not None or DTYPES[t.dtype] is None or t.index in graph.outputs for t in states):
         return None
@@ -55,15 +57,21 @@ def _restored(model: Model, body: RepeatedBody) -> Model | None:
     if before is None:
         return None
     new = _with_copy(model, body, before)
-    results = {row.tensor: new.of_lane[row.lane, row.output] for row in carried}
-    if not _agree(model, new.model, results):
+    result_of = {row: new.of_lane[row.lane, row.output] for row in carried}
+    if not _agree(model, new.model, [(row.tensor, result) for row, result in result_of.items()]):
         return None
     main = new.model.main
-    renamed = dict(results)
-    ops = [
-        op if op.index in new.added else replace(op, inputs=tuple(renamed.get(i, i) for i in op.inputs))
-        for op in main.ops
-    ]
+    # Two states can begin with one tensor, as a sum of all outputs does. Each gets its own result of the new copy.
+    renamed: dict[int, int] = {}
+    for row, result in result_of.items():
+        renamed.setdefault(row.tensor, result)
+    rows_of = {lane[0]: rows for lane, rows in zip(body.lanes, body.inputs, strict=True)}
+    ops = []
+    for op in main.ops:
+        inputs = op.inputs if op.index in new.added else tuple(renamed.get(i, i) for i in op.inputs)
+        if op.index in rows_of:
+            inputs = tuple(result_of.get(row, i) for row, i in zip(rows_of[op.index], inputs, strict=True))
+        ops.append(replace(op, inputs=inputs))
     try:
         main = replace(main, ops=tuple(in_order(ops)))
     except ValueError:  # the new first step reads what is computed from the old one
@@ -162,16 +170,16 @@ def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -
     return _Copy(replace(model, subgraphs=(main, *model.subgraphs[1:])), added, of_lane)
 
 
-def _agree(old: Model, new: Model, pairs: dict[int, int]) -> bool:
-    """Return whether each tensor of ``pairs`` has the same values as its partner in ``new``, on random inputs."""
+def _agree(old: Model, new: Model, pairs: Sequence[tuple[int, int]]) -> bool:
+    """Return whether the two tensors of each pair have the same values in ``new``, on random inputs."""
     rng = np.random.default_rng(0)
     limits = index_limits(old.main)
     samples = []
     for _ in range(_SAMPLES):
         samples.append([_random(old.main.tensors[i], limits.get(i), rng) for i in old.main.inputs])
-    values = run_tensor_values(to_flatbuffer(new), samples, sorted({*pairs, *pairs.values()}))
+    values = run_tensor_values(to_flatbuffer(new), samples, sorted({i for pair in pairs for i in pair}))
     for sample_values in values:
-        for one, other in pairs.items():
+        for one, other in pairs:
             a, b = sample_values[one], sample_values[other]
             if a.size != b.size or not np.allclose(
                 a.reshape(-1), b.reshape(-1), rtol=0, atol=_TOLERANCE * max(float(np.abs(a).max()), 1e-3)

@@ -73,6 +73,20 @@ def test_a_sequence_that_does_not_begin_before_the_loop_has_no_first_step() -> N
     assert restore_first_steps(model) == (model, ())
 
 
+@pytest.mark.parametrize("cell", CELLS)
+def test_two_states_that_begin_with_one_tensor_are_restored(cell: str) -> None:
+    """The sum of all outputs begins with the first output, because converters fold the addition to zero."""
+    n = RecurrentNet(cell)
+    total, *others = n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32")))
+    for h in others:
+        total = n._binary("ADD", total, h)
+    model = n.model([total])
+    restored, notes = restore_first_steps(model)
+    (old,), (new,) = (find_repeated_bodies(m.main) for m in (model, restored))
+    assert len(notes) == 1 and (new.steps, len(new.lanes)) == (STEPS, len(old.lanes))
+    np.testing.assert_allclose(outputs(restored), outputs(model), atol=1e-5)
+
+
 def test_a_state_of_integers_begins_with_integers() -> None:
     """The model also counts in how many steps each unit is positive. Converters fold the addition of the first step."""
     n = RecurrentNet("rnn")
