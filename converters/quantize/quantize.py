@@ -10,7 +10,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.importers.modernize import has_quantized_operators
-from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
+from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.calibration.trained_ranges import trained_ranges
 from arenite.converters.quantize.graph import lstm
@@ -151,8 +151,8 @@ def _biases(
 
 def _layers(graph: Subgraph, ops: Sequence[Op]) -> list[list[Op]]:
     """Return ``ops`` in lists: the copies of one operator in all steps of a loop are in one list."""
-    first = {k: lane[0] for body in find_repeated_bodies(graph) for lane in body.lanes for k in lane}
+    copies = copies_by_operator(graph)
     layers: dict[int, list[Op]] = {}
     for op in ops:
-        layers.setdefault(first.get(op.index, op.index), []).append(op)
+        layers.setdefault(copies[op.index][0], []).append(op)
     return list(layers.values())

@@ -122,7 +122,7 @@ class _QuantizedGraphBuilder:
         first = self.a.produced.get(form.tensor) == form
         name = t.name if first else f"{t.name}/{form.dtype}"
         if form.edge is not None:
-            name += f"/{form.edge[0]}_{form.edge[1]}"
+            name += "/" + "_".join(map(str, form.edge))
         quant = self.a.quant.get(form)
         self.at[form] = self._add(replace(t, name=name, dtype=form.dtype, quant=quant, data=None))
         return self.at[form]
@@ -132,7 +132,9 @@ class _QuantizedGraphBuilder:
         if form in self.at:
             return self.at[form]
         t = self.graph.tensors[form.tensor]
-        if t.data is not None:
+        if form in self.a.converted:
+            source = self._form(self.a.converted[form])
+        elif t.data is not None:
             if form.dtype == FLOAT:
                 return self._unchanged(form.tensor)
             quant = self.a.quant[form]
@@ -141,7 +143,8 @@ class _QuantizedGraphBuilder:
             data = np.clip(steps, low, high).astype(form.dtype)
             self.at[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
             return self.at[form]
-        source = self.at[self.a.produced[form.tensor]]
+        else:
+            source = self.at[self.a.produced[form.tensor]]
         target = self._place(form)
         name = "DEQUANTIZE" if form.dtype == FLOAT else "QUANTIZE"
         self._append(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)

@@ -12,11 +12,11 @@ FLOAT = "float32"
 @dataclass(frozen=True)
 class TensorForm:
     """A float tensor in the type ``dtype``. If only one operator reads the form, ``edge`` is (operator index,
-    position of the input)."""
+    position of the input), and a word if that input has several forms."""
 
     tensor: int
     dtype: str
-    edge: tuple[int, int] | None = None
+    edge: tuple[int, int] | tuple[int, int, str] | None = None
 
 
 class FormGroups:

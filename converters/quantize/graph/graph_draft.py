@@ -11,6 +11,18 @@ from arenite.converters.passes.producers import with_ops
 from arenite.converters.quantize.calibration.trained_ranges import with_trained_ranges
 
 
+class _Replacements(dict[int, list[Op]]):
+    """The operators that replace each operator. ``changed`` has the operators that were replaced one by one."""
+
+    def __init__(self, ops: dict[int, list[Op]]) -> None:
+        super().__init__(ops)
+        self.changed: list[int] = []
+
+    def __setitem__(self, index: int, replacement: list[Op]) -> None:
+        self.changed.append(index)
+        super().__setitem__(index, replacement)
+
+
 class GraphDraft:
     """A copy of the main subgraph in which operators are replaced.
 
@@ -21,9 +33,14 @@ class GraphDraft:
     def __init__(self, model: Model) -> None:
         self.model, self.graph = model, model.main
         self.tensors = list(self.graph.tensors)
-        self.ops: dict[int, list[Op]] = {op.index: [op] for op in self.graph.ops}
+        self.ops = _Replacements({op.index: [op] for op in self.graph.ops})
         self.renamed: dict[int, int] = {}
         self.ranges: dict[str, tuple[float, float]] = {}
+
+    @property
+    def changed(self) -> list[int]:
+        """The operators that were replaced one by one, in the order of the replacements."""
+        return self.ops.changed
 
     def constant(self, name: str, values: np.ndarray) -> int:
         """Add a constant tensor and return its index."""

@@ -50,7 +50,7 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     notes: list[str] = []
     while True:
         changed = (
-            _first_change(model, notes)
+            _changed(model, notes)
             or _first_builtin(model, notes)
             or _first_prelu(model, notes)
             or first_repeated_layer(model, notes)
@@ -68,16 +68,24 @@ def _makes_real(graph: Subgraph, op: Op) -> bool:
     return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
 
 
-def _first_change(model: Model, notes: list[str]) -> Model | None:
-    """Make the first possible change, add a sentence about it to ``notes`` and return the new model. Return None if no
-    change is possible."""
+def _changed(model: Model, notes: list[str]) -> Model | None:
+    """Make the possible changes that do not concern the same operators, add a sentence about each to ``notes`` and
+    return the new model. Return None if no change is possible."""
     graph = model.main
     producer, count = producers(graph), reader_counts(graph)
     draft = GraphDraft(model)  # a step that returns None changes no operator of the draft
+    changed: set[int] = set()  # the tensors that changed operators read or compute
+    constants = {t.index for t in graph.tensors if t.data is not None}
+    found = False
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
             continue
         before = producer.get(op.inputs[0])
+        nearby = [op, *(producer[i] for i in op.inputs if i in producer)]
+        nearby += [producer[i] for near in nearby[1:] for i in near.inputs if i in producer]
+        if found and not changed.isdisjoint(i for near in nearby for i in (*near.inputs, *near.outputs)):
+            continue
+        known = len(draft.changed)
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = (
             _REPLACED[op.name](draft, op)
@@ -91,8 +99,14 @@ def _first_change(model: Model, notes: list[str]) -> Model | None:
             )
         if note is not None:
             notes.append(note)
-            return draft.finish()
-    return None
+            found = True
+            for index in draft.changed[known:]:
+                for old in (graph.ops[index], *draft.ops[index]):
+                    changed.update(i for i in (*old.inputs, *old.outputs) if i not in constants)
+            # Readers of a renamed tensor read the other tensor from now on.
+            changed.update(draft.renamed)
+            changed.update(draft.renamed.values())
+    return draft.finish() if found else None
 
 
 def _first_builtin(model: Model, notes: list[str]) -> Model | None:

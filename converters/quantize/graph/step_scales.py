@@ -7,10 +7,10 @@ the state of a GRU) has larger rounding errors in every step. Such values get 16
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 from arenite.converters.graph.model import Subgraph
-from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
+from arenite.converters.passes.loops.repeated_body import RepeatedBody, find_repeated_bodies
 from arenite.converters.quantize.graph.form_groups import FLOAT, FormGroups, TensorForm
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 
@@ -44,17 +44,21 @@ def accumulating_ops(graph: Subgraph) -> frozenset[int]:
 
 def share_scales_of_steps(
     graph: Subgraph,
-    read: Mapping[tuple[int, int], TensorForm],
+    read: MutableMapping[tuple[int, int], TensorForm],
     produced: Mapping[int, TensorForm],
     results: Sequence[TensorForm | None],
     groups: FormGroups,
-) -> None:
+) -> dict[TensorForm, TensorForm]:
     """Join the forms that the copies of each operator of a repeated body read and produce.
 
     ``read`` has the forms by (operator, input), ``produced`` those by tensor, and ``results`` those of the graph's
     outputs. If the initial state is an input of the graph and the last state an output, these are joined too, so that a
     program can copy one to the other.
+
+    Return the initial states that must be converted in the first step, because the other steps convert the result of
+    the step before: the form that the first step reads, and the form from which it is converted.
     """
+    converted: dict[TensorForm, TensorForm] = {}
     outputs = dict(zip(graph.outputs, results, strict=True))
     for body in find_repeated_bodies(graph):
         for lane in body.lanes:
@@ -63,11 +67,47 @@ def share_scales_of_steps(
                 _join((read.get((k, position)) for k in lane), groups)
             for output in range(len(op.outputs)):
                 _join((produced.get(graph.ops[k].outputs[output]) for k in lane), groups)
-
+        converted |= _converted_states(graph, body, read, produced, groups)
         for state in {i for row in body.inputs for i in row if i.kind == "carried"}:
             last = graph.ops[body.lanes[state.lane][-1]].outputs[state.output]
             if state.tensor in graph.inputs and last in outputs:
                 _join((produced.get(state.tensor), outputs[last]), groups)
+    return converted
+
+
+def _converted_states(
+    graph: Subgraph,
+    body: RepeatedBody,
+    read: MutableMapping[tuple[int, int], TensorForm],
+    produced: Mapping[int, TensorForm],
+    groups: FormGroups,
+) -> dict[TensorForm, TensorForm]:
+    """Give the first step forms of its own for the states that the other steps convert, and return them with the forms
+    from which they are converted."""
+    converted = {}
+    forms: dict[tuple[TensorForm, TensorForm], TensorForm] = {}
+    for lane, rows in zip(body.lanes, body.inputs, strict=True):
+        for position, row in enumerate(rows):
+            if row.kind != "carried":
+                continue
+            first, second = (read.get((lane[step], position)) for step in (0, 1))
+            result = produced.get(graph.ops[lane[1]].inputs[position])
+            if first is None or second is None or result is None or second == result:
+                continue
+            if FLOAT in (first.dtype, second.dtype, result.dtype):
+                continue
+            edge = lane[0], position
+            if (result, second) not in forms:
+                source = groups.add(TensorForm(first.tensor, result.dtype, (*edge, "state")))
+                groups.join(result, source)
+                own = groups.add(TensorForm(first.tensor, second.dtype, edge))
+                groups.join(second, own)
+                forms[result, second] = own
+                converted[own] = source
+            read[edge] = forms[
+                result, second
+            ]  # operators that read one form in other steps do so in the first
+    return converted
 
 
 def _join(forms: Iterable[TensorForm | None], groups: FormGroups) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arenite.converters.graph.model import Op, Quantization, Subgraph, Tensor
+from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.calibration.calibrators import choose_range
 from arenite.converters.quantize.calibration.observations import TensorStats
 from arenite.converters.quantize.graph import lstm
@@ -61,6 +62,8 @@ class TypeAssignment:
     quant: dict[TensorForm, Quantization] = field(default_factory=dict)
     cells: Mapping[int, float] = field(default_factory=dict)  # largest magnitude of each LSTM's cell state
     notes: list[str] = field(default_factory=list)
+    #: Forms that are converted from another form than the produced one, and that form.
+    converted: Mapping[TensorForm, TensorForm] = field(default_factory=dict)
     tables: dict[int, PointwiseFunction] = field(default_factory=dict)
 
 
@@ -108,7 +111,7 @@ def assign_types(
         t = graph.tensors[i]
         form = groups.add(TensorForm(i, _type(edges[1]))) if _is_real(t) and i in a.produced else None
         a.results.append(form)
-    share_scales_of_steps(graph, a.read, a.produced, a.results, groups)
+    a.converted = share_scales_of_steps(graph, a.read, a.produced, a.results, groups)
     producers = {i: op.index for op in graph.ops for i in op.outputs}
 
     def settings_of(tensor: int) -> LayerSettings:
@@ -133,10 +136,18 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     wide = accumulating_ops(graph)
+    chosen: dict[tuple[int, ...], tuple[LayerSettings, bool]] = {}
+    of_layer: dict[int, tuple[LayerSettings, bool]] = {}
+    for layer, indices in copies_by_operator(graph).items():
+        if indices not in chosen:
+            copies = [graph.ops[k] for k in indices]
+            chosen[indices] = recipe.for_copies(graph, copies), recipe.chooses_type(graph, copies)
+        of_layer[layer] = chosen[indices]
+        a.settings[layer] = chosen[indices][0]
     for function in table_functions(graph):
-        _choose_table(graph, function, recipe, only, a)
+        _choose_table(graph, function, only, a)
     for op in graph.ops:
-        settings = a.settings[op.index] = recipe.for_layer(graph, op)
+        settings, has_own_type = of_layer[op.index]
         real = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0 and _is_real(graph.tensors[i])]
         if not real:
             continue
@@ -145,7 +156,7 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
             continue
         rule = RULES.get(op.name)
         requested = _type(settings.activations)
-        if op.index in wide and requested == "int8" and not recipe.chooses_type(graph, op):
+        if op.index in wide and requested == "int8" and not has_own_type:
             requested = "int16"
         if only is not None and op.index not in only:
             requested = FLOAT
@@ -160,13 +171,12 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
 def _choose_table(
     graph: Subgraph,
     function: PointwiseFunction,
-    recipe: Recipe,
     only: Collection[int] | None,
     a: TypeAssignment,
 ) -> None:
     """Choose a table of int8 values for the operators of ``function``, or float32 if ``only`` does not include its last
-    operator. If the recipe keeps an operator of the function in float32, change nothing."""
-    requested = {_type(recipe.for_layer(graph, op).activations) for op in function.ops}
+    operator. If their settings keep an operator of the function in float32, change nothing."""
+    requested = {_type(a.settings[op.index].activations) for op in function.ops}
     if FLOAT in requested:
         return
     indices = [op.index for op in function.ops]
@@ -247,8 +257,10 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: FormGroups) -
             if len({groups.fixed.get(groups.root(form)) for form in reads.values()}) == 1:
                 groups.join(leader, next(iter(reads.values())))
             for position, form in reads.items():
-                # The fixed quantization would clip the values of the group, so this input is read in a separate form.
-                is_fixed = groups.root(form) in groups.fixed and groups.root(form) != groups.root(leader)
+                # Another fixed quantization would clip the values of the group, so this input is read in a separate
+                # form.
+                fixed = groups.fixed.get(groups.root(form))
+                is_fixed = fixed is not None and fixed != groups.fixed.get(groups.root(leader))
                 if is_fixed or not groups.join(leader, form):
                     reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
                     groups.join(leader, reads[position])

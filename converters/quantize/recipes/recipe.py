@@ -7,7 +7,7 @@ for the layers that ``match`` selects. Later entries take precedence.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from importlib.resources import files
 from pathlib import Path
@@ -93,15 +93,23 @@ class Recipe:
 
     def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
         """Return the settings of ``op`` after all matching rules have been applied in order."""
+        return self.for_copies(graph, (op,))
+
+    def for_copies(self, graph: Subgraph, copies: Sequence[Op]) -> LayerSettings:
+        """Return the settings of ``copies``, the copies of one layer in all steps of a loop. They must be alike, so a
+        rule that matches one of them applies to all."""
         settings = self.settings
         for rule in self.layers:
-            if rule.covers(graph, op):
+            if any(rule.covers(graph, op) for op in copies):
                 settings = rule.applied(settings)
         return settings
 
-    def chooses_type(self, graph: Subgraph, op: Op) -> bool:
-        """Return whether a rule for single layers chooses the type of the activations of ``op``."""
-        return any("activations" in rule.settings and rule.covers(graph, op) for rule in self.layers)
+    def chooses_type(self, graph: Subgraph, copies: Sequence[Op]) -> bool:
+        """Return whether a rule for single layers chooses the type of the activations of one of ``copies``."""
+        return any(
+            "activations" in rule.settings and any(rule.covers(graph, op) for op in copies)
+            for rule in self.layers
+        )
 
     def with_layers(self, *rules: LayerRule) -> Recipe:
         """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a wrong setting."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from arenite.converters.graph.model import Subgraph
+from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.passes.producers import producers, readers
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.dataset.dataset import Dataset
@@ -34,12 +35,15 @@ def layers_by_int8_loss(
 ) -> list[int]:
     """Return the indices of the layers that int16 can help, the layer that loses most on int8 first.
 
-    Layers that only move values are left out: they get the type of their input.
+    Layers that only move values are left out: they get the type of their input. The copies of a layer in all steps of a
+    loop get one type, so only the first of them is in the list.
     """
     graph = parse(flatbuffer).main
     plain = recipe.without_slow_steps(keeps_ranges=True)
-    candidates = {op.index for op in graph.ops if _computes(graph, op.index)}
-    if len(candidates) <= _MAX_LAYERS:
+    copies = copies_by_operator(graph)
+    computing = {op.index for op in graph.ops if _computes(graph, op.index)}
+    candidates = {copies[k][0] for k in computing}
+    if len(computing) <= _MAX_LAYERS:
         result = sensitivity(
             flatbuffer, plain, observations, dataset, kinds=("int8",), samples=_SAMPLES, progress=progress
         )
@@ -48,7 +52,8 @@ def layers_by_int8_loss(
         quantized = quantize(flatbuffer, plain, observations)
         samples = dataset.limited(_SAMPLES).inputs
         errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, samples)
-        ordered = [e.layer for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in candidates]
+        worst = [copies[e.layer][0] for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in computing]
+        ordered = list(dict.fromkeys(worst))
     return ordered + sorted(candidates - set(ordered))
 
 
@@ -63,9 +68,10 @@ def with_int16(recipe: Recipe, graph: Subgraph, layers: Collection[int], *, edge
 
     An operator that joins tensors (such as CONCATENATION) gets int16 if it reads an int16 tensor and its result is
     read by an int16 layer: otherwise the values would lose their precision there. ``edges`` says whether the model's
-    inputs and outputs are int16 too.
+    inputs and outputs are int16 too. A layer of ``layers`` that is repeated stands for all of its copies.
     """
-    wide = _with_joins(graph, layers)
+    copies = copies_by_operator(graph)
+    wide = {copies[k][0] for k in _with_joins(graph, {copy for k in layers for copy in copies[k]})}
     # A list of indices becomes few rules: "#3-7".
     rules = [LayerRule(match, {"activations": "int16"}) for match in _spans(sorted(wide))]
     if edges:

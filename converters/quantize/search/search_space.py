@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from arenite.converters.graph.model import Model
+from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.quantize.recipes.recipe import LayerRule, Recipe
 from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity
@@ -90,8 +91,11 @@ class SearchSpace:
 def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KINDS)) -> SearchSpace:
     """Return the search space of a float model. Layers may have the types ``kinds``, if their kernels support them."""
     choices = []
+    copies = copies_by_operator(model.main)
     for op in model.main.ops:
         rule = WEIGHTS.get(op.name)
+        if copies[op.index][0] != op.index:  # the copies of a layer in all steps of a loop have one type
+            continue
         if rule is None or not model.main.tensors[op.inputs[rule.weights]].is_constant:
             continue
         choices.append((op.index, rule, model.main.tensors[op.inputs[rule.weights]].elements))

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Subgraph
+from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.checks.coverage import short_name
 from arenite.converters.quantize.dataset.dataset import Dataset
@@ -104,11 +105,14 @@ def sensitivity(
 
     ``recipe`` has all settings except the types, for example calibrator and rounding. ``samples`` is the largest number
     of samples, which are taken at even distances. int4 and int16 are tried for layers with constant weights and a
-    kernel for this type.
+    kernel for this type. The copies of a layer in all steps of a loop are quantized together, and the first of them
+    stands for all.
     """
     data = dataset.limited(samples)
     graph = parse(flatbuffer).main
-    tries = [(op.index, kind) for op in graph.ops for kind in kinds if _has(graph, op.index, kind)]
+    copies = copies_by_operator(graph)
+    firsts = [op.index for op in graph.ops if copies[op.index][0] == op.index]
+    tries = [(k, kind) for k in firsts for kind in kinds if _has(graph, k, kind)]
     progress("float model", 0, len(tries) + 1)
     probes = output_probes(graph)
     expected = [_probed(flatbuffer, data, probe) for probe in probes]
@@ -116,7 +120,7 @@ def sensitivity(
     sensitivities = []
     for done, (layer, kind) in enumerate(tries):
         progress(f"layer {layer} {kind}", done + 1, len(tries) + 1)
-        quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=[layer])
+        quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=copies[layer])
         worst_db = min(
             sqnr(values, _probed(quantized.flatbuffer, data, quantized.tensors[probe]))
             for probe, values in zip(probes, expected, strict=True)
