@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from arenite.host.interface.conversion import ConversionReport, convert
     from arenite.host.interface.measurement import EnergyReport, bench, energy
     from arenite.host.interface.model import Model, load
+    from arenite.host.interface.web import web
 
 __all__ = [
     "AreniteError",
@@ -76,6 +77,7 @@ __all__ = [
     "fit",
     "library",
     "load",
+    "web",
     "zoo",
 ]
 
@@ -98,6 +100,7 @@ _MODULES = {
     "fit": "host.interface.build",
     "library": "host.interface.build",
     "load": "host.interface.model",
+    "web": "host.interface.web",
     "zoo": "host.interface.catalogue",
 }
 

@@ -46,7 +46,7 @@ def _check_inside(directory: Path, name: str) -> None:
             )
 
 
-def write_folder(directory: Path, files: Mapping[str, str]) -> None:
+def write_folder(directory: Path, files: Mapping[str, str | bytes]) -> None:
     """Write ``files`` into ``directory`` and remove files of an earlier run. The manifest is written last.
 
     An unchanged file keeps its time stamp, so a second build compiles only the files that differ.
@@ -56,9 +56,9 @@ def write_folder(directory: Path, files: Mapping[str, str]) -> None:
         _check_inside(directory, name)
     for name in obsolete:
         (directory / name).unlink(missing_ok=True)
-    for name, text in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
+    for name, content in sorted(files.items(), key=lambda item: item[0] == MANIFEST):
         path = directory / name
-        data = text.encode("utf-8")
+        data = content.encode("utf-8") if isinstance(content, str) else content
         if path.is_file() and path.read_bytes() == data:
             continue
         replace_file(path, data, durable=False)  # the files can be generated again

@@ -37,13 +37,27 @@ class ModuleTensor:
 
 
 @dataclass(frozen=True)
+class ModuleScore:
+    """How a sort key in the results becomes a score.
+
+    The key of an integer ``dtype`` is the stored score: score = ``scale`` * (key - ``zero_point``). The key of a float32
+    score is its bit pattern, with the lower 31 bits inverted if it is negative. With ``logits``, a sigmoid follows.
+    """
+
+    dtype: str
+    scale: float
+    zero_point: int
+    logits: bool
+
+
+@dataclass(frozen=True)
 class ModuleStep:
     """Preprocessing or postprocessing in the module.
 
     ``kind`` of preprocessing: ``image`` (the buffer has one picture in ``format``) or ``audio`` (int16 samples).
     ``kind`` of postprocessing: ``classes``, ``boxes``, ``points``, ``mask`` or ``error``.
     ``nbytes``: size of the buffer that ``NAME_image``, ``NAME_samples`` or ``NAME_results`` returns; 0 for ``error``.
-    ``count``: the maximum number of samples or results. ``points``: landmarks per box.
+    ``count``: the maximum number of samples or results. ``points``: landmarks per box. ``score``: for classes and boxes.
     """
 
     kind: str
@@ -53,6 +67,7 @@ class ModuleStep:
     height: int | None = None
     format: str | None = None
     points: int = 0
+    score: ModuleScore | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +111,7 @@ def model_exports(g: Generated, processing: Processing | None) -> ModelExports:
     ]
     outputs = [_tensor(graph.tensors[t]) for t in graph.outputs]
     before = None if processing is None or processing.before is None else _before(processing.before)
-    after = None if processing is None or processing.after is None else _after(processing.after)
+    after = None if processing is None or processing.after is None else _after(processing.after, outputs)
     if after is not None and after.kind == "error" and streams:
         after = None  # it needs a copy of the complete input
     return ModelExports(
@@ -130,13 +145,19 @@ def _before(plan: ImagePlan | AudioPlan) -> ModuleStep:
     return ModuleStep("image", size, 1, plan.width, plan.height, plan.format)
 
 
-def _after(plan: PostPlan) -> ModuleStep:
+def _after(plan: PostPlan, outputs: Sequence[ModuleTensor]) -> ModuleStep:
     if isinstance(plan, TopKPlan):
-        return ModuleStep("classes", 8 * plan.step.k, plan.step.k)
+        scores = outputs[plan.step.output]
+        # The keys after a softmax have 16 fractional bits.
+        score = ModuleScore("int32", 1 / 65536, 0, False)
+        if plan.values is None:
+            score = ModuleScore(scores.dtype, scores.scale or 1.0, scores.zero_point or 0, plan.step.logits)
+        return ModuleStep("classes", 8 * plan.step.k, plan.step.k, score=score)
     if isinstance(plan, MsePlan):
         return ModuleStep("error", 0, 1)
     if isinstance(plan, BoxesPlan):
-        return ModuleStep("boxes", 24 * plan.candidates, plan.nms.most, points=plan.points)
+        score = ModuleScore(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
+        return ModuleStep("boxes", 24 * plan.candidates, plan.nms.most, points=plan.points, score=score)
     if isinstance(plan, PointsPlan):
         return ModuleStep("points", 12 * plan.count, plan.count)
     assert isinstance(plan, MaskPlan)

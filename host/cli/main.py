@@ -27,6 +27,7 @@ COMMANDS = {
     ),
     "firmware": ("firmware.firmware", "Generate the C firmware of a model as a PlatformIO project."),
     "library": ("firmware.library", "Write models as C sources for your own program."),
+    "web": ("firmware.web", "Write models as a JavaScript package with WebAssembly."),
     "build": ("firmware.build", "Build a generated project."),
     "flash": ("board.flash", "Upload a built project to its board."),
     "monitor": ("board.monitor", "Print what a device sends on its serial port."),

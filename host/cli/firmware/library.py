@@ -6,12 +6,10 @@ from pathlib import Path
 
 import click
 
-from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES, core_names
-from arenite.host.build.library import named_image
+from arenite.host.cli.firmware.named_models import load_named
 from arenite.host.cli.options import no_passes_option, stream_option
 from arenite.host.interface.build import library as write_library
-from arenite.host.interface.model import load
 from arenite.host.report.console import note, print_json, show, table
 
 
@@ -73,13 +71,7 @@ def library(
 
     If the arena or the weights alone are too large for --board, the exit code is 1 and nothing is written.
     """
-    models: dict[str, Path] = {}
-    for text in images:
-        model, path = named_image(text)
-        if model in models:
-            raise UsageError(f"Two models are called '{model}'.", "Name them: NAME=IMAGE.")
-        models[model] = path
-    prepared = {model: load(path, passes=not no_passes) for model, path in models.items()}
+    prepared = load_named(images, passes=not no_passes)
     result = write_library(
         prepared, output, name=name, board=board, core=core, optimise=optimise, stream_input=stream_input
     )

@@ -1,0 +1,49 @@
+"""``web``: write models as an ES module package for pages, workers, Node.js and Deno."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from arenite.host.interface.model import Model, prepared_model
+from arenite.host.web.package import WebPackage, write_package
+
+
+def web(
+    models: Mapping[str, Model | str | Path],
+    output: str | Path,
+    *,
+    name: str = "",
+    version: str = "0.0.0",
+    optimise: str = "balanced",
+    simd: bool = True,
+    stream_input: bool = False,
+    passes: bool = True,
+) -> WebPackage:
+    """Write models as an ES module package: ``model.js``, ``model.d.ts``, ``package.json`` and a WebAssembly module.
+
+    Args:
+        models: the models by name. The names are those of the models in JavaScript.
+        output: the folder for the package.
+        name: the name of the package; "": the name of the folder.
+        version: the version of the package.
+        optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
+        simd: add a module with SIMD, which browsers load where they can.
+        stream_input: the models receive their input row by row.
+        passes: apply the graph optimizations.
+
+    Raises:
+        ModelError, UsageError: a model cannot be loaded, cannot take its input row by row, or the folder has other
+            files.
+        ToolError: the compiler (extra ``web``) is not installed.
+    """
+    prepared = {key: prepared_model(model, passes=passes) for key, model in models.items()}
+    return write_package(
+        Path(output),
+        prepared,
+        name=name,
+        version=version,
+        optimise=optimise,
+        simd=simd,
+        stream_input=stream_input,
+    )

@@ -1,0 +1,1 @@
+"""Models in web pages: an ES module package with a WebAssembly module."""
