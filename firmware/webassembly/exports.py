@@ -40,8 +40,9 @@ class ModuleTensor:
 class ModuleScore:
     """How a sort key in the results becomes a score.
 
-    The key of an integer ``dtype`` is the stored score: score = ``scale`` * (key - ``zero_point``). The key of a float32
-    score is its bit pattern, with the lower 31 bits inverted if it is negative. With ``logits``, a sigmoid follows.
+    The key of an integer ``dtype`` is the stored score: score = ``scale`` * (key - ``zero_point``). The key of a
+    float32 score is its bit pattern, with the lower 31 bits inverted if it is negative. With ``logits``, a sigmoid
+    follows.
     """
 
     dtype: str
@@ -57,7 +58,8 @@ class ModuleStep:
     ``kind`` of preprocessing: ``image`` (the buffer has one picture in ``format``) or ``audio`` (int16 samples).
     ``kind`` of postprocessing: ``classes``, ``boxes``, ``points``, ``mask`` or ``error``.
     ``nbytes``: size of the buffer that ``NAME_image``, ``NAME_samples`` or ``NAME_results`` returns; 0 for ``error``.
-    ``count``: the maximum number of samples or results. ``points``: landmarks per box. ``score``: for classes and boxes.
+    ``count``: the maximum number of samples or results. ``points``: landmarks per box. ``score``: for classes and
+    boxes.
     """
 
     kind: str
