@@ -157,7 +157,7 @@ class _Turns:
             self._number += 1
             for reader in self._readers:
                 if reader is not self._readers[index]:
-                    reader._learn(frame, False)
+                    reader.forecast.add(frame)
         return frame
 
     def take(self, served: ServedFrame, frame: Frame | None) -> None:

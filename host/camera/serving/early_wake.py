@@ -14,19 +14,15 @@ from __future__ import annotations
 import select
 import time
 from collections.abc import Callable
+from enum import Enum
 from typing import Any
 
 from arenite.host.camera.frames.frame import Frame
+from arenite.host.camera.serving.arrival_forecast import ArrivalForecast
 from arenite.host.camera.sources.base import Source
 
-#: The weight of the newest sample in a mean: of the time between two frames, and of the duration of a run of the model.
+#: The weight of the newest duration of a run of the model.
 _WEIGHT = 0.125
-#: A longer delay between time stamp and arrival than the known one is mostly a late wake-up, so it has less weight.
-_LATER_WEIGHT = 0.01
-#: A time between two frames that differs by more than this share means that the source has another rate now.
-_RATE_CHANGE = 0.25
-#: The longest time between two frames that is predicted.
-_MAX_INTERVAL_NS = 2_000_000_000
 #: The model is not run before a frame if it takes more than this share of the time between two frames.
 _MAX_WARM_SHARE = 0.5
 #: The run begins earlier than its mean duration requires, by this factor and this time, because a run that ends late
@@ -36,8 +32,20 @@ _WARM_MARGIN, _LATE_START_NS = 1.5, 200_000
 _FORGETTING = 0.98
 #: A read that takes longer than this has waited for the frame.
 _AT_ONCE_NS = 200_000
+#: The smallest correction of the predicted arrival.
+_MIN_STEP_NS = 200_000
 
 _nothing = select.poll() if hasattr(select, "poll") else None
+
+
+class _Arrival(Enum):
+    """What is known about the arrival of a frame."""
+
+    SEEN = "arrived between the last two polls"
+    EARLY = "arrived before the thread woke up"
+    MISSED = "arrived after polling ended"
+    ASLEEP = "arrived while the thread slept"
+    UNKNOWN = "was there at once"
 
 
 class EarlyWake:
@@ -65,69 +73,54 @@ class EarlyWake:
         self.early_ns, self.warm, self.nap_s = int(early_s * 1e9), warm, nap_s
         self.frames = self.awake = self.warmed = self.cpu_ns = 0
         self._warm_ns = 0  # duration of a run of the model; 0 before the first run
-        self._camera: int | None = None  # the camera whose frames are predicted: the first one of several
-        self._last_ns = 0  # time stamp of its last frame
-        self._interval_ns = 0.0  # time between two of its frames
-        self._lag_ns: float | None = None  # time from the time stamp to the arrival
-
-    @property
-    def due_ns(self) -> int:
-        """The predicted arrival of the next frame by time.monotonic_ns; 0 if it is not known yet."""
-        if not self._interval_ns or self._lag_ns is None:
-            return 0
-        return round(self._last_ns + self._interval_ns + self._lag_ns)
+        self._polled_ns = 0  # time of the last poll, or a later time at which the frame was there
+        self.forecast = ArrivalForecast(max(self.early_ns, _MIN_STEP_NS))
 
     def read(self, timeout_s: float) -> Frame | None:
         """Return the newest frame, as ``Source.read`` does. Raises ``EndOfSource`` and ``SourceLost``."""
         now = time.monotonic_ns()
         end = now + int(timeout_s * 1e9)
-        due = self.due_ns
+        due = self.forecast.due_ns
+        arrival = _Arrival.ASLEEP
         frame: Frame | None = None
-        waited = False
         if not self.paused and now < due < end:
-            frame, waited = self._read_early(due)
+            frame, arrival = self._read_early(due)
         if frame is None:
-            before = time.monotonic_ns()
-            frame = self.source.read(max(end - before, 0) / 1e9)
-            waited = waited or time.monotonic_ns() - before > _AT_ONCE_NS
+            called = time.monotonic_ns()
+            frame = self.source.read(max(end - called, 0) / 1e9)
+            self._polled_ns = time.monotonic_ns()
+            if self._polled_ns - called < _AT_ONCE_NS:
+                self._polled_ns = called
+                arrival = _Arrival.UNKNOWN if arrival is _Arrival.ASLEEP else arrival
         if frame is not None:
             self.frames += 1
-            self._learn(frame, waited)
+            self._learn(frame, arrival)
         return frame
 
-    def _read_early(self, due: int) -> tuple[Frame | None, bool]:
+    def _read_early(self, due: int) -> tuple[Frame | None, _Arrival]:
         """Sleep, run the model, and poll until soon after ``due``. Return the frame, or None if it did not arrive, and
-        whether it was not there at once."""
-        waited = False
-        start = due - self.early_ns - round(_WARM_MARGIN * self._warm_ns) - _LATE_START_NS
-        if self._warm_ns >= _MAX_WARM_SHARE * self._interval_ns:
+        what is known about its arrival."""
+        wake = due - self.early_ns
+        start = wake - round(_WARM_MARGIN * self._warm_ns) - _LATE_START_NS
+        if self._warm_ns >= _MAX_WARM_SHARE * self.forecast.interval_ns:
             self._warm_ns = int(_FORGETTING * self._warm_ns)
         elif self.warm is not None and time.monotonic_ns() < start:
             if self._warm_ns:  # the first run is early, because its duration is not known
-                frame, slept = self._sleep_until(start)
+                frame = self._sleep_until(start)
                 if frame is not None:
-                    return frame, slept
+                    return frame, _Arrival.EARLY
             self._run_model(self.warm)
-            waited = True
-        frame, slept = self._sleep_until(due - self.early_ns)
-        if frame is not None or not self.early_ns:
-            return frame, slept or waited
-        began = time.thread_time_ns()
-        frame = self.source.read(0.0)
-        if frame is None:
-            waited = True
-            frame = self._poll(due + self.early_ns)
-            self.awake += frame is not None
-        self.cpu_ns += time.thread_time_ns() - began
-        return frame, slept or waited
+        frame = self._sleep_until(wake)
+        if not self.early_ns:
+            return frame, _Arrival.ASLEEP
+        if frame is not None:
+            return frame, _Arrival.EARLY
+        return self._poll(due + self.early_ns)
 
-    def _sleep_until(self, time_ns: int) -> tuple[Frame | None, bool]:
-        """Wait for a frame until ``time_ns``. Return the frame or None, and whether this waited."""
+    def _sleep_until(self, time_ns: int) -> Frame | None:
+        """Return the next frame, or None if it does not arrive until ``time_ns``."""
         begin = time.monotonic_ns()
-        if time_ns <= begin:
-            return None, False
-        frame = self.source.read((time_ns - begin) / 1e9)
-        return frame, time.monotonic_ns() - begin > _AT_ONCE_NS
+        return self.source.read((time_ns - begin) / 1e9) if time_ns > begin else None
 
     def _run_model(self, warm: Callable[[], None]) -> None:
         # The threads of the runtime work too, so this counts the time of the whole process.
@@ -139,39 +132,42 @@ class EarlyWake:
         known = self._warm_ns or duration
         self._warm_ns = round(known + _WEIGHT * (duration - known))
 
-    def _poll(self, end: int) -> Frame | None:
-        """Poll until the time ``end`` in nanoseconds. Return the frame, or None if it did not arrive."""
-        frame: Frame | None = None
-        while frame is None and time.monotonic_ns() < end:
+    def _poll(self, end: int) -> tuple[Frame | None, _Arrival]:
+        """Poll until the time ``end`` in nanoseconds. Return the frame, or None if it did not arrive, and what is known
+        about its arrival."""
+        before = self._polled_ns = time.monotonic_ns()
+        frame = self.source.read(0.0)
+        if frame is not None:
+            return frame, _Arrival.UNKNOWN
+        began = cpu = time.thread_time_ns()
+        while frame is None and self._polled_ns < end:
             if self.nap_s:
                 time.sleep(self.nap_s)
             elif _nothing is not None:
                 # This releases Python's interpreter lock, which the thread of the source may need for the frame.
                 _nothing.poll(0)
+            # The last read is not counted, because it handles the frame.
+            cpu = time.thread_time_ns()
+            before, self._polled_ns = self._polled_ns, time.monotonic_ns()
             frame = self.source.read(0.0)
-        return frame
+        self.cpu_ns += cpu - began
+        self.awake += frame is not None
+        # Between two polls that are far apart, another program used the processor.
+        if self._polled_ns - before >= _AT_ONCE_NS:
+            return frame, _Arrival.UNKNOWN
+        return frame, _Arrival.MISSED if frame is None else _Arrival.SEEN
 
-    def _learn(self, frame: Frame, waited: bool) -> None:
-        """Update the prediction. ``waited`` says whether the frame arrived just now."""
-        if self._camera is None:
-            self._camera = frame.source
-        if frame.source != self._camera or frame.stand_in:
+    def _learn(self, frame: Frame, arrival: _Arrival) -> None:
+        if not self.forecast.add(frame):
             return
-        if self._last_ns:
-            interval = (frame.time_ns - self._last_ns) / (frame.missed + 1)
-            if not 0 < interval <= _MAX_INTERVAL_NS:
-                self._interval_ns = 0.0
-            elif abs(interval - self._interval_ns) > _RATE_CHANGE * self._interval_ns:
-                self._interval_ns = interval
-            else:
-                self._interval_ns += _WEIGHT * (interval - self._interval_ns)
-        self._last_ns = frame.time_ns
-        if waited:
-            lag = max(time.monotonic_ns() - frame.time_ns, 0)
-            if self._lag_ns is None or lag < self._lag_ns:
-                self._lag_ns = lag
-            else:
-                self._lag_ns += _LATER_WEIGHT * (lag - self._lag_ns)
+        if arrival is _Arrival.SEEN:
+            self.forecast.seen(frame, self._polled_ns)
+        elif arrival is _Arrival.EARLY:
+            self.forecast.earlier()
+        elif arrival is _Arrival.UNKNOWN:
+            self.forecast.before(frame, self._polled_ns)
+        else:
+            self.forecast.returned(frame, time.monotonic_ns(), arrival is _Arrival.MISSED)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counters for the result of a run."""

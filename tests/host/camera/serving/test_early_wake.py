@@ -107,6 +107,17 @@ def test_frames_arrive_after_they_are_due_and_none_is_lost(nap_s: float) -> None
     assert sum(frame.missed + 1 for frame in frames) == numbers[-1] + 1 == source.counters.captured
 
 
+def test_the_arrival_is_found_if_the_source_decodes_frames() -> None:
+    class DecodingSource(RecordedReads):
+        def read(self, timeout_s: float) -> Frame | None:
+            frame = super().read(timeout_s)
+            if frame is not None:
+                time.sleep(0.008)  # reads end 8 ms after the arrival, but polling begins only 2 ms before it
+            return frame
+
+    read_until_polled(EarlyWake(DecodingSource(), 0.002))
+
+
 def test_the_model_runs_before_a_frame() -> None:
     source = RecordedReads()
     runs: list[int] = []
@@ -168,11 +179,11 @@ def test_the_next_frame_is_predicted_from_the_time_stamps() -> None:
     ]
     source = ScriptedSource(frames)
     reader = EarlyWake(source, 0.001)
-    assert reader.due_ns == 0
+    assert reader.forecast.due_ns == 0
     for frame in frames:
         assert reader.read(0.0) is frame
     # All frames were read before their time stamps, except the first one, which was at least 1 ms late.
-    lag = reader.due_ns - (begin + second // 2)
+    lag = reader.forecast.due_ns - (begin + second // 2)
     assert 0 <= lag < time.monotonic_ns() - begin
 
 
@@ -183,7 +194,7 @@ def test_a_new_rate_is_noticed_at_the_next_frame() -> None:
     reader = EarlyWake(source, 0.0)
     for _ in times:
         reader.read(0.0)
-    assert reader.due_ns >= begin + 230_000_000
+    assert reader.forecast.due_ns >= begin + 230_000_000
 
 
 def test_polling_ends_if_the_frame_does_not_arrive() -> None:
