@@ -42,6 +42,11 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
     return multiplier, shift
 
 
+def float_product_ratio(a: float, b: float, c: float) -> float:
+    """Return ``a * b / c``, rounded to float32 after each step as TFLite does for its effective scales."""
+    return float(np.float32(a) * np.float32(b) / np.float32(c))
+
+
 def round_half_away(x: float) -> int:
     """Round like C's ``round``: to nearest, ties away from zero. The result is exact for every finite double."""
     integer = math.floor(abs(x))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
-from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
-from arenite.converters.tflite.litert.tree_interpreter import TreeInterpreter, has_tree_operator
+from arenite.converters.tflite.litert.start_interpreter import start_interpreter
 from arenite.errors import ModelError
 
 
@@ -20,33 +20,9 @@ class Reference:
     """
 
     def __init__(self, flatbuffer: bytes) -> None:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-        model_content = flatbuffer
-
-        def start() -> Interpreter | TreeInterpreter:
-            interpreter: Interpreter | TreeInterpreter
-            if has_tree_operator(flatbuffer):
-                interpreter = TreeInterpreter(flatbuffer)
-                interpreter.allocate_tensors()
-                return interpreter
-            interpreter = Interpreter(
-                model_content=model_content,
-                experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-                num_threads=1,
-            )
-            interpreter.allocate_tensors()
-            return interpreter
-
-        self._start = start
+        self._start = partial(start_interpreter, flatbuffer, exact=True)
         try:
-            try:
-                self._interpreter = start()
-            except ValueError as error:
-                if "'ELU'" not in str(error):
-                    raise
-                model_content = replace_elu_by_table(flatbuffer)
-                self._interpreter = start()
+            self._interpreter = self._start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT does not load the model: {str(error).strip()}.", "Check it with `arenite inspect`."

@@ -7,17 +7,17 @@ for float models. The reference kernels are for quantized models: the firmware c
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
 from arenite.converters.graph.model import Tensor
-from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
-from arenite.converters.tflite.litert.tree_interpreter import TreeInterpreter, has_tree_operator
+from arenite.converters.tflite.litert.start_interpreter import start_interpreter
 from arenite.errors import ModelError
 
 
 class LiteRtModel:
-    """A model loaded in LiteRT. A tree ensemble, which LiteRT lacks, is computed by its NumPy reference.
+    """A model loaded in LiteRT. Operators that LiteRT lacks run with their NumPy references (``start_interpreter``).
 
     Args:
         flatbuffer: The TFLite model.
@@ -29,46 +29,15 @@ class LiteRtModel:
     """
 
     def __init__(self, flatbuffer: bytes, *, exact: bool = False, keep: bool = False) -> None:
-        from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-        content = flatbuffer
-
-        def start(kind: OpResolverType) -> Interpreter | TreeInterpreter:
-            interpreter: Interpreter | TreeInterpreter
-            if has_tree_operator(flatbuffer):
-                interpreter = TreeInterpreter(flatbuffer)
-                interpreter.allocate_tensors()
-                return interpreter
-            interpreter = Interpreter(
-                model_content=content,
-                experimental_op_resolver_type=kind,
-                experimental_preserve_all_tensors=keep,
-                num_threads=1,
-            )
-            interpreter.allocate_tensors()
-            return interpreter
-
-        optimized = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
-        kernels = OpResolverType.BUILTIN_REF if exact else optimized
+        self._start = partial(start_interpreter, flatbuffer, exact=exact, keep=keep)
         try:
-            try:
-                self._interpreter = start(kernels)
-            except ValueError as error:
-                if not exact or "'ELU'" not in str(error):  # LiteRT has no reference kernel for ELU
-                    raise
-                content = replace_elu_by_table(flatbuffer)
-                try:
-                    self._interpreter = start(kernels)
-                except ValueError:  # the model has an ELU of float values
-                    kernels = optimized
-                    self._interpreter = start(kernels)
+            self._interpreter = self._start()
         except (ValueError, RuntimeError) as error:
             raise ModelError(
                 f"LiteRT refuses the model: {str(error).strip()}.", "Check it with `arenite inspect`."
             ) from error
         self.inputs = self._interpreter.get_input_details()
         self.outputs = self._interpreter.get_output_details()
-        self._start = lambda: start(kernels)
         # reset_all_variables() does not reset resource variables: only a new interpreter does.
         self._has_resources = any(
             op["op_name"] == "VAR_HANDLE" for op in self._interpreter._get_ops_details()
@@ -79,7 +48,7 @@ class LiteRtModel:
         """Run one inference, with all variables in their initial state. Raises ``ModelError`` if LiteRT cannot run the
         model."""
         if self._used and self._has_resources:
-            self._interpreter = self._start()  # type: ignore[no-untyped-call]
+            self._interpreter = self._start()
         elif self._used:
             self._interpreter.reset_all_variables()
         self._used = True

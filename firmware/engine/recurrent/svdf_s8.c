@@ -1,44 +1,8 @@
 /* SVDF with int8 activations and feature weights, and int16 state and time weights. */
-#include "svdf.h"
-
-#include "fixed_point.h"
-
-/* Shifts the window of past values by one step, and appends the scaled product of `input` and the weights `feature`. */
-static void push(const ar_svdf_params *p, int16_t *window, const int8_t *input, const int8_t *feature)
-{
-    uint32_t acc = 0;
-    for (uint32_t i = 0; i < p->inputs; i++) {
-        acc += (uint32_t)(feature[i] * (input[i] - p->input_zero_point));
-    }
-    for (int32_t m = 0; m < p->memory - 1; m++) {
-        window[m] = window[m + 1];
-    }
-    const int32_t newest = ar_requant((int32_t)acc, p->multiplier_1, p->shift_1);
-    window[p->memory - 1] = (int16_t)ar_clamp(newest, -32768, 32767);
-}
-
-void ar_svdf_s8(const ar_svdf_params *p)
-{
-    const int8_t *input = p->input;
-    int16_t *window = p->state;
-    int8_t *out = p->output;
-
-    for (uint32_t b = 0; b < p->batches; b++, input += p->inputs) {
-        const int8_t *feature = p->feature;
-        const int16_t *time = p->time;
-        for (uint32_t u = 0; u < p->units; u++) {
-            uint32_t acc = p->bias ? (uint32_t)p->bias[u] : 0;
-            for (uint32_t r = 0; r < p->rank; r++) {
-                push(p, window, input, feature);
-                feature += p->inputs;
-                for (uint32_t m = 0; m < p->memory; m++) {
-                    const int32_t product = *window++ * *time++;
-                    acc += (uint32_t)product;
-                }
-            }
-            const int32_t value =
-                ar_requant((int32_t)acc, p->multiplier_2, p->shift_2) + p->output_zero_point;
-            *out++ = (int8_t)ar_clamp(value, -128, 127);
-        }
-    }
-}
+#define STATE int16_t
+#define STATE_MIN (-32768)
+#define STATE_MAX 32767
+/* LiteRT takes the zero point of an int16 state for 0. */
+#define STATE_ZERO_POINT(p) 0
+#define SVDF ar_svdf_s8
+#include "svdf_body.h"

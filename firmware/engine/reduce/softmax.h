@@ -14,7 +14,10 @@ typedef struct {
     uint8_t shift;
 } ar_softmax_params;
 
+/* int8 output. */
 void ar_softmax_s8(const ar_softmax_params *p);
+/* int16 output. */
+void ar_softmax_s8_s16(const ar_softmax_params *p);
 
 typedef struct {
     const int16_t *input; /* [rows][depth] */

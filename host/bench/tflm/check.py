@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from arenite.converters.graph.model import Model, Op, Signature, Subgraph
+from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.graph.single_operator import single_operator_model
 from arenite.converters.importers.load import load_any
 from arenite.converters.tflite.image import to_flatbuffer
 from arenite.errors import AreniteError, ModelError
@@ -56,35 +57,6 @@ class OpVerdict:
     total: int
     largest: float  # largest absolute difference of an output value
     refused: str = ""
-
-
-def single_op(model: Model, op: Op) -> Model:
-    """Return a model that contains only the operator ``op``. Tensors that other operators compute become its inputs."""
-    main = model.main
-    used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
-    new_index = {old: new for new, old in enumerate(used)}
-    tensors = tuple(replace(main.tensors[old], index=new) for new, old in enumerate(used))
-    inputs: list[int] = []
-    for old in op.inputs:
-        tensor = main.tensors[old]
-        if old >= 0 and not (tensor.is_constant or tensor.is_variable) and new_index[old] not in inputs:
-            inputs.append(new_index[old])
-    single = replace(
-        op,
-        index=0,
-        inputs=tuple(new_index.get(i, -1) for i in op.inputs),
-        outputs=tuple(new_index[i] for i in op.outputs),
-        intermediates=tuple(new_index[i] for i in op.intermediates),
-    )
-    outputs = single.outputs
-    signature = Signature(
-        "serving_default",
-        0,
-        tuple((f"in{k}", i) for k, i in enumerate(inputs)),
-        tuple((f"out{k}", i) for k, i in enumerate(outputs)),
-    )
-    graph = Subgraph(main.name, tensors, (single,), tuple(inputs), outputs)
-    return Model((graph, *model.subgraphs[1:]), signatures=(signature,))
 
 
 def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
@@ -146,7 +118,7 @@ def _jobs(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> _ModelJobs:
     checked = [op for op in main.ops if op.outputs and _has_only_plain_tensors(main, op)]
     jobs = []
     for op in checked:
-        single = single_op(model, op)
+        single = single_operator_model(model, op)
         used = sorted({i for i in (*op.inputs, *op.outputs, *op.intermediates) if i >= 0})
         sources = [used[i] for i in single.main.inputs]
         jobs.append(

@@ -45,9 +45,7 @@ def show_bench(result: dict[str, Any]) -> None:
             "tier",
         )
         show(table("Layers (measured; cycles estimated)", columns, rows))
-    trees = any(layer["op"] == OPERATOR for layer in result["layers"])
-    reference = "the NumPy reference of trees" if trees else "LiteRT BUILTIN_REF"
-    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with {reference}")]
+    facts = [("samples", f"{s['bit_exact']} of {s['count']} bit-exact with {_reference(result['layers'])}")]
     if s["missing"]:
         facts.append(("without an answer", f"{s['missing']} of {s['count']}"))
     if s["resumed"] or s["repeated"]:
@@ -97,6 +95,15 @@ def show_bench(result: dict[str, Any]) -> None:
         _show_comparison(result["compare"])
     for text in result["notes"]:
         note(text)
+
+
+def _reference(layers: list[dict[str, Any]]) -> str:
+    """Return the name of the reference with which the outputs of ``layers`` were compared."""
+    if any(layer["op"] == OPERATOR for layer in layers):
+        return "the NumPy reference of trees"
+    if any(layer["kernel"] == "ar_svdf_s8_state8" for layer in layers):
+        return "LiteRT BUILTIN_REF (SVDF: TensorFlow Lite Micro's arithmetic)"
+    return "LiteRT BUILTIN_REF"
 
 
 def _show_classes(classes: list[dict[str, Any]]) -> None:

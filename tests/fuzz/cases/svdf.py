@@ -11,7 +11,19 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 @case("SVDF")
 def svdf(b: GraphBuilder) -> None:
+    add_svdf(b, "int16")
+
+
+@case("SVDF with int8 state", alone=True)
+def svdf_int8_state(b: GraphBuilder) -> None:
+    for _ in range(int(b.rng.integers(1, 3))):
+        add_svdf(b, "int8")
+
+
+def add_svdf(b: GraphBuilder, memory_type: str) -> None:
+    """Add an SVDF whose state and time weights have the type ``memory_type``: int16 or int8."""
     rng = b.rng
+    wide = memory_type == "int16"
     x = b.pick(("int8",), 2)
     batches, inputs = b[x].shape
     rank, units, memory = (int(rng.integers(1, n)) for n in (4, 9, 9))
@@ -20,17 +32,22 @@ def svdf(b: GraphBuilder) -> None:
     def symmetric(low: float, high: float) -> Quantization:
         return Quantization((f32(np.exp(rng.uniform(np.log(low), np.log(high)))),), (0,))
 
-    feature_quant, time_quant = symmetric(1e-3, 0.05), symmetric(1e-6, 1e-3)
+    feature_quant = symmetric(1e-3, 0.05)
+    time_quant = symmetric(1e-6, 1e-3) if wide else symmetric(1e-3, 0.05)
     feature = b.const(rng.integers(-127, 128, (filters, inputs)), "int8", feature_quant)
-    time = b.const(rng.integers(-32767, 32768, (filters, memory)), "int16", time_quant)
-    bias = -1
-    if rng.random() < 0.8:
-        bias = b.const(rng.integers(-(2**20), 2**20, units), "int32")
+    limit = 32767 if wide else 127
+    time = b.const(rng.integers(-limit, limit + 1, (filters, memory)), memory_type, time_quant)
+    most = 2**20 if wide else 2**16
+    offsets = rng.integers(-most, most, units) if rng.random() < 0.8 else None
     # The products of one filter cover the state's range, and the sums of all time steps cover the output's range.
-    spread = b[x].scale * feature_quant.scale[0] * 74 * 74 * np.sqrt(inputs) / 8000
-    state_quant = b.quant("int16", scale=f32(spread * np.exp(rng.uniform(-2, 1))))
-    state = b.tensor((batches, filters * memory), "int16", state_quant, is_variable=True)
-    spread = state_quant.scale[0] * time_quant.scale[0] * 8000 * 18000 * np.sqrt(memory * rank) / 40
+    spread = b[x].scale * feature_quant.scale[0] * 74 * 74 * np.sqrt(inputs) / (limit / 4)
+    state_quant = b.quant(memory_type, scale=f32(spread * np.exp(rng.uniform(-2, 1))))
+    state = b.tensor((batches, filters * memory), memory_type, state_quant, is_variable=True)
+    spread = state_quant.scale[0] * time_quant.scale[0] * limit**2 / 7.5 * np.sqrt(memory * rank) / 40
+    bias = -1
+    if offsets is not None:
+        bias_quant = Quantization((f32(state_quant.scale[0] * time_quant.scale[0]),), (0,))
+        bias = b.const(offsets, "int32", bias_quant)
     y = b.tensor(
         (batches, units), "int8", b.quant("int8", scale=f32(spread * np.exp(rng.uniform(-1.5, 1.5))))
     )

@@ -209,12 +209,12 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
         )
 
 
-def require_quantized(op: Op, tensor: Tensor) -> None:
+def require_quantized(op: Op, tensor: Tensor, *, any_zero_point: bool = False) -> None:
     """Raise ``UnsupportedModelError`` for a tensor without per-tensor quantization, and for an int16 tensor whose zero
-    point is not 0, because TFLite requires 0."""
+    point is not 0, because TFLite requires 0. ``any_zero_point`` is for the few int16 tensors with another one."""
     if tensor.quant is None or tensor.quant.per_axis:
         raise refuse(op, tensor, "must be quantized with one scale", "Quantize the model to int8 or int16.")
-    if tensor.dtype == "int16" and tensor.zero_point != 0:
+    if tensor.dtype == "int16" and tensor.zero_point != 0 and not any_zero_point:
         raise refuse(
             op, tensor, f"zero point is {tensor.zero_point}, int16 needs 0", "Quantize the model again."
         )

@@ -74,7 +74,7 @@ class Quantize(Lowering):
         require_same_shape(op, inp, out)
         require_quantized(op, out)
         if inp.dtype != "float32":
-            require_quantized(op, inp)
+            require_quantized(op, inp, any_zero_point=out.dtype == "int32")
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]

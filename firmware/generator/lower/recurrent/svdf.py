@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from arenite.converters.graph.model import Op, Subgraph, Tensor
-from arenite.converters.graph.quantized_arithmetic import RELU, quantize_multiplier
+from arenite.converters.graph.quantized_arithmetic import RELU
+from arenite.converters.graph.svdf import state_multipliers
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     KernelCall,
@@ -35,36 +34,25 @@ def require_state(op: Op, tensor: Tensor | None, dtype: str) -> Tensor:
     return tensor
 
 
-def float_product_ratio(a: float, b: float, c: float) -> float:
-    """Return ``a * b / c``, rounded to float32 after each step as TFLite does for its effective scales."""
-    return float(np.float32(a) * np.float32(b) / np.float32(c))
-
-
 @register
 class Svdf(Lowering):
     op_name = "SVDF"
-    supports = "int8 input and features, int16 state and time weights; fused RELU, as LiteRT requires"
-    kernels = ("svdf_s8.c",)
+    supports = (
+        "int8 input and features, int16 state and time weights, or int8 as in TensorFlow Lite Micro; fused RELU, as "
+        "LiteRT requires"
+    )
+    kernels = ("svdf_s8.c", "svdf_s8_state8.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, feature, time = (graph.tensors[op.inputs[k]] for k in range(3))
         out = graph.tensors[op.outputs[0]]
-        for tensor in (time, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None):
-            if tensor is not None and tensor.dtype == "int8":
-                raise refuse(
-                    op,
-                    tensor,
-                    "has type int8, supported: int16. Only TensorFlow Lite Micro computes SVDF with time weights and "
-                    "state of 8 bits; LiteRT has no kernel for it, so there are no reference outputs to check",
-                    "Quantize the float model again with TensorFlow's TFLiteConverter, which writes int16 here, or run "
-                    "this file with TensorFlow Lite Micro.",
-                )
-        for tensor, dtype in ((inp, "int8"), (feature, "int8"), (time, "int16"), (out, "int8")):
+        memory = "int8" if time.dtype == "int8" else "int16"
+        for tensor, dtype in ((inp, "int8"), (feature, "int8"), (time, memory), (out, "int8")):
             require_dtype(op, tensor, (dtype,))
             require_quantized(op, tensor)
         require_constant(op, feature, "feature weights")
         require_constant(op, time, "time weights")
-        require_state(op, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None, "int16")
+        require_state(op, graph.tensors[op.inputs[4]] if op.input(4) >= 0 else None, memory)
         if op.input(3) >= 0:
             bias = graph.tensors[op.inputs[3]]
             require_dtype(op, bias, ("int32",))
@@ -85,10 +73,7 @@ class Svdf(Lowering):
         op = ctx.op
         inp, feature, time, state = (ctx.input_tensor(k) for k in (0, 1, 2, 4))
         bias, out = ctx.input(3), ctx.output()
-        multiplier_1, shift_1 = quantize_multiplier(
-            float_product_ratio(inp.scale, feature.scale, state.scale)
-        )
-        multiplier_2, shift_2 = quantize_multiplier(float_product_ratio(state.scale, time.scale, out.scale))
+        (multiplier_1, shift_1), (multiplier_2, shift_2) = state_multipliers(ctx.graph, op)
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
@@ -105,7 +90,9 @@ class Svdf(Lowering):
             "memory": u16(op, time.shape[1], "memory size"),
             "input_zero_point": inp.zero_point,
             "output_zero_point": out.zero_point,
+            "state_zero_point": state.zero_point if state.dtype == "int8" else 0,
             "shift_1": shift_1,
             "shift_2": shift_2,
         }
-        return KernelCall("ar_svdf_s8", "svdf.h", ("svdf_s8.c",), "ar_svdf_params", fields)
+        name = "svdf_s8_state8" if state.dtype == "int8" else "svdf_s8"
+        return KernelCall(f"ar_{name}", "svdf.h", (f"{name}.c",), "ar_svdf_params", fields)

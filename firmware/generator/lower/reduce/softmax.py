@@ -20,8 +20,12 @@ from arenite.firmware.generator.lower.core.lowering import (
     u16,
 )
 
-#: Scale and zero point of the output that the kernels write.
-OUTPUT = {"int8": (1 / 256, -128), "int16": (1 / 32768, 0)}
+#: Scale and zero point of the output that the kernels write, by the types of the input and the output.
+OUTPUT = {
+    ("int8", "int8"): (1 / 256, -128),
+    ("int8", "int16"): (1 / 65536, -32768),
+    ("int16", "int16"): (1 / 32768, 0),
+}
 #: From this depth on, sums in Q12.19 could overflow, because every exponential is at most 1.
 DEPTH_LIMIT = 1 << 12
 
@@ -29,16 +33,16 @@ DEPTH_LIMIT = 1 << 12
 @register
 class Softmax(Lowering):
     op_name = "SOFTMAX"
-    supports = "int8, int16; along the last axis, below 4096 classes"
-    kernels = ("exp_fixed.c", "softmax_s16.c", "softmax_s8.c")
+    supports = "int8, int16, int8 to int16; along the last axis, below 4096 classes"
+    kernels = ("exp_fixed.c", "softmax_s16.c", "softmax_s8.c", "softmax_s8_s16.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         require_dtype(op, inp, ("int8", "int16"))
-        require_dtype(op, out, (inp.dtype,))
+        require_dtype(op, out, tuple(target for source, target in OUTPUT if source == inp.dtype))
         require_quantized(op, inp)
-        require_quantized(op, out)
-        scale, zero = OUTPUT[inp.dtype]
+        require_quantized(op, out, any_zero_point=True)
+        scale, zero = OUTPUT[inp.dtype, out.dtype]
         if out.zero_point != zero or abs(out.scale - scale) > 0.001 * scale:
             raise refuse(
                 op,
@@ -59,7 +63,8 @@ class Softmax(Lowering):
             )
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
-        return ((0, 0),)
+        inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
+        return ((0, 0),) if inp.dtype == out.dtype else ()
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         op, inp = ctx.op, ctx.input_tensor(0)
@@ -73,8 +78,9 @@ class Softmax(Lowering):
         if inp.dtype == "int8":
             multiplier, shift, diff_min = difference_scaling(inp, op.options["beta"])
             fields |= {"multiplier": multiplier, "shift": shift, "diff_min": diff_min}
-            sources = ("softmax_s8.c", "exp_fixed.c")
-            return KernelCall("ar_softmax_s8", "softmax.h", sources, "ar_softmax_params", fields)
+            name = "softmax_s8" if ctx.output().dtype == "int8" else "softmax_s8_s16"
+            sources = (f"{name}.c", "exp_fixed.c")
+            return KernelCall(f"ar_{name}", "softmax.h", sources, "ar_softmax_params", fields)
         multiplier, shift = int16_multiplier(inp, op.options["beta"])
         step = 1 / 65535
         fields |= {

@@ -30,7 +30,9 @@ OPTIONS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*POOLS, "SOFTMAX", "LOG_SOFTMAX", "L2_NORMALIZATION"])
+@pytest.mark.parametrize(
+    "name", [*POOLS, "SOFTMAX", "SOFTMAX from int8 to int16", "LOG_SOFTMAX", "L2_NORMALIZATION"]
+)
 def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=30)
 
@@ -104,6 +106,21 @@ def test_unusual_softmaxes_are_exact() -> None:
         row_operator("LOG_SOFTMAX", (4, 12), 3.0, zero=127),
         row_operator("LOG_SOFTMAX", (4, 12), 1e-6),
     ]
+    assert compare(models, seed=1, runs=20) == []
+
+
+def test_a_softmax_from_int8_to_int16_is_exact() -> None:
+    """The output has the zero point -32768. QUANTIZE to int32 is the only operator that takes it, and the end of models
+    for TensorFlow Lite Micro."""
+    models = []
+    for shape in ((3, 1), (1, 511), (2, 5)):
+        b = GraphBuilder()
+        x = b.input(shape, "int8", Quantization((0.07,), (2,)))
+        y = b.tensor(shape, "int16", Quantization((1 / 65536,), (-32768,)))
+        b.op("SOFTMAX", [x], [y], "SoftmaxOptions", 2, beta=1.0)
+        z = b.tensor(shape, "int32", Quantization((1 / 65536,), (-32768,)))
+        b.op("QUANTIZE", [y], [z], "QuantizeOptions", 2)
+        models.append(b.build())
     assert compare(models, seed=1, runs=20) == []
 
 

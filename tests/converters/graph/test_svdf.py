@@ -1,0 +1,85 @@
+"""The NumPy reference of SVDF with int8 state gives the bytes of TensorFlow Lite Micro."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from arenite.converters.graph.model import Model
+from arenite.converters.graph.svdf import TIME, Int8StateSvdf, has_int8_state, uses_int8_state
+from arenite.converters.tflite.image import to_flatbuffer
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
+from arenite.host.bench.reference import Reference
+from tests.fuzz.cases.svdf import add_svdf, svdf_int8_state
+from tests.fuzz.graph_builder import GraphBuilder
+
+
+def one_svdf(seed: int, memory_type: str = "int8", biased: bool = False) -> Model:
+    """Return a model of one random SVDF; with ``biased``, it is the first one from ``seed`` on that has a bias."""
+    while True:
+        b = GraphBuilder(np.random.default_rng(seed))
+        add_svdf(b, memory_type)
+        model = b.build()
+        if not biased or model.main.ops[0].input(3) >= 0:
+            return model
+        seed += 1000
+
+
+def chained(seed: int) -> Model | None:
+    """Return a random model of two SVDF, each of which feeds the next; None if ``seed`` gives another model."""
+    b = GraphBuilder(np.random.default_rng(seed))
+    svdf_int8_state(b)
+    model = b.build()
+    ops = model.main.ops
+    return model if len(ops) == 2 and ops[1].inputs[0] == ops[0].outputs[0] else None
+
+
+def inputs_of(model: Model, runs: int, seed: int) -> list[np.ndarray]:
+    shape = model.main.tensors[model.main.inputs[0]].shape
+    return [np.random.default_rng([seed, k]).integers(-128, 128, shape).astype(np.int8) for k in range(runs)]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_reference_gives_the_bytes_of_tflm_over_many_calls(seed: int) -> None:
+    runtime = pytest.importorskip("tflite_micro.python.tflite_micro.runtime")
+    model = one_svdf(seed, biased=True)  # because TFLM aborts on an SVDF without a bias
+    reference = Int8StateSvdf(model.main, model.main.ops[0])
+    tflm = runtime.Interpreter.from_bytes(to_flatbuffer(model), arena_size=1 << 20)
+    for values in inputs_of(model, 12, seed):
+        tflm.set_input(values, 0)
+        tflm.invoke()
+        np.testing.assert_array_equal(reference.evaluate(values), tflm.get_output(0))
+
+
+def test_a_reset_restores_the_first_state() -> None:
+    model = next(
+        m for m in map(one_svdf, range(100)) if m.main.tensors[m.main.ops[0].inputs[TIME]].shape[1] > 4
+    )
+    reference = Int8StateSvdf(model.main, model.main.ops[0])
+    inputs = inputs_of(model, 5, 3)
+    first = [reference.evaluate(values) for values in inputs]
+    assert any((reference.evaluate(v) != f).any() for v, f in zip(inputs, first, strict=True))
+    reference.reset()
+    for values, expected in zip(inputs, first, strict=True):
+        np.testing.assert_array_equal(reference.evaluate(values), expected)
+
+
+def test_both_interfaces_to_litert_use_the_reference() -> None:
+    model = next(m for m in map(chained, range(100)) if m is not None)
+    assert uses_int8_state(model)
+    flatbuffer = to_flatbuffer(model)
+    bench, host = Reference(flatbuffer), LiteRtModel(flatbuffer, exact=True, keep=True)
+    steps = [Int8StateSvdf(model.main, op) for op in model.main.ops]
+    for values in inputs_of(model, 4, 8):
+        expected = values
+        for step in steps:
+            step.reset()
+            expected = step.evaluate(expected)
+        host.run([values])
+        np.testing.assert_array_equal(host.results()[0], expected)
+        np.testing.assert_array_equal(bench.run([values])[0], expected)
+
+
+def test_an_int16_state_is_left_to_litert() -> None:
+    model = one_svdf(5, "int16")
+    assert not has_int8_state(model.main, model.main.ops[0]) and not uses_int8_state(model)
