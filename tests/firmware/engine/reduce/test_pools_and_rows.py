@@ -138,7 +138,7 @@ def test_unsupported_operators_are_refused() -> None:
     softmax = row_operator("SOFTMAX", (2, 5), 0.1)
     check_supported(softmax)
     assert_refused(changed(softmax, 0, dtype="float32", quant=None), "operator 0 SOFTMAX", "float32")
-    assert_refused(changed(softmax, -1, dtype="int16", quant=OUTPUT["SOFTMAX", "int16"]), "int16")
+    assert_refused(changed(softmax, -1, dtype="int16", quant=OUTPUT["SOFTMAX", "int16"]), "1/65536")
     assert_refused(changed(softmax, -1, quant=Quantization((1 / 128,), (-128,))), "1/256")
     assert_refused(changed(softmax, -1, quant=Quantization((1 / 256,), (0,))), "zero point -128")
     assert_refused(row_operator("SOFTMAX", (1, 4096), 0.1), "4095")
