@@ -134,8 +134,8 @@ def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -
 
 
 def median_counts(frames: list[StoreCounts]) -> StoreCounts:
-    """Return the counts of the frame with the median total. Emulated frames are slow, so many of them contain work that
-    the loop does only once a second. The median frame does not contain it."""
+    """Return the counts of the frame with the median total. Emulated frames are slow.
+    Many of them therefore contain work that the loop does only once a second. The median frame does not contain it."""
     return sorted(frames, key=lambda frame: frame.total)[len(frames) // 2]
 
 

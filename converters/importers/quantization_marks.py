@@ -1,4 +1,4 @@
-"""Tell from a source's bytes, without its framework, whether the model may be quantized already."""
+"""Find out from a source's bytes, without its framework, whether the model may be quantized already."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ class PackedCodes:
 
 
 def smallest_codes(weights: np.ndarray) -> PackedCodes | None:
-    """Return the smallest packing of int8 weights in C order. Of equally small packings, one without
-    ``present`` is preferred. Returns None if the weights have more than 16 distinct values and no zeros. The packing
-    may take more bytes than the weights."""
+    """Return the smallest packing of int8 weights in C order. If several are equally small, one
+    without ``present`` is preferred. Returns None if the weights have more than 16 distinct values and no zeros. The
+    packing may take more bytes than the weights."""
     flat = np.ascontiguousarray(weights).reshape(-1)
     candidates = [*_codes(flat, None)]
     present = flat != 0

@@ -37,7 +37,7 @@ def preview(request: ConversionRequest, kind: str, outline: Outline | None, reci
     """Return sentences on the size of the source after quantization with ``recipe``, and whether it fits the boards of
     ``request``. Return "" if the size is not known.
 
-    A small TensorFlow Lite model is quantized with random numbers for this. Of other sources, only the size of the
+    A small TensorFlow Lite model is quantized with random numbers for this. For other sources, only the size of the
     weights is known before the import. Raises ``UnsupportedModelError`` if no kernel can run an operator of the model.
     """
     if outline is None or outline.weights is None:

@@ -91,8 +91,8 @@ def _outputs(outline: Outline) -> list[Tensor]:
 def _layouts(
     request: ConversionRequest, outline: Outline, shapes: Sequence[tuple[int, ...]]
 ) -> list[list[Tensor]]:
-    """Return the inputs that the converted model can have: one list of tensors, or two if the outline does not tell
-    whether the inputs with four dimensions become NHWC."""
+    """Return the inputs that the converted model can have: one list of tensors, or two if the outline does not
+    show whether the inputs with four dimensions become NHWC."""
     unknown = None in outline.channels_first and not request.options.keep_layout
     layouts = []
     for assumed in (True, False) if unknown else (True,):

@@ -117,7 +117,7 @@ class Health:
 
     @property
     def started_by(self) -> str:
-        """The cause of the device's start in words, with the details of a fault."""
+        """A phrase for the cause of the device's start, with the details of a fault."""
         text = cause_text(self.cause)
         if self.cause == FAULT:
             text += f": {self.fault}"
@@ -139,7 +139,7 @@ class Health:
         return remarks
 
     def to_json(self) -> dict[str, Any]:
-        """Return the report as JSON: every field, and the cause in words."""
+        """Return the report as JSON: every field, a phrase for the cause of the start, and the remarks."""
         return {**asdict(self), "started_by": self.started_by, "remarks": self.remarks}
 
 
@@ -163,7 +163,7 @@ class LogEntry:
 
     @property
     def text(self) -> str:
-        """The event in words."""
+        """A phrase for the event."""
         if self.code == START:
             return f"started because of {cause_text(self.first)}"
         if self.code in (TRAP, HANG):

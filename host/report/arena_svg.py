@@ -194,8 +194,8 @@ def _blocks(
 
 
 class _Streamed:
-    """Computes the blocks of tensors that operators compute row by row (streamed segments). Of a streamed tensor, only
-    some rows (slots) are in memory, and they are reserved during the complete segment."""
+    """Computes the blocks of tensors that operators compute row by row (streamed segments). Only some
+    rows (slots) of a streamed tensor are in memory, and they are reserved during the complete segment."""
 
     def __init__(self, graph: Subgraph, plan: Plan) -> None:
         self.graph = graph

@@ -41,7 +41,7 @@ def loss_text(base: Score, lost: float) -> str:
 
 
 def lost_text(scores: Scores) -> str:
-    """Return the change of the score from source to image in words, such as "0.05 points lost"."""
+    """Return the change of the score from source to image as text, such as "0.05 points lost"."""
     source, lost = scores.source, scores.lost
     if source.metric != "mse":
         return f"{100 * abs(lost):.2f} points {'gained' if lost < 0 else 'lost'}"

@@ -1,5 +1,5 @@
-"""Hostile input at every door of Arenite: refused in words, with the documented exit code, less than 500 MB of memory,
-no process left, and no file outside of the current folder.
+"""Arenite refuses hostile input of every kind with a clear message, the documented exit code and less than 500 MB of
+memory. It leaves no process, and no file outside of the current folder.
 
 Other tests have further attacks, which are not repeated here:
 

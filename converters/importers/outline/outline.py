@@ -23,7 +23,7 @@ class OutlineLayer:
     ``name`` is its name in the framework, and ``kind`` the framework's word for what it computes, such as ``Conv2D``.
     ``steps`` has the strides and dilations by their names in the framework, such as ``strides``. ``module`` is the
     class of the layer if ``kind`` is an operator inside of it, or "". ``place`` is the line of the user's program, such
-    as "net.py line 12", or "". ``volume`` tells whether the layer computes on volumes (three dimensions and channels)
+    as "net.py line 12", or "". ``volume`` says whether the layer computes on volumes (three dimensions and channels)
     although ``kind`` does not show it. ``time_steps`` is the number of steps of a recurrent layer that repeats its
     operators, or 0.
     """
@@ -44,9 +44,9 @@ class OutlineLayer:
 class Outline:
     """What is known about a source before its framework starts.
 
-    ``inputs`` is None if the file does not tell the inputs in their order. ``outputs`` is None if the outputs are not
-    known. ``weights`` is the number of values in trained tensors, or None if it is not known. ``channels_first`` tells
-    for each input whether it is an NCHW picture that becomes NHWC; None means that the outline does not tell.
+    ``inputs`` is None if the file does not list the inputs in their order. ``outputs`` is None if the outputs are not
+    known. ``weights`` is the number of values in trained tensors, or None if it is not known. ``channels_first`` says
+    for each input whether it is an NCHW picture that becomes NHWC; None means that this is not known.
     """
 
     layers: tuple[OutlineLayer, ...]

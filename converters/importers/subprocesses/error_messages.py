@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-#: Lines of error messages that do not tell the cause.
+#: Lines of error messages that do not name the cause.
 _EMPTY = re.compile(
     r"in user code:|Traceback \(most recent call last\):|File \".*|Call arguments received by .*|Exception encountered "
     r"when calling .*|[\^~ ]+|Arguments received by .*|\* .*|• .*"

@@ -104,7 +104,7 @@ def _have_order(graph: Subgraph, bodies: Sequence[RepeatedBody]) -> bool:
 
 
 class _GraphIndex:
-    """What the search asks about a graph: producers, readers, ancestors, and which operators are alike."""
+    """Answers the search's questions about a graph: producers, readers, ancestors, and which operators are alike."""
 
     def __init__(self, graph: Subgraph) -> None:
         self.graph = graph

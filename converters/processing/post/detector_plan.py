@@ -1,4 +1,4 @@
-"""The plan that tells how to read boxes and scores from a model's outputs: the position of each number, and thresholds
+"""The plan that says how to read boxes and scores from a model's outputs: the position of each number, and thresholds
 as integers.
 
 A key is an integer that stands for a stored score and has the same order, see ``tensor_values.keys``.

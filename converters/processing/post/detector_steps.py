@@ -20,7 +20,7 @@ class Yolo:
 
     ``layout`` is ``rows`` for [1, n, numbers] as in YOLOv5, ``columns`` for [1, numbers, n] as in YOLOv8, or ``auto``:
     then the longer side is n. ``unit`` is the unit of the coordinates: ``pixels`` of the input or ``fractions`` of its
-    sides. Of the boxes whose score is at least ``threshold``, the best ``candidates`` are decoded. With ``logits``, the
+    sides. Only the best ``candidates`` boxes whose score is at least ``threshold`` are decoded. With ``logits``, the
     output holds scores before the sigmoid.
     """
 

@@ -12,8 +12,8 @@ from arenite.converters.processing.specification.record_fields import check_one_
 
 @dataclass(frozen=True)
 class TopK:
-    """Select the ``k`` best classes of ``output`` whose score is at least ``threshold``, best first. Of equal scores,
-    the lower class is first.
+    """Select the ``k`` best classes of ``output`` whose score is at least ``threshold``, best first. If scores
+    are equal, the lower class is first.
 
     With ``softmax``, scores are the softmax of the output. With ``logits``, the threshold is a probability and the
     output is the value before the sigmoid, which does not change the order of classes.
@@ -46,9 +46,9 @@ class Boxes:
 
     ``anchors`` has center y, center x, height and width of each anchor. Or ``grid`` has the rows, columns and
     anchors per cell of each feature map; these anchors are in the centers of the cells and have height and width 1.
-    Without anchors the output holds absolute boxes. With ``background``, class 0 is the background. Of the boxes
-    whose score is at least ``threshold``, the best ``candidates`` are decoded. With ``logits``, the output holds
-    scores before the sigmoid.
+    Without anchors the output holds absolute boxes. With ``background``, class 0 is the background. Only the best
+    ``candidates`` boxes whose score is at least ``threshold`` are decoded. With ``logits``, the output holds scores
+    before the sigmoid.
     """
 
     do: ClassVar[str] = "boxes"

@@ -83,7 +83,7 @@ def unreadable(path: Path, error: OSError | ValueError) -> UsageError:
 
 
 def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
-    """Return the samples, labels and slices of an .npz file. The names of its arrays tell what they are."""
+    """Return the samples, labels and slices of an .npz file. The names of its arrays say what they hold."""
     names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
     columns = []
     for name in names:

@@ -310,7 +310,7 @@ class _Trials:
         return cost.instructions, cost.arena, self.tried[index].weight_bytes, index
 
     def _least_loss(self) -> int:
-        """Return the index of the recipe with the least loss, to a hundredth of a point. Of equal ones it is the
-        cheapest."""
+        """Return the index of the recipe with the least loss, to a hundredth of a point. If several are
+        equal, it is the cheapest of them."""
         runnable = [k for k, t in enumerate(self.tried) if t.cost is not None]
         return min(runnable, key=lambda k: (round(self.tried[k].drop, 4), *self._cost(k)))

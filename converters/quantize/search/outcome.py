@@ -41,7 +41,7 @@ class TrialOutcome:
     loss of the metric) are measured on the samples of the search.
 
     ``deviation`` is the standard deviation of ``drop``, estimated from the number of decisions that changed (0 for
-    metrics without decisions). Of two recipes with the same loss, the one that changes fewer decisions will probably
+    metrics without decisions). If two recipes have the same loss, the one that changes fewer decisions will probably
     lose less on other samples. ``error`` is the reason why no model image could be built; in that case ``builds`` is
     empty and ``score`` is 0.
     """

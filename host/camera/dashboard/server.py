@@ -173,7 +173,7 @@ class Dashboard:
             self._server.close()
 
     def _wake(self) -> None:
-        """Tell the handlers that there is news."""
+        """Wake the handlers, so that they send what is new."""
         if self._server is not None:
             self._server.wake()
 

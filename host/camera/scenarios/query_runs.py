@@ -67,7 +67,7 @@ def server_run(
     """Run the scenario "server": send queries at Poisson times with the mean rate ``qps`` per second.
 
     A latency is measured from the time at which the query was due. A query is late if its latency is above
-    ``limit_ms``. The run is aborted when so many queries are late that it can no longer become valid.
+    ``limit_ms``. The run is aborted as soon as the number of late queries makes a valid result impossible.
     """
     assert rules.percentile is not None
     limit, end = round(limit_ms * 1e6), round(seconds * 1e9)

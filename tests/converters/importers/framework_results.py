@@ -49,7 +49,7 @@ class FrameworkResults:
     def check_outlines(self) -> int:
         """Compare the outline of each source that was imported with the result, and return the number of sources.
 
-        An outline must refuse none of them, and must tell the inputs as they were converted.
+        An outline must refuse none of them, and must list the inputs as they were converted.
         """
         checked = 0
         for name, result in self.results.items():

@@ -1,4 +1,4 @@
-"""From an exception of a framework, whose first line rarely names the cause, one useful sentence is extracted."""
+"""One useful sentence is extracted from an exception of a framework, whose first line rarely names the cause."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convert classical models: no framework starts, trees need no samples, and mistakes are told in words."""
+"""Convert classical models: no framework starts, trees need no samples, and mistakes give clear messages."""
 
 from __future__ import annotations
 
