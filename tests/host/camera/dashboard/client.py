@@ -1,8 +1,10 @@
-"""An HTTP client for the tests of the dashboard."""
+"""HTTP clients for the tests of the dashboard."""
 
 from __future__ import annotations
 
 import http.client
+import json
+from typing import Any
 from urllib.parse import urlsplit
 
 from arenite.host.camera.dashboard.server import Dashboard
@@ -22,3 +24,18 @@ def get(
     body = answer.read()
     connection.close()
     return answer.status, answer.headers, body
+
+
+class Events:
+    """A client that reads the dashboard's server-sent events."""
+
+    def __init__(self, dashboard: Dashboard) -> None:
+        self.connection = connect(dashboard)
+        self.connection.request("GET", "/events")
+        self.answer = self.connection.getresponse()
+
+    def next(self) -> tuple[str, Any]:
+        name = self.answer.readline().decode().removeprefix("event: ").strip()
+        data = json.loads(self.answer.readline().decode().removeprefix("data: "))
+        assert self.answer.readline() == b"\n"
+        return name, data
