@@ -12,7 +12,6 @@ from collections.abc import Callable
 from email.utils import formatdate
 from functools import partial
 from http import HTTPStatus
-from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from typing import Any, Protocol
 from urllib.parse import parse_qs
@@ -116,6 +115,7 @@ class Handler:
     async def run(self) -> None:
         """Answer requests until the connection ends. Raises ``OSError`` if it breaks."""
         while not self._closes:
+            self._is_head = False
             try:
                 head = await self._connection.receive()
             except RequestTooLargeError:
@@ -247,11 +247,7 @@ class Handler:
         the cookie."""
         access, server, connection = self._content.access, self._server, self._connection
         cookie_name = access.cookie_name(server.port)
-        try:
-            morsel = SimpleCookie(self._headers.get("cookie", "")).get(cookie_name)
-        except CookieError:
-            morsel = None
-        cookie = morsel.value if morsel is not None else None
+        cookie = _cookies(self._headers.get("cookie", "")).get(cookie_name)
         token = query["token"][0] if "token" in query else None
         given = (token, self._headers.get("authorization"), cookie)
         attempts = [value for value in given if value is not None] if access.token is not None else []
@@ -320,6 +316,16 @@ class Handler:
         # With this method, h11 does not copy the data.
         parts = [self._http.send_with_data_passthrough(event) for event in events]
         await self._connection.send(*(part for event in parts if event is not None for part in event))
+
+
+def _cookies(header: str) -> dict[str, str]:
+    """Return the cookies of a Cookie header.
+
+    Browsers send the cookies of all servers of this computer, also those with names and values that RFC 6265 does not
+    allow. ``http.cookies`` would stop at the first of these, and lose the dashboard's own cookie.
+    """
+    pairs = (part.partition("=") for part in header.split(";"))
+    return {name.strip(): value.strip() for name, _, value in pairs}
 
 
 def _number(query: dict[str, list[str]], name: str, default: int) -> int:

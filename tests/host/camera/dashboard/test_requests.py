@@ -152,3 +152,44 @@ def test_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
         # The redirection never leads to another site.
         for path in ("//evil.example/", "/\\evil.example/", "\\\\evil.example/"):
             assert get(server, f"{path}?token={TOKEN}")[1]["Location"] == "/evil.example/"
+
+
+@pytest.mark.parametrize(
+    "other", ['settings={"theme": "dark"}', "path=/x", "version=2", "a b=c", "=x", "alone"]
+)
+def test_cookies_of_other_servers_do_not_hide_the_dashboards_cookie(other: str) -> None:
+    """A browser sends the cookies of all servers of a computer, whatever their port."""
+    server = Dashboard("0.0.0.0", token=TOKEN)
+    server.start()
+    with contextlib.closing(server):
+        cookie = get(server, f"/?token={TOKEN}")[1]["Set-Cookie"].split(";")[0]
+        for header in (f"{other}; {cookie}", f"{cookie}; {other}"):
+            assert get(server, "/state", Cookie=header)[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("malformed", "status"),
+    [
+        (b"GET /state HTTP/1.1\r\n\r\n", b"400"),
+        (b"POST /state HTTP/1.1\r\nHost: localhost\r\n\r\n", b"405"),
+        (b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 40_000, b"431"),
+    ],
+)
+def test_a_request_after_a_head_request_is_refused_with_a_text(malformed: bytes, status: bytes) -> None:
+    reports: list[str] = []
+    server = Dashboard(report=reports.append)
+    server.start()
+    with (
+        contextlib.closing(server),
+        socket.create_connection(("127.0.0.1", urlsplit(server.url).port or 0), 30) as raw,
+    ):
+        raw.sendall(b"HEAD /state HTTP/1.1\r\nHost: localhost\r\n\r\n" + malformed)
+        actual = b""
+        with contextlib.suppress(ConnectionResetError):
+            while part := raw.recv(65536):
+                actual += part
+    _, of_head, refusal = actual.split(b"HTTP/1.1 ")
+    assert of_head.startswith(b"200 ") and of_head.endswith(b"\r\n\r\n")
+    head, _, text = refusal.partition(b"\r\n\r\n")
+    assert head.startswith(status) and b"Content-Length: %d\r\n" % len(text) in head + b"\r\n" and text
+    assert reports == []
