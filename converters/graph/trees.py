@@ -176,9 +176,9 @@ def ensemble_of(graph: Subgraph, op: Op) -> TreeEnsemble:
     nodes = len(feature)
     if not len(threshold) == len(left) == len(right) == nodes:
         raise _refusal(op, "its tables of nodes have different lengths")
-    if not len(roots) or not leaves.size or not len(bias):
+    if not nodes or not len(roots) or not leaves.size or not len(bias):
         raise _refusal(op, "a table is empty")
-    if nodes and not (feature.min() >= 0 and feature.max() < x.elements):
+    if not (feature.min() >= 0 and feature.max() < x.elements):
         raise _refusal(op, f"a node reads a feature outside of the {x.elements} features")
     own = np.arange(nodes)
     for name, children, least in (("left", left, own + 1), ("right", right, own + 1), ("roots", roots, 0)):

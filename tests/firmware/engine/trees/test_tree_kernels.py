@@ -157,6 +157,7 @@ def test_tables_of_wrong_sizes_and_types_are_refused() -> None:
     refused(model_of(replace(good, leaves=np.ones((9, 4), np.int16))), "4 values")
     refused(model_of(replace(good, targets=np.zeros(9, np.int16))), "targets")
     refused(model_of(good, features=2000), "1024")
+    refused(model_of(random_ensemble(np.random.default_rng(0), nodes=0)), "empty")
     tall = random_ensemble(np.random.default_rng(0), targets=True)
     refused(model_of(replace(tall, targets=np.full(9, 3, np.int16))), "targets")
 
