@@ -100,6 +100,8 @@ def solve_offsets(problem: PlacementProblem, *, enough: int, budget: int) -> tup
     limit = max(enough, low) // unit * unit
     # Arenas below this size are not tried any more, because a search for one used up its share of nodes.
     open_below = low
+    if budget <= 0 or problem.top(best) <= max(enough, low):
+        return best, min(low, problem.top(best)), 0  # the tables of the search take long for many blocks
     search = _Search(problem)
     while problem.top(best) > max(enough, low, open_below) and search.nodes < budget:
         offsets = search.run(limit, search.nodes + (budget - search.nodes + 1) // 2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from arenite.converters.graph.model import Model, Op
@@ -47,7 +47,10 @@ class SegmentCode:
 
 @dataclass(frozen=True)
 class Generated:
-    """A lowered model, with the data for the C text, the size prediction and the report."""
+    """A lowered model, with the data for the C text, the size prediction and the report.
+
+    ``image_hash`` returns the SHA-256 of the image. Sizes do not depend on it, so it is computed only for the C text.
+    """
 
     model: Model
     plan: Plan
@@ -55,10 +58,15 @@ class Generated:
     layers: tuple[Layer, ...]
     constants: tuple[Constant, ...]
     variables: tuple[Variable, ...]
-    sha256: bytes
+    image_hash: Callable[[], bytes] = field(compare=False)
     name: str
     segments: tuple[SegmentCode, ...] = ()
     shared: SharedArena | None = None  # None: the model has its own arena
+
+    @property
+    def sha256(self) -> bytes:
+        """The SHA-256 of the image."""
+        return self.image_hash()
 
     @property
     def streamed_input(self) -> SegmentCode | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -102,19 +102,24 @@ class _Context(LowerContext):
         return NULL if self._state is None else arena_address(self._state)
 
 
+def _no_image() -> bytes:
+    return bytes(32)
+
+
 def lower_model(
     model: Model,
     plan: Plan,
     *,
     target: Target = PORTABLE,
-    sha256: bytes = bytes(32),
+    image_hash: Callable[[], bytes] = _no_image,
     name: str = "model",
     prefix: str = "",
 ) -> Generated:
     """Lower every operator of the main subgraph in the plan's order, with the kernels for which ``plan`` was made.
 
-    ``prefix`` is the prefix of every symbol that other files use, so that several models can be linked together.
-    Raises ``UnsupportedModelError`` for an operator that cannot be run exactly.
+    ``image_hash`` returns the SHA-256 of the image, and is called when it is needed. ``prefix`` is the prefix of every
+    symbol that other files use, so that several models can be linked together. Raises ``UnsupportedModelError`` for an
+    operator that cannot be run exactly.
     """
     graph = model.main
     pool = ConstantPool()
@@ -154,7 +159,7 @@ def lower_model(
     used = {symbol for call in calls for symbol in symbols_in(call.fields)}
     used |= {symbol for segment in segments for symbol in symbols_in(segment.call.fields)}
     constants = tuple(c for c in pool.constants if c.symbol in used)
-    return Generated(model, plan, prefix, tuple(layers), constants, variables, sha256, name, segments)
+    return Generated(model, plan, prefix, tuple(layers), constants, variables, image_hash, name, segments)
 
 
 def _lower_loop(context: _Context, prefix: str) -> tuple[KernelCall, tuple[Op, ...]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -61,10 +60,14 @@ def generate_library(
     lowered = []
     for model, prepared in models.items():
         planned = prepared.retarget(target)
-        digest = hashlib.sha256(prepared.image).digest()
         lowered.append(
             lower_model(
-                planned.model, planned.plan, target=target, sha256=digest, name=model, prefix=f"{model}_"
+                planned.model,
+                planned.plan,
+                target=target,
+                image_hash=prepared.image_hash,
+                name=model,
+                prefix=f"{model}_",
             )
         )
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]

@@ -32,6 +32,24 @@ from arenite.host.build.plan import plan_for, same_plan, whole_plan
 
 
 @dataclass(frozen=True)
+class Unrolled:
+    """The form of a model with loops that is in its image: ``model`` has all copies of each body.
+
+    ``image_plan`` is the plan of the image that was read, if it is valid for ``model``.
+    """
+
+    model: Model
+    image_plan: Plan | None
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The plan. It is made when it is first used, because that takes seconds for thousands of operators."""
+        if self.image_plan is not None:
+            return self.image_plan
+        return whole_plan(self.model, op_needs(self.model.main), search=False)
+
+
+@dataclass(frozen=True)
 class Prepared:
     """A model that is ready for code generation: all operators are supported, constants are folded, the graph is
     optimized and the arena is planned.
@@ -43,7 +61,7 @@ class Prepared:
     of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
     ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
     ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If copies of a
-    body became a loop, ``unrolled`` is the model with all copies, and its plan: these are in the image.
+    body became a loop, ``unrolled`` is the model with all copies: it is in the image.
     """
 
     path: Path
@@ -58,7 +76,7 @@ class Prepared:
     passes: tuple[PassReport, ...] = ()
     target: Target = PORTABLE
     extra: Mapping[str, Any] = field(default_factory=dict, compare=False)
-    unrolled: tuple[Model, Plan] | None = field(default=None, repr=False, compare=False)
+    unrolled: Unrolled | None = field(default=None, repr=False, compare=False)
     _by_target: dict[Target, Prepared] = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
@@ -67,8 +85,8 @@ class Prepared:
         portable = self._by_target.get(PORTABLE, self)
         if portable is not self:
             return portable.image
-        model, plan = (self.model, self.plan) if self.unrolled is None else self.unrolled
-        return image_bytes(model, plan, source_sha256=self.source_sha256, extra=self.extra)
+        form = self if self.unrolled is None else self.unrolled
+        return image_bytes(form.model, form.plan, source_sha256=self.source_sha256, extra=self.extra)
 
     @cached_property
     def reference(self) -> bytes:
@@ -83,8 +101,12 @@ class Prepared:
     @cached_property
     def generated(self) -> Generated:
         """The model, lowered to C code for a firmware project. The firmware contains the image's hash."""
-        digest = hashlib.sha256(self.image).digest()
-        return lower_model(self.model, self.plan, target=self.target, sha256=digest, name=self.path.stem)
+        name = self.path.stem
+        return lower_model(self.model, self.plan, target=self.target, image_hash=self.image_hash, name=name)
+
+    def image_hash(self) -> bytes:
+        """Return the SHA-256 of the image."""
+        return hashlib.sha256(self.image).digest()
 
     def retarget(self, target: Target) -> Prepared:
         """Return the same model, planned for the kernels of ``target``. The result for each target is stored."""
@@ -135,8 +157,8 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     all_reports = (*([PassReport("loops", loops)] if loops else []), *reports)
     notes = [*image.model.repairs, *folds, *(n for r in all_reports for n in r.notes)]
 
-    def planned(model: Model, needs: Sequence[OpRequirements]) -> Plan:
-        """Return the plan of the image if it is valid for ``model``, otherwise a new plan."""
+    def own_plan(model: Model, needs: Sequence[OpRequirements]) -> Plan | None:
+        """Return the plan of the image if it is valid for ``model``."""
         if image.plan is not None and image.plan.split is None and not folds and (loops or not reports):
             try:
                 check(planned_graph(model.main), image.plan, needs, persistent=resource_sizes(model))
@@ -145,15 +167,15 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
                 notes.append(
                     f"The image's own plan does not match these kernels; the model was planned again: {error.problem}"
                 )
-        return whole_plan(model, needs, search=not loops)
+        return None
 
-    unrolled = None
+    unrolled = image_plan = None
     if loops:
         # An image has no loops, so that stock runtimes run it. Its plan is for all copies.
-        unrolled = without_loops, planned(without_loops, op_needs(without_loops.main))
-        image_plan = whole_plan(model, needs)
+        unrolled_needs = () if image.plan is None else op_needs(without_loops.main)
+        unrolled = Unrolled(without_loops, own_plan(without_loops, unrolled_needs))
     else:
-        image_plan = planned(model, needs)
+        image_plan = own_plan(model, needs)
     source_sha256 = image.source_sha256 or image.sha256
     return Prepared(
         path,
@@ -161,7 +183,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         source_sha256,
         model,
         tuple(needs),
-        image_plan,
+        image_plan or whole_plan(model, needs),
         tuple(notes),
         image.model,
         source_macs,

@@ -94,10 +94,14 @@ def plan_module(
     lowered = []
     for name, prepared in models.items():
         planned = prepared.retarget(target)
-        digest = hashlib.sha256(prepared.image).digest()
         lowered.append(
             lower_model(
-                planned.model, planned.plan, target=target, sha256=digest, name=name, prefix=f"{name}_"
+                planned.model,
+                planned.plan,
+                target=target,
+                image_hash=prepared.image_hash,
+                name=name,
+                prefix=f"{name}_",
             )
         )
     lowered, shared = share_arena(lowered)

@@ -3,6 +3,8 @@ limited length."""
 
 from __future__ import annotations
 
+import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,9 @@ from arenite.converters.tflite.image import parse_image as load_image_bytes
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.generator.model_source import model_sources
 from arenite.host.bench.reference import Reference
-from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.fit import choose
+from arenite.host.build.prepare import Prepared, prepare, prepare_image
+from arenite.profiles.boards import load_board
 from tests.converters import small_models
 from tests.converters.passes.constant_channel_models import assert_same, dead_channel_model
 from tests.converters.passes.loops.recurrent_models import quantized, recurrent_model
@@ -50,6 +54,26 @@ def test_an_image_has_the_copies_of_a_loop_and_gives_the_same_firmware(tmp_path:
     unrolled = prepare(tmp_path / "image" / "net.tflite", passes=False)
     assert unrolled.image == first.image and not unrolled.passes
     assert len(unrolled.model.main.ops) == len(model.main.ops)
+
+
+def test_the_image_of_a_loop_is_planned_only_when_it_is_used(tmp_path: Path) -> None:
+    """The plan of all copies takes most of the time of ``arenite fit``, whose results do not depend on it."""
+    first = prepared(tmp_path / "model", to_flatbuffer(quantized(recurrent_model("lstm"))))
+    assert first.unrolled is not None
+    assert choose(first, load_board("qemu_mps2_an386")).verdict.fits
+    assert "plan" not in vars(first.unrolled) and "image" not in vars(first)
+    assert first.generated.sha256 == hashlib.sha256(first.image).digest()
+    assert "plan" in vars(first.unrolled)
+
+
+def test_an_invalid_plan_of_an_image_with_copies_is_reported_at_once(tmp_path: Path) -> None:
+    first = prepared(tmp_path / "model", to_flatbuffer(quantized(recurrent_model("gru"))))
+    image = load_image_bytes(first.image)
+    assert image.plan is not None
+    broken = replace(image, plan=replace(image.plan, order=image.plan.order[::-1]))
+    second = prepare_image(broken, tmp_path / "image.tflite")
+    assert any("own plan does not match" in note for note in second.notes)
+    assert second.image == first.image
 
 
 @pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
