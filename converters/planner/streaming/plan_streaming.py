@@ -11,28 +11,22 @@ in ascending order until no larger limit can give a smaller arena than the best 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from arenite.converters.graph.model import Subgraph
-from arenite.converters.planner.lifetimes import (
-    ArenaRequirements,
-    arena_requirements,
-    lifetimes,
-    value_lifetimes,
-)
+from arenite.converters.planner.lifetimes import ArenaRequirements, arena_requirements
 from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
 from arenite.converters.planner.requirements import OpRequirements
-from arenite.converters.planner.row_requirements import state_layout
-from arenite.converters.planner.streaming.placement import BlockPlacer, PlacedBlock, block, live_bytes
-from arenite.converters.planner.streaming.schedule import (
-    Schedule,
-    fewest_slots,
-    height,
-    make_schedule,
-    row_bytes,
-    row_needs,
-    streamable,
+from arenite.converters.planner.streaming.placement import BlockPlacer, live_bytes
+from arenite.converters.planner.streaming.schedule import make_schedule, row_needs, streamable
+from arenite.converters.planner.streaming.timeline import (
+    OrderedGraph,
+    PlanItem,
+    ScratchBlock,
+    SegmentState,
+    Timeline,
+    ValueBlock,
 )
 from arenite.errors import PlanError
 
@@ -45,39 +39,6 @@ MAX_CUTS = 8
 MAX_SEGMENT_STAGES = 20
 #: The maximum number of states of the order search.
 ORDER_BUDGET = 10000
-
-
-@dataclass(frozen=True)
-class ValueBlock:
-    """The key of a block that holds ``values`` (indices of ``ArenaRequirements.values``). Each overwrites the value
-    before it, at the same address."""
-
-    values: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class ScratchBlock:
-    """The key of the scratch of operator ``op``."""
-
-    op: int
-
-
-@dataclass(frozen=True)
-class SegmentState:
-    """The key of the working memory of the segment that begins at position ``first`` of the order."""
-
-    first: int
-
-
-@dataclass(frozen=True)
-class _PlanItem:
-    """One operator on complete tensors (``schedule`` is None), or a segment, at positions [first, end) of the order."""
-
-    first: int
-    end: int
-    schedule: Schedule | None
-    live: int  # the largest number of bytes that live at the same time while the item runs
-    extra: int  # the estimated number of instructions that running by rows takes in addition
 
 
 def plan_streaming(
@@ -115,8 +76,7 @@ def plan_streaming(
 class _SegmentSearch:
     """The search for the best items of one order of the operators.
 
-    ``spans`` has (first step, end step) of each value, ``position`` the position of each operator in the order, and
-    ``able`` the operators that can be stages of a segment.
+    ``able`` has the operators that can be stages of a segment.
     """
 
     def __init__(
@@ -128,6 +88,7 @@ class _SegmentSearch:
         streamed_input: int | None,
         alignment: int,
     ) -> None:
+        self.ordered = OrderedGraph(graph, needs, requirements, order, streamed_input)
         self.graph, self.needs, self.requirements, self.order = graph, needs, requirements, order
         self.alignment = alignment
         self.streamed_input = streamed_input
@@ -136,8 +97,6 @@ class _SegmentSearch:
                 "Only a model with one input that is not also an output can take its input by rows.",
                 "Leave out --stream-input.",
             )
-        self.spans = value_lifetimes(requirements, order)
-        self.position = {k: p for p, k in enumerate(order)}
         self.able = {k for k in order if streamable(graph, k, needs)}
         # A value can have several tensors with different shapes (RESHAPE). Its rows are rows of one of these tensors.
         # An operator that reads or writes another tensor of the value cannot be a stage.
@@ -156,11 +115,11 @@ class _SegmentSearch:
         """Return the bytes of the values that live during positions [first, end), except the values ``inside``."""
         return sum(
             self.requirements.values[v].size
-            for v, (a, b) in enumerate(self.spans)
+            for v, (a, b) in enumerate(self.ordered.spans)
             if v not in inside and a < end and b > first
         )
 
-    def _whole(self, p: int) -> _PlanItem | None:
+    def _whole(self, p: int) -> PlanItem | None:
         """Return the operator at position ``p`` as an item on complete tensors, or None if it reads the streamed
         input."""
         k = self.order[p]
@@ -168,14 +127,14 @@ class _SegmentSearch:
             return None
         touched = {*self.requirements.inputs_of[k], *self.requirements.outputs_of[k]}
         live = sum(self.requirements.values[v].size for v in touched) + self.requirements.scratch.get(k, 0)
-        dying = [v for v in self.requirements.inputs_of[k] if self.spans[v][1] == p + 1]
+        dying = [v for v in self.requirements.inputs_of[k] if self.ordered.spans[v][1] == p + 1]
         shared = max(
             (self.requirements.values[b].size for _, _, a, b in self.requirements.in_place[k] if a in dying),
             default=0,
         )
-        return _PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
+        return PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
 
-    def _segment(self, first: int, end: int) -> _PlanItem | None:
+    def _segment(self, first: int, end: int) -> PlanItem | None:
         """Return the operators at positions [first, end) as a segment, or None if they cannot form a segment."""
         stages = self.order[first:end]
         streamed_input = self.streamed_input
@@ -193,15 +152,15 @@ class _SegmentSearch:
         if schedule is None:
             return None
         touched = {self.requirements.value_of[t] for t in schedule.rows}
-        item = _PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
-        blocks = _Timeline(self, [item]).blocks()
+        item = PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
+        blocks = Timeline(self.ordered, [item]).blocks()
         live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
         return replace(item, live=live)
 
-    def _items(self) -> list[list[_PlanItem]]:
+    def _items(self) -> list[list[PlanItem]]:
         """Return, for each position, the items that begin there. A segment is extended until its live bytes are more
         than 1.25 times the largest live bytes of an operator on complete tensors."""
-        items: list[list[_PlanItem]] = []
+        items: list[list[PlanItem]] = []
         upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
         for first in range(len(self.order)):
             candidates = [w for w in (self._whole(first),) if w]
@@ -253,19 +212,17 @@ class _SegmentSearch:
                     best = candidate
         return None if best is other else best
 
-    def _placed_alone(self, item: _PlanItem) -> int:
+    def _placed_alone(self, item: PlanItem) -> int:
         """Return the bytes that the arena needs during a segment if only the blocks of the segment are placed."""
         assert item.schedule is not None
-        blocks = _Timeline(self, [item]).blocks()
+        blocks = Timeline(self.ordered, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
         crossing = self._crossing(item.first, item.end, touched)
         placer = BlockPlacer(blocks, self.alignment)
         places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
-    def _cut(
-        self, items: list[list[_PlanItem]], need: Mapping[int, int], limit: int
-    ) -> list[_PlanItem] | None:
+    def _cut(self, items: list[list[PlanItem]], need: Mapping[int, int], limit: int) -> list[PlanItem] | None:
         """Return the sequence of items that need at most ``limit`` bytes each and have the fewest extra instructions in
         total, or None if there is none. If several have equally few, return the sequence with the fewest stages.
 
@@ -273,7 +230,7 @@ class _SegmentSearch:
         """
         n = len(self.order)
         cost: list[tuple[int, int] | None] = [None] * n + [(0, 0)]
-        choice: list[_PlanItem | None] = [None] * n
+        choice: list[PlanItem | None] = [None] * n
         for first in reversed(range(n)):
             for item in items[first]:
                 rest = cost[item.end]
@@ -294,11 +251,11 @@ class _SegmentSearch:
             at = chosen.end
         return cut
 
-    def _place(self, cut: Sequence[_PlanItem]) -> Plan:
+    def _place(self, cut: Sequence[PlanItem]) -> Plan:
         """Place the blocks of all items of ``cut`` and return the plan."""
         requirements = self.requirements
         alignment = self.alignment
-        timeline = _Timeline(self, cut)
+        timeline = Timeline(self.ordered, cut)
         blocks = timeline.blocks()
         placer = BlockPlacer(blocks, alignment)
         bound = -(-live_bytes(blocks, timeline.ticks) // alignment) * alignment
@@ -321,7 +278,7 @@ class _SegmentSearch:
                 schedule=i.schedule.entries,
                 slots={t: timeline.slots(t, i.schedule) for t in sorted(i.schedule.rows)},
                 state_offset=state[i.first],
-                state_bytes=self.state_bytes(i.schedule),
+                state_bytes=self.ordered.state_bytes(i.schedule),
                 streamed_input=self.streamed_input if self.streamed_input in i.schedule.sources else None,
             )
             for i in cut
@@ -342,133 +299,3 @@ class _SegmentSearch:
             ),
             segments=segments,
         )
-
-    def state_bytes(self, schedule: Schedule) -> int:
-        """Return the size of the working memory of a segment."""
-        rows = tuple(row_needs(self.needs, k) for k in schedule.stages)
-        return state_layout(rows, len(schedule.sources)).size
-
-
-class _Timeline:
-    """The times at which the blocks of a sequence of items live, in ticks. An operator on complete tensors takes one
-    tick, a segment one tick per step of its schedule."""
-
-    def __init__(self, cutter: _SegmentSearch, items: Sequence[_PlanItem]) -> None:
-        self.cutter, self.items = cutter, items
-        self.graph, self.requirements, self.order = cutter.graph, cutter.requirements, cutter.order
-        self.tick: dict[int, int] = {}  # position -> the first tick of its item
-        self.after: dict[int, int] = {}  # position -> the tick after its item
-        self.item_of: dict[int, _PlanItem] = {}  # operator -> the segment of which it is a stage
-        self.pairs: tuple[tuple[int, int, int], ...] = ()  # (operator, input, output) of overwritten inputs
-        at = 0
-        for item in items:
-            length = 1 if item.schedule is None else len(item.schedule.entries)
-            for p in range(item.first, item.end):
-                self.tick[p], self.after[p] = at, at + length
-                if item.schedule is not None:
-                    self.item_of[self.order[p]] = item
-            at += length
-        self.ticks = at
-
-    def slots(self, t: int, schedule: Schedule) -> int:
-        """Return the number of row slots of tensor ``t`` in a segment: the fewest that are enough if the tensor lives
-        only inside this segment, otherwise its height."""
-        value = self.requirements.values[self.requirements.value_of[t]]
-        written_here = value.writer in schedule.stages or t == self.cutter.streamed_input
-        inside = written_here and not value.stays and value.readers <= set(schedule.stages)
-        rows = height(self.graph.tensors[t])
-        return min(fewest_slots(schedule.rows[t]), rows) if inside else rows
-
-    def blocks(self) -> list[PlacedBlock]:
-        """Return the blocks of the items. If the items are only a part of the order, return only the blocks of their
-        segments."""
-        streamed: dict[int, int] = {}  # value -> its tensor that has rows
-        for item in self.items:
-            if item.schedule is not None:
-                streamed.update((self.requirements.value_of[t], t) for t in item.schedule.rows)
-        placed_blocks = []
-        if len(self.tick) == len(self.order):
-            placed_blocks += self._whole_model(streamed)
-        else:
-            placed_blocks += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
-        for item in self.items:
-            if item.schedule is None:
-                continue
-            begin = self.tick[item.first]
-            end = begin + len(item.schedule.entries)
-            size = self.cutter.state_bytes(item.schedule)
-            placed_blocks.append(block(SegmentState(item.first), [(0, size, begin, end)]))
-            for s, k in enumerate(item.schedule.stages):
-                scratch = row_needs(self.cutter.needs, k).scratch
-                runs = [begin + n for n, e in enumerate(item.schedule.entries) if e == s]
-                if scratch:
-                    placed_blocks.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
-        return placed_blocks
-
-    def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
-        """Return the blocks of all values, and of the scratch of operators on complete tensors. If such an operator
-        overwrites an input, the input and the output are one block. ``streamed`` maps a value to its tensor with
-        rows."""
-        free = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
-        scratch = {k: size for k, size in self.requirements.scratch.items() if k not in self.item_of}
-        buffers, self.pairs = lifetimes(
-            replace(self.requirements, in_place=free, scratch=scratch), self.order
-        )
-        spans = self.cutter.spans
-        placed_blocks = []
-        for b in buffers:
-            if b.scratch is not None:
-                pieces = [(0, size, self.tick[x], self.after[y - 1]) for x, y, size in b.pieces]
-                placed_blocks.append(block(ScratchBlock(b.scratch), pieces))
-                continue
-            pieces = []
-            for n, v in enumerate(b.values):
-                first, end = spans[v]
-                if v in streamed:
-                    own = self._rows(v, streamed[v])
-                else:
-                    own = [(0, self.requirements.values[v].size, self.tick[first], self.after[end - 1])]
-                # In the tick of the operator that overwrites its input, the bytes belong to the input.
-                since = self.after[first] if n else 0
-                pieces += [(a, z, max(x, since), y) for a, z, x, y in own if y > since]
-            placed_blocks.append(block(ValueBlock(b.values), pieces))
-        return placed_blocks
-
-    def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
-        """Return the rectangles of value ``v``, whose rows are rows of tensor ``t``. Each row lives from the tick that
-        computes it to the last tick that reads it."""
-        value, tensor = self.requirements.values[v], self.graph.tensors[t]
-        rows, size = height(tensor), row_bytes(tensor)
-        begin, slots = [0] * rows, rows
-        end = [0] * rows
-        is_whole_order = len(self.tick) == len(self.order)
-        position = self.cutter.position
-        writer = value.writer
-        if writer is not None and writer not in self.item_of and position[writer] in self.tick:
-            begin = [self.tick[position[writer]]] * rows
-        for item in {
-            i.first: i for k in (*value.readers, writer) if (i := self.item_of.get(-1 if k is None else k))
-        }.values():
-            assert item.schedule is not None
-            if t not in item.schedule.rows:
-                continue
-            life, at = item.schedule.rows[t], self.tick[item.first]
-            slots = min(slots, self.slots(t, item.schedule))
-            if life.written[0] >= 0:
-                begin = [at + w for w in life.written]
-            end = [max(e, at + r + 1) for e, r in zip(end, life.read, strict=True)]
-        for k in value.readers - self.item_of.keys():
-            if position[k] in self.tick:
-                end = [max(e, self.after[position[k]]) for e in end]
-        read_outside = not is_whole_order and any(position[k] not in self.tick for k in value.readers)
-        if value.stays or (read_outside and self._later(value.readers)):
-            end = [self.ticks] * rows
-        end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
-        return [
-            (r % slots * size, (r % slots + 1) * size, b, e)
-            for r, (b, e) in enumerate(zip(begin, end, strict=True))
-        ]
-
-    def _later(self, readers: frozenset[int]) -> bool:
-        """Return whether one of the operators ``readers`` runs after the items."""
-        return any(self.cutter.position[k] >= self.items[-1].end for k in readers)
