@@ -11,9 +11,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Collection, Mapping, Sequence
 
-from arenite.converters.graph.model import DTYPES, PACKED_BITS, Op, Subgraph
+from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.planner.memory_split_checker import find_split_violations
 from arenite.converters.planner.plan import Plan
+from arenite.converters.planner.plan_checks import PlanChecks
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.streaming_checker import find_violations as streaming_violations
 from arenite.errors import PlanError
@@ -75,7 +76,7 @@ def find_violations(
     return run.violations
 
 
-class _PlanExecution:
+class _PlanExecution(PlanChecks):
     """The simulation of one plan. The methods append a sentence to ``violations`` for each violation.
 
     In the private methods, ``k`` is an operator, ``t`` and ``i`` are tensors, ``o`` is an output position, ``p`` an
@@ -90,9 +91,8 @@ class _PlanExecution:
         persistent: Mapping[str, int],
         folded: frozenset[int],
     ) -> None:
-        self.graph, self.plan, self.needs = graph, plan, needs
+        super().__init__(graph, plan, needs)
         self.persistent, self.folded = persistent, folded
-        self.violations: list[str] = []
         #: {handle tensor: name of the resource variable to which it refers}
         self.handles: dict[int, str] = {}
         for op in graph.ops:
@@ -101,35 +101,16 @@ class _PlanExecution:
                 self.handles.update(dict.fromkeys(op.outputs, name))
         self.absent = {t for k in folded for t in graph.ops[k].outputs}  # tensors that have become constants
 
-    def add_violation(self, sentence: str) -> None:
-        self.violations.append(sentence)
-
-    def tensor_name(self, t: int) -> str:
-        return f"tensor {t} '{self.graph.tensors[t].name}'"
-
-    def op_name(self, k: int) -> str:
-        return f"operator {k} {self.graph.ops[k].name}"
-
     def in_arena(self, t: int) -> bool:
         """Return whether tensor ``t`` must have an offset."""
-        if t < 0 or t in self.absent:
-            return False
-        tensor = self.graph.tensors[t]
-        return tensor.data is None and DTYPES[tensor.dtype] is not None and tensor.dtype not in PACKED_BITS
+        return t >= 0 and t not in self.absent and super().in_arena(t)
 
     # -- checks without simulation -------------------------------------------------------------------------
 
     def check_figures(self) -> None:
         """Check the arena size, the alignment, the lower bound and the status."""
         plan = self.plan
-        if not 0 <= plan.arena_bytes <= _MAX_ARENA:
-            self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
-        if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
-            self.add_violation(f"Alignment {plan.alignment} is not a power of two.")
-        if plan.lower_bound > plan.arena_bytes:
-            self.add_violation(
-                f"The lower bound {plan.lower_bound} is above the arena of {plan.arena_bytes} bytes."
-            )
+        self.check_sizes(_MAX_ARENA)
         if plan.status not in ("optimal", "gap"):
             self.add_violation(f"Status '{plan.status}' is unknown.")
         elif (plan.status == "optimal") != (plan.lower_bound == plan.arena_bytes):
