@@ -18,7 +18,8 @@ from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.single_operator import single_operator_model
 from arenite.converters.importers.load import load_any
 from arenite.converters.tflite.image import to_flatbuffer
-from arenite.errors import AreniteError, ModelError
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
+from arenite.errors import AreniteError
 from arenite.host.bench.tflm.runner import TflmJob, TflmResult, run_tflm
 
 #: Maps the name of an operator whose outputs differ to the cases in which they differ. An image without these cases
@@ -65,26 +66,10 @@ def all_values(model: Model, inputs: Sequence[np.ndarray]) -> dict[int, np.ndarr
 
     Raises ``ModelError`` if LiteRT rejects the model or the values.
     """
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
-    try:
-        interpreter = Interpreter(
-            model_content=to_flatbuffer(model),
-            experimental_op_resolver_type=OpResolverType.BUILTIN_REF,
-            experimental_preserve_all_tensors=True,
-            num_threads=1,
-        )
-        interpreter.allocate_tensors()
-        for index, value in zip(model.main.inputs, inputs, strict=True):
-            interpreter.set_tensor(index, value)
-        interpreter.invoke()
-    except (ValueError, RuntimeError) as error:
-        raise ModelError(
-            f"LiteRT does not run the model: {' '.join(str(error).split())}.",
-            "Check it with `arenite inspect`.",
-        ) from error
+    litert = LiteRtModel(to_flatbuffer(model), exact=True, keep=True)
+    litert.run(inputs)
     defined = set(model.main.inputs).union(*(op.outputs for op in model.main.ops))
-    return {i: np.array(interpreter.get_tensor(i)) for i in defined if model.main.tensors[i].itemsize}
+    return {i: litert.value(i) for i in defined if model.main.tensors[i].itemsize}
 
 
 def check(model: Model, runs: Sequence[Sequence[np.ndarray]]) -> list[OpVerdict]:
