@@ -178,11 +178,13 @@ _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 #: The instruction set of the kernels for each kind of WebAssembly module. Modules have no board and no GCC.
 WEBASSEMBLY_CORES = {"wasm32": "scalar", "wasm32-simd": "simd128"}
+#: The bytes of the stack of a WebAssembly module. Most local variables are not on that stack.
+WEBASSEMBLY_STACK_BYTES = 16384
 
 
 def core_names() -> list[str]:
-    """Return the names of all cores of boards that a model can be generated for."""
-    return sorted([*_CORES, *_NEAREST])
+    """Return the names of all cores that a model can be generated for."""
+    return sorted([*_CORES, *_NEAREST, *WEBASSEMBLY_CORES])
 
 
 def tier_of(name: str) -> str:

@@ -149,12 +149,15 @@ def _model(g: Generated) -> str:
 _TIERS = {
     "dsp": ("__ARM_FEATURE_DSP", "the DSP instructions: compile with -mcpu=cortex-m4, -m7 or -m33"),
     "mve": ("__ARM_FEATURE_MVE", "Helium: compile with -mcpu=cortex-m55 -mfloat-abi=hard"),
+    "simd128": ("__wasm_simd128__", "WebAssembly's 128-bit SIMD: compile for wasm32 with -msimd128"),
 }
 
 #: Kernels for which the compiler's target decides the layout of the weights. For each parameter that also states the
 #: layout: a value, and the preprocessor condition under which the kernel expects this value.
 _LAYOUTS: dict[str, dict[str, tuple[int, str]]] = {
-    "ar_fully_connected_s8_scalar": {"words": (1, "defined(__arm__) || defined(__xtensa__)")},
+    "ar_fully_connected_s8_scalar": {
+        "words": (1, "defined(__arm__) || defined(__xtensa__) || defined(__wasm__)")
+    },
     "ar_conv_2d_s8_scalar": {
         "together": (1, "defined(__arm__)"),
         "biased": (1, "defined(AR_NO_SIGNED_BYTES)"),

@@ -79,8 +79,8 @@ The first comment of each file describes its data layout and why it is exact.
   pass over the inputs. A *unit* is an output of a fully connected layer.
 - *Packed* weights are stored as codes of less than a byte ([compressed weights](weights.md)).
 - Names end with the type of the activations (`s8` for int8, `s16` for int16; `w4` for int8 activations with int4
-  weights), and with the instruction set (`dsp`, `mve` for Helium, `scalar` for cores without SIMD; nothing for portable
-  C).
+  weights), and with the instruction set (`dsp`, `mve` for Helium, `simd128` for WebAssembly, `scalar` for cores without
+  SIMD; nothing for portable C).
 
 ## Rounding
 

@@ -75,9 +75,18 @@ extern const ar_model model;
 """
 
 
+#: The name of the folders with kernels for WebAssembly, which no board runs.
+_WEBASSEMBLY = "simd128"
+
+
+def _paths(tree: SourceTree, *suffixes: str) -> list[Path]:
+    """Return the paths of the sources that boards can use."""
+    return [path for path in tree.paths(*suffixes) if path.parent.name != _WEBASSEMBLY]
+
+
 def engine_files() -> list[str]:
-    """Return the base names of all kernel sources."""
-    return [path.name for path in ENGINE.paths(".c")]
+    """Return the base names of all kernel sources for boards."""
+    return [path.name for path in _paths(ENGINE, ".c")]
 
 
 def sample_sources() -> dict[str, str]:
@@ -85,7 +94,7 @@ def sample_sources() -> dict[str, str]:
     engine's headers."""
     # Headers without structures are left out: they hold inner loops, and a kernel includes only one variant of them.
     declared = {
-        path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M) for path in ENGINE.paths(".h")
+        path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M) for path in _paths(ENGINE, ".h")
     }
     headers = [header for header, names in declared.items() if names]
     names = sorted({name for declared_names in declared.values() for name in declared_names})
@@ -102,7 +111,7 @@ def _hash(trees: Sequence[SourceTree], *extra: object) -> str:
     part of it."""
     digest = hashlib.sha256()
     for tree in trees:
-        for path in tree.paths(".c", ".h", ".S"):
+        for path in _paths(tree, ".c", ".h", ".S"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
     chosen = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]

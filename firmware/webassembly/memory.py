@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.lower.core.lowering import StructArray
 from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes
 from arenite.firmware.webassembly.exports import ModelExports, buffers
 
 PAGE_BYTES = 65536
-#: Bytes of the stack in memory. WebAssembly keeps most local variables elsewhere.
-STACK_BYTES = 16384
 #: An upper bound of the tables inside the engine's kernels, and of what the linker adds.
 _ENGINE_BYTES = 6144
 #: Upper bounds in bytes: a field of a structure, the description of a model, a name.
@@ -57,7 +56,7 @@ def predict_memory(
     arrays = [match for text in processing_texts for match in _ARRAY.findall(text)]
     tables = sum(_aligned(_ELEMENT_BYTES[re.sub(r"\D", "", c_type)] * int(count)) for c_type, count in arrays)
     constants = _ENGINE_BYTES + tables + 1024 * len(processing_texts) + sum(map(_constant_bytes, models))
-    return ModuleMemory(STACK_BYTES, constants, own + sum(shared), sum(map(buffers, exports)))
+    return ModuleMemory(WEBASSEMBLY_STACK_BYTES, constants, own + sum(shared), sum(map(buffers, exports)))
 
 
 def _constant_bytes(g: Generated) -> int:

@@ -14,8 +14,8 @@ from arenite.host.emulator.profile import Profile
 
 
 def tier_of(kernel: str) -> str:
-    """Return the instruction set in a kernel's name: "dsp", "mve", or "scalar" for plain C."""
-    match = re.search(r"_(dsp|mve)(_|$)", kernel)
+    """Return the instruction set in a kernel's name: "dsp", "mve", "simd128", or "scalar" for plain C."""
+    match = re.search(r"_(dsp|mve|simd128)(_|$)", kernel)
     return match[1] if match else "scalar"
 
 

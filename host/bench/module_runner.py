@@ -16,8 +16,8 @@ import numpy as np
 
 from arenite.converters.graph.model import DTYPES
 from arenite.errors import DeviceError, ToolError
+from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
 from arenite.firmware.webassembly.exports import ModelExports, ModuleTensor
-from arenite.firmware.webassembly.memory import STACK_BYTES
 
 _FUEL = 1 << 62
 _STACK_PAINT = 0xC5
@@ -67,7 +67,7 @@ class ModuleRunner:
             return self._exports[name](self._store, *arguments)
         except self._error as error:
             raise DeviceError(
-                f"The module stopped in {name}: {str(error).splitlines()[0]}.",
+                f"The module stopped in {name}: {str(error).strip().splitlines()[-1].strip()}.",
                 "Report this with the model: a module must never stop.",
             ) from error
 
@@ -108,11 +108,11 @@ class ModuleRunner:
 
     def paint_stack(self) -> None:
         """Fill the stack, so that ``stack_bytes`` can tell how much of it an inference uses."""
-        self.write(0, bytes([_STACK_PAINT]) * STACK_BYTES)
+        self.write(0, bytes([_STACK_PAINT]) * WEBASSEMBLY_STACK_BYTES)
 
     def stack_bytes(self) -> int:
         """Return the bytes of the stack that were used since ``paint_stack``."""
-        return len(self.read(0, STACK_BYTES).lstrip(bytes([_STACK_PAINT])))
+        return len(self.read(0, WEBASSEMBLY_STACK_BYTES).lstrip(bytes([_STACK_PAINT])))
 
     def _write_rows(self, model: ModelExports, data: bytes, row_bytes: int) -> None:
         self.call(f"{model.name}_begin_rows")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
+from arenite.firmware.boards.cores import WEBASSEMBLY_CORES, WEBASSEMBLY_STACK_BYTES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.target import Target
@@ -83,5 +84,7 @@ def generate_library(
 def _stack_bytes(g: Generated, target: Target) -> int:
     """Return an upper bound in bytes of the stack of an inference on the target's core. If the target has no core, the
     bound holds for all cores."""
+    if target.core in WEBASSEMBLY_CORES:
+        return WEBASSEMBLY_STACK_BYTES
     cores = {board.core: board for board in all_boards() if target.core in ("", board.core)}
     return max(predict(g, board, target.optimise).stack for board in cores.values())

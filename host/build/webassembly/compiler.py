@@ -11,7 +11,7 @@ from pathlib import Path
 
 from arenite.errors import ToolError
 from arenite.files import cache_directory
-from arenite.firmware.webassembly.memory import STACK_BYTES
+from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
 from arenite.processes import run
 
 _FLAGS = (
@@ -20,7 +20,6 @@ _FLAGS = (
     "-fbuiltin",
     "-Wall",
     "-Wextra",
-    "-Werror",
     "-ffunction-sections",
     "-fdata-sections",
     "-fno-strict-overflow",
@@ -73,7 +72,7 @@ def compile_module(
             "--gc-sections",
             "--strip-all",
             "-z",
-            f"stack-size={STACK_BYTES}",
+            f"stack-size={WEBASSEMBLY_STACK_BYTES}",
             f"--initial-memory={memory_bytes}",
             f"--max-memory={memory_bytes}",
             "--export=__heap_base",

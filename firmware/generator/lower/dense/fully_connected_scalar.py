@@ -34,7 +34,7 @@ _QUAD_BYTES = 16
 
 def words(core: str) -> int:
     """Return the number of words of weights that the kernel computes together on this core: ``WORDS`` of the kernel."""
-    return 1 if core.startswith(("cortex-", "xtensa")) else 2
+    return 1 if core.startswith(("cortex-", "xtensa", "wasm")) else 2
 
 
 def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:

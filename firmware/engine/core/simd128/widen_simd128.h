@@ -1,0 +1,36 @@
+/* Copies int8 elements as int16, for kernels that multiply pairs of int16. */
+#ifndef ARENITE_WIDEN_SIMD128_H
+#define ARENITE_WIDEN_SIMD128_H
+
+#include <stdint.h>
+
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#endif
+
+/* The number of elements that ar_widen may read and write behind the last one. */
+enum { AR_WIDEN_SLACK = 7 };
+
+/* Copies `count` elements. It may read, and overwrite, up to AR_WIDEN_SLACK elements behind the last one. */
+static inline void ar_widen(int16_t *to, const int8_t *from, int32_t count)
+{
+#if defined(__wasm_simd128__)
+    for (int32_t i = 0; i < count; i += 8) {
+        wasm_v128_store(to + i, wasm_i16x8_load8x8(from + i));
+    }
+#else
+    for (int32_t i = 0; i < count; i++) {
+        to[i] = from[i];
+    }
+#endif
+}
+
+/* Writes `value` to `count` elements. */
+static inline void ar_fill_s16(int16_t *to, int16_t value, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++) {
+        to[i] = value;
+    }
+}
+
+#endif

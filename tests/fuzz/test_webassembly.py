@@ -1,0 +1,42 @@
+"""Short runs of the differential fuzzer for WebAssembly. ``python -m tests.fuzz.webassembly`` runs long ones."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.fuzz.campaign import random_model
+from tests.fuzz.cases import load_all
+from tests.fuzz.webassembly import compare_in_module
+
+pytest.importorskip("wasmtime", reason="needs wasmtime")
+pytest.importorskip("ziglang", reason="needs ziglang")
+pytestmark = pytest.mark.slow
+
+SEED = 2026
+MULTIPLIED = ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]
+
+
+@pytest.mark.parametrize("core", ["wasm32", "wasm32-simd"])
+def test_random_graphs_over_all_operators_equal_litert(core: str) -> None:
+    ops = sorted(load_all())
+    models = [random_model(SEED + 3, k, ops, 2) for k in range(2 * len(ops))]
+    mismatches, _ = compare_in_module(models, core, seed=SEED)
+    assert not mismatches, "\n".join(map(str, mismatches))
+
+
+@pytest.mark.parametrize("optimise", ["speed", "ram"])
+def test_random_products_use_simd_and_equal_litert(optimise: str) -> None:
+    models = [random_model(SEED + 4, k, MULTIPLIED, 3) for k in range(150)]
+    mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED, optimise=optimise)
+    assert not mismatches, "\n".join(map(str, mismatches))
+    used = {kernel.removesuffix("_row") for kernel in kernels}
+    assert {"ar_conv_2d_s8_simd128", "ar_depthwise_conv_2d_s8_simd128"} <= used
+    assert sum("simd128" in kernel for kernel in kernels) > len(kernels) / 3
+
+
+def test_fully_connected_layers_of_seven_units_stay_inside_the_module() -> None:
+    """The portable kernel reads the weights in the order for this processor."""
+    models = [random_model(2, 275, MULTIPLIED, 3)]
+    mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED)
+    assert kernels == ["ar_fully_connected_s8_scalar"]
+    assert not mismatches
