@@ -46,7 +46,7 @@ class ImportedModel:
     of the source's bytes. ``agreement`` compares the outputs of ``flatbuffer`` with the outputs of the source in its
     own framework. It is None if nothing was changed. ``made_by`` has the versions of the packages that determine the
     bytes of ``flatbuffer``. ``notes`` has a sentence for each change. ``labels`` has the names of the classes, if the
-    source has some.
+    source has some. ``is_classifier`` is true if the source itself decides for the class with the largest output.
     """
 
     kind: str
@@ -56,6 +56,7 @@ class ImportedModel:
     made_by: Mapping[str, str]
     notes: tuple[str, ...]
     labels: tuple[str, ...] = ()
+    is_classifier: bool = False
 
     @cached_property
     def quantized(self) -> bool:

@@ -12,6 +12,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
 from arenite.converters.quantize.remedies.best_int8 import ChosenInt8, choose_int8
+from arenite.converters.quantize.remedies.kept_decisions import keep_decisions
 from arenite.converters.quantize.remedies.remedy_search import RemedyResult, find_remedy
 from arenite.converters.quantize.scoring.output_scores import ScoredSource
 from arenite.converters.quantize.search.recipe_search import SearchResult, search
@@ -109,6 +110,10 @@ def calibrate_and_quantize(
         recipe, quantized = search_result.chosen.recipe, search_result.chosen.quantized
     else:
         quantized = quantize(flatbuffer, recipe, observations)
+        if imported.is_classifier and improved is not None:
+            kept = keep_decisions(flatbuffer, recipe, quantized, observations, calibrating)
+            recipe = kept.recipe
+            quantized = replace(kept.quantized, notes=(*kept.quantized.notes, kept.note))
     model = parse(flatbuffer)
     used = coverage(model, observations, quantized_ranges(model, recipe, observations))
     errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)

@@ -88,6 +88,7 @@ def import_classical(source: str, options: ImportOptions) -> ImportedModel:
         {},
         (*reading.notes, *notes),
         labels,
+        is_classifier=len(scores) < len(results) and model.main.tensors[model.main.outputs[0]].shape[-1] > 1,
     )
 
 

@@ -67,7 +67,8 @@ FILE = click.Path(path_type=Path)
     metavar="RECIPE",
     help=(
         "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
-        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8."
+        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8, or "
+        "int16x8 for a classifier of scikit-learn if int8 changes its class for a calibration sample."
     ),
 )
 @click.option(

@@ -11,6 +11,9 @@ from click.testing import CliRunner
 
 import arenite
 from arenite.converters.importers import environments
+from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.onnx_ml.import_model import import_classical
+from arenite.converters.quantize.scoring.model_runner import RealValueRunner
 from arenite.errors import ModelError, UsageError
 from arenite.host.cli.main import cli
 
@@ -119,3 +122,56 @@ def test_the_command_line_has_the_option(tmp_path: Path) -> None:
     assert json.loads(result.stdout)["schema"] == "arenite.convert/1"
     report = CliRunner().invoke(cli, ["inspect", str(target), "--json"], standalone_mode=False)
     assert [op["op"] for op in json.loads(report.stdout)["operators"]] == ["ARENITE_TREE_ENSEMBLE"]
+
+
+def scores_of(flatbuffer: bytes, samples: np.ndarray, *, reference: bool) -> np.ndarray:
+    runner = RealValueRunner(flatbuffer, reference=reference)
+    return np.array([runner.run([row[None]])[0].reshape(-1) for row in samples])
+
+
+def recipe_name(report: arenite.ConversionReport) -> str:
+    calibrated = report.conversion.calibrated
+    assert calibrated is not None
+    return calibrated.recipe.name
+
+
+def test_a_classifier_gets_int16_activations_if_int8_changes_a_class(tmp_path: Path) -> None:
+    """Some samples lie so close to the border between two classes that their scores differ by less than a step of
+    int8."""
+    source = str(MODELS / "logistic.onnx")
+    model = import_classical(source, ImportOptions())
+    assert model.is_classifier
+    data = np.load(MODELS / "logistic.npz")
+    low, high = (data["x"][data["answers"] == k][0] for k in (0, 1))
+    line = (low + np.linspace(0, 1, 4001)[:, None] * (high - low)).astype(np.float32)
+    difference = np.diff(scores_of(model.flatbuffer, line, reference=False)[:, :2], axis=1)[:, 0]
+    close = [int(np.abs(difference - d).argmin()) for d in (0.003, -0.003, 0.004, -0.004)]
+    samples = np.concatenate([data["x"], line[close]])
+    expected = scores_of(model.flatbuffer, samples, reference=False).argmax(axis=1)
+
+    report = arenite.convert(source, tmp_path / "m.tflite", calibration=samples)
+    assert recipe_name(report) == "int16x8"
+    (note,) = (n for n in report.notes if "class for" in n)
+    assert "int16 activations for none" in note and "--recipe int8" in note
+    image = (tmp_path / "m.tflite").read_bytes()
+    np.testing.assert_array_equal(scores_of(image, samples, reference=True).argmax(axis=1), expected)
+    arenite.convert(source, tmp_path / "int8.tflite", calibration=samples, recipe="int8")
+    int8 = scores_of((tmp_path / "int8.tflite").read_bytes(), samples, reference=True).argmax(axis=1)
+    assert (int8 != expected).any()
+
+
+def test_a_classifier_keeps_int8_if_no_class_changes(tmp_path: Path) -> None:
+    data = np.load(MODELS / "logistic.npz")
+    distinct = data["x"][np.sort(data["scores"], axis=1)[:, -2] < 0.35]
+    report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=distinct)
+    assert recipe_name(report).startswith("int8")
+    assert any("keeps the source's class for all" in note for note in report.notes)
+
+
+def test_a_regressor_gets_int8(tmp_path: Path) -> None:
+    source = MODELS / "perceptron_regressor.onnx"
+    assert not import_classical(str(source), ImportOptions()).is_classifier
+    samples = np.load(MODELS / "perceptron_regressor.npz")["x"]
+    report = arenite.convert(source, tmp_path / "m.tflite", calibration=samples)
+    assert recipe_name(report).startswith("int8")
+    assert not any("class for" in note for note in report.notes)
