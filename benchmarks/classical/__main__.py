@@ -28,9 +28,11 @@ int classify(const sample_type *features)
     {fill} (void)features;
     {name}_model_invoke();
     const {type} *out = {name}_model_output_0();
+    {type} largest = out[0];
     int best = 0;
     for (int k = 1; k < {upper}_MODEL_OUTPUT_0_ELEMENTS; k++) {{
-        if (out[k] > out[best]) {{
+        if (out[k] > largest) {{
+            largest = out[k];
             best = k;
         }}
     }}
@@ -94,12 +96,18 @@ def _compare(source: Path, folder: Path, includes: Path, newlib: Path) -> None:
                 level,
                 measure(folder / "build", [adapter], [folder, includes], samples, level, newlib),
             )
-    for recipe in ("int8", "int16x8") if is_network else ("",):
+    for recipe in ("int8", "int16x8", None) if is_network else (None,):
         image = folder / f"{name}.image.tflite"
-        if is_network:
-            arenite.convert(source, image, calibration=data["train"], recipe=recipe)
-        else:
+        if not is_network:
+            engine = "Arenite"
             arenite.convert(source, image, features="int16")
+        elif recipe is None:
+            calibrated = arenite.convert(source, image, calibration=data["train"]).conversion.calibrated
+            assert calibrated is not None
+            engine = f"Arenite, default ({calibrated.recipe.name})"
+        else:
+            engine = f"Arenite, {recipe}"
+            arenite.convert(source, image, calibration=data["train"], recipe=recipe)
         for goal, level in (("speed", "-O2"), ("balanced", "-O2"), ("flash", "-Os")):
             library = folder / "library"
             arenite.library({"ours": image}, library, core="cortex-m4f", optimise=goal)
@@ -111,7 +119,7 @@ def _compare(source: Path, folder: Path, includes: Path, newlib: Path) -> None:
                 level,
                 newlib,
             )
-            show(f"Arenite{', ' + recipe if recipe else ''}", f"--optimise {goal}, {level}", result)
+            show(engine, f"--optimise {goal}, {level}", result)
 
 
 def _ours(library: Path, is_network: bool) -> list[Path]:

@@ -37,14 +37,12 @@ void ar_tree_ensemble_f32(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s16(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s8(const ar_tree_ensemble_params *p);
 
-/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes the code, because its size is known then.
- * It gets the features in r0 and the outputs in r1, changes r2 to r5 and the flags, and uses no stack. */
+/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes the code, because its size is known then. It
+ * is a function that gets the features and the outputs, sets the outputs, and uses no stack. */
 typedef struct {
     const void *input;
     int32_t *output;
-    const uint16_t *code;
-    const int32_t *bias; /* [outputs] */
-    uint16_t outputs;
+    const void *code; /* address + 1: an odd address stands for Thumb code */
 } ar_tree_code_params;
 
 void ar_tree_code(const ar_tree_code_params *p);

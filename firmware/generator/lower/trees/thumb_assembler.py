@@ -151,15 +151,24 @@ def add_constant(register: int, value: int, spare: int) -> list[int]:
 
 
 def compare_constant(register: int, value: int, spare: int) -> list[int]:
-    """CMP with a value from -65535 to 65535."""
+    """CMP with a value from -65535 to 65535. ``spare`` is a register that may change."""
     if 0 <= value < 256:
         return [0x2800 | register << 8 | value]
     encoded = _modified_immediate(abs(value))
     if encoded is not None:  # CMP.W, CMN.W
         first = (0xF110 if value < 0 else 0xF1B0) | register | (encoded >> 11) << 10
         return [first, (encoded >> 8 & 7) << 12 | 0xF00 | encoded & 0xFF]
-    other = (0x42C0 if value < 0 else 0x4280) | spare << 3 | register
-    return [*move_16_bits(spare, abs(value)), other]
+    loaded = move_16_bits(spare, abs(value))
+    if spare < 8:
+        return [*loaded, (0x42C0 if value < 0 else 0x4280) | spare << 3 | register]
+    if value < 0:  # CMN.W
+        return [*loaded, 0xEB10 | register, 0x0F00 | spare]
+    return [*loaded, 0x4500 | spare << 3 | register]
+
+
+def move_register(register: int, source: int) -> list[int]:
+    """MOV of a register."""
+    return [0x4600 | (register & 8) << 4 | source << 3 | register & 7]
 
 
 def _modified_immediate(value: int) -> int | None:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.trees import OPERATOR, TreeEnsemble, ensemble_of
-from arenite.firmware.generator.lower.core.lowering import NULL, KernelCall, LowerContext, require_accepted
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.lower.trees import thumb_assembler as thumb
-from arenite.firmware.generator.lower.trees.leaf_pairs import leaf_contents, leaf_pairs, leaf_rows
-from arenite.firmware.generator.lower.trees.node_words import node_words
+from arenite.firmware.generator.lower.trees.leaf_pairs import leaf_contents
+from arenite.firmware.generator.lower.trees.tree_ensemble import table_bytes
 from arenite.firmware.generator.target import DSP, MVE, Target
 
-_FEATURES, _OUTPUTS, _SUM, _FEATURE, _SPARE, _VALUE = range(6)  # registers
+#: Registers. A called function need not keep any of them.
+_FEATURES, _OUTPUTS, _SUM, _FEATURE, _HIGH = 0, 1, 2, 3, 12
 
 #: Code that is larger than this is not used: a branch reaches 1 MB.
 _MAX_HALFWORDS = 1 << 18
 
 
 #: The largest size of the code, relative to the tables, and the bytes of the kernel that walks the tables.
-_MAX_GROWTH, _WALK_BYTES = 3, 200
+_MAX_GROWTH, _WALK_BYTES = 2.5, 200
 
 
 @variant
@@ -37,12 +40,9 @@ class TreeEnsembleCode(Variant):
         if target.optimise != "speed" or x.dtype not in ("int16", "int8"):
             return False
         ensemble = ensemble_of(graph, op)
-        code, words, lists = tree_code(ensemble, x.itemsize), node_words(ensemble), leaf_pairs(ensemble)
-        if code is None or words is None:
-            return False
-        leaves = leaf_rows(ensemble).nbytes if lists is None else lists.pairs.nbytes + lists.values.nbytes
+        code, tables = tree_code(ensemble, x.itemsize), table_bytes(ensemble)
         # Leaves with values for many outputs need much code.
-        return code.nbytes <= _MAX_GROWTH * (words.nbytes + leaves) + _WALK_BYTES
+        return code is not None and tables is not None and code.nbytes <= _MAX_GROWTH * tables + _WALK_BYTES
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         ensemble = ensemble_of(ctx.graph, ctx.op)
@@ -50,9 +50,7 @@ class TreeEnsembleCode(Variant):
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "code": ctx.weights(code, "code"),
-            "bias": NULL,
-            "outputs": 0,  # the code sets the outputs
+            "code": Expr(ctx.weights(code, "code").text, 1),
         }
         return KernelCall("ar_tree_code", "tree_ensemble.h", ("tree_code.c",), "ar_tree_code_params", fields)
 
@@ -64,46 +62,83 @@ def tree_code(ensemble: TreeEnsemble, feature_bytes: int) -> np.ndarray | None:
         ensemble: the trees, with int8 or int16 features.
         feature_bytes: the bytes of a feature.
     """
-    contents = leaf_contents(ensemble)
-    targets = {output for row in contents for output, _ in row}
-    single = targets.pop() if len(targets) == 1 else None
+    form = _form_of(ensemble)
     assembler = thumb.Assembler()
-    _set_outputs(assembler, ensemble.bias.tolist(), single)
+    _set_outputs(assembler, ensemble.bias.tolist(), form)
+    roots = ensemble.roots.tolist()
     size = 0
-    for root in ensemble.roots.tolist():
-        size += _Tree(ensemble, feature_bytes, contents, single, assembler).write(root)
+    for number, root in enumerate(roots, 1):
+        returns = number == len(roots) and form.single is None
+        size += _Tree(ensemble, feature_bytes, form, assembler, returns=returns).write(root)
         if size > _MAX_HALFWORDS:
             return None
-    if single is not None:
-        assembler.add(thumb.store_word(_SUM, _OUTPUTS, single))
-    assembler.add(thumb.RETURN)
+    if form.single is not None:
+        assembler.add(thumb.store_word(_SUM, _HIGH, form.single))
+        assembler.add(thumb.RETURN)
     return np.array(assembler.halfwords(), np.uint16)
 
 
-def _set_outputs(assembler: thumb.Assembler, bias: list[int], single: int | None) -> None:
-    """Set the outputs to their start values. If there is a ``single`` output, its sum stays in a register."""
+@dataclass(frozen=True)
+class _Form:
+    """How the leaves change the outputs.
+
+    ``contents`` has the pairs (output, value) of each leaf. If all leaves change one output, it is ``single``, and its
+    sum stays in a register. In the code of one tree (``is_one_tree``) a leaf stores its outputs, and ``contents`` has
+    the complete values; if all are equal, ``equal`` is their value, which stays in a register. Otherwise a leaf adds to
+    the outputs in memory. ``spare`` is a register that is free for thresholds.
+    """
+
+    contents: list[list[tuple[int, int]]]
+    single: int | None = None
+    is_one_tree: bool = False
+    equal: int | None = None
+    spare: int = _SUM
+
+
+def _form_of(ensemble: TreeEnsemble) -> _Form:
+    contents = leaf_contents(ensemble)
+    if len(ensemble.roots) == 1:
+        bias = ensemble.bias.tolist()
+        complete = [[(output, bias[output] + value) for output, value in row] for row in contents]
+        values = {value for row in complete for _, value in row}
+        if len(values) == 1:
+            return _Form(complete, is_one_tree=True, equal=values.pop(), spare=_HIGH)
+        return _Form(complete, is_one_tree=True)
+    targets = {output for row in contents for output, _ in row}
+    # The code keeps the address of the outputs in a high register until the end.
+    return _Form(contents, single=targets.pop(), spare=_OUTPUTS) if len(targets) == 1 else _Form(contents)
+
+
+def _set_outputs(assembler: thumb.Assembler, bias: list[int], form: _Form) -> None:
+    """Set the outputs to their start values, and the registers of the form."""
     loaded: int | None = None
-    for output in sorted(range(len(bias)), key=lambda k: (k == single, bias[k])):
+    for output in sorted(range(len(bias)), key=lambda k: (k == form.single, bias[k])):
         if bias[output] != loaded:
             assembler.add(thumb.move_32_bits(_SUM, bias[output]))
             loaded = bias[output]
-        if output != single:
+        if output != form.single:
             assembler.add(thumb.store_word(_SUM, _OUTPUTS, output))
+    if form.single is not None:
+        assembler.add(thumb.move_register(_HIGH, _OUTPUTS))
+    if form.equal is not None and form.equal != loaded:
+        assembler.add(thumb.move_32_bits(_SUM, form.equal))
 
 
 class _Tree:
-    """Writes one tree. Each leaf is written once and branched to from all other places."""
+    """Writes one tree. Each leaf is written once and branched to from all other places. After a leaf of the last tree
+    the code can return (``returns``)."""
 
     def __init__(
         self,
         ensemble: TreeEnsemble,
         feature_bytes: int,
-        contents: list[list[tuple[int, int]]],
-        single: int | None,
+        form: _Form,
         assembler: thumb.Assembler,
+        *,
+        returns: bool,
     ) -> None:
-        self._ensemble, self._feature_bytes = ensemble, feature_bytes
-        self._contents, self._single, self._assembler = contents, single, assembler
+        self._ensemble, self._feature_bytes, self._form = ensemble, feature_bytes, form
+        self._assembler, self._returns = assembler, returns
         self._end = assembler.new_label()
         self._leaf_labels: dict[int, int] = {}
         self._placed: set[int] = set()
@@ -126,8 +161,8 @@ class _Tree:
             feature, threshold = int(ensemble.feature[node]), int(ensemble.threshold[node])
             if feature != loaded:
                 self._add(thumb.load_feature(_FEATURE, _FEATURES, feature, self._feature_bytes))
-            exact = thumb.compare_constant(_FEATURE, threshold, _SPARE)
-            above = thumb.compare_constant(_FEATURE, threshold + 1, _SPARE)
+            exact = thumb.compare_constant(_FEATURE, threshold, self._form.spare)
+            above = thumb.compare_constant(_FEATURE, threshold + 1, self._form.spare)
             is_exact = len(exact) <= len(above)
             self._add(exact if is_exact else above)
             right = thumb.GREATER if is_exact else thumb.GREATER_OR_EQUAL
@@ -174,13 +209,25 @@ class _Tree:
             return
         self._assembler.place(label)
         self._placed.add(leaf)
-        for output, value in self._contents[leaf]:
-            if self._single is not None:
-                self._add(thumb.add_constant(_SUM, value, _SPARE))
-                continue
-            self._add(thumb.load_word(_VALUE, _OUTPUTS, output))
-            self._add(thumb.add_constant(_VALUE, value, _SPARE))
-            self._add(thumb.store_word(_VALUE, _OUTPUTS, output))
-        if not is_last:
+        for output, value in self._form.contents[leaf]:
+            self._write_value(output, value)
+        if self._returns:
+            self._add(thumb.RETURN)
+        elif not is_last:
             self._assembler.branch(self._end)
             self._items += 2
+
+    def _write_value(self, output: int, value: int) -> None:
+        """Change an output. The register of the feature is free in a leaf."""
+        form = self._form
+        if form.single is not None:
+            self._add(thumb.add_constant(_SUM, value, _FEATURE))
+        elif form.equal is not None:
+            self._add(thumb.store_word(_SUM, _OUTPUTS, output))
+        elif form.is_one_tree:
+            self._add(thumb.move_32_bits(_FEATURE, value))
+            self._add(thumb.store_word(_FEATURE, _OUTPUTS, output))
+        else:
+            self._add(thumb.load_word(_FEATURE, _OUTPUTS, output))
+            self._add(thumb.add_constant(_FEATURE, value, form.spare))
+            self._add(thumb.store_word(_FEATURE, _OUTPUTS, output))

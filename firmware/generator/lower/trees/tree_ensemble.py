@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
-from arenite.converters.graph.trees import OPERATOR, ensemble_of
+from arenite.converters.graph.trees import OPERATOR, TreeEnsemble, ensemble_of
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     KernelCall,
@@ -58,3 +58,12 @@ class TreeEnsembleTables(Lowering):
         }
         name = f"tree_ensemble_{suffix}"
         return KernelCall(f"ar_{name}", "tree_ensemble.h", (f"{name}.c",), "ar_tree_ensemble_params", fields)
+
+
+def table_bytes(ensemble: TreeEnsemble) -> int | None:
+    """Return the bytes of the tables without the bias, or None if a tree is too large."""
+    words, lists = node_words(ensemble), leaf_pairs(ensemble)
+    if words is None:
+        return None
+    leaves = leaf_rows(ensemble).nbytes if lists is None else lists.pairs.nbytes + lists.values.nbytes
+    return words.nbytes + leaves

@@ -81,6 +81,11 @@ def test_instructions_are_what_the_disassembler_reads(tmp_path: Path) -> None:
         at = [f", #{n}" if n else "" for n in (2 * index, index)]
         expected += [f"ldrsh.w r3, [r0{at[0]}]", f"ldrsb.w r3, [r0{at[1]}]"]
         expected += [f"ldr{wide} r5, [r1, #{4 * index}]", f"str{wide} r5, [r1, #{4 * index}]"]
+    for value in (12345, -12345):
+        code += thumb.compare_constant(3, value, 12)
+        expected += ["movw ip, #12345", "cmp r3, ip" if value > 0 else "cmn.w r3, ip"]
+    code += thumb.move_register(12, 1) + thumb.move_register(3, 12) + thumb.store_word(2, 12, 3)
+    expected += ["mov ip, r1", "mov r3, ip", "str.w r2, [ip, #12]"]
     for value in (0, 255, 256, 65535, -1, 0x12345678):
         code += thumb.move_32_bits(2, value)
         low, high = value & 0xFFFF, value >> 16 & 0xFFFF
@@ -119,6 +124,9 @@ def test_branches_reach_their_labels_over_any_distance(gap: int, condition: int,
         {"dtype": "int16", "width": 1, "outputs": 1, "nodes": 400, "trees": 6, "leaves": 30, "bias": False},
         {"dtype": "int8", "outputs": 2, "nodes": 30, "leaves": 4},
         {"dtype": "int16", "nodes": 1, "trees": 1, "leaves": 1},
+        {"dtype": "int16", "nodes": 90, "trees": 1, "leaves": 4, "targets": True},
+        {"dtype": "int16", "nodes": 90, "trees": 1, "width": 1, "outputs": 2},
+        {"dtype": "int8", "nodes": 9, "trees": 1, "leaves": 1, "width": 1, "outputs": 1, "bias": False},
     ],
     ids=str,
 )
