@@ -4,8 +4,8 @@
 int32_t ar_log2(const int32_t *table, uint64_t x)
 {
     const int whole = ar_bit_length(x) - 1;
-    /* Of the 31 bits below the highest one, the upper 7 are the index of the table, and the other 24 are used for a
-     * linear interpolation. */
+    /* The 31 bits below the highest one have two parts: the upper 7 bits are the index of the table, and the other 24
+     * bits are used for a linear interpolation. */
     const uint32_t rest = (uint32_t)(whole >= 31 ? x >> (whole - 31) : x << (31 - whole)) & 0x7FFFFFFFu;
     const uint32_t step = rest >> 24;
     const uint32_t part = rest & 0xFFFFFFu;

@@ -109,7 +109,7 @@ static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
 }
 
 /* Inserts row `i` with class `index` into `found`, which holds the best boxes so far, at most p->candidates, sorted by
- * key. Of equal keys, the first is kept. Returns the new number of boxes. */
+ * key. If keys are equal, the first row is kept. Returns the new number of boxes. */
 static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t key, uint32_t i,
                        uint16_t index)
 {

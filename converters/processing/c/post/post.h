@@ -60,7 +60,7 @@ typedef struct {
 enum { AR_POST_BLOCK = 32 };
 
 /* Finds the largest of the fields `first` to `last` - 1 for each of `count` rows from row `start`, and writes its key
- * and its number. Of equal fields, the first one is taken. */
+ * and its number. If fields are equal, the first one is taken. */
 void ar_best(const void *data, uint32_t dtype, const ar_layout *layout, uint32_t start, uint32_t count,
              uint32_t first, uint32_t last, int32_t *keys, uint32_t *best);
 

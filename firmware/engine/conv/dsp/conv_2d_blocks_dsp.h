@@ -61,9 +61,9 @@ typedef int16_t __attribute__((__may_alias__)) half; /* half a word of scratch m
 
 /* Widens the last `p->rest` bytes of a run (see conv_2d_dsp_params.h) in `count` rows to halfwords, for each of
  * `pixels` output pixels. In each row these bytes begin at `offset` for the first pixel, and `step` bytes later for
- * each further pixel. Memory has one word of each pixel in turn. Of a word, first the lower half is filled, then the
- * upper half. `to` is the address for the first pixel's next halfword, and `odd` is 1 if that is an upper half. Returns
- * the new `to`. */
+ * each further pixel. Memory has one word of each pixel in turn. The lower half of a word is filled first, then
+ * its upper half. `to` is the address for the first pixel's next halfword, and `odd` is 1 if that is an upper half.
+ * Returns the new `to`. */
 static half *collect_rests(const ar_conv_2d_dsp_params *p, half *to, int32_t odd, const int8_t *const *rows,
                            int32_t offset, int32_t step, int32_t count, int32_t pixels)
 {

@@ -33,7 +33,7 @@ static inline int32x4_t dot4(const int8_t *x, const int8_t *const *w, int32_t de
                        [b] "+Te"(b), [c] "+Te"(c), [d] "+Te"(d)
                      : [depth] "r"(depth)
                      : "lr", "q0", "q1", "q2", "memory");
-    /* Of the two core registers of a VMOV, the first goes to the lower lane. */
+    /* A VMOV of two core registers moves the first one to the lower lane. */
     __asm__("vmov %q[v][2], %q[v][0], %[a], %[c]\n"
             "vmov %q[v][3], %q[v][1], %[b], %[d]\n"
             : [v] "=w"(sums)
