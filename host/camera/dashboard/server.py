@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import quote
 
 from arenite.errors import UsageError
 from arenite.host.camera.dashboard.access import Access
@@ -103,7 +104,7 @@ class Dashboard:
     @property
     def url(self) -> str:
         """The address to open in a browser. It contains the token if there is one."""
-        query = f"?token={self.token}" if self.token is not None else ""
+        query = f"?token={quote(self.token, safe='')}" if self.token is not None else ""
         return self.public_url + query
 
     @property

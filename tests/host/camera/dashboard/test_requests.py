@@ -154,6 +154,12 @@ def test_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
             assert get(server, f"{path}?token={TOKEN}")[1]["Location"] == "/evil.example/"
 
 
+def test_the_printed_address_opens_with_any_token() -> None:
+    with contextlib.closing(Dashboard("127.0.0.1", token="a&b c%20#d=é+/longer")) as server:
+        address = urlsplit(server.start())
+        assert get(server, f"/?{address.query}")[0] == 303 and not address.fragment
+
+
 @pytest.mark.parametrize(
     "other", ['settings={"theme": "dark"}', "path=/x", "version=2", "a b=c", "=x", "alone"]
 )
