@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, cast
 
 from arenite.errors import ProfileError
+from arenite.profiles.board_fields import BoardTable
 
 #: The kinds of debug probes. Some are part of a board, others are separate devices.
 PROBES = ("cmsis-dap", "stlink", "jlink", "icdi")
@@ -68,7 +68,7 @@ class UploadTargets:
     enter: str = ""
 
 
-def parse_usb(table: Any) -> UsbConnection:
+def parse_usb(table: BoardTable) -> UsbConnection:
     """Return the content of the table ``[usb]`` of a profile. Raises ``ProfileError`` for a malformed id, and for a
     table with neither ids nor an adapter."""
     usb = UsbConnection(
@@ -81,12 +81,13 @@ def parse_usb(table: Any) -> UsbConnection:
     table.finish()
     if not (usb.ids or usb.adapter):
         raise ProfileError(
-            "[usb] names neither ids nor an adapter.", "Leave the table out if the ids are unknown."
+            "[usb] has neither ids nor adapter = true.",
+            "Add the USB ids of the board, or remove the table if they are unknown.",
         )
     return usb
 
 
-def parse_targets(table: Any) -> UploadTargets:
+def parse_targets(table: BoardTable) -> UploadTargets:
     """Return the content of the table ``[upload]`` of a profile, except ``tools``. Raises ``ProfileError``."""
     uf2, dfu = table.table("uf2"), table.table("dfu")
     targets = UploadTargets(
@@ -104,18 +105,19 @@ def parse_targets(table: Any) -> UploadTargets:
     return targets
 
 
-def _dfu(table: Any) -> DfuBootloader:
+def _dfu(table: BoardTable) -> DfuBootloader:
     address = table.get("address", int, -1)
     return DfuBootloader(
         _ids(table, "ids"), None if address == -1 else address, table.get("alternate", int, 0)
     )
 
 
-def _ids(table: Any, key: str) -> tuple[str, ...]:
-    ids = cast(tuple[str, ...], table.choices(key, None))
+def _ids(table: BoardTable, key: str) -> tuple[str, ...]:
+    ids = table.choices(key, None)
     for text in ids:
         if not _ID.fullmatch(text):
             raise ProfileError(
-                f"'{key}' has the USB id '{text}'.", "Write vendor and product in lower case: 0483:374b."
+                f"'{key}': '{text}' is not a USB id.",
+                "Write vendor and product in lower case, such as 0483:374b.",
             )
     return ids

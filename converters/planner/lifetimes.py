@@ -7,9 +7,9 @@ and variables live for the whole run. Constants, handles (tensors of type resour
 
 Two ways of sharing memory reduce the arena:
 
-* *alias*: an output has the same bytes as an input (RESHAPE). Both tensors are one ``Value``, which lives until neither
-  tensor is needed. An alias takes no memory. The output of READ_VARIABLE may be the variable itself if no operator
-  changes the variable before the output was read for the last time.
+* *alias*: an output has the same bytes as an input (RESHAPE). Both tensors are one ``Value``, which lives as long as
+  one of them is needed. An alias takes no memory. The output of READ_VARIABLE may be the variable itself if no
+  operator changes the variable before the last read of the output.
 * *in place*: an output overwrites an input that no later operator reads. Both keep their lifetime and size, but have
   the same address. A chain of values that overwrite each other is one ``Buffer``; its size can fall from step to step.
 """
@@ -56,15 +56,16 @@ class ArenaRequirements:
     before: Mapping[int, frozenset[int]]  # operator -> its direct predecessors, which must run earlier
     persistent: Mapping[str, int]  # resource variable -> bytes, rounded up to the alignment, > 0
     empty: tuple[int, ...]  # tensors of 0 bytes
-    views: Mapping[int, str]  # tensor that is read in place -> its resource variable; the tensor is no value
+    #: tensor that is read in place -> its resource variable. The tensor has no entry in ``values``.
+    views: Mapping[int, str]
 
 
 @dataclass(frozen=True)
 class Buffer:
     """A block with one address: a chain of values, a scratch or a resource variable.
 
-    ``pieces`` are the bytes that live, as (first step, end step, bytes). The end step is the first step after the
-    piece. Pieces are ascending and without gaps.
+    ``pieces`` has the size of the block over time, as (first step, end step, bytes). The end step is the first step
+    after the piece. Pieces are in order of time, without gaps.
     """
 
     pieces: tuple[tuple[int, int, int], ...]
@@ -146,7 +147,10 @@ def arena_requirements(
         return -(-size // alignment) * alignment
 
     if any(op.index != p for p, op in enumerate(graph.ops)):
-        raise PlanError("The operators are not numbered by position.", "Number them again after a rewrite.")
+        raise PlanError(
+            "The operators are not numbered by position.",
+            "Set Op.index to the position in Subgraph.ops after each change of the graph.",
+        )
     ops = tuple(op.index for op in graph.ops if op.index not in folded)
     folded_outputs = {t for op in graph.ops if op.index in folded for t in op.outputs}
     writer = {t: k for k in ops for t in graph.ops[k].outputs if t >= 0}
@@ -218,7 +222,9 @@ def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
     """Return the tensors at a pair of (input position, output position) of ``op``."""
     if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
         raise PlanError(
-            f"Operator {op.index} {op.name} has no input and output {pair}.", "Correct its requirements."
+            f"The requirements of operator {op.index} {op.name} name input {pair[0]} and output {pair[1]}, which it"
+            " does not have.",
+            "Correct its OpRequirements.",
         )
     return op.input(pair[0]), op.outputs[pair[1]]
 
@@ -279,31 +285,31 @@ def in_place_pairs(
     output first). If several inputs are possible, the first declared input is preferred, or the last if ``last`` is
     true.
     """
-    offers: dict[int, list[tuple[int, int, int, int]]] = {}
+    candidates: dict[int, list[tuple[int, int, int, int]]] = {}
     for pair in requirements.in_place[op]:
         if pair[2] in dying:
-            offers.setdefault(pair[3], []).insert(0 if last else len(requirements.values), pair)
+            candidates.setdefault(pair[3], []).insert(0 if last else len(requirements.values), pair)
     used: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
 
-    def settle(output: int, tried: set[int]) -> bool:
+    def assign_input(output: int, tried: set[int]) -> bool:
         """Find an input for ``output``, if necessary by giving another output another input. Return whether it was
         possible. ``tried`` are the input values that were tried."""
-        for pair in offers[output]:
+        for pair in candidates[output]:
             if pair[2] not in tried:
                 tried.add(pair[2])
-                if pair[2] not in used or settle(used[pair[2]][3], tried):
+                if pair[2] not in used or assign_input(used[pair[2]][3], tried):
                     used[pair[2]] = pair
                     return True
         return False
 
-    for output in sorted(offers, key=lambda v: -requirements.values[v].size):
-        settle(output, set())
+    for output in sorted(candidates, key=lambda v: -requirements.values[v].size):
+        assign_input(output, set())
     return list(used.values())
 
 
 def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> list[tuple[int, int]]:
-    """Return (first step, end step) of every value. The end step is the first step at which it does not live any
-    more."""
+    """Return (first step, end step) of every value. The end step is the first step in which the value no longer
+    lives."""
     step = {k: p for p, k in enumerate(order)}
     spans = []
     for value in requirements.values:
@@ -319,7 +325,7 @@ def lifetimes(
     """Return the buffers for the order ``order`` of operators, and the (operator, input position, output position) of
     each output that overwrites an input.
 
-    ``in_place=False`` lets no output overwrite an input. ``last`` is as for ``in_place_pairs``.
+    With ``in_place=False``, no output overwrites an input. ``last`` is as for ``in_place_pairs``.
     """
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)
@@ -352,8 +358,8 @@ def lifetimes(
 
 def _pieces(spans: Sequence[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
     """Return the bytes of a chain of values over time, as ``Buffer.pieces``. ``spans`` has (first step, end step,
-    bytes) of each value. In the step in which two values overlap, the bytes of the earlier value count, which are not
-    fewer."""
+    bytes) of each value. In the step in which two values overlap, the size of the earlier value counts, because it is
+    not smaller."""
     pieces: list[tuple[int, int, int]] = []
     for start, end, size in spans:
         begin = max(start, pieces[-1][1]) if pieces else start

@@ -34,7 +34,8 @@ class QuantizedModel:
 
     ``tensors`` maps float tensors of the source to the tensors with the same values in the quantized model. Such a
     tensor is float if no integer kernel computes it. Tensors whose channels were scaled by equalization are not in the
-    map. ``origins`` has the source layer of each operator of the quantized model, -1 for a conversion.
+    map. ``origins`` has the source layer of each operator of the quantized model, -1 for an added
+    operator that only converts values, such as QUANTIZE.
     """
 
     flatbuffer: bytes
@@ -84,20 +85,22 @@ def quantize(
     elif recipe.needs_observations:
         raise UsageError(
             f"The recipe '{recipe.name}' needs calibration samples.",
-            "Give samples, or use a recipe for float kernels.",
+            "Give samples, or use a recipe with float activations, such as float16, if the image is not for a"
+            " microcontroller.",
         )
     samples = observations.inputs if observations is not None else ()
     notes: tuple[str, ...] = ()
     scaled: frozenset[int] = frozenset()
     trained = trained_ranges(model)
-    if recipe.equalisation and not trained:  # trained ranges would no longer fit the scaled channels
+    # The ranges of quantization-aware training would not fit the scaled channels.
+    if recipe.equalisation and not trained:
         equalized, new_observations = _equalized(flatbuffer, observations)
         flatbuffer, notes, scaled = equalized.flatbuffer, equalized.notes, equalized.scaled
         model = parse(flatbuffer)
         stats = dict(new_observations.tensors) if new_observations is not None else stats
     a = assign_types(model.main, recipe, stats, only, trained)
-    cells = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
-    a.cells = lstm.largest_cells(flatbuffer, model.main, cells, samples)
+    lstms = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
+    a.largest_cell_states = lstm.largest_cell_states(flatbuffer, model.main, lstms, samples)
     weights = layer_weights(flatbuffer, model.main, a, only, samples)
     biases = _biases(flatbuffer, model, a, weights, samples) if recipe.bias_correction and samples else {}
     new, origins, tensors = emit_quantized_graph(model, a, weights, biases)
@@ -106,14 +109,16 @@ def quantize(
     return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
 
 
-#: A cache of the last equalized model and its observations, because searches and sensitivity use it repeatedly.
+#: A cache of the last equalized model and its observations, because searches and the sensitivity analysis use it
+#: repeatedly.
 _last_equalized: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
 
 
 def _equalized(
     flatbuffer: bytes, observations: Observations | None
 ) -> tuple[EqualizedModel, Observations | None]:
-    """Return the equalized model. If it changed, return its observations on the stored samples too."""
+    """Return the equalized model, and its observations on the stored samples (None if equalization changed nothing or
+    there are no samples)."""
     key = hashlib.sha256(flatbuffer).hexdigest(), observations.data_sha256 if observations is not None else ""
     if key not in _last_equalized:
         equalized = equalize_layers(flatbuffer)
@@ -135,8 +140,8 @@ def _biases(
     """Return the corrected biases of the quantized layers by operator index."""
 
     def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
-        model_bytes, _, twins = emit_quantized_graph(model, a, weights, biases)
-        return model_bytes, twins
+        quantized, _, tensor_map = emit_quantized_graph(model, a, weights, biases)
+        return quantized, tensor_map
 
     ops = [
         op
@@ -150,7 +155,8 @@ def _biases(
 
 
 def _layers(graph: Subgraph, ops: Sequence[Op]) -> list[list[Op]]:
-    """Return ``ops`` in lists: the copies of one operator in all steps of a loop are in one list."""
+    """Return ``ops`` in lists. The copies of one operator in all steps of an unrolled loop are in one list; every other
+    operator has a list of its own."""
     copies = copies_by_operator(graph)
     layers: dict[int, list[Op]] = {}
     for op in ops:

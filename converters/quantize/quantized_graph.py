@@ -33,8 +33,9 @@ _STALE_METADATA = frozenset({"min_runtime_version", "CONVERSION_METADATA", train
 def emit_quantized_graph(
     model: Model, a: TypeAssignment, weights: Mapping[int, QuantizedWeights], biases: Mapping[int, np.ndarray]
 ) -> tuple[Model, tuple[int, ...], dict[int, int]]:
-    """Return the quantized model, the source layer of each of its operators (-1 for a conversion), and a map from each
-    computed float tensor of the source to its tensor in the quantized model.
+    """Return the quantized model, the source layer of each of its operators (-1 for an added operator that only
+    converts values, such as QUANTIZE), and a map from each computed float tensor of the source to its tensor in the
+    quantized model.
 
     ``weights`` has the integer weights by operator. ``biases`` has float biases by operator that replace the model's
     biases.
@@ -251,7 +252,7 @@ class _QuantizedGraphBuilder:
             inputs[p] = self._constant(t.name, bias, "int32", t.shape, one)
         states = (
             (lstm.OUTPUT_STATE, "int8", quant),
-            (lstm.CELL_STATE, "int16", lstm.cell_quantization(self.a.cells[op.index])),
+            (lstm.CELL_STATE, "int16", lstm.cell_quantization(self.a.largest_cell_states[op.index])),
         )
         for p, dtype, own in states:
             inputs[p] = self._add(replace(self.graph.tensors[op.inputs[p]], dtype=dtype, quant=own))

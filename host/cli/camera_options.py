@@ -266,7 +266,8 @@ camera_options = option_group(
         metavar="MS",
         help=(
             "Time slice of the loop in milliseconds. With a short one, such as 0.1, the kernel schedules the loop "
-            "sooner if other programs use the processor. Needs Linux 6.12, but no rights. Default: that of the system."
+            "sooner if other programs use the processor. Needs Linux 6.12, but no special privileges. "
+            "Default: the time slice of the system."
         ),
     ),
     field_option(

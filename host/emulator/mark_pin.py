@@ -48,6 +48,7 @@ class _PinLog:
     ``options``: options with which QEMU writes the log. ``edge``: pattern of a log line for a write to the pin's
     register. ``level``: function that returns the pin's new level from the match of ``edge`` and the pin number; None
     means no change. ``counter``: pattern of a log line for a read of the counter; its group ``value`` is the count.
+    ``counts_down``: whether the counter counts down.
     """
 
     options: tuple[str, ...]
@@ -62,10 +63,12 @@ def _led(match: re.Match[str], pin: int) -> bool:
 
 
 def _nrf51_pin(match: re.Match[str], pin: int) -> bool | None:
+    # Register 0x508 (OUTSET) sets the pin, 0x50c (OUTCLR) clears it.
     return match["register"] == "508" if int(match["value"], 16) >> pin & 1 else None
 
 
 def _stm32_pin(match: re.Match[str], pin: int) -> bool | None:
+    # Pin 16 * n + k is pin k of port n (A is 0). The register is BSRR: bit k sets the pin, bit 16 + k resets it.
     value = int(match["value"], 16)
     if ord(match["port"]) - ord("A") != pin >> 4:
         return None
@@ -114,8 +117,8 @@ def _pin_log(board: Board) -> tuple[_PinLog, int, float]:
     family = family_named(board.emulator.family) if board.emulator is not None else None
     if board.emulator is None or family is None or board.emulator.family not in _PIN_LOGS:
         raise UsageError(
-            f"The mark of {board.name} cannot be observed.",
-            "Use an emulated board with pins: not riscv32 or xtensa.",
+            f"The mark pin of {board.name} cannot be observed.",
+            "Use an emulated Arm board, such as qemu_mps2_an386.",
         )
     return _PIN_LOGS[board.emulator.family], family.mark_pins[0], family.ticks_per_us * 1e6
 

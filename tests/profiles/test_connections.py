@@ -41,11 +41,11 @@ def test_ids_of_well_known_boards() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"0483:374b"', '"0483:374B"', "USB id '0483:374B'"),
+        ('"0483:374b"', '"0483:374B"', "'0483:374B' is not a USB id"),
         ('probe = "stlink"', 'probe = "stlinc"', "'probe' is 'stlinc'"),
         ('reset = "break"', 'reset = "brake"', "'reset' is 'brake'"),
         ('openocd = "', 'openocdd = "', "unknown field 'openocdd'"),
-        ('ids = ["0483:374b", "0483:3752"]\n', "", "neither ids nor an adapter"),
+        ('ids = ["0483:374b", "0483:3752"]\n', "", "neither ids nor adapter"),
     ],
 )
 def test_an_invalid_profile_raises_an_error(old: str, new: str, message: str) -> None:

@@ -51,7 +51,7 @@ def cell_quantization(largest: float) -> Quantization:
     return Quantization((2.0 ** (bits - 15),), (0,))
 
 
-def largest_cells(
+def largest_cell_states(
     flatbuffer: bytes, graph: Subgraph, ops: Sequence[Op], samples: Sequence[Sequence[np.ndarray]]
 ) -> Mapping[int, float]:
     """Return the largest magnitude of the cell state of each of ``ops`` over all samples and steps, by operator

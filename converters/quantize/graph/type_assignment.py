@@ -60,7 +60,8 @@ class TypeAssignment:
     #: The form of each graph output, or None if it has no real numbers.
     results: list[TensorForm | None] = field(default_factory=list)
     quant: dict[TensorForm, Quantization] = field(default_factory=dict)
-    cells: Mapping[int, float] = field(default_factory=dict)  # largest magnitude of each LSTM's cell state
+    #: The largest magnitude of the cell state of each LSTM operator.
+    largest_cell_states: Mapping[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     #: Forms that are converted from another form than the produced one, and that form.
     converted: Mapping[TensorForm, TensorForm] = field(default_factory=dict)

@@ -36,7 +36,8 @@ def corrected_biases(
     emit: Emit,
 ) -> dict[int, np.ndarray]:
     """Return corrected float biases by operator. ``layers`` are the quantized layers with a constant bias. A layer
-    consists of one operator, or of the copies of one operator in all steps of a loop, which get the same bias."""
+    consists of one operator, or of the copies of one operator in all steps of an unrolled loop, which get the
+    same bias."""
     biases: dict[int, np.ndarray] = {}
     if not layers:
         return biases
@@ -52,11 +53,11 @@ def corrected_biases(
     exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs))
     for copies in layers:
         outputs = [op.outputs[0] for op in copies]
-        quantized, twins = emit(biases)
+        quantized, tensor_map = emit(biases)
         tensor_values = _means(
             to_flatbuffer(quantized),
             quantized_samples(quantized, selected),
-            {out: twins[out] for out in outputs},
+            {out: tensor_map[out] for out in outputs},
             quantized,
         )
         t = graph.tensors[copies[0].inputs[WEIGHTS[copies[0].name].bias]]

@@ -36,7 +36,8 @@ def layer_weights(
     samples: Sequence[Sequence[np.ndarray]],
 ) -> dict[int, QuantizedWeights]:
     """Return the integer weights of every layer with weights, by operator index. They are rounded by the method in the
-    layer's settings. ``only`` is None or the layers to quantize."""
+    layer's settings. The method "gptq" needs the second moments of each layer's inputs and measures them with
+    ``samples``; without samples, it rounds to the nearest integers. ``only`` is None or the layers to quantize."""
     out = _nearest_weights(graph, a, only)
     shared: dict[tuple[Any, ...], list[int]] = {}
     for op in graph.ops:
@@ -101,7 +102,7 @@ def _nearest_weights(
 
 def weight_type(op: Op, mode: str, settings: LayerSettings, notes: list[str]) -> str:
     """Return the type that the weights of ``op`` get: the recipe's type, or int8 if the integer kernel does not
-    support it. In this case add a note to ``notes``."""
+    support it. In that case, also add a note to ``notes``."""
     if mode == FLOAT:
         return settings.weights
     if settings.weights == "int4" and mode not in WEIGHTS[op.name].int4:
@@ -121,8 +122,8 @@ def _with_room_for_bias(
     bias = graph.tensors[op.input(rule.bias)].data if op.input(rule.bias) >= 0 else None
     if bias is None or a.modes[op.index] != "int8":
         return quantized
-    unit = a.quant[a.read[op.index, rule.value]].scale[0]
-    needed = np.abs(bias.astype(np.float64)) / (unit * 2.0**30)
+    input_scale = a.quant[a.read[op.index, rule.value]].scale[0]
+    needed = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**30)
     needed = needed if quantized.scale.size > 1 else np.full(1, needed.max(initial=0.0))
     if np.all(needed <= quantized.scale):
         return quantized

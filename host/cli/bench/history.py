@@ -30,7 +30,7 @@ from arenite.host.report.history_page import history_page
     type=click.IntRange(min=1),
     default=10,
     show_default=True,
-    help="Number of the latest runs to show for each series (one model, board and mode).",
+    help="Show only this number of the latest runs of each series (one model, board and mode).",
 )
 @click.option(
     "--against",

@@ -135,8 +135,8 @@ def show_(name: str, as_json: bool) -> int:
     type=Number(min=0, min_open=True),
     metavar="HZ",
     help=(
-        "Sampling rate in samples per second. Only for lpm01a, scpi, scpi-polled and joulescope. Default: the "
-        "rate of the meter's driver."
+        "Sampling rate in samples per second. Only for meters whose driver in `arenite meter list` is "
+        "lpm01a, scpi, scpi-polled or joulescope. Default: the rate of the driver."
     ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -246,7 +246,7 @@ def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
     metavar="PIN",
     help=(
         "Pin of a digital input that is recorded with each sample. The first pin is bit 0 of the column "
-        "`marks`. May be given up to 8 times."
+        "`marks` that `arenite meter record` writes. May be given up to 8 times."
     ),
 )
 @click.option(

@@ -63,9 +63,8 @@ def pareto(
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 
-    The variants are all combinations of the optimization goal (--optimise of `arenite bench`), with or without the
-    optional graph optimizations, and the whole input in memory or received row by row. A variant is on the Pareto front
-    unless another variant is better in at least one figure and not worse in any.
+    The variants are all combinations of three options of `arenite bench`: --optimise, --no-passes and --stream-input. A
+    variant is on the Pareto front unless another variant is better in at least one figure and not worse in any.
 
     The exit code is 1 if no variant fits the board, or a measured output differs from that of LiteRT's reference
     kernels.

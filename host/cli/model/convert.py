@@ -99,9 +99,9 @@ FILE = click.Path(path_type=Path)
     "--budget",
     metavar="LIMITS",
     help=(
-        'Search for a recipe within limits such as "ram=48k,flash=256k,instructions=5M,drop=1%". ram and '
-        "flash are in bytes; instructions is the number per inference; drop is the loss of the score compared "
-        "with the float model, in percentage points; accuracy=90% is the lowest score. Needs --calibration "
+        'Search for a recipe within limits such as "ram=48k,flash=256k,drop=1%". ram and '
+        "flash are in bytes; instructions (such as 5M) is the number per inference; drop is the loss of the score "
+        "compared with the float model, in percentage points; accuracy=90% is the lowest score. Needs --calibration "
         "and --board. The first --board counts."
     ),
 )
@@ -205,8 +205,9 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--auto",
     is_flag=True,
-    help="Use the cheapest recipe that loses at most --max-drop (default: 0.5 points): int8, better int8, int16 in the "
-    "layers that need it, or int16 in all layers. Show the cost of each.",
+    help="Use the cheapest recipe that loses at most --max-drop (default: 0.5 points): int8; int8 with "
+    "GPTQ rounding, bias correction or another calibrator; int16 in the layers that need it; or int16 in all layers. "
+    "Show the cost of each.",
 )
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")

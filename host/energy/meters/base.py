@@ -80,7 +80,7 @@ class Decoder(Protocol):
         ...
 
     def finish(self) -> Trace:
-        """Return the samples that were held back. The caller does this after the last byte."""
+        """Return the samples that were held back. Call this after the last byte."""
         ...
 
 
@@ -94,7 +94,7 @@ class StreamMeter(Meter):
 
     #: The instrument has stopped when no byte arrived for this time after the stop command.
     quiet_s = 0.25
-    #: Data that an instrument still sends this time after the stop command is not read.
+    #: Data that arrives later than this after the stop command is not read.
     patience_s = 10.0
 
     def __init__(self) -> None:

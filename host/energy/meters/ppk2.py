@@ -40,7 +40,7 @@ class Ppk2(StreamMeter):
         super().__init__()
         if not MIN_V <= supply_v <= MAX_V:
             raise UsageError(
-                f"A PPK2 cannot work at {supply_v:g} V.", f"Its range is {MIN_V:g} to {MAX_V:g} V."
+                f"A PPK2 cannot work at {supply_v:g} V.", f"Choose a voltage from {MIN_V:g} to {MAX_V:g} V."
             )
         self._port, self._supply, self._source, self._leave_on = port, supply_v, source, leave_on
         self.calibration = Calibration()
@@ -72,11 +72,12 @@ class Ppk2(StreamMeter):
         reaction = "sent nothing" if not text else f"sent {text[:40]!r}"
         raise DeviceError(
             f"No PPK2 answers on {self._port}: it {reaction} after the request for its calibration.",
-            "Check that this is its data port (it may show two), and that its application is programmed. Unplug it"
-            " and plug it in again.",
+            "Check that this is its data port (a PPK2 can have two ports), and that Nordic's firmware is on it. Unplug"
+            " it and plug it in again.",
         )
 
     def _begin(self) -> tuple[Decoder, bytes]:
+        """Start the samples. Return their decoder, and no bytes, because no samples have been read yet."""
         self.transport.discard_input()
         self._command(AVERAGE_START)
         return Ppk2Decoder(self.calibration, self._supply), b""
@@ -111,7 +112,7 @@ class Ppk2(StreamMeter):
         return replace(trace, notes=tuple(notes), meta=meta, gain_error=GAIN_ERROR)
 
     def close(self) -> None:
-        """See :class:`Meter`."""
+        """See :class:`Meter`. Also switch the board off, unless ``leave_on`` is set or the board has its own supply."""
         if self._transport is not None and self._source and not self._leave_on:
             with suppress(DeviceError):
                 self._command(DEVICE_RUNNING_SET, 0)

@@ -69,10 +69,10 @@ def simulated(kind: str, truth: waveform.Waveform, seed: int):
             yield "lpm01a", sim.port, ("--rate", "50000")
     elif kind == "otii":
         with SimOtii(truth, seed) as sim:
-            yield "otii", sim.where, ()
+            yield "otii", sim.port, ()
     else:
         with SimDmm(truth, seed) as sim:
-            yield "scpi", sim.where, ("--rate", "20000")
+            yield "scpi", sim.port, ("--rate", "20000")
 
 
 @pytest.mark.slow

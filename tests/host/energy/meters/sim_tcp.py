@@ -1,4 +1,4 @@
-"""The base of simulated instruments on a TCP socket that answer text lines."""
+"""The base class of the simulated instruments that answer lines of text over TCP."""
 
 from __future__ import annotations
 
@@ -10,14 +10,13 @@ from typing import Self
 
 
 class TcpInstrument:
-    """A simulated instrument. Subclasses implement ``greeting`` and ``answer(line)``, which returns the reply to a
-    line, or None for no reply."""
+    """A simulated instrument. ``port`` is its address for the option ``--port`` of the commands."""
 
-    end = b"\n"
+    end = b"\n"  # the end of each reply
 
     def __init__(self) -> None:
         self._server = socket.create_server(("127.0.0.1", 0))
-        self.where = f"tcp:127.0.0.1:{self._server.getsockname()[1]}"
+        self.port = f"tcp:127.0.0.1:{self._server.getsockname()[1]}"
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._client: socket.socket | None = None
         self._closing = False
@@ -54,7 +53,9 @@ class TcpInstrument:
                             self._client.sendall(reply.encode() + self.end)
 
     def greeting(self) -> bytes:
+        """Return the bytes that the instrument sends when a client connects."""
         return b""
 
     def answer(self, line: str) -> str | None:
+        """Return the reply to ``line``, or None for no reply. Every subclass implements this."""
         raise NotImplementedError

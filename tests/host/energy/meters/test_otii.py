@@ -17,7 +17,7 @@ from tests.host.energy.meters.sim_scpi import SimDmm
 def test_energy_is_within_one_percent_of_the_truth(seed):
     truth = waveform.make(seed, inferences=12)
     with SimOtii(truth, seed) as sim:
-        with Otii(sim.where, supply_v=truth.volts) as meter:
+        with Otii(sim.port, supply_v=truth.volts) as meter:
             meter.start()
             trace = meter.stop()
         assert sim.main == [True, False]
@@ -36,14 +36,14 @@ def test_server_errors_are_raised():
     truth = waveform.make(0, inferences=1)
     with (
         SimOtii(truth, licence=False) as sim,
-        Otii(sim.where) as meter,
+        Otii(sim.port) as meter,
         pytest.raises(DeviceError, match="no automation licence"),
     ):
         meter.start()
     with SimOtii(truth) as sim, pytest.raises(DeviceError, match="connected are: My Arc"):
-        Otii(sim.where, device="Yours").open()
+        Otii(sim.port, device="Yours").open()
     with SimDmm(truth) as other_instrument, pytest.raises(DeviceError, match="does not answer"):
-        impatient = Otii(other_instrument.where)
+        impatient = Otii(other_instrument.port)
         ask = impatient._request
         setattr(impatient, "_ask", lambda command, **data: ask(command, 0.3, **data))  # noqa: B010  (a method)
         impatient.open()

@@ -20,7 +20,7 @@ from tests.host.energy.meters.sim_tcp import TcpInstrument
 def test_energy_is_within_one_percent_of_the_truth(seed):
     truth = waveform.make(seed)
     length = float(np.median([b - a for a, b in truth.windows]))
-    with SimDmm(truth, seed) as sim, ScpiMeter(sim.where, supply_v=truth.volts, rate_hz=20_000) as meter:
+    with SimDmm(truth, seed) as sim, ScpiMeter(sim.port, supply_v=truth.volts, rate_hz=20_000) as meter:
         meter.start()
         assert sim.emptied.wait(20)
         trace = meter.stop()
@@ -32,7 +32,7 @@ def test_energy_is_within_one_percent_of_the_truth(seed):
 
 def test_readings_arrive_during_the_recording():
     truth = waveform.make(1, inferences=1)
-    with SimDmm(truth) as sim, ScpiMeter(sim.where, supply_v=3.0) as meter:
+    with SimDmm(truth) as sim, ScpiMeter(sim.port, supply_v=3.0) as meter:
         meter.start()
         chunks = list(meter.samples(timeout_s=0.3))
         recording = meter.stop()
@@ -44,8 +44,8 @@ def test_a_multimeter_without_a_timer_is_polled():
     truth = waveform.make(2, inferences=2)
     with SimDmm(truth, timer=False) as sim:
         with pytest.raises(DeviceError, match="refused sampling by its own timer: -113"):
-            ScpiMeter(sim.where).open()
-        with ScpiPolled(sim.where, supply_v=3.0, rate_hz=500) as meter:
+            ScpiMeter(sim.port).open()
+        with ScpiPolled(sim.port, supply_v=3.0, rate_hz=500) as meter:
             meter.start()
             count = 0
             for chunk in meter.samples():
@@ -63,7 +63,7 @@ def test_a_multimeter_without_a_timer_is_polled():
 @pytest.mark.parametrize("timer", [True, False])
 def test_the_timer_is_used_if_there_is_one(timer):
     truth = waveform.make(2, inferences=2)
-    with SimDmm(truth, timer=timer) as sim, Scpi(sim.where, supply_v=3.0) as meter:
+    with SimDmm(truth, timer=timer) as sim, Scpi(sim.port, supply_v=3.0) as meter:
         meter.start()
         assert sum(len(chunk) for chunk in meter.samples(timeout_s=0.3)) > 0 if timer else True
         trace = meter.stop()
@@ -80,7 +80,7 @@ class _Simple(TcpInstrument):
 
 @pytest.mark.slow
 def test_an_instrument_with_a_single_command_is_polled():
-    with _Simple() as sim, ScpiPolled(sim.where, supply_v=3.0) as meter:
+    with _Simple() as sim, ScpiPolled(sim.port, supply_v=3.0) as meter:
         trace = meter.record(0.2)
     assert len(trace) > 10
     assert set(trace.current_a) == {1.25e-3}
@@ -119,7 +119,7 @@ class _Wrong(SimDmm):
 )
 def test_a_wrong_reply_when_the_meter_is_opened_is_an_error(question: str, reply: str) -> None:
     with _Wrong(question, reply) as sim, pytest.raises(DeviceError) as error:
-        ScpiMeter(sim.where).open()
+        ScpiMeter(sim.port).open()
     assert f"to '{question}'; expected " in error.value.problem
 
 
@@ -144,7 +144,7 @@ def test_a_wrong_reply_when_the_meter_is_opened_is_an_error(question: str, reply
 )
 @pytest.mark.parametrize("after", [0, 1])
 def test_a_wrong_reply_during_the_recording_is_an_error(question: str, reply: str, after: int) -> None:
-    with _Wrong(question, reply, after) as sim, ScpiMeter(sim.where) as meter:
+    with _Wrong(question, reply, after) as sim, ScpiMeter(sim.port) as meter:
         meter.start()
         with pytest.raises(DeviceError) as error:
             for _ in meter.samples(20.0):
@@ -157,7 +157,7 @@ def test_a_wrong_reply_during_the_recording_is_an_error(question: str, reply: st
 
 @pytest.mark.parametrize("reply", ["nan", "", "1,2", "volts", "inf"])
 def test_a_wrong_polled_reply_is_an_error(reply: str) -> None:
-    with _Wrong("READ?", reply, after=1) as sim, ScpiPolled(sim.where) as meter:
+    with _Wrong("READ?", reply, after=1) as sim, ScpiPolled(sim.port) as meter:
         meter.start()
         with pytest.raises(DeviceError, match=r"to 'READ\?'; expected one number"):
             for _ in meter.samples(20.0):
@@ -174,8 +174,8 @@ def test_blocks_with_their_length_are_readings() -> None:
 
 def test_addresses_with_and_without_a_prefix():
     with _Simple() as sim:
-        host = sim.where.removeprefix("tcp:")
-        for address in (sim.where, host, f"socket://{host}"):
+        host = sim.port.removeprefix("tcp:")
+        for address in (sim.port, host, f"socket://{host}"):
             line = open_connection(address)
             line.write(b"*IDN?\n")
             assert line.read(2.0).startswith(b"Some,Thing")
