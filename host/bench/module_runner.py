@@ -37,6 +37,7 @@ class ModuleRunner:
     """A module in memory, ready to run. ``counted``: count instructions, which makes inferences slower.
 
     ``memory_bytes`` is the size of the module's memory, ``used_bytes`` the part behind which nothing is stored.
+    ``last_instructions`` (if ``counted``) and ``last_seconds`` are those of the last inference.
     """
 
     def __init__(self, path: Path, models: Sequence[ModelExports], counted: bool = True) -> None:
@@ -46,6 +47,7 @@ class ModuleRunner:
         engine = wasmtime.Engine(config)
         self._store = wasmtime.Store(engine)
         self._counted = counted
+        self.last_instructions, self.last_seconds = 0, 0.0
         self._error = wasmtime.WasmtimeError, wasmtime.Trap
         if counted:
             self._store.set_fuel(_FUEL)
@@ -91,20 +93,21 @@ class ModuleRunner:
                 self.write(self.call(f"{name}_input", position), data)
         if model.inputs and model.inputs[0].row_bytes is not None:
             self._write_rows(model, np.ascontiguousarray(inputs[0]).tobytes(), model.inputs[0].row_bytes)
-        self.call(f"{name}_invoke")
+        self._invoke(name)
         return [self._output(name, position, tensor) for position, tensor in enumerate(model.outputs)]
 
     def instructions(self, name: str) -> int:
         """Run an inference on the present inputs, and return the number of its instructions."""
-        before = self._store.get_fuel()
-        self.call(f"{name}_invoke")
-        return int(before - self._store.get_fuel())
+        self._invoke(name)
+        return self.last_instructions
 
-    def seconds(self, name: str) -> float:
-        """Run an inference on the present inputs, and return its duration in seconds."""
+    def _invoke(self, name: str) -> None:
+        before = self._store.get_fuel() if self._counted else 0
         start = perf_counter()
         self.call(f"{name}_invoke")
-        return perf_counter() - start
+        self.last_seconds = perf_counter() - start
+        if self._counted:
+            self.last_instructions = int(before - self._store.get_fuel())
 
     def paint_stack(self) -> None:
         """Fill the stack, so that ``stack_bytes`` can tell how much of it an inference uses."""

@@ -11,6 +11,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
+from arenite.host.bench.module_bench import WASM_BOARD
 from arenite.host.bench.store.record import store_result
 from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.build.fit import choose, verdicts
@@ -18,6 +19,7 @@ from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
 from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
 from arenite.host.cli.bench.tables import show_bench
+from arenite.host.cli.bench.webassembly import bench_wasm
 from arenite.host.cli.option_types import Number
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import steps_of
@@ -36,7 +38,10 @@ from arenite.profiles.boards import all_boards, load_board
     "--board",
     required=True,
     metavar="NAME",
-    help="Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated.",
+    help=(
+        "Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated. wasm: run the "
+        "model as a WebAssembly module."
+    ),
 )
 @click.option(
     "--port",
@@ -151,6 +156,8 @@ def bench(
     The exit code is 1 if an output differs from that of LiteRT's reference kernels, or the board returns no output for
     a sample.
     """
+    if board == WASM_BOARD:
+        return bench_wasm(image, data, samples, build, stateful, keep, as_json)
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")
     baseline = read_baseline(compare) if compare is not None else None

@@ -9,10 +9,12 @@ import click
 
 from arenite.errors import UsageError
 from arenite.firmware.generator.output_folder import MANIFEST
+from arenite.host.bench.module_bench import WASM_BOARD
 from arenite.host.bench.size_check import SizeCheck, check_sizes
 from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
+from arenite.host.cli.bench.webassembly import fit_wasm
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
 from arenite.host.interface.build import fit as fit_model
@@ -27,8 +29,8 @@ from arenite.host.report.console import note, print_json, show, table
     multiple=True,
     metavar="NAME",
     help=(
-        "Board to check; `arenite boards` lists the names. May be given several times. Default: all known "
-        "boards."
+        "Board to check; `arenite boards` lists the names. May be given several times. wasm: tell the memory "
+        "of a WebAssembly module. Default: all known boards."
     ),
 )
 @click.option(
@@ -70,6 +72,8 @@ def fit(
     """
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)
+    if WASM_BOARD in names:
+        return fit_wasm(images, names, build, as_json)
     if names and all_boards:
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     if shrink and not names:
