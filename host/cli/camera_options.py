@@ -277,8 +277,8 @@ camera_options = option_group(
         show_default=False,
         help=(
             "Wake up this many milliseconds before a frame of a live source is due, and poll for it. This makes the "
-            "latency smaller and steadier and costs this processor time per frame. The loop only sleeps while a limit "
-            "of --budget restricts it. Default: 0, sleep until the frame arrives."
+            "latency smaller and steadier, and costs up to twice this processor time per frame. The loop only sleeps "
+            "while a limit of --budget restricts it. Default: 0, sleep until the frame arrives."
         ),
     ),
     field_option(

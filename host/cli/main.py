@@ -11,6 +11,7 @@ import traceback
 import click
 
 from arenite.errors import AreniteError, UsageError
+from arenite.host.cli.help_formatter import HelpFormatter
 from arenite.printable import printable_lines
 
 #: For each command: the module that defines it (as a click command with the same name), and its help line.
@@ -56,6 +57,9 @@ COMMANDS = {
 }
 
 EXIT_BUG = 4
+
+
+click.Context.formatter_class = HelpFormatter
 
 
 class _LazyGroup(click.Group):

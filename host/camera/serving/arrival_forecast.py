@@ -57,22 +57,22 @@ class ArrivalForecast:
         self._last_ns = frame.time_ns
         return True
 
-    def seen(self, frame: Frame, time_ns: int) -> None:
+    def learn_arrival(self, frame: Frame, time_ns: int) -> None:
         """Learn that ``frame`` arrived at ``time_ns``."""
         lag = max(time_ns - frame.time_ns, 0)
         self._lag_ns = lag if self._lag_ns is None else self._lag_ns + _WEIGHT * (lag - self._lag_ns)
 
-    def earlier(self) -> None:
+    def learn_arrival_in_sleep(self) -> None:
         """Learn that a frame arrived before the thread woke up to poll for it."""
         if self._lag_ns is not None:
             self._lag_ns = max(self._lag_ns - self._step_ns, 0)
 
-    def before(self, frame: Frame, time_ns: int) -> None:
+    def learn_latest_arrival(self, frame: Frame, time_ns: int) -> None:
         """Learn that ``frame`` arrived at ``time_ns`` or before, perhaps long before."""
         if self._lag_ns is not None:
             self._lag_ns = min(self._lag_ns, max(time_ns - frame.time_ns, 0))
 
-    def returned(self, frame: Frame, time_ns: int, polled: bool) -> None:
+    def learn_end_of_read(self, frame: Frame, time_ns: int, polled: bool) -> None:
         """Learn that a read that had to wait returned ``frame`` at ``time_ns``. ``polled`` says whether polling ended
         without it."""
         lag = max(time_ns - frame.time_ns, 0)

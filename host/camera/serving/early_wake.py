@@ -6,7 +6,8 @@ work itself. ``EarlyWake`` predicts the arrival from the time stamps of earlier 
 before it. Then it may run the model once on the previous input, and polls the source until the frame arrives.
 
 A wrong prediction costs only processor time: a frame that arrives early ends the sleep, and polling ends soon after the
-predicted time. While a limit of the budget restricts the loop, ``EarlyWake`` only sleeps (``EarlyWakePause``).
+predicted time. While the governor has lowered a setting to keep a limit of ``--budget``, ``EarlyWakePause`` sets
+``paused``, and ``EarlyWake`` only sleeps.
 """
 
 from __future__ import annotations
@@ -28,14 +29,17 @@ _MAX_WARM_SHARE = 0.5
 #: The run begins earlier than its mean duration requires, by this factor and this time, because a run that ends late
 #: delays the frame.
 _WARM_MARGIN, _LATE_START_NS = 1.5, 200_000
-#: After a run that took too long, its known duration falls by this factor per frame: the run may have been disturbed.
+#: After a run that took too long, the estimated duration is multiplied by this factor for every frame, because another
+#: program may have disturbed the run.
 _FORGETTING = 0.98
-#: A read that takes longer than this has waited for the frame.
+#: A read that takes longer than this has waited for the frame. Between polls that are further apart than this, another
+#: program used the processor.
 _AT_ONCE_NS = 200_000
 #: The smallest correction of the predicted arrival.
 _MIN_STEP_NS = 200_000
 
-_nothing = select.poll() if hasattr(select, "poll") else None
+#: A poll without files returns at once and releases Python's interpreter lock.
+_empty_poll = select.poll() if hasattr(select, "poll") else None
 
 
 class _Arrival(Enum):
@@ -77,7 +81,8 @@ class EarlyWake:
         self.forecast = ArrivalForecast(max(self.early_ns, _MIN_STEP_NS))
 
     def read(self, timeout_s: float) -> Frame | None:
-        """Return the newest frame, as ``Source.read`` does. Raises ``EndOfSource`` and ``SourceLost``."""
+        """Return the newest frame, or None if none arrives within ``timeout_s`` seconds. Raises ``EndOfSource`` and
+        ``SourceLost``."""
         now = time.monotonic_ns()
         end = now + int(timeout_s * 1e9)
         due = self.forecast.due_ns
@@ -143,9 +148,9 @@ class EarlyWake:
         while frame is None and self._polled_ns < end:
             if self.nap_s:
                 time.sleep(self.nap_s)
-            elif _nothing is not None:
+            elif _empty_poll is not None:
                 # This releases Python's interpreter lock, which the thread of the source may need for the frame.
-                _nothing.poll(0)
+                _empty_poll.poll(0)
             # The last read is not counted, because it handles the frame.
             cpu = time.thread_time_ns()
             before, self._polled_ns = self._polled_ns, time.monotonic_ns()
@@ -161,16 +166,16 @@ class EarlyWake:
         if not self.forecast.add(frame):
             return
         if arrival is _Arrival.SEEN:
-            self.forecast.seen(frame, self._polled_ns)
+            self.forecast.learn_arrival(frame, self._polled_ns)
         elif arrival is _Arrival.EARLY:
-            self.forecast.earlier()
+            self.forecast.learn_arrival_in_sleep()
         elif arrival is _Arrival.UNKNOWN:
-            self.forecast.before(frame, self._polled_ns)
+            self.forecast.learn_latest_arrival(frame, self._polled_ns)
         else:
-            self.forecast.returned(frame, time.monotonic_ns(), arrival is _Arrival.MISSED)
+            self.forecast.learn_end_of_read(frame, time.monotonic_ns(), arrival is _Arrival.MISSED)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the counters for the result of a run."""
+        """Return the settings and counters for the JSON result of ``arenite camera``."""
         frames = max(self.frames, 1)
         return {
             "early_ms": self.early_ns / 1e6,

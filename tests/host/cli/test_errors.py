@@ -4,6 +4,7 @@ wrong, 3: a tool or device failed, 4: a bug in Arenite)."""
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -279,4 +280,6 @@ def test_every_command_has_help(arenite: Arenite) -> None:
             and command_help.out.startswith(f"Usage: arenite {name}")
             and name in top.out
         )
+        # An option or a name is never broken in two lines.
+        assert not re.search(r"\w-\n", command_help.out)
     assert arenite().code == 2 and arenite("--version").code == 0

@@ -25,7 +25,7 @@ def forecast_after(lag_ns: int) -> ArrivalForecast:
     for number in (1, 2):
         assert forecast.due_ns == 0
         forecast.add(frame(number))
-        forecast.returned(frame(number), number * INTERVAL + lag_ns, False)
+        forecast.learn_end_of_read(frame(number), number * INTERVAL + lag_ns, False)
     return forecast
 
 
@@ -36,36 +36,36 @@ def test_the_first_lag_is_that_of_the_read() -> None:
 def test_frames_that_arrive_before_the_wake_up_lower_the_lag_step_by_step() -> None:
     forecast = forecast_after(9 * MS)
     for left in range(8, -1, -1):
-        forecast.earlier()
+        forecast.learn_arrival_in_sleep()
         assert lag_of(forecast, 2) == left * MS
-    forecast.earlier()
+    forecast.learn_arrival_in_sleep()
     assert lag_of(forecast, 2) == 0
 
 
 def test_a_frame_after_polling_raises_the_lag_by_one_step() -> None:
     forecast = forecast_after(2 * MS)
-    forecast.returned(frame(2), 2 * INTERVAL + 30 * MS, True)
+    forecast.learn_end_of_read(frame(2), 2 * INTERVAL + 30 * MS, True)
     assert lag_of(forecast, 2) == 3 * MS
-    forecast.returned(frame(2), 2 * INTERVAL + 3 * MS + 1000, True)
+    forecast.learn_end_of_read(frame(2), 2 * INTERVAL + 3 * MS + 1000, True)
     assert lag_of(forecast, 2) == 3 * MS + 1000, "never beyond the end of the read"
 
 
 def test_late_wake_ups_hardly_change_the_lag() -> None:
     forecast = forecast_after(2 * MS)
     for _ in range(10):
-        forecast.returned(frame(2), 2 * INTERVAL + 30 * MS, False)
-        forecast.before(frame(2), 2 * INTERVAL + 30 * MS)
+        forecast.learn_end_of_read(frame(2), 2 * INTERVAL + 30 * MS, False)
+        forecast.learn_latest_arrival(frame(2), 2 * INTERVAL + 30 * MS)
     assert 2 * MS < lag_of(forecast, 2) < 3 * MS
 
 
 def test_a_frame_that_was_there_limits_the_lag() -> None:
     forecast = forecast_after(9 * MS)
-    forecast.before(frame(2), 2 * INTERVAL + 4 * MS)
+    forecast.learn_latest_arrival(frame(2), 2 * INTERVAL + 4 * MS)
     assert lag_of(forecast, 2) == 4 * MS
 
 
 def test_seen_arrivals_are_averaged() -> None:
     forecast = forecast_after(8 * MS)
     for _ in range(100):
-        forecast.seen(frame(2), 2 * INTERVAL + 3 * MS)
+        forecast.learn_arrival(frame(2), 2 * INTERVAL + 3 * MS)
     assert abs(lag_of(forecast, 2) - 3 * MS) < 1000
