@@ -1,6 +1,7 @@
 """The operator LOOP: a body that runs once per step, with values that are carried from step to step.
 
-No model file has this operator. ``passes/loops`` makes it from the copies of a body that a file repeats.
+No model file has this operator. ``passes/loops`` makes it from the copies of a body that a file repeats, and
+writes it as the operator WHILE of TFLite.
 """
 
 from __future__ import annotations

@@ -43,21 +43,29 @@ def check_supported(model: Model) -> None:
                 f"The model has {len(indices)} {kind}, but the limit is {MAX_TENSORS}.",
                 "Pack them into fewer tensors.",
             )
-    check_shapes(model.main)
-    for op in model.main.ops:
-        check_op(model.main, op)
+    _check_graph(model.main)
+    check_state(model)
+
+
+def _check_graph(graph: Subgraph) -> None:
+    """Raise ``UnsupportedModelError`` for the first operator of ``graph``, or of the body of a loop, that cannot be run
+    exactly."""
+    check_shapes(graph)
+    for op in graph.ops:
+        if (loop := loop_of(op)) is not None:
+            _check_graph(loop.body)
+        check_op(graph, op)
         activation = op.options.get("fused_activation_function", 0)
         if activation in _NEVER_FUSED and not op.name.endswith("LSTM"):
             name = _NEVER_FUSED[activation]
             raise refuse(
                 op, None, f"has the fused activation {name}", f"Export {name} as a separate operator."
             )
-        for t in model.main.out_tensors(op):
+        for t in graph.out_tensors(op):
             if not t.itemsize and op.name != "VAR_HANDLE":
                 raise refuse(
                     op, t, f"has type {t.dtype}, which no kernel computes", "Quantize the model to int8."
                 )
-    check_state(model)
 
 
 def check_op(graph: Subgraph, op: Op) -> None:

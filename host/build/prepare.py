@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from arenite.converters.graph.byte_table import planned_graph
+from arenite.converters.graph.loop import loop_of
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.load import load_any_image
 from arenite.converters.passes.fold_constants import fold_constants
 from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 from arenite.converters.passes.loops.roll import roll_loops
+from arenite.converters.passes.loops.while_reader import read_while
+from arenite.converters.passes.loops.while_writer import has_loops, write_while
 from arenite.converters.passes.optimize import run_passes
 from arenite.converters.passes.pass_report import PassReport
 from arenite.converters.planner import check
@@ -29,6 +32,10 @@ from arenite.firmware.generator.operator_needs import check_supported, op_macs, 
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target
 from arenite.host.build.plan import plan_for, same_plan, whole_plan
+
+#: An image has the copies of a body up to this number, with a plan that TensorFlow Lite Micro can use. The size of a
+#: file with more copies would grow too much.
+MAX_COPIES = 128
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,8 @@ class Prepared:
     of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
     ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
     ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If copies of a
-    body became a loop, ``unrolled`` is the model with all copies: it is in the image.
+    body became a loop of at most ``MAX_COPIES`` steps, ``unrolled`` is the model with all copies: it is in the image. The
+    image of a model with a longer loop has the operator WHILE in its place.
     """
 
     path: Path
@@ -86,6 +94,9 @@ class Prepared:
         if portable is not self:
             return portable.image
         form = self if self.unrolled is None else self.unrolled
+        if has_loops(form.model):  # a plan covers one subgraph, and WHILE has two more
+            written = write_while(form.model)
+            return image_bytes(written, None, source_sha256=self.source_sha256, extra=self.extra)
         return image_bytes(form.model, form.plan, source_sha256=self.source_sha256, extra=self.extra)
 
     @cached_property
@@ -122,6 +133,15 @@ class Prepared:
         return self._by_target[target]
 
 
+def _has_while(model: Model) -> bool:
+    return any(op.name == "WHILE" for op in model.main.ops)
+
+
+def _longest_loop(model: Model) -> int:
+    """Return the largest number of steps of a loop of ``model``."""
+    return max((loop.steps for op in model.main.ops if (loop := loop_of(op)) is not None), default=0)
+
+
 def _macs(model: Model) -> int:
     return sum(op_macs(model.main, op) for op in model.main.ops)
 
@@ -139,8 +159,10 @@ def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
 def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
     """Do the same as ``prepare`` for an image or a plain ``.tflite`` that was already read. ``path`` names the model in
     results and messages."""
-    repeated = {k for body in find_repeated_bodies(image.model.main) for k in body.ops}
-    model, folds = fold_constants(image.model, repeated)
+    model = read_while(int8_weights(image.model)) if _has_while(image.model) else image.model
+    written_loops = has_loops(model)
+    repeated = {k for body in find_repeated_bodies(model.main) for k in body.ops}
+    model, folds = fold_constants(model, repeated)
     model = int8_weights(model)
     check_supported(model)
     source_macs = _macs(model)
@@ -170,11 +192,11 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         return None
 
     unrolled = image_plan = None
-    if loops:
-        # An image has no loops, so that stock runtimes run it. Its plan is for all copies.
+    if loops and not written_loops and _longest_loop(model) <= MAX_COPIES:
+        # The image has all copies, so that its plan is one that stock runtimes use.
         unrolled_needs = () if image.plan is None else op_needs(without_loops.main)
         unrolled = Unrolled(without_loops, own_plan(without_loops, unrolled_needs))
-    else:
+    elif not has_loops(model):
         image_plan = own_plan(model, needs)
     source_sha256 = image.source_sha256 or image.sha256
     return Prepared(

@@ -7,8 +7,10 @@ The search begins with a layer whose copies depend on each other, and adds opera
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +28,7 @@ MIN_STEPS = 4
 _ANCHORS = {"FULLY_CONNECTED": 1, "CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "BATCH_MATMUL": 1}
 
 #: Operators that cannot be part of a body, because they use state or have no fixed meaning.
-_EXCLUDED = EFFECTS | {"VAR_HANDLE", "READ_VARIABLE", "LOOP"}
+NOT_REPEATED = EFFECTS | {"VAR_HANDLE", "READ_VARIABLE", "LOOP"}
 
 
 @dataclass(frozen=True)
@@ -65,14 +67,27 @@ class RepeatedBody:
         """The number of copies."""
         return len(self.lanes[0])
 
-    @property
+    @cached_property
     def ops(self) -> frozenset[int]:
         """The operators of all copies."""
         return frozenset(k for lane in self.lanes for k in lane)
 
 
 def find_repeated_bodies(graph: Subgraph) -> tuple[RepeatedBody, ...]:
-    """Return the repeated bodies of ``graph``. No operator is in two of them."""
+    """Return the repeated bodies of ``graph``. No operator is in two of them. The result for the last graphs is
+    stored, because the search takes seconds in a graph with thousands of steps, and many functions need it."""
+    for known, bodies in _last_results:
+        if known is graph:
+            return bodies
+    _last_results.append((graph, _search(graph)))
+    return _last_results[-1][1]
+
+
+#: The graphs that were searched last, and their bodies.
+_last_results: deque[tuple[Subgraph, tuple[RepeatedBody, ...]]] = deque(maxlen=4)
+
+
+def _search(graph: Subgraph) -> tuple[RepeatedBody, ...]:
     index = _GraphIndex(graph)
     bodies: list[RepeatedBody] = []
     used: set[int] = set()
@@ -123,7 +138,7 @@ class _GraphIndex:
         operator that cannot be part of a body."""
         tensors = self.graph.tensors
         if (
-            op.name in _EXCLUDED
+            op.name in NOT_REPEATED
             or op.intermediates
             or any(i >= 0 and tensors[i].is_variable for i in op.inputs)
         ):

@@ -10,14 +10,15 @@ import hashlib
 import io
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from arenite.array_files import read_arrays
-from arenite.converters.graph.model import Model, Tensor
+from arenite.converters.graph.model import Model, Subgraph, Tensor
+from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 from arenite.converters.quantize.calibration.histogram import BINS, Histogram
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.reader import parse
@@ -31,6 +32,9 @@ KEPT_BYTES = 64 << 20
 
 #: Tensors with more channels than this have no statistics per channel.
 _MAX_CHANNELS = 8192
+
+#: The largest number of steps of a loop of which each has statistics of its own.
+_MAX_STEPS = 128
 
 _SCHEMA = "arenite.observations/1"
 
@@ -189,6 +193,17 @@ def observed_tensors(model: Model) -> list[Tensor]:
     ]
 
 
+def _shared_statistics(graph: Subgraph) -> dict[int, int]:
+    """Return the tensor with whose statistics those of a tensor are counted, for each output of an operator that a long
+    loop repeats. Its copies get one scale, and statistics for each of thousands of steps would take too much memory."""
+    shared: dict[int, int] = {}
+    for body in find_repeated_bodies(graph):
+        for lane in body.lanes if body.steps > _MAX_STEPS else ():
+            for outputs in zip(*(graph.ops[k].outputs for k in lane), strict=True):
+                shared |= dict.fromkeys(outputs, min(outputs))
+    return shared
+
+
 def observe(
     flatbuffer: bytes,
     dataset: SupportsInputs,
@@ -205,22 +220,31 @@ def observe(
     samples = dataset.inputs
     if not len(samples):
         raise UsageError("There are no calibration samples.", "Give at least one; a hundred is usual.")
-    accumulators = [_TensorAccumulator(t) for t in observed_tensors(parse(flatbuffer))]
-    low = {t.tensor.index: np.inf for t in accumulators}
-    high = {t.tensor.index: -np.inf for t in accumulators}
-    for k, sample_values in enumerate(
-        run_tensor_values(flatbuffer, samples, [t.tensor.index for t in accumulators])
-    ):
-        for accumulator in accumulators:
-            index = accumulator.tensor.index
-            value = sample_values[index]
+    model = parse(flatbuffer)
+    tensors = {t.index: t for t in observed_tensors(model)}
+    shared = _shared_statistics(model.main)
+    members: dict[int, list[int]] = {}
+    for index in tensors:
+        members.setdefault(shared.get(index, index), []).append(index)
+    accumulators = [(_TensorAccumulator(tensors[first]), indices) for first, indices in members.items()]
+    low = dict.fromkeys(members, np.inf)
+    high = dict.fromkeys(members, -np.inf)
+    for k, sample_values in enumerate(run_tensor_values(flatbuffer, samples, list(tensors))):
+        for accumulator, indices in accumulators:
+            first = indices[0]
+            value = sample_values[first]
+            if len(indices) > 1:
+                value = np.concatenate([sample_values[i].reshape(-1) for i in indices])
             accumulator.add(value, k)
             if value.size:
-                low[index] = min(low[index], float(value.min()))
-                high[index] = max(high[index], float(value.max()))
+                low[first] = min(low[first], float(value.min()))
+                high[first] = max(high[first], float(value.max()))
         if progress is not None:
             progress(k + 1, len(samples))
-    results = {t.tensor.index: t.result(low[t.tensor.index], high[t.tensor.index]) for t in accumulators}
+    results: dict[int, TensorStats] = {}
+    for accumulator, indices in accumulators:
+        stats = accumulator.result(low[indices[0]], high[indices[0]])
+        results |= {i: replace(stats, index=i, name=tensors[i].name) for i in indices}
     digest = hashlib.sha256()
     for sample in samples:
         for array in sample:

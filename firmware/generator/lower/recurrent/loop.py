@@ -28,7 +28,7 @@ _MAX_COPIES = 255
 @register
 class LoopLowering(Lowering):
     op_name = LOOP
-    supports = "made by Arenite from the repeated steps of an unrolled recurrent layer; no file has it"
+    supports = "made from the repeated steps of a recurrent layer; in images of more than 128 steps it is WHILE"
     kernels = ("loop.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:

@@ -221,7 +221,7 @@ recurrent("lstm_both", "LSTM", 4, "bidirectional", states=True)
 recurrent("lstm_reverse", "LSTM", 4, "reverse", lengths=6)
 recurrent("rnn_relu", "RNN", 1, activations=["Relu"])
 recurrent("lstm_short", "LSTM", 4, lengths=4)
-recurrent("lstm_long", "LSTM", 4, steps=200)
+recurrent("lstm_long", "LSTM", 4, steps=2001)
 
 
 def picture(name, first, shape, size, constants=()):

@@ -75,7 +75,7 @@ def keras_3():
     steps = keras.Input((6, 4))
     recurrent = keras.Model(steps, keras.layers.Dense(2)(keras.layers.LSTM(5)(steps)))
     recurrent.save(OUT / "lstm.keras")
-    long = keras.Input((200, 3))
+    long = keras.Input((2001, 3))
     keras.Model(long, keras.layers.GRU(2, name="long")(long)).save(OUT / "gru_long.keras")
     keeps = keras.Input((6, 3), batch_size=1)
     keras.Model(keeps, keras.layers.LSTM(2, stateful=True, name="keeps")(keeps)).save(

@@ -27,7 +27,7 @@ def refusal(kind: str, *layers: OutlineLayer) -> str:
         (source_kinds.KERAS, OutlineLayer("volume", "Conv3D"), "'volume' (Conv3D) computes on volumes"),
         (source_kinds.KERAS_H5, OutlineLayer("twice", "Lambda"), "'twice' (Lambda) contains Python code"),
         (source_kinds.KERAS, OutlineLayer("hash", "Hashing"), "'hash' (Hashing) looks up"),
-        (source_kinds.KERAS, OutlineLayer("memory", "LSTM", time_steps=129), "129 time steps; at most 128"),
+        (source_kinds.KERAS, OutlineLayer("memory", "LSTM", time_steps=2001), "2001 time steps; at most 2000"),
         (source_kinds.SAVED_MODEL, OutlineLayer("net/while", "StatelessWhile"), "chooses or repeats operators"),
         (source_kinds.SAVED_MODEL, OutlineLayer("net/rfft", "RFFT"), "computes a spectrum"),
         (source_kinds.TORCH_EXPORT, OutlineLayer("a", "aten.fft_rfft", {}, "Net", "net.py line 3"), "net.py line 3"),

@@ -59,6 +59,32 @@ def test_the_generated_code_has_every_layer_of_the_body_once() -> None:
 
 
 @pytest.mark.slow
+def test_the_image_of_a_long_loop_has_while() -> None:
+    images = []
+    for steps in (136, 200):
+        model = prepared("lstm", steps=steps)
+        again = prepare_image(parse_image(model.image), Path("again.tflite"))
+        without_passes = prepare_image(parse_image(model.image), Path("again.tflite"), passes=False)
+        assert again.image == model.image and again.plan.arena_bytes == model.plan.arena_bytes
+        for p in (model, again, without_passes):
+            assert [op.name for op in p.model.main.ops] == [LOOP, "FULLY_CONNECTED"]
+        assert [op.name for op in parse_image(model.image).model.main.ops].count("WHILE") == 1
+        images.append(model.image)
+    assert abs(len(images[0]) - len(images[1])) <= 16
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+def test_a_long_loop_on_an_emulated_board() -> None:
+    """The reference is the image in LiteRT, which runs WHILE."""
+    model = prepare_image(parse_image(prepared("gru", steps=200).image), Path("long.tflite"))
+    tensors = [model.model.main.tensors[i] for i in model.model.main.inputs]
+    result = bench(model, BOARD, random_samples(tensors, 2, {}), BenchConfig(BuildOptions()), print).to_json()
+    assert result["samples"]["bit_exact"] == 2
+    assert result["flash"]["total"] == result["flash"]["predicted_total"]
+
+
+@pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("cell", CELLS)
 def test_a_loop_on_an_emulated_board(cell: str) -> None:
