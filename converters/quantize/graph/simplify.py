@@ -75,7 +75,7 @@ def _changed(model: Model, notes: list[str]) -> Model | None:
     producer, count = producers(graph), reader_counts(graph)
     draft = GraphDraft(model)  # a step that returns None changes no operator of the draft
     changed: set[int] = set()  # the tensors that changed operators read or compute
-    constants = {t.index for t in graph.tensors if t.data is not None}
+    constants = {-1, *(t.index for t in graph.tensors if t.data is not None)}
     found = False
     for op in graph.ops:
         if not op.outputs or not op.inputs or not _makes_real(graph, op):
@@ -102,7 +102,7 @@ def _changed(model: Model, notes: list[str]) -> Model | None:
             found = True
             for index in draft.changed[known:]:
                 for old in (graph.ops[index], *draft.ops[index]):
-                    changed.update(i for i in (*old.inputs, *old.outputs) if i not in constants)
+                    changed.update({*old.inputs, *old.outputs} - constants)
             # Readers of a renamed tensor read the other tensor from now on.
             changed.update(draft.renamed)
             changed.update(draft.renamed.values())

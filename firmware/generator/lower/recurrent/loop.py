@@ -28,7 +28,9 @@ _MAX_COPIES = 255
 @register
 class LoopLowering(Lowering):
     op_name = LOOP
-    supports = "made from the repeated steps of a recurrent layer; in images of more than 128 steps it is WHILE"
+    supports = (
+        "made from the repeated steps of a recurrent layer; in images of more than 128 steps it is WHILE"
+    )
     kernels = ("loop.c",)
 
     def check(self, graph: Subgraph, op: Op) -> None:
