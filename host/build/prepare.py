@@ -68,8 +68,8 @@ class Prepared:
     of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
     ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
     ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If copies of a
-    body became a loop of at most ``MAX_COPIES`` steps, ``unrolled`` is the model with all copies: it is in the image. The
-    image of a model with a longer loop has the operator WHILE in its place.
+    body became a loop of at most ``MAX_COPIES`` steps, ``unrolled`` is the model with all copies: it is in the image.
+    The image of a model with a longer loop has the operator WHILE in its place.
     """
 
     path: Path
