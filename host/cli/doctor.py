@@ -43,7 +43,7 @@ PACKAGES = (
 def doctor(as_json: bool) -> int:
     """Check compilers, emulators and Python packages, and list the cameras, runtimes and sensors of this computer.
 
-    The exit code is 3 if a tool is missing.
+    The exit code is 3 if a compiler or emulator is missing.
     """
     tools = [_tool(*t) for t in TOOLS]
     packages = [*(_package(*p) for p in PACKAGES), _processing()]

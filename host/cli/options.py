@@ -69,8 +69,8 @@ health_option = click.option(
     "--health",
     is_flag=True,
     help=(
-        "Add to the firmware a health report and a log that survives a reset, and use the board's watchdog if "
-        "it has one."
+        "Add to the firmware a health report (such as the cause of the last reset) and a log that survives a "
+        "reset, and use the board's watchdog if it has one."
     ),
 )
 mark_option = click.option(

@@ -90,8 +90,8 @@ def require_rank(shape: Shape, rank: int, name: str) -> None:
 
 
 def axis_of(value: int, rank: int) -> int:
-    """Return the axis ``value`` of ``rank`` dimensions as an index from 0. A negative ``value`` counts from the last
-    dimension."""
+    """Return the number, from 0, of axis ``value`` of a tensor with ``rank`` dimensions. A negative ``value`` counts
+    from the last dimension. Raises ``ShapeProblem`` if the tensor has no such axis."""
     require(-rank <= value < rank, f"axis {value} is outside the {rank} dimensions")
     return value % rank
 
@@ -111,7 +111,8 @@ def elements(shape: Shape) -> int:
 
 
 def broadcast(*shapes: Shape) -> Shape:
-    """Return the shape to which all ``shapes`` are broadcast, with trailing dimensions aligned."""
+    """Return the shape to which all ``shapes`` are broadcast, with trailing dimensions aligned. Raises ``ShapeProblem``
+    if there is no such shape."""
     rank = max(map(len, shapes))
     out = []
     for dims in zip(*((1,) * (rank - len(s)) + s for s in shapes), strict=True):

@@ -1,9 +1,9 @@
 """The steps before a tree ensemble that change each feature on its own, such as a scaler.
 
-A tree compares ``f(x)`` with a threshold. ``f`` is monotonic, so the comparison equals one of ``x`` with another
-threshold, and the steps need no code on the device. The new threshold is found by a binary search among all float32
-numbers, with ``f`` computed in float32 as ONNX Runtime does, so that the comparison is the same for every float32
-``x``.
+A tree compares ``f(x)`` with a threshold, where ``f`` is the result of the steps for the feature ``x``. ``f`` is
+monotonic, so a comparison of ``x`` with another threshold gives the same result, and the steps need no code on the
+device. The new threshold is found by a binary search among all float32 numbers, with ``f`` computed in float32 as ONNX
+Runtime does, so that the comparison is the same for every float32 ``x``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class FeatureStep:
     divide: bool = False
 
     def apply(self, values: np.ndarray, feature: np.ndarray) -> np.ndarray:
-        """Return float32 ``values`` of the features ``feature`` after this step."""
+        """Return the results of this step for float32 ``values``. ``feature`` has the index of each value's feature."""
         before, factor, after = (
             a.astype(np.float32)[feature] for a in (self.before, self.factor, self.after)
         )
@@ -41,9 +41,11 @@ class FeatureStep:
 def thresholds_before(
     steps: Sequence[FeatureStep], feature: np.ndarray, threshold: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the thresholds of the features before ``steps``, and which nodes must swap their children.
+    """Return (new thresholds for the features before ``steps``, bool: whether the node must swap its children).
 
-    ``f(x) <= threshold`` holds exactly if ``x <= new`` does, or if it does not for a node that swaps its children.
+    ``feature``, ``threshold`` and both results have one value per node of the trees. ``feature`` is the index of the
+    feature that the node compares. ``x <= new threshold`` gives the same result as ``f(x) <= threshold``, or the
+    opposite result if the node must swap its children.
     """
     if not steps:
         return threshold, np.zeros(len(feature), bool)
@@ -59,12 +61,13 @@ def thresholds_before(
         return result
 
     falling = sign < 0
-    # Invariant: the comparison gives the result of the lower end at ``low`` and the other result at ``high``.
+    # Invariant: the comparison gives the same result at ``low`` as at minus infinity, and the other result at ``high``.
     low, high = np.full(len(feature), _LOWEST, np.int64), np.full(len(feature), _HIGHEST, np.int64)
     while (high - low > 1).any():
         middle = (low + high) // 2
         at_lower_end = holds(middle) != falling
         low, high = np.where(at_lower_end, middle, low), np.where(at_lower_end, high, middle)
+    # With a factor of 0, f is constant. Every x is <= infinity, so the node always takes the same child.
     constant = sign == 0
     new = np.where(constant, _HIGHEST, low)
     swaps = np.where(constant, ~holds(np.zeros(len(feature), np.int64)), falling)
@@ -72,7 +75,7 @@ def thresholds_before(
 
 
 def keys_of(values: np.ndarray) -> np.ndarray:
-    """Return integers with the order of float32 numbers."""
+    """Return an integer for each of the float32 ``values``. The integers have the same order as the numbers."""
     bits = np.ascontiguousarray(values, np.float32).view(np.int32).astype(np.int64)
     return np.where(bits < 0, -1 - (bits & 0x7FFFFFFF), bits)
 
@@ -84,7 +87,8 @@ def values_of(keys: np.ndarray) -> np.ndarray:
 
 
 def float32_at_most(values: np.ndarray, *, below: np.ndarray) -> np.ndarray:
-    """Return the largest float32 number that is at most each of ``values``, or less than it where ``below``."""
+    """Return, for each of ``values``, the largest float32 number that is not greater, or that is less if ``below`` is
+    true for the value."""
     with np.errstate(over="ignore"):
         rounded = values.astype(np.float32)
     too_large = (rounded.astype(np.float64) > values) | (below & (rounded.astype(np.float64) == values))

@@ -78,8 +78,8 @@ class Quantize:
             )
 
 
-_IMAGE: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
-_LAST: tuple[type, ...] = (Normalize, Quantize)
+_IMAGE_STEPS: tuple[type, ...] = (Colour, Crop, Resize, Letterbox)
+_FINAL_STEPS: tuple[type, ...] = (Normalize, Quantize)
 
 
 def _sound() -> ModuleType:
@@ -100,20 +100,20 @@ class Preprocessing:
         order = [type(step) for step in self.steps]
         body = list(order)
         tail: list[type] = []
-        while body and body[-1] in _LAST:
+        while body and body[-1] in _FINAL_STEPS:
             tail.insert(0, body.pop())
         if tail not in ([], [Normalize], [Quantize], [Normalize, Quantize]):
             raise record_error(
-                "After all other steps comes at most one normalise, and then at most one quantise."
+                "normalise and quantise must be the last steps: at most one normalise, then at most one quantise."
             )
         picture = isinstance(self.source, ImageSource)
-        allowed = _IMAGE if picture else _sound().STEPS
+        allowed = _IMAGE_STEPS if picture else _sound().STEPS
         for kind in body:
             if kind not in allowed:
-                names = ", ".join(k.do for k in (*allowed, *_LAST))
+                names = ", ".join(k.do for k in (*allowed, *_FINAL_STEPS))
                 raise record_error(
-                    f"The step '{kind.do}' is not allowed here: for {self.source.kind} the steps are, "
-                    f"normalise and quantise last, {names}."
+                    f"The step '{kind.do}' is not allowed here. The steps for {self.source.kind} are {names}; "
+                    "normalise and quantise must be the last steps."
                 )
         if not picture:
             _sound().check_audio_order(body)
@@ -164,12 +164,12 @@ class Preprocessing:
         kind = fields.pop("kind", None)
         if kind not in ("image", "audio"):
             raise record_error(f"{location}, source, kind: is {kind!r}, expected one of image, audio.")
-        kinds = (*_IMAGE, *_LAST)
+        kinds = (*_IMAGE_STEPS, *_FINAL_STEPS)
         if kind == "audio" or any(
             isinstance(step, Mapping) and all(step.get("do") != k.do for k in kinds)  # type: ignore[attr-defined]
             for step in steps
         ):
-            kinds = (*_IMAGE, *_sound().STEPS, *_LAST)
+            kinds = (*_IMAGE_STEPS, *_sound().STEPS, *_FINAL_STEPS)
         kind_of_name = {k.do: k for k in kinds}  # type: ignore[attr-defined]
         source_step = build_record(
             ImageSource if kind == "image" else _sound().AudioSource, fields, f"{location}, source"

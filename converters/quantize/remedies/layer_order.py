@@ -33,10 +33,10 @@ def layers_by_int8_loss(
     dataset: Dataset,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> list[int]:
-    """Return the indices of the layers that int16 can help, the layer that loses most on int8 first.
+    """Return the indices of the layers that int16 can help, in order of the loss that int8 causes, the largest first.
 
-    Layers that only move values are left out: they get the type of their input. The copies of a layer in all steps of a
-    loop get one type, so only the first of them is in the list.
+    Layers that only move values are left out: they get the type of their input. The copies of a layer in all steps of
+    an unrolled loop get one type, so only the first of them is in the list.
     """
     graph = parse(flatbuffer).main
     plain = recipe.without_slow_steps(keeps_ranges=True)
@@ -63,25 +63,28 @@ def _computes(graph: Subgraph, layer: int) -> bool:
     return rule is not None and rule.kind in ("weights", "free", "fixed") and "int16" in rule.types
 
 
-def with_int16(recipe: Recipe, graph: Subgraph, layers: Collection[int], *, edges: bool) -> Recipe:
+def with_int16(
+    recipe: Recipe, graph: Subgraph, layers: Collection[int], *, inputs_and_outputs: bool
+) -> Recipe:
     """Return ``recipe`` with int16 activations in ``layers``, and in the joins between them.
 
     An operator that joins tensors (such as CONCATENATION) gets int16 if it reads an int16 tensor and its result is
-    read by an int16 layer: otherwise the values would lose their precision there. ``edges`` says whether the model's
-    inputs and outputs are int16 too. A layer of ``layers`` that is repeated stands for all of its copies.
+    read by an int16 layer: otherwise the values would lose their precision there. A comparison (such as GREATER) gets
+    int16 if it reads an int16 tensor. ``inputs_and_outputs`` says whether the model's inputs and outputs are int16 too.
+    If one of ``layers`` has copies in an unrolled loop, all of its copies get int16.
     """
     copies = copies_by_operator(graph)
-    wide = {copies[k][0] for k in _with_joins(graph, {copy for k in layers for copy in copies[k]})}
-    # A list of indices becomes few rules: "#3-7".
-    rules = [LayerRule(match, {"activations": "int16"}) for match in _spans(sorted(wide))]
-    if edges:
+    int16 = {copies[k][0] for k in _with_joins(graph, {copy for k in layers for copy in copies[k]})}
+    # One rule for consecutive indices, such as "#3-7".
+    rules = [LayerRule(match, {"activations": "int16"}) for match in _spans(sorted(int16))]
+    if inputs_and_outputs:
         recipe = replace(recipe, inputs="int16", outputs="int16")
     return recipe.with_layers(*rules)
 
 
 def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
-    """Return ``layers`` and the operators that join values between them."""
-    wide = set(layers)
+    """Return ``layers``, the operators that join values between them, and the comparisons of their values."""
+    int16 = set(layers)
     producer, reader = producers(graph), readers(graph)
 
     def moves(index: int) -> bool:
@@ -113,13 +116,14 @@ def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
             continue
         if not any(reaches(i, before, {op.index}) for i in op.inputs):
             continue
+        # The result of a comparison is bool, so the type of the layers that read it does not matter.
         if rule.kind == "compare" or any(reaches(i, after, {op.index}) for i in op.outputs):
-            wide.add(op.index)
-    return wide
+            int16.add(op.index)
+    return int16
 
 
 def _spans(indices: Sequence[int]) -> list[str]:
-    """Return matches of a recipe for ``indices``, such as ``#3`` and ``#5-7``."""
+    """Return the values of ``LayerRule.match`` that select the layers ``indices``, such as ``#3`` and ``#5-7``."""
     spans: list[list[int]] = []
     for index in indices:
         if spans and index == spans[-1][1] + 1:

@@ -126,19 +126,19 @@ def _try_remedies(trials: _Trials, recipe: Recipe) -> None:
         trials.source.dataset,
         lambda what, done, total: trials.progress(f"compare layers: {what}", done, total),
     )
-    for edges in (False, True):
-        ends = ", inputs and outputs too" if edges else ""
+    for inputs_and_outputs in (False, True):
+        ends = ", inputs and outputs too" if inputs_and_outputs else ""
 
-        def attempt(chosen: Collection[int], edges: bool = edges, ends: str = ends) -> bool:
-            wide = with_int16(int8, graph, chosen, edges=edges)
+        def attempt(chosen: Collection[int], io: bool = inputs_and_outputs, ends: str = ends) -> bool:
+            wide = with_int16(int8, graph, chosen, inputs_and_outputs=io)
             label = f"int16 in {len(chosen)} of {len(layers)} layers{ends}"
             return trials.attempt(label, wide, tuple(sorted(chosen))).meets(trials.limit)
 
         everything = replace(
             int8,
             settings=replace(int8.settings, activations="int16", weights="int8"),
-            inputs="int16" if edges else int8.inputs,
-            outputs="int16" if edges else int8.outputs,
+            inputs="int16" if inputs_and_outputs else int8.inputs,
+            outputs="int16" if inputs_and_outputs else int8.outputs,
         )
         if trials.attempt(f"int16 in all layers{ends}", everything, None).meets(trials.limit):
             _fewest_layers(graph, layers, attempt)

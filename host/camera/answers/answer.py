@@ -1,4 +1,5 @@
-"""The answer to a frame: classes, boxes, points, a mask or a score. Coordinates are fractions of the frame, 0 to 1."""
+"""The answer to a frame: classes, boxes, points, a mask, a score or values. Coordinates are fractions of the frame, 0
+to 1."""
 
 from __future__ import annotations
 
@@ -50,7 +51,9 @@ class Box:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """The answer to one frame. ``mask`` has the class index of each pixel, uint8, shape (height, width). It covers the
-    rectangle ``mask_box`` (left, top, right, bottom) of the frame."""
+    rectangle ``mask_box`` (left, top, right, bottom) of the frame. ``score`` is the score of all points together, or
+    the only number of the answer (such as an anomaly score). ``values`` has the first numbers of an output without
+    postprocessing."""
 
     kind: str  # the field that has the answer: classes, boxes, points, mask, score, values
     classes: tuple[Class, ...] = ()

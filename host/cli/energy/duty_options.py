@@ -64,7 +64,7 @@ duty_options = option_group(
         metavar="IMAGE",
         help=(
             "Model to run on the emulated --board. Its inference time is the service time. The model is then run "
-            "for a sequence of such events, and the result is compared with the prediction."
+            "for a sequence of events (--period, --rate or --trace), and the result is compared with the prediction."
         ),
     ),
     click.option(
@@ -144,7 +144,7 @@ duty_options = option_group(
         metavar="MILLIWATTS",
         help=(
             "Highest power for a short time, in milliwatts. It determines how far the battery's voltage drops. "
-            "Default: the measured peak in --energy, else the highest power of the states."
+            "Default: the measured peak in --energy, else the highest of the active, wake-up and --linger-mw powers."
         ),
     ),
     click.option(

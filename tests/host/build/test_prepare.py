@@ -32,7 +32,7 @@ def prepared(folder: Path, data: bytes) -> Prepared:
 
 
 @pytest.mark.parametrize("model", [m() for m in MODELS], ids=[m.__name__ for m in MODELS])
-def test_an_image_of_an_image_is_the_same_image(tmp_path: Path, model: Model) -> None:
+def test_preparing_an_image_again_does_not_change_it(tmp_path: Path, model: Model) -> None:
     first = prepared(tmp_path / "model", to_flatbuffer(model))
     second = prepared(tmp_path / "image", first.image)
     assert second.image == first.image
@@ -109,7 +109,7 @@ def test_the_source_model_stays_the_reference_of_optimized_models(tmp_path: Path
     ]
 
 
-def test_an_image_of_an_optimized_model_is_the_same_image(tmp_path: Path) -> None:
+def test_preparing_the_image_of_an_optimized_model_does_not_change_it(tmp_path: Path) -> None:
     first = prepare(dead_channel_file(tmp_path))
     (tmp_path / "image.tflite").write_bytes(first.image)
     second = prepare(tmp_path / "image.tflite")

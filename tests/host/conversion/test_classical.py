@@ -1,4 +1,5 @@
-"""Convert classical models: no framework starts, trees need no samples, and mistakes give clear messages."""
+"""Convert classical models (trees and linear models of scikit-learn in ONNX files): no framework is needed, trees need
+no samples, and wrong options give clear errors."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def test_trees_are_converted_without_samples(tmp_path: Path) -> None:
     assert arenite.fit(report.model, "nucleo_l4r5zi").fits
 
 
-def test_trees_have_no_weights_to_announce(tmp_path: Path) -> None:
+def test_no_number_of_weights_is_printed_for_trees(tmp_path: Path) -> None:
     run = CliRunner().invoke(cli, ["convert", str(MODELS / "forest.onnx"), "-o", str(tmp_path / "m.tflite")])
     assert run.exit_code == 0 and "10 trees" in run.output
     assert "0 weights" not in run.output
@@ -51,7 +52,7 @@ def test_labelled_samples_give_a_score(tmp_path: Path) -> None:
     assert report.score_before == report.score_after == 1.0
 
 
-def test_an_image_of_an_image_is_the_same_image(tmp_path: Path) -> None:
+def test_converting_a_converted_model_does_not_change_it(tmp_path: Path) -> None:
     first, second = tmp_path / "a.tflite", tmp_path / "b.tflite"
     arenite.convert(MODELS / "forest_names.onnx", first)
     arenite.convert(first, second)
@@ -59,7 +60,7 @@ def test_an_image_of_an_image_is_the_same_image(tmp_path: Path) -> None:
     assert b"virginica" in first.read_bytes()
 
 
-def test_a_library_takes_the_features_as_they_are(tmp_path: Path) -> None:
+def test_a_library_of_trees_has_integer_features_and_outputs(tmp_path: Path) -> None:
     arenite.convert(MODELS / "forest.onnx", tmp_path / "m.tflite", features="int16")
     arenite.library({"wine": tmp_path / "m.tflite"}, tmp_path / "library")
     header = (tmp_path / "library/src/wine_model.h").read_text()
@@ -67,7 +68,7 @@ def test_a_library_takes_the_features_as_they_are(tmp_path: Path) -> None:
     assert "static inline int32_t *wine_model_output_0(void)" in header
 
 
-def test_a_scaled_linear_model_is_quantized_with_samples(tmp_path: Path) -> None:
+def test_a_linear_model_with_a_scaler_is_quantized_with_samples(tmp_path: Path) -> None:
     data = np.load(MODELS / "logistic.npz")
     samples = {"x": data["x"], "y": data["answers"]}
     report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=samples)
@@ -75,8 +76,9 @@ def test_a_scaled_linear_model_is_quantized_with_samples(tmp_path: Path) -> None
     assert not any("scaler" in note for note in report.notes)
 
 
-def test_a_scaler_of_very_different_features_is_named(tmp_path: Path) -> None:
-    """The image would lose small features, so the note says how to convert the model without its scaler."""
+def test_a_note_names_the_scaler_if_the_features_have_very_different_ranges(tmp_path: Path) -> None:
+    """With int8 inputs, features with small values would be rounded to 0. So the note says how to convert the model
+    without its scaler."""
     data = np.load(MODELS / "perceptron.npz")
     report = arenite.convert(MODELS / "perceptron.onnx", tmp_path / "m.tflite", calibration=data["x"])
     (note,) = (n for n in report.notes if "scaler" in n)
@@ -114,7 +116,7 @@ def test_pickles_are_refused_and_skl2onnx_is_named(name: str, tmp_path: Path) ->
     assert not (tmp_path / "ran").exists()
 
 
-def test_the_command_line_has_the_option(tmp_path: Path) -> None:
+def test_the_command_line_has_the_option_features(tmp_path: Path) -> None:
     target = tmp_path / "m.tflite"
     command = ["convert", str(MODELS / "forest.onnx"), "-o", str(target), "--features", "int8", "--json"]
     result = CliRunner().invoke(cli, command, standalone_mode=False)
@@ -143,6 +145,7 @@ def test_a_classifier_gets_int16_activations_if_int8_changes_a_class(tmp_path: P
     assert model.is_classifier
     data = np.load(MODELS / "logistic.npz")
     low, high = (data["x"][data["answers"] == k][0] for k in (0, 1))
+    # Samples on the line from a sample of class 0 to a sample of class 1.
     line = (low + np.linspace(0, 1, 4001)[:, None] * (high - low)).astype(np.float32)
     difference = np.diff(scores_of(model.flatbuffer, line, reference=False)[:, :2], axis=1)[:, 0]
     close = [int(np.abs(difference - d).argmin()) for d in (0.003, -0.003, 0.004, -0.004)]
@@ -162,6 +165,7 @@ def test_a_classifier_gets_int16_activations_if_int8_changes_a_class(tmp_path: P
 
 def test_a_classifier_keeps_int8_if_no_class_changes(tmp_path: Path) -> None:
     data = np.load(MODELS / "logistic.npz")
+    # Samples that are not close to the border between two classes: the second largest score is small.
     distinct = data["x"][np.sort(data["scores"], axis=1)[:, -2] < 0.35]
     report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=distinct)
     assert recipe_name(report).startswith("int8")

@@ -9,18 +9,24 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
 from arenite.firmware.generator.lower.core.scalar_requantization import requant_fields, scaled_bias, sums_fit
 from arenite.firmware.generator.lower.core.variant import Variant, variant
-from arenite.firmware.generator.lower.dense.fully_connected_scalar import MIN_MACS, QUAD, foldable, short_sums
+from arenite.firmware.generator.lower.dense.fully_connected_scalar import (
+    MIN_MACS,
+    QUAD,
+    fold_if_exact,
+    short_sums,
+)
 from arenite.firmware.generator.target import Target
 
-#: The number of units whose weights are interleaved (a word holds those of two units), and the number of inputs whose
-#: sum must always fit into 16 bits.
+#: The number of units whose weights are interleaved (a word holds those of two units), and the number of products of
+#: inputs and weights whose sum must always fit into 16 bits.
 _UNITS, _MIN_RUN = 8, 2
 
 
 def pack_pairs(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
     """Return (weights, uint32; ``runs``, uint8) in the kernel's layout. ``weights`` is int64 [units][depth].
 
-    Returns None if sums of two inputs do not always fit into 16 bits, or the inputs are not complete quads.
+    ``runs`` has the lengths of the kernel's 16-bit sums (``short_sums``). Returns None if the sum of two products does
+    not always fit into 16 bits, or ``depth`` is not a multiple of four.
     """
     units, depth = weights.shape
     padded = np.pad(weights, ((0, -units % _UNITS), (0, 0)))
@@ -46,11 +52,11 @@ class FullyConnectedPairs(Variant):
             return False
         if inp.dtype != "int8" or w.data is None or w.elements < MIN_MACS or w.shape[1] % QUAD:
             return False
-        folded = foldable(graph, op)
+        folded = fold_if_exact(graph, op)
         return folded is not None and pack_pairs(folded.weights) is not None
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = require_accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
+        folded, w, out = require_accepted(fold_if_exact(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
         packed = require_accepted(pack_pairs(folded.weights))
         units, depth = w.shape
         fields = {

@@ -20,7 +20,7 @@ from arenite.firmware.generator.target import Target
 
 #: The number of inputs in a quad.
 QUAD = 4
-#: The number of inputs whose sum must always fit into 16 bits.
+#: The number of products of inputs and weights whose sum must always fit into 16 bits.
 _MIN_RUN = 2
 #: The number of units whose weights share a word.
 _UNITS = 4
@@ -40,8 +40,8 @@ def words(core: str) -> int:
 def pack_weights(weights: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Return (weights, uint32; ``runs``, uint8) in the kernel's layout. ``weights`` is int64 [units][depth].
 
-    ``count`` is the number of words that are computed together. Returns None if sums of two inputs do not always fit
-    into 16 bits.
+    ``runs`` has the lengths of the kernel's 16-bit sums (``short_sums``). ``count`` is the number of words that are
+    computed together. Returns None if the sum of two products does not always fit into 16 bits.
     """
     units, depth = weights.shape
     padded = np.pad(weights, ((0, -units % _UNITS), (0, -depth % QUAD)))
@@ -75,7 +75,7 @@ def _runs(weights: np.ndarray) -> list[int]:
     return runs
 
 
-def foldable(graph: Subgraph, op: Op) -> FoldedLayer | None:
+def fold_if_exact(graph: Subgraph, op: Op) -> FoldedLayer | None:
     """Return the layer with its zero points and scales folded; None if that is not exact."""
     folded = fold_fully_connected(graph, op, SCALE)
     return folded if folded is not None and has_offsets(folded) else None
@@ -96,14 +96,14 @@ class FullyConnectedScalar(Variant):
         # A small layer gains too little for the kernel's code. Units of zeros that fill up a word take flash.
         if w.elements < MIN_MACS or (w.shape[0] % _UNITS and target.optimise != "speed"):
             return False
-        folded = foldable(graph, op)
+        folded = fold_if_exact(graph, op)
         return folded is not None and pack_weights(folded.weights, words(target.core)) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         return _QUAD_BYTES * (-(-graph.tensors[op.inputs[1]].shape[1] // QUAD) + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        folded, w, out = require_accepted(foldable(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
+        folded, w, out = require_accepted(fold_if_exact(ctx.graph, ctx.op)), ctx.input_tensor(1), ctx.output()
         count = words(ctx.target.core)
         packed = require_accepted(pack_weights(folded.weights, count))
         units, depth = w.shape

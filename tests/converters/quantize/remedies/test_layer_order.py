@@ -27,7 +27,7 @@ def int16_layers(chosen: Collection[int]) -> set[int]:
     """Return the layers that compute on int16 in the quantized model."""
     model = branches()
     flatbuffer = to_flatbuffer(model)
-    recipe = with_int16(load_recipe("int8"), model.main, chosen, edges=False)
+    recipe = with_int16(load_recipe("int8"), model.main, chosen, inputs_and_outputs=False)
     quantized = quantize(flatbuffer, recipe, observe(flatbuffer, samples_for(model)))
     return {figures.index for figures in quantized.layers if figures.activations == "int16"}
 
@@ -43,6 +43,6 @@ def test_a_join_before_or_after_int16_layers_stays_int8() -> None:
 
 
 def test_the_recipe_names_spans_of_layers() -> None:
-    recipe = with_int16(load_recipe("int8"), branches().main, [0, 1, 5], edges=True)
+    recipe = with_int16(load_recipe("int8"), branches().main, [0, 1, 5], inputs_and_outputs=True)
     assert [rule.match for rule in recipe.layers] == ["#0-1", "#5"]
     assert (recipe.inputs, recipe.outputs) == ("int16", "int16")

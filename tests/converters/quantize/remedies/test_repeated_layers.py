@@ -54,7 +54,7 @@ def test_int16_in_any_layer_leaves_one_loop_over_all_steps(cell: str, outputs: s
     repeated = sorted({lane[0] for lane in copies.values() if len(lane) > 1})
     assert len(repeated) >= 4
     for layers in ([], *([k] for k in repeated), repeated[::2], repeated[1::3]):
-        recipe = with_int16(load_recipe("int8"), graph, layers, edges=len(layers) > 1)
+        recipe = with_int16(load_recipe("int8"), graph, layers, inputs_and_outputs=len(layers) > 1)
         model = rolled(flatbuffer, observations, recipe)
         loops = [loop for op in model.main.ops if (loop := loop_of(op)) is not None]
         assert [loop.steps for loop in loops] == [STEPS], layers

@@ -1,4 +1,4 @@
-"""Make uncompressed recordings byte by byte, for tests: AVI with or without an index, and YUV4MPEG2."""
+"""Make uncompressed recordings byte by byte, for tests: AVI with an index, and YUV4MPEG2."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ import numpy as np
 
 
 def _chunk(fourcc: bytes, data: bytes) -> bytes:
+    """Return a RIFF chunk: the identifier, the length, and ``data`` with an even number of bytes."""
     return fourcc + struct.pack("<I", len(data)) + data + b"\0" * (len(data) & 1)
 
 
 def avi(
     frames: list[np.ndarray], fourcc: bytes, width: int, height: int, fps: int = 25, sound: bool = False
 ) -> bytes:
-    """Return an AVI file of uint8 ``frames``. ``sound`` adds an audio stream with chunks between the frames."""
-    size, video = frames[0].nbytes, int(sound)
+    """Return an AVI file of uint8 ``frames`` in the pixel format ``fourcc``. ``sound`` adds an audio stream with chunks
+    between the frames."""
+    size = frames[0].nbytes
+    video_stream = int(sound)  # the audio stream, if there is one, is stream 0
     avih = struct.pack(
         "<14I",
         1_000_000 // fps,
@@ -24,7 +27,7 @@ def avi(
         0x10,
         len(frames),
         0,
-        1 + video,
+        1 + video_stream,
         size,
         width,
         height,
@@ -48,18 +51,19 @@ def avi(
         lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", audio) + _chunk(b"strf", format))
     lists += _chunk(b"LIST", b"strl" + _chunk(b"strh", strh) + _chunk(b"strf", strf))
     body = b"AVI " + _chunk(b"LIST", lists) + b"LIST"
-    movi, index, offset = b"movi", b"", 4
+    movi, index, offset = b"movi", b"", 4  # the offset of the next chunk in the list ``movi``
     for frame in frames:
         if sound:
             movi += _chunk(b"00wb", bytes(range(7)))
             offset += 16
-        index += b"%02ddc" % video + struct.pack("<III", 0x10, offset, size)
-        movi += _chunk(b"%02ddc" % video, frame.tobytes())
+        index += b"%02ddc" % video_stream + struct.pack("<III", 0x10, offset, size)
+        movi += _chunk(b"%02ddc" % video_stream, frame.tobytes())
         offset += 8 + size + (size & 1)
     body += struct.pack("<I", len(movi)) + movi + _chunk(b"idx1", index)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def y4m(frames: list[np.ndarray], sampling: str, width: int, height: int, fps: str = "25:1") -> bytes:
+    """Return a YUV4MPEG2 file of uint8 ``frames``. ``sampling`` is the chroma subsampling in its header, as in 420."""
     head = f"YUV4MPEG2 W{width} H{height} F{fps} Ip A1:1 C{sampling}\n".encode()
     return head + b"".join(b"FRAME\n" + frame.tobytes() for frame in frames)

@@ -1,4 +1,4 @@
-/* A stand-in for zephyr/device.h of Zephyr, with the declarations that the port uses. */
+/* A stand-in for zephyr/device.h of Zephyr, with the declarations that Arenite's code for Zephyr uses. */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>

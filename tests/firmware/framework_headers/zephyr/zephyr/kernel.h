@@ -1,4 +1,4 @@
-/* A stand-in for zephyr/kernel.h of Zephyr, with the declarations that the port uses. */
+/* A stand-in for zephyr/kernel.h of Zephyr, with the declarations that Arenite's code for Zephyr uses. */
 #pragma once
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* A stand-in for zephyr/drivers/uart.h of Zephyr, with the declarations that the port uses. */
+/* A stand-in for zephyr/drivers/uart.h of Zephyr, with the declarations that Arenite's code for Zephyr uses. */
 #pragma once
 #include <zephyr/device.h>
 int uart_poll_in(const struct device *dev, unsigned char *p_char);

@@ -1,4 +1,4 @@
-/* A stand-in for zephyr/sys/reboot.h of Zephyr, with the declarations that the port uses. */
+/* A stand-in for zephyr/sys/reboot.h of Zephyr, with the declarations that Arenite's code for Zephyr uses. */
 #pragma once
 #define SYS_REBOOT_WARM 0
 #define SYS_REBOOT_COLD 1
