@@ -7,7 +7,7 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
-/* The stack holds d, nine other registers, and q4 to q7: 104 bytes. */
+/* `arenite fit` reads the use of the stack from this symbol: d, nine other registers, and q4 to q7 are 104 bytes. */
 __asm__(".set ar_stack_ar_depthwise_3x3_run_s8_mve, 104");
 
 /* Registers: r0 to r6, r8 and r10 are the addresses of the nine taps, r7 of the scales, r9 of the weights, r11 of
@@ -20,13 +20,13 @@ __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_r
         "push {r0, r4-r11, lr}\n"
         "vpush {d8-d15}\n"
         "mov lr, r0\n"
-        "ldr r11, [lr, #44]\n"
+        "ldr r11, [lr, #44]\n" /* out */
         "ldm lr, {r0-r6, r8, r10}\n"
         "1:\n" /* an output pixel */
-        "ldr r9, [lr, #36]\n"
-        "ldr r7, [lr, #40]\n"
-        "ldr r12, [lr, #52]\n"
-        "ldr lr, [lr, #64]\n"
+        "ldr r9, [lr, #36]\n"  /* weights */
+        "ldr r7, [lr, #40]\n"  /* scales */
+        "ldr r12, [lr, #52]\n" /* channels */
+        "ldr lr, [lr, #64]\n"  /* zero */
         "2:\n" /* sixteen channels */
         START
         PAIR("r0", "r1")
@@ -39,7 +39,7 @@ __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_r
         "bgt 2b\n"
         "ldr lr, [sp, #64]\n"
         "ldrd r9, r7, [lr, #56]\n" /* tap_step, out_step */
-        "ldr r12, [lr, #48]\n"
+        "ldr r12, [lr, #48]\n" /* out_end */
         "add r11, r7\n"
         "cmp r11, r12\n"
         "beq 4f\n"
@@ -67,12 +67,13 @@ __attribute__((naked)) void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_r
 
 void ar_depthwise_3x3_run_s8_mve(const ar_depthwise_3x3_run *d)
 {
-    const int32_t blocks = (d->channels + 15) / 16 * 16;
-    int32_t at = 0;
-    for (int8_t *out = d->out; out != d->out_end; out += blocks + d->out_step, at += blocks + d->tap_step) {
+    const int32_t padded_channels = (d->channels + 15) / 16 * 16;
+    int32_t offset = 0; /* from the taps of the first output to those of this one */
+    for (int8_t *out = d->out; out != d->out_end; out += padded_channels + d->out_step) {
         for (int32_t c = 0; c < d->channels; c++) {
-            out[c] = ar_depthwise_output(d->taps, 9, at, c, d->weights, d->scales, (int16_t)d->zero);
+            out[c] = ar_depthwise_output(d->taps, 9, offset, c, d->weights, d->scales, (int16_t)d->zero);
         }
+        offset += padded_channels + d->tap_step;
     }
 }
 

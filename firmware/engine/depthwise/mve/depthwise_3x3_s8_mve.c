@@ -65,10 +65,10 @@ static void fill_rest_block(const ar_depthwise_mve_params *p)
 static void run_channels(const ar_depthwise_mve_params *p, ar_depthwise_3x3_run *d, int32_t count,
                          int32_t channels)
 {
-    const int32_t blocks = (channels + 15) / 16 * 16;
+    const int32_t padded_channels = (channels + 15) / 16 * 16;
     d->channels = channels;
-    d->tap_step = p->stride_w * p->channels - blocks;
-    d->out_step = p->channels - blocks;
+    d->tap_step = p->stride_w * p->channels - padded_channels;
+    d->out_step = p->channels - padded_channels;
     d->out_end = d->out + count * p->channels;
     ar_depthwise_3x3_run_s8_mve(d);
 }
