@@ -34,6 +34,14 @@ def test_random_products_use_simd_and_equal_litert(optimise: str) -> None:
     assert sum("simd128" in kernel for kernel in kernels) > len(kernels) / 3
 
 
+def test_random_maxima_use_simd_and_equal_litert() -> None:
+    models = [random_model(SEED + 5, k, ["MAX_POOL_2D", "CONV_2D"], 3) for k in range(60)]
+    for optimise in ("speed", "ram"):
+        mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED, optimise=optimise)
+        assert not mismatches, "\n".join(map(str, mismatches))
+        assert kernels.count("ar_max_pool_2d_s8_simd128") > 2
+
+
 def test_fully_connected_layers_of_seven_units_stay_inside_the_module() -> None:
     """The portable kernel reads the weights in the order for this processor."""
     models = [random_model(2, 275, MULTIPLIED, 3)]
