@@ -2,8 +2,9 @@
 
 This program trains ten networks with Keras on samples of its own making. ``arenite convert`` and TFLiteConverter
 quantize each network to int8 with the same 256 calibration samples. Both models run with LiteRT's reference kernels on
-1,000 other samples. The networks, models and results are written to out/tflite_converter; trained networks are used
-again. NAMES runs only these networks. ``--docs`` updates the table in docs/quantization-comparison.md.
+1,000 other samples, and on 10,000 more, which tell a difference from chance. The networks, models and results are
+written to out/tflite_converter; trained networks are used again. NAMES runs only these networks. ``--docs`` updates the
+tables in docs/quantization-comparison.md.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
@@ -24,7 +25,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.scoring.model_runner import run_outputs
 from arenite.files import write_atomic
 from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
-from benchmarks.tflite_converter.samples import tasks
+from benchmarks.tflite_converter.samples import more_test_samples, tasks
 
 OUT = Path("out/tflite_converter").resolve()
 CHILD = Path(__file__).parent / "children" / "train_networks.py"
@@ -63,12 +64,13 @@ class Figures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The figures of the float network and of both int8 models."""
+    """The figures of the float network and of both int8 models. ``more`` are those with more test samples."""
 
     name: str
     float_score: float
     tensorflow: Figures
     arenite: Figures
+    more: Comparison | None = None
 
     @property
     def error_ratio(self) -> float:
@@ -90,6 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     write_atomic(OUT / "comparisons.json", json.dumps([asdict(c) for c in comparisons], indent=1).encode())
     if options.docs:
         page = with_section(PAGE.read_text("utf-8"), "comparison", table(comparisons))
+        more = [c.more for c in comparisons if c.more is not None]
+        page = with_section(page, "more samples", more_table(more))
+        page = with_section(page, "summary of more samples", more_summary(more))
         write_atomic(PAGE, with_section(page, "summary", summary(comparisons)).encode())
     return 0
 
@@ -97,11 +102,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def prepare(names: Sequence[str]) -> None:
     """Write the samples, and train and convert the networks that do not exist yet."""
     OUT.mkdir(parents=True, exist_ok=True)
-    missing = [n for n in names if not (OUT / f"{n}.tflite").exists()]
+    missing = [n for n in names if not (OUT / f"{n}.more.npz").exists()]
     if not missing:
         return
     for task, data in tasks().items():
         data.save(OUT / f"{task}.npz")
+    for task, data in more_test_samples().items():
+        np.savez(OUT / f"{task}.more.npz", x=data.x, y=data.y)
     environment("tensorflow").run(CHILD, str(OUT), *missing, timeout=3600)
 
 
@@ -109,23 +116,32 @@ def compare(name: str) -> Comparison:
     """Convert the network ``name`` with Arenite, and return the figures of both int8 models."""
     with np.load(OUT / f"{NETWORKS[name]}.npz") as data:
         calibration, test, labels = data["x_calibration"], data["x_test"], data["y_test"]
-    with np.load(OUT / f"{name}.npz") as data:
-        expected = data["outputs"]
+    with np.load(OUT / f"{NETWORKS[name]}.more.npz") as data:
+        more_test, more_labels = data["x"], data["y"]
     image = OUT / f"{name}.image.tflite"
     report = arenite.convert(OUT / f"{name}.keras", image, calibration=calibration)
-    samples = Dataset([[x[None]] for x in test], None, {}, "", OUT)
-
-    def figures(path: Path) -> Figures:
-        flatbuffer = path.read_bytes()
-        outputs = np.concatenate(run_outputs(flatbuffer, samples, reference=True)[0]).reshape(expected.shape)
-        difference = outputs.astype(np.float64) - expected
-        noise = float(np.sum(difference**2))
-        sqnr = 10 * float(np.log10(np.sum(expected.astype(np.float64) ** 2) / noise))
-        same = None if labels.dtype.kind == "f" else score(outputs, expected.argmax(axis=-1))
-        return Figures(score(outputs, labels), same, sqnr, float(np.abs(difference).mean()), len(flatbuffer))
-
     assert report.path == image
-    return Comparison(name, score(expected, labels), figures(OUT / f"{name}.tflite"), figures(image))
+
+    def comparison(test: np.ndarray, labels: np.ndarray, floats: Path) -> Comparison:
+        with np.load(floats) as data:
+            expected = data["outputs"]
+        theirs, ours = (figures(p, test, labels, expected) for p in (OUT / f"{name}.tflite", image))
+        return Comparison(name, score(expected, labels), theirs, ours)
+
+    more = comparison(more_test, more_labels, OUT / f"{name}.more.npz")
+    return replace(comparison(test, labels, OUT / f"{name}.npz"), more=more)
+
+
+def figures(path: Path, test: np.ndarray, labels: np.ndarray, expected: np.ndarray) -> Figures:
+    """Return the figures of the int8 model ``path``. ``expected`` has the float model's outputs for ``test``."""
+    flatbuffer = path.read_bytes()
+    samples = Dataset([[x[None]] for x in test], None, {}, "", OUT)
+    outputs = np.concatenate(run_outputs(flatbuffer, samples, reference=True)[0]).reshape(expected.shape)
+    difference = outputs.astype(np.float64) - expected
+    noise = float(np.sum(difference**2))
+    sqnr = 10 * float(np.log10(np.sum(expected.astype(np.float64) ** 2) / noise))
+    same = None if labels.dtype.kind == "f" else score(outputs, expected.argmax(axis=-1))
+    return Figures(score(outputs, labels), same, sqnr, float(np.abs(difference).mean()), len(flatbuffer))
 
 
 def score(outputs: np.ndarray, targets: np.ndarray) -> float:
@@ -171,6 +187,35 @@ def table(comparisons: Sequence[Comparison]) -> str:
         "Arenite",
     )
     return markdown_table(head, [row(c) for c in comparisons], range(1, len(head)))
+
+
+def more_table(comparisons: Sequence[Comparison]) -> str:
+    """Return the table of the figures with more test samples: scores, decisions, SQNR and the ratio of the errors."""
+    head = (
+        "network",
+        "float",
+        "TFLiteConverter",
+        "Arenite",
+        "same, TFLiteConverter",
+        "Arenite",
+        "SQNR dB, TFLiteConverter",
+        "Arenite",
+        "ratio of mean differences",
+    )
+    rows = [(*row(c)[:8], row(c)[10]) for c in comparisons]
+    return markdown_table(head, rows, range(1, len(head)))
+
+
+def more_summary(comparisons: Sequence[Comparison]) -> str:
+    """Return a sentence on the figures with more test samples."""
+    pairs = [(c.arenite, c.tensorflow) for c in comparisons]
+    decisions = [(a.same, b.same) for a, b in pairs if a.same is not None and b.same is not None]
+    return (
+        f"With these samples, Arenite's int8 model has at least the score of TFLiteConverter's in"
+        f" {sum(a.score >= b.score for a, b in pairs)} of {len(comparisons)} networks, and as many decisions of the"
+        f" float model or more in {sum(a >= b for a, b in decisions)} of {len(decisions)}. The median ratio of the mean"
+        f" differences is {median(c.error_ratio for c in comparisons):.2f}."
+    )
 
 
 def summary(comparisons: Sequence[Comparison]) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 
 TRAINING, CALIBRATION, TEST = 4000, 256, 1000
+#: The number of further test samples, and that of pictures whose pixels are classified.
+MORE_TEST, MORE_TEST_PICTURES = 10_000, 1000
 SIDE = 24
 
 
@@ -32,21 +34,30 @@ class Task:
         )
 
 
-def tasks() -> dict[str, Task]:
-    """Return the samples of each task. They are the same in every run."""
-    count = TRAINING + CALIBRATION + TEST
+def tasks(count: int = TRAINING + CALIBRATION + TEST, stream: int = 0) -> dict[str, Task]:
+    """Return ``count`` samples of each task. They are the same in every run, and others for each ``stream``."""
     return {
-        "gratings": gratings(count),
-        "blobs": blobs(count),
-        "waves": waves(count),
-        "rows": rows(count),
-        "patches": patches(count),
+        "gratings": gratings(count, stream),
+        "blobs": blobs(count, stream),
+        "waves": waves(count, stream),
+        "rows": rows(count, stream),
+        "patches": patches(count, stream),
     }
 
 
-def gratings(count: int, side: int = SIDE) -> Task:
+def more_test_samples() -> dict[str, Task]:
+    """Return samples of each task that are not among ``tasks``."""
+    more = tasks(MORE_TEST, 1)
+    return more | {"blobs": Task(more["blobs"].x[:MORE_TEST_PICTURES], more["blobs"].y[:MORE_TEST_PICTURES])}
+
+
+def _generator(seed: int, stream: int) -> np.random.Generator:
+    return np.random.default_rng(seed if stream == 0 else (seed, stream))
+
+
+def gratings(count: int, stream: int = 0, side: int = SIDE) -> Task:
     """Return pictures [count, side, side, 1] of noisy stripes, and the numbers of their 8 directions."""
-    rng = np.random.default_rng(1)
+    rng = _generator(1, stream)
     labels = rng.integers(0, 8, count)
     angle = (labels + rng.normal(0, 0.16, count)) * np.pi / 8
     frequency, phase = rng.uniform(0.35, 0.9, count), rng.uniform(0, 2 * np.pi, count)
@@ -58,15 +69,15 @@ def gratings(count: int, side: int = SIDE) -> Task:
     return Task(np.clip(x, 0, 1)[..., None].astype(np.float32), labels.astype(np.int64))
 
 
-def patches(count: int) -> Task:
+def patches(count: int, stream: int = 0) -> Task:
     """Return rows [count, 144] of small pictures of stripes, which are also the targets of an auto-encoder."""
-    x = gratings(count, 12).x.reshape(count, -1)
+    x = gratings(count, stream, 12).x.reshape(count, -1)
     return Task(x, x)
 
 
-def blobs(count: int) -> Task:
+def blobs(count: int, stream: int = 0) -> Task:
     """Return pictures [count, SIDE, SIDE, 1] of bright discs, and the map of their pixels (1 inside a disc)."""
-    rng = np.random.default_rng(2)
+    rng = _generator(2, stream)
     v, u = np.mgrid[:SIDE, :SIDE]
     masks = np.zeros((count, SIDE, SIDE), bool)
     for _ in range(3):
@@ -80,9 +91,9 @@ def blobs(count: int) -> Task:
     return Task(np.clip(x, 0, 1)[..., None].astype(np.float32), masks.astype(np.int64))
 
 
-def waves(count: int, length: int = 128) -> Task:
+def waves(count: int, stream: int = 0, length: int = 128) -> Task:
     """Return signals [count, length, 1] and the numbers of their 5 forms: sine, square, saw, chirp or noise."""
-    rng = np.random.default_rng(3)
+    rng = _generator(3, stream)
     labels = rng.integers(0, 5, count)
     t = np.arange(length)[None] / length
     turns = rng.uniform(2, 9, (count, 1)) * t + rng.uniform(0, 1, (count, 1))
@@ -99,10 +110,12 @@ def waves(count: int, length: int = 128) -> Task:
     return Task(x[..., None].astype(np.float32), labels.astype(np.int64))
 
 
-def rows(count: int, columns: int = 40) -> Task:
+def rows(count: int, stream: int = 0, columns: int = 40) -> Task:
     """Return rows [count, columns] of measurements with long-tailed noise, and the numbers of their 10 classes."""
     rng = np.random.default_rng(4)
     centres = rng.normal(0, 1, (10, columns)) * rng.uniform(0.1, 1.5, columns)
+    if stream:  # every stream has the same classes
+        rng = _generator(4, stream)
     labels = rng.integers(0, 10, count)
     x = centres[labels] + rng.standard_t(3, (count, columns)) * 0.9
     return Task(x.astype(np.float32), labels.astype(np.int64))

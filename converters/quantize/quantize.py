@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -97,6 +97,8 @@ def quantize(
         equalized, new_observations = _equalized(flatbuffer, observations)
         flatbuffer, notes, scaled = equalized.flatbuffer, equalized.notes, equalized.scaled
         model = parse(flatbuffer)
+        kept = {n: r for n, r in recipe.ranges.items() if n not in _names(model, scaled)}
+        recipe = replace(recipe, ranges=kept)  # the other ranges no longer fit the scaled channels
         stats = dict(new_observations.tensors) if new_observations is not None else stats
     a = assign_types(model.main, recipe, stats, only, trained)
     lstms = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
@@ -107,6 +109,10 @@ def quantize(
     tensors = {i: k for i, k in tensors.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
     return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
+
+
+def _names(model: Model, tensors: Collection[int]) -> set[str]:
+    return {model.main.tensors[i].name for i in tensors}
 
 
 #: A cache of the last equalized model and its observations, because searches and the sensitivity analysis use it

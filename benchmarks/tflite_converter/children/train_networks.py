@@ -1,7 +1,8 @@
 """Train ten networks with Keras, and convert each to int8 with TFLiteConverter: ``train_networks.py FOLDER NAME...``.
 
-FOLDER has TASK.npz for each task. It gets NAME.keras, NAME.tflite (int8 by TensorFlow) and NAME.npz with the float
-model's outputs for the test samples.
+FOLDER has TASK.npz for each task, and TASK.more.npz with more test samples. It gets NAME.keras, NAME.tflite (int8 by
+TensorFlow), and NAME.npz and NAME.more.npz with the float model's outputs for the test samples. A network whose
+NAME.tflite exists is not trained again.
 """
 
 import sys
@@ -185,7 +186,17 @@ def train(name: str, folder: Path) -> None:
     (folder / f"{name}.tflite").write_bytes(converter.convert())
 
 
+def predict_more(name: str, folder: Path) -> None:
+    """Write the float model's outputs for TASK.more.npz."""
+    with np.load(folder / f"{NETWORKS[name][0]}.more.npz") as data:
+        x = data["x"]
+    outputs = keras.saving.load_model(folder / f"{name}.keras").predict(x, batch_size=100, verbose=0)
+    np.savez(folder / f"{name}.more.npz", outputs=outputs)
+
+
 if __name__ == "__main__":
     for network in sys.argv[2:] or NETWORKS:
-        train(network, Path(sys.argv[1]))
+        if not (Path(sys.argv[1]) / f"{network}.tflite").exists():
+            train(network, Path(sys.argv[1]))
+        predict_more(network, Path(sys.argv[1]))
         print(network, flush=True)

@@ -60,6 +60,8 @@ class TypeAssignment:
     #: The form of each graph output, or None if it has no real numbers.
     results: list[TensorForm | None] = field(default_factory=list)
     quant: dict[TensorForm, Quantization] = field(default_factory=dict)
+    #: The forms of each group with one calibrated quantization.
+    groups: list[list[TensorForm]] = field(default_factory=list)
     #: The largest magnitude of the cell state of each LSTM operator.
     largest_cell_states: Mapping[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -118,7 +120,7 @@ def assign_types(
     def settings_of(tensor: int) -> LayerSettings:
         return a.settings[producers[tensor]] if tensor in producers else recipe.settings
 
-    _assign_quantization(graph, groups, a, stats, settings_of, trained or {})
+    _assign_quantization(graph, groups, a, stats, settings_of, recipe.ranges, trained or {})
     return a
 
 
@@ -300,14 +302,19 @@ def _assign_quantization(
     a: TypeAssignment,
     stats: Mapping[int, TensorStats],
     settings_of: Callable[[int], LayerSettings],
+    chosen: Mapping[str, tuple[float, float]],
     trained: Mapping[str, tuple[float, float]],
 ) -> None:
-    """Set the quantization of each form: the fixed quantization of its group, or one for the range of all members."""
+    """Set the quantization of each form: the fixed quantization of its group, or one for the range of all members.
+
+    ``chosen`` has the recipe's ranges of int8 tensors by name. ``trained`` ranges take precedence.
+    """
     ranges: dict[tuple[int, str], tuple[float, float]] = {}
     for root, members in groups.members().items():
         if root in groups.fixed:
             a.quant |= dict.fromkeys(members, groups.fixed[root])
             continue
+        a.groups.append(members)
         low = high = 0.0
         for form in members:
             if _is_limit(graph, form):
@@ -315,7 +322,8 @@ def _assign_quantization(
             key = form.tensor, form.dtype
             if key not in ranges:
                 t = graph.tensors[form.tensor]
-                ranges[key] = trained.get(t.name) or _range(t, form.dtype, stats, settings_of(form.tensor))
+                known = trained.get(t.name) or (chosen.get(t.name) if form.dtype == "int8" else None)
+                ranges[key] = known or _range(t, form.dtype, stats, settings_of(form.tensor))
             low, high = min(low, ranges[key][0]), max(high, ranges[key][1])
         a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
 

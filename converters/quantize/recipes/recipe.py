@@ -6,6 +6,7 @@ for the layers that ``match`` selects. Later entries take precedence.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -31,7 +32,9 @@ CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 #: Keys that apply to the complete model and cannot be set for single layers.
-_WHOLE_MODEL = frozenset({"name", "description", "inputs", "outputs", "bias_correction", "equalisation"})
+_WHOLE_MODEL = frozenset(
+    {"name", "description", "inputs", "outputs", "bias_correction", "equalisation", "ranges"}
+)
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,8 @@ class Recipe:
     outputs: str = "int8"  # type of the quantized model's outputs
     bias_correction: bool = False
     equalisation: bool = False
+    #: (low, high) of int8 tensors by name in the float model, with low <= 0 <= high. They replace calibrated ranges.
+    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     layers: tuple[LayerRule, ...] = ()
 
     def for_layer(self, graph: Subgraph, op: Op) -> LayerSettings:
@@ -137,7 +142,8 @@ class Recipe:
         settings = replace(self.settings, rounding="nearest")
         if not keeps_ranges:
             settings = replace(settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max")
-        return replace(self, settings=settings, bias_correction=False, equalisation=False)
+        ranges = self.ranges if keeps_ranges else {}
+        return replace(self, settings=settings, bias_correction=False, equalisation=False, ranges=ranges)
 
     def to_json(self) -> dict[str, Any]:
         """Return every setting, including the defaults. If the settings of two recipes are equal, so are the models."""
@@ -146,6 +152,7 @@ class Recipe:
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
         out |= {"inputs": self.inputs, "outputs": self.outputs}
         out |= {"bias_correction": self.bias_correction, "equalisation": self.equalisation}
+        out["ranges"] = {name: list(limits) for name, limits in self.ranges.items()}
         out["layers"] = [{"match": r.match, **r.settings} for r in self.layers]
         return out
 
@@ -158,6 +165,8 @@ class Recipe:
         settings = LayerSettings(**{k: v for k, v in model_table.items() if k in layer_keys})
         _check_calibrator(settings)
         rest = {k: v for k, v in model_table.items() if k not in layer_keys}
+        if "ranges" in rest:
+            rest["ranges"] = {name: _range(where, name, limits) for name, limits in rest["ranges"].items()}
         for edge in ("inputs", "outputs"):
             rest.setdefault(edge, settings.activations)
         rules = table.get("layers", [])
@@ -228,6 +237,19 @@ def _span(match: str) -> tuple[int, int] | None:
     """Return the first and the last layer of a match such as ``#3`` or ``#3-7``, or None for another match."""
     matched = re.fullmatch(r"#(\d+)(?:-(\d+))?", match)
     return (int(matched[1]), int(matched[2] or matched[1])) if matched else None
+
+
+def _range(where: str, name: str, limits: Any) -> tuple[float, float]:
+    """Return the range (low, high) of the tensor ``name`` as floats. Raises ``UsageError`` if it is not a range."""
+    numbers = limits if isinstance(limits, list | tuple) else ()
+    if len(numbers) == 2 and all(isinstance(n, int | float) and not isinstance(n, bool) for n in numbers):
+        low, high = float(numbers[0]), float(numbers[1])
+        if low <= 0 <= high and low < high and math.isfinite(high - low):
+            return low, high
+    raise UsageError(
+        f"{where}: the range of '{name}' is {limits!r}.",
+        "Give its lowest and its highest value, such as [-1.0, 2.5]; the range must include 0.",
+    )
 
 
 def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:

@@ -38,6 +38,8 @@ def _value(value: Any) -> str:
         return (
             "{ " + ", ".join(f"{_key(k)} = {_value(v)}" for k, v in value.items()) + " }" if value else "{}"
         )
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
     return repr(value)
 
 

@@ -1,7 +1,7 @@
 """Choose the int8 recipe whose outputs are nearest to the float model's on the calibration samples.
 
-The recipes differ in the rounding of weights, the correction of biases and the calibrator. These cost nothing on the
-device. None of them is best for every network.
+The recipes differ in the rounding of weights, the correction of biases, the calibrator and the ranges of tensors. These
+cost nothing on the device. None of them is best for every network.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.remedies.output_distance import OutputDistance
+from arenite.converters.quantize.remedies.range_search import better_ranges
 from arenite.converters.quantize.remedies.tried_recipe import ImageCostFunction
 from arenite.converters.quantize.sensitivity.sensitivity import output_probes
 from arenite.converters.quantize.weights.bias_correction import quantized_samples
@@ -53,6 +55,9 @@ _VARIANTS: tuple[tuple[dict[str, Any], bool], ...] = (
     ({**_GPTQ, "calibrator": "percentile", "calibrator_parameters": {"percentile": 99.99}}, True),
 )
 
+#: The recipes of ``_VARIANTS`` that are also tried with narrower ranges, besides the best one.
+_WITH_RANGES = (0, 1)
+
 
 @dataclass(frozen=True)
 class ChosenInt8:
@@ -67,8 +72,10 @@ class ChosenInt8:
         settings = self.recipe.settings
         if self.error == 1.0:
             return None
-        parts = ["rounding gptq", *(["corrected biases"] if self.recipe.bias_correction else [])]
+        parts = ["rounding gptq"] if settings.rounding == "gptq" else []
+        parts += ["corrected biases"] if self.recipe.bias_correction else []
         parts += [f"the calibrator {settings.calibrator}"] if settings.calibrator != "minmax" else []
+        parts += ["narrower ranges"] if self.recipe.ranges else []
         names = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
         return (
             f"int8 uses {names}: on the calibration samples, the error of the outputs is {self.error:.2f} times that of"
@@ -83,12 +90,11 @@ def choose_int8(
     costs: ImageCostFunction,
     progress: Callable[[str, int, int], None] = lambda *_: None,
 ) -> ChosenInt8:
-    """Return ``plain``, or the recipe with other rounding, biases or calibrator that makes the error of the outputs
-    smallest and costs the same.
+    """Return ``plain``, or the recipe with other rounding, biases, calibrator or ranges that makes the error of the
+    outputs smallest and costs the same.
 
-    The error is the root mean square of the differences from the float model's outputs, before a final softmax or
-    sigmoid, which would hide most of them. For several outputs it is the geometric mean, and none may be larger than
-    with ``plain``.
+    The error is the root mean square of ``OutputDistance``. For several outputs it is the geometric mean, and none may
+    be larger than with ``plain``.
 
     Args:
         flatbuffer: the float model.
@@ -106,11 +112,11 @@ def choose_int8(
     count = min(_SAMPLES, len(samples))
     samples = tuple(samples[k * len(samples) // count] for k in range(count))
     probes = output_probes(graph)
-    expected = _probed(flatbuffer, probes, samples)
+    distance = OutputDistance(graph, _probed(flatbuffer, probes, samples))
 
     def errors(quantized: QuantizedModel) -> list[float]:
         actual = _probed(quantized.flatbuffer, [quantized.tensors[i] for i in probes], samples)
-        return [math.sqrt(float(np.mean((a - b) ** 2))) for a, b in zip(expected, actual, strict=True)]
+        return [math.sqrt(error) for error in distance.errors(actual)]
 
     first = quantize(flatbuffer, plain, observations)
     try:
@@ -119,17 +125,31 @@ def choose_int8(
         return ChosenInt8(plain, 1.0)
     plain_errors = errors(first)
     best = ChosenInt8(plain, 1.0)
-    for number, (settings, correct) in enumerate(_VARIANTS):
-        progress("improve int8", number, len(_VARIANTS))
-        recipe = replace(plain, settings=replace(plain.settings, **settings), bias_correction=correct)
-        quantized = quantize(flatbuffer, recipe, observations)
+    better = better_ranges(
+        flatbuffer, plain, observations, lambda done, total: progress("choose ranges", done, total)
+    )
+    variants = [
+        (settings, correct)
+        for settings, correct in _VARIANTS
+        if "calibrator" not in settings or not better.are_tails_unknown  # the other calibrators clip
+    ]
+    recipes = [replace(plain, settings=replace(plain.settings, **v), bias_correction=c) for v, c in variants]
+    steps = len(variants) + (len(_WITH_RANGES) + 1 if better.ranges else 0)
+    for number in range(steps):
+        if number == len(variants):
+            wanted = [*(recipes[k] for k in _WITH_RANGES), best.recipe]
+            recipes += [replace(r, ranges=better.ranges) for k, r in enumerate(wanted) if r not in wanted[:k]]
+        if number == len(recipes):
+            break
+        progress("improve int8", number, steps)
+        quantized = quantize(flatbuffer, recipes[number], observations)
         share = _share(errors(quantized), plain_errors)
         if share > _WORTHWHILE or share >= best.error:
             continue
         cost = costs(quantized.flatbuffer)
         if cost.arena > limit.arena or cost.instructions > _COST_MARGIN * limit.instructions:
             continue
-        best = ChosenInt8(recipe, share)
+        best = ChosenInt8(recipes[number], share)
     return best
 
 
@@ -143,12 +163,11 @@ def _is_small(graph: Subgraph) -> bool:
 def _probed(
     flatbuffer: bytes, tensors: Sequence[int], samples: Sequence[Sequence[np.ndarray]]
 ) -> list[np.ndarray]:
-    """Return the real values of each of ``tensors`` for all samples: float64 [samples, values]."""
+    """Return the real values of each of ``tensors`` for all samples: float64 [samples, *shape]."""
     model = parse(flatbuffer)
     rows = run_tensor_values(flatbuffer, quantized_samples(model, samples), sorted(set(tensors)))
     by_sample = [
-        [real_values(values[i], model.main.tensors[i]).astype(np.float64).reshape(-1) for i in tensors]
-        for values in rows
+        [real_values(values[i], model.main.tensors[i]).astype(np.float64) for i in tensors] for values in rows
     ]
     return [np.stack([values[k] for values in by_sample]) for k in range(len(tensors))]
 

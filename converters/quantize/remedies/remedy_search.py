@@ -151,7 +151,7 @@ def int8_recipes(recipe: Recipe) -> list[tuple[str, Recipe]]:
     They have the inputs and outputs of ``recipe``, and its other settings as far as they do not concern accuracy.
     """
     plain = replace(recipe.settings, activations="int8", weights="int8", per_channel=True)
-    base = replace(recipe, name="int8", description="", settings=plain, layers=())
+    base = replace(recipe, name="int8", description="", settings=plain, layers=(), ranges={})
     candidates = []
     if recipe.settings.weights != "int8" or recipe.settings.activations != "int8" or recipe.layers:
         candidates.append(("int8", base))

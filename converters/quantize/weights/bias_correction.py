@@ -13,7 +13,7 @@ from typing import cast
 
 import numpy as np
 
-from arenite.converters.graph.model import Model, Op
+from arenite.converters.graph.model import Model, Op, Tensor
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
@@ -50,7 +50,10 @@ def corrected_biases(
     count = min(count, len(samples))
     selected = [samples[k * len(samples) // count] for k in range(count)]
     layer_outputs = {op.outputs[0] for op in ops}
-    exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs))
+    first, twins = emit({})
+    # A bias must not make up for values that the scale clips on purpose, so the float values are clipped too.
+    limits = {i: _limits(first.main.tensors[twins[i]]) for i in layer_outputs}
+    exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs), limits)
     for copies in layers:
         outputs = [op.outputs[0] for op in copies]
         quantized, tensor_map = emit(biases)
@@ -74,10 +77,23 @@ def _inputs(shape: tuple[int, ...]) -> int:
     return int(np.prod(shape)) // max(shape[0], 1) if shape and shape[0] > 1 else int(np.prod(shape[1:3]))
 
 
+def _limits(t: Tensor) -> tuple[float, float]:
+    """Return the smallest and the largest real value of a quantized tensor, or infinities for a float tensor."""
+    if t.quant is None:
+        return -np.inf, np.inf
+    info = np.iinfo(t.dtype)
+    return (info.min - t.zero_point) * t.scale, (info.max - t.zero_point) * t.scale
+
+
 def _means(
-    flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]], where: Mapping[int, int], model: Model
+    flatbuffer: bytes,
+    samples: Sequence[Sequence[np.ndarray]],
+    where: Mapping[int, int],
+    model: Model,
+    limits: Mapping[int, tuple[float, float]] | None = None,
 ) -> dict[int, np.ndarray]:
-    """Return the mean real value per channel, float64 [channels], of each tensor ``where[key]``, by key."""
+    """Return the mean real value per channel, float64 [channels], of each tensor ``where[key]``, by key. Values are
+    clipped to ``limits[key]`` first."""
     sums: dict[int, np.ndarray] = {}
     for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
         for name, index in where.items():
@@ -85,6 +101,8 @@ def _means(
             value = tensor_values[index].astype(np.float64)
             if t.quant is not None:
                 value = (value - t.quant.zero_point[0]) * t.quant.scale[0]
+            if limits is not None:
+                value = np.clip(value, *limits[name])
             mean = value.reshape(-1, value.shape[-1]).mean(axis=0)
             sums[name] = sums[name] + mean if name in sums else mean
     return {name: total / len(samples) for name, total in sums.items()}

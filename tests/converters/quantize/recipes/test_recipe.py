@@ -88,6 +88,13 @@ def test_a_rule_with_another_calibrator_drops_its_parameters(tmp_path: Path) -> 
         ("[[layers]]\nmatch = '('", "not a regular expression", "re module"),
         ("[[layers]]\nmatch = 'a'\nequalisation = true", "unknown key 'equalisation'", "whole model"),
         ("layers = 3", "not a list", "[[layers]]"),
+        ("ranges = 3", "ranges is 3", "a table"),
+        ("ranges = { a = [0.5, 1.0] }", "the range of 'a' is [0.5, 1.0]", "include 0"),
+        ("ranges = { a = [0, 0] }", "the range of 'a' is [0, 0]", "[-1.0, 2.5]"),
+        ("ranges = { a = [-inf, 1] }", "the range of 'a'", "[-1.0, 2.5]"),
+        ("ranges = { a = [-1, 'b'] }", "the range of 'a'", "[-1.0, 2.5]"),
+        ("ranges = { a = [-1, 0, 1] }", "the range of 'a'", "[-1.0, 2.5]"),
+        ("[[layers]]\nmatch = 'a'\nranges = {}", "unknown key 'ranges'", "whole model"),
         ("weights = ", "is not TOML", "recipes.md"),
     ],
 )

@@ -43,6 +43,7 @@ _plain = st.text(string.ascii_letters + "_/.", min_size=1)
     description=st.text(_letters, max_size=20),
     per_channel=st.booleans(),
     correction=st.booleans(),
+    ranges=st.dictionaries(_names, st.tuples(st.floats(-1e3, -1e-3), st.floats(0, 1e3)), max_size=3),
     percentile=st.floats(90, 100, exclude_max=True),
     rules=st.lists(st.tuples(_plain, st.sampled_from(CHOICES["activations"]), st.booleans()), max_size=3),
 )
@@ -52,10 +53,11 @@ def test_any_recipe_is_read_back(
     description: str,
     per_channel: bool,
     correction: bool,
+    ranges: dict[str, tuple[float, float]],
     percentile: float,
     rules: list[tuple[str, str, bool]],
 ) -> None:
-    base = Recipe(name=name, description=description, bias_correction=correction)
+    base = Recipe(name=name, description=description, bias_correction=correction, ranges=ranges)
     recipe = replace(
         base,
         settings=replace(

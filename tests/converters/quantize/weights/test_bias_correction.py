@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.tflite.writer import to_flatbuffer
-from tests.converters.quantize.float_models import classifier, samples_for
+from tests.converters.quantize.float_models import FloatNet, classifier, samples_for
 from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 
@@ -41,3 +41,19 @@ def test_bias_correction_improves_int4_weights() -> None:
         for seed in range(4)
     ]
     assert sum(gains) > 0
+
+
+def test_biases_do_not_make_up_for_values_that_the_scale_clips() -> None:
+    """A range without the large values of a tensor is chosen on purpose: values inside it must not move."""
+    n = FloatNet(3)
+    x = n.dense(n.input((1, 6), "float32"), 4)
+    model = n.model([x])
+    name = model.main.tensors[x].name
+    flatbuffer, data = to_flatbuffer(model), samples_for(model, 64)
+    exact = run(flatbuffer, data.inputs)
+    clipped = np.clip(exact, -0.2, 10.0)  # most values below zero are clipped
+    assert np.mean(clipped != exact) > 0.2
+    recipe = replace(load_recipe("int8"), bias_correction=True, ranges={name: (-0.2, 10.0)})
+    quantized_model, _ = quantized(model, recipe)
+    actual = run(quantized_model.flatbuffer, data.inputs)
+    assert np.abs(actual - clipped).mean() < 0.03
