@@ -11,13 +11,15 @@ from pathlib import Path
 if sys.platform == "win32":
     import msvcrt
 
-    def _try_lock(handle: int) -> None:
+    def try_lock(handle: int) -> None:
+        """Lock an open file. Raises ``OSError`` if another process has locked it."""
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
 
 else:
     import fcntl
 
-    def _try_lock(handle: int) -> None:
+    def try_lock(handle: int) -> None:
+        """Lock an open file. Raises ``OSError`` if another process has locked it."""
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
@@ -32,7 +34,7 @@ def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator
         reported = False
         while True:
             try:
-                _try_lock(file.fileno())
+                try_lock(file.fileno())
                 break
             except OSError as error:
                 if not isinstance(error, BlockingIOError | PermissionError):

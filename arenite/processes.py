@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -68,12 +69,18 @@ class Child(subprocess.Popen[Any]):
     complete session.
 
     ``limits`` maps a resource of the module ``resource``, for example ``resource.RLIMIT_DATA``, to its limit.
+
+    Windows has neither sessions nor the guard: there, the process has no limits, and only ``kill`` and the end of its
+    standard input end it.
     """
 
     def __init__(
         self, command: Sequence[str], *, limits: Mapping[int, int] | None = None, **options: Any
     ) -> None:
         self._registered = False
+        if sys.platform == "win32":
+            super().__init__(list(command), **options)
+            return
         pipe = _guard()
 
         def prepare() -> None:
@@ -85,7 +92,7 @@ class Child(subprocess.Popen[Any]):
         self._registered = True
 
     def kill(self) -> None:
-        if self.poll() is None:
+        if sys.platform != "win32" and self.poll() is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
         super().kill()
@@ -99,7 +106,7 @@ class Child(subprocess.Popen[Any]):
         return code
 
     def _forget(self, code: int | None) -> int | None:
-        if code is not None and self._registered:
+        if sys.platform != "win32" and code is not None and self._registered:
             self._registered = False
             # Programs that the process left running are in its session. While one of them runs, the system does not
             # give the number of the session to another process.
@@ -140,7 +147,7 @@ def run(
 def temporary_folder(prefix: str = "arenite-") -> Iterator[Path]:
     """Create a folder that is removed when the block ends, or when this process ends in any other way."""
     base = Path(tempfile.gettempdir()).absolute()
-    if _NEWLINE in str(base):  # the guard reads one folder per line
+    if sys.platform == "win32" or _NEWLINE in str(base):  # the guard reads one folder per line
         with tempfile.TemporaryDirectory(prefix=prefix) as name:
             yield Path(name)
         return
@@ -161,6 +168,8 @@ def temporary_folder(prefix: str = "arenite-") -> Iterator[Path]:
 
 
 def _set_limits(limits: Mapping[int, int]) -> None:
+    if sys.platform == "win32":
+        return
     import resource
 
     for limit, value in limits.items():

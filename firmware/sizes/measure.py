@@ -11,11 +11,13 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import re
 import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -25,9 +27,20 @@ import arenite.profiles.boards as boards
 from arenite.c_sources import SourceTree
 from arenite.files import write_atomic
 from arenite.firmware.boards import cores
+from arenite.firmware.boards.toolchains import (
+    GCC,
+    TOOLCHAINS,
+    ZIG,
+    ZIG_CORES,
+    compile_command,
+    compiler_environment,
+    compiler_flags,
+    is_installed,
+    zig_runtime,
+)
 from arenite.firmware.generator.project import write_project
-from arenite.firmware.sizes.object_files import ObjectSet, read_objects
-from arenite.firmware.sizes.targets import SIZE_TARGETS, SIZES, SizeTarget
+from arenite.firmware.sizes.object_files import ObjectSet, is_library, read_objects
+from arenite.firmware.sizes.targets import SIZE_TARGETS, ZIG_TARGETS, SizeTarget, size_file
 from arenite.firmware.sources import BOARDS, ENGINE
 
 #: The text of a sample model. Its layers call only external functions. So each section holds the layer function alone.
@@ -106,7 +119,7 @@ def sample_sources() -> dict[str, str]:
     return {"model.h": _HEADER, "model.c": _SAMPLE.format(includes=includes, sizes=sizes)}
 
 
-def _hash(trees: Sequence[SourceTree], *extra: object) -> str:
+def _hash(trees: Sequence[SourceTree], toolchain: str, *extra: object) -> str:
     """Return the digest of the C sources in ``trees``, the compiler flags and ``extra``. The compiler's version is not
     part of it."""
     digest = hashlib.sha256()
@@ -115,42 +128,50 @@ def _hash(trees: Sequence[SourceTree], *extra: object) -> str:
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
     chosen = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]
-    fixed = (cores.COMMON_FLAGS, cores.SUPPORT_OPTIMISE, cores.LINK_FLAGS, flags, chosen)
+    fixed: tuple[object, ...] = (
+        cores.COMMON_FLAGS,
+        cores.SUPPORT_OPTIMISE,
+        cores.LINK_FLAGS,
+        flags,
+        chosen,
+    )
+    if toolchain != GCC:
+        fixed = (flags, [compiler_flags(cores.core_named(core), toolchain) for core in ZIG_CORES])
     digest.update(repr((*fixed, *extra)).encode())
     return digest.hexdigest()
 
 
-def digest() -> str:
+def digest(toolchain: str = GCC) -> str:
     """Return the digest of everything that decides a size."""
-    return _hash((ENGINE, BOARDS))
+    return _hash((ENGINE, BOARDS), toolchain)
 
 
-def engine_digest() -> str:
+def engine_digest(toolchain: str = GCC) -> str:
     """Return the digest of everything that decides the size of a kernel, and of a layer that calls one."""
-    return _hash((ENGINE,), sample_sources())
+    return _hash((ENGINE,), toolchain, sample_sources())
 
 
-def measure_engine(target: SizeTarget, optimise: str, folder: Path) -> ObjectSet:
+def measure_engine(target: SizeTarget, optimise: str, folder: Path, toolchain: str = GCC) -> ObjectSet:
     """Compile every kernel and the sample model as a project compiles them, and return their sections."""
-    recipe, project = _project(target, "arenite", optimise, engine_files(), folder)
+    recipe, project = _project(target, "arenite", optimise, engine_files(), folder, toolchain)
     units = [
         u for u in recipe["units"] if u["source"].startswith("lib/arenite/") or u["source"] == "src/model.c"
     ]
-    return _with_library(read_objects(_compile(recipe, units, project)), target.core)
+    return _with_library(read_objects(_compile(recipe, units, project)), target.core, toolchain)
 
 
-def measure_support(target: SizeTarget, support: str, folder: Path) -> ObjectSet:
+def measure_support(target: SizeTarget, support: str, folder: Path, toolchain: str = GCC) -> ObjectSet:
     """Compile start-up code, port and protocol, and return their sections. They are always built for size.
 
     ``support`` is a key of ``SizeTarget.supports``.
     """
-    recipe, project = _project(target, support, "balanced", [], folder)
+    recipe, project = _project(target, support, "balanced", [], folder, toolchain)
     units = [u for u in recipe["units"] if u["source"] != "src/model.c"]
-    return _with_library(read_objects(_compile(recipe, units, project)), target.core)
+    return _with_library(read_objects(_compile(recipe, units, project)), target.core, toolchain)
 
 
 def _project(
-    target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path
+    target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path, toolchain: str
 ) -> tuple[dict[str, Any], Path]:
     """Write a project with the sample model. Return its build recipe and its folder."""
     board = replace(boards.load_board(target.board), core=target.core)
@@ -166,6 +187,7 @@ def _project(
         input_bytes=4,
         stream_input=stream_input,
         features=features,
+        toolchain=toolchain,
     )
     return json.loads((project / "arenite.json").read_text())["build"], project
 
@@ -173,38 +195,50 @@ def _project(
 def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path) -> dict[str, Path]:
     """Compile ``units`` and return the object file of each by the name of its source file."""
     (project / "o").mkdir()
-    objects = {}
-    for unit in units:
+
+    def compile_unit(unit: dict[str, Any]) -> tuple[str, Path]:
         name = Path(unit["source"]).name
         out = project / "o" / f"{name}.o"
-        command = [recipe["compiler"], *recipe["flags"], *unit["flags"], "-c", "-o", str(out), unit["source"]]
-        subprocess.run(command, cwd=project, check=True)
-        objects[name] = out
-    return objects
+        start = compile_command(recipe["compiler"])
+        command = [*start, *recipe["flags"], *unit["flags"], "-c", "-o", str(out), unit["source"]]
+        subprocess.run(command, cwd=project, check=True, env=compiler_environment(recipe["compiler"]))
+        return name, out
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        return dict(pool.map(compile_unit, units))
 
 
 @cache
-def _libgcc(core_name: str) -> ObjectSet:
-    """Return the sections of the compiler's runtime library, libgcc."""
+def _library(core_name: str, toolchain: str) -> ObjectSet:
+    """Return the sections of the compiler's runtime library."""
     core = cores.core_named(core_name)
+    if toolchain == ZIG:
+        archive = str(zig_runtime(compiler_flags(core, ZIG).flags))
+        return _members(archive, [*compile_command(ZIG)[:-1], "ar"], "compiler_rt")
     command = [f"{core.prefix}gcc", *core.architecture, *cores.LINK_FLAGS, "-print-libgcc-file-name"]
     archive = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
     if not Path(archive).is_file():
         return ObjectSet()
+    return _members(archive, [f"{core.prefix}ar"], "libgcc")
+
+
+def _members(archive: str, ar: list[str], label: str) -> ObjectSet:
+    """Return the sections of the object files in a library."""
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([f"{core.prefix}ar", "x", archive], cwd=folder, check=True)
-        return read_objects({f"libgcc/{p.name}": p for p in sorted(Path(folder).glob("*.o"))})
+        subprocess.run([*ar, "x", archive], cwd=folder, check=True)
+        return read_objects({f"{label}/{p.name}": p for p in sorted(Path(folder).glob("*.o"))})
 
 
-def _with_library(own: ObjectSet, core: str) -> ObjectSet:
-    """Return ``own`` and the members of libgcc that it uses. Definitions in ``own`` replace those of libgcc."""
-    library = _libgcc(core)
+def _with_library(own: ObjectSet, core: str, toolchain: str) -> ObjectSet:
+    """Return ``own`` and the members of the runtime library that it uses. Definitions in ``own`` replace those of the
+    library."""
+    library = _library(core, toolchain)
     return prune(ObjectSet({**library.sections, **own.sections}, {**library.symbols, **own.symbols}))
 
 
 def prune(objects: ObjectSet) -> ObjectSet:
     """Return ``objects`` without the library members that no function of Arenite can reach."""
-    own = [node for node in objects.sections if not node.startswith("libgcc/")]
+    own = [node for node in objects.sections if not is_library(node)]
     live = objects.reachable(own)
     return ObjectSet(
         {n: s for n, s in objects.sections.items() if n in live},
@@ -212,9 +246,9 @@ def prune(objects: ObjectSet) -> ObjectSet:
     )
 
 
-def compiler_version(core: str) -> str:
+def compiler_version(core: str, toolchain: str = GCC) -> str:
     """Return the first line that the core's compiler prints about its version."""
-    command = [f"{cores.core_named(core).prefix}gcc", "--version"]
+    command = [*compile_command(compiler_flags(cores.core_named(core), toolchain).compiler), "--version"]
     return subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[0]
 
 
@@ -233,29 +267,46 @@ def _known_engine(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m arenite.firmware.sizes.measure", description=__doc__)
     parser.add_argument("targets", nargs="*", help="default: all")
+    parser.add_argument("--toolchain", action="append", choices=TOOLCHAINS, help="default: all")
     args = parser.parse_args(argv)
-    for target in SIZE_TARGETS.values():
-        if args.targets and target.name not in args.targets:
-            continue
-        path = SIZES / f"{target.name}.json"
-        with tempfile.TemporaryDirectory() as temporary:
-            table: dict[str, Any] = {
-                "schema": "arenite.sizes/1",
-                "target": target.name,
-                "compiler": compiler_version(target.core),
-                "digest": digest(),
-                "engine_digest": engine_digest(),
-            }
-            table["engine"] = _known_engine(path, table) or {
-                "O2": measure_engine(target, "speed", Path(temporary)).to_json(),
-                "Os": measure_engine(target, "flash", Path(temporary)).to_json(),
-            }
-            table["support"] = {
-                key: measure_support(target, key, Path(temporary)).to_json() for key in target.supports()
-            }
-        write_atomic(path, json.dumps(table, separators=(",", ":")) + "\n")
-        print(f"{target.name}: {len(table['engine']['O2']['sections'])} sections", file=sys.stderr)
+    tables = [(target, GCC) for target in SIZE_TARGETS.values()]
+    tables += [(SIZE_TARGETS[name], ZIG) for name in ZIG_TARGETS]
+    tables = [
+        (target, toolchain)
+        for target, toolchain in tables
+        if target.name in (args.targets or SIZE_TARGETS) and toolchain in (args.toolchain or TOOLCHAINS)
+    ]
+    missing = [t for target, t in tables if not is_installed(cores.core_named(target.core), t)]
+    if missing:
+        parser.error(
+            f"no compiler for: {', '.join(sorted(set(missing)))}. Try --toolchain; see `arenite doctor`"
+        )
+    for target, toolchain in tables:
+        _measure(target, toolchain)
     return 0
+
+
+def _measure(target: SizeTarget, toolchain: str) -> None:
+    """Measure one target and write its table."""
+    path = size_file(target.name, toolchain)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        table: dict[str, Any] = {
+            "schema": "arenite.sizes/1",
+            "target": target.name,
+            "compiler": compiler_version(target.core, toolchain),
+            "digest": digest(toolchain),
+            "engine_digest": engine_digest(toolchain),
+        }
+        table["engine"] = _known_engine(path, table) or {
+            "O2": measure_engine(target, "speed", folder, toolchain).to_json(),
+            "Os": measure_engine(target, "flash", folder, toolchain).to_json(),
+        }
+        table["support"] = {
+            key: measure_support(target, key, folder, toolchain).to_json() for key in target.supports()
+        }
+    write_atomic(path, json.dumps(table, separators=(",", ":")) + "\n")
+    print(f"{target.name}, {toolchain}: {len(table['engine']['O2']['sections'])} sections", file=sys.stderr)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,15 @@ _DISCARDED = re.compile(r"\.(comment|note|eh_frame|ARM\.(exidx|extab)|xtensa\.in
 _ASSEMBLY_FRAME = "ar_stack_"
 
 
+#: The first part of the node names of the compilers' runtime libraries.
+LIBRARIES = ("libgcc/", "compiler_rt/")
+
+
+def is_library(node: str) -> bool:
+    """Return whether a node is a section of a compiler's runtime library."""
+    return node.startswith(LIBRARIES)
+
+
 @dataclass(frozen=True)
 class Section:
     """One input section of the linker. Sections of one file with the same name count as one section.
@@ -80,7 +89,8 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
     ``files`` maps the first part of the node names (``file:section``) to the path of an object file. Files of libraries
     must come last, because the first definition of a symbol counts.
 
-    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage). For functions in assembly,
+    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage), or a section .stack_sizes in
+    it (clang's -fstack-size-section). For functions in assembly,
     an absolute symbol ``ar_stack_<function>`` gives the frame in place of the compiler's value: ``.set ar_stack_f, 44``
     states 44 bytes for ``f``.
     """
@@ -112,6 +122,22 @@ def _assembly_frames(symbols: Iterable[Any]) -> dict[str, int]:
         for s in symbols
         if s["st_shndx"] == "SHN_ABS" and s.name.startswith(_ASSEMBLY_FRAME)
     }
+
+
+def _listed_frames(data: bytes) -> list[int]:
+    """Return the stack bytes of each function in a section .stack_sizes: its entries are an address of four bytes, and
+    the bytes as a ULEB128 number."""
+    frames, position = [0], 0
+    while position < len(data):
+        position, value, shift = position + 4, 0, 0
+        while True:
+            byte = data[position]
+            value |= (byte & 127) << shift
+            position, shift = position + 1, shift + 7
+            if byte < 128:
+                break
+        frames.append(value)
+    return frames
 
 
 def _kind(name: str, flags: int, nobits: bool) -> str:
@@ -159,13 +185,23 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
         if symbol["st_info"]["type"] == "STT_FUNC":
             base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
+    for section in sections:
+        if section.name == ".stack_sizes":
+            of = section["sh_link"]
+            frames[of] = max(frames.get(of, 0), *_listed_frames(section.data()))
     refs: dict[int, set[str]] = {k: set() for k in loaded}
     for section in sections:
         if isinstance(section, RelocationSection) and section["sh_info"] in loaded:
             for relocation in section.iter_relocations():
                 target = symbols[relocation["r_info_sym"]]
                 index = target["st_shndx"]
-                if isinstance(index, int) and index in loaded:
+                # Another file's definition replaces a weak one.
+                is_weak = target["st_info"]["bind"] == "STB_WEAK"
+                if (
+                    isinstance(index, int)
+                    and index in loaded
+                    and not (is_weak and label.startswith("compiler_rt/"))
+                ):
                     refs[section["sh_info"]].add(f"{label}:{sections[index].name}")
                 elif target.name:
                     refs[section["sh_info"]].add(target.name)

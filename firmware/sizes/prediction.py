@@ -16,16 +16,25 @@ from typing import Any
 
 from arenite.errors import ProfileError
 from arenite.firmware.boards.cores import optimise_flags
+from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features
 from arenite.firmware.generator.generated_model import Generated, symbols_in
 from arenite.firmware.generator.lower.core.lowering import KernelCall, StructArray
 from arenite.firmware.generator.mlperf_monitor import MONITORS, monitor_bytes, reals_of
 from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes, slow_arena_bytes
-from arenite.firmware.sizes.object_files import ObjectSet, Section
-from arenite.firmware.sizes.targets import SECOND_STACK, SIZES, SizeTarget, support_key, target_of
+from arenite.firmware.sizes.object_files import ObjectSet, Section, is_library
+from arenite.firmware.sizes.targets import (
+    SECOND_STACK,
+    SizeTarget,
+    require_toolchain,
+    size_file,
+    support_key,
+    target_of,
+)
 from arenite.profiles.boards import Board
 
-#: Bytes of stack of a routine of libgcc. GCC gives no figure for its own assembly; no routine needs more. Assumed.
+#: Bytes of stack of a routine of the compiler's runtime library, which has no figure of its own. No routine needs more.
+#: Assumed.
 LIBRARY_FRAME = 64
 
 
@@ -102,9 +111,10 @@ class SizeTable:
 
 
 @cache
-def size_table(name: str) -> SizeTable:
-    """Return the stored sizes of one target. Raises ``ProfileError`` when the file is missing or damaged."""
-    path = SIZES / f"{name}.json"
+def size_table(name: str, toolchain: str = GCC) -> SizeTable:
+    """Return the sizes of one target that were measured with ``toolchain``. Raises ``ProfileError`` when the file is
+    missing or damaged."""
+    path = size_file(name, toolchain)
     try:
         data = json.loads(path.read_text())
         return SizeTable(
@@ -129,10 +139,15 @@ def predict(
     optimise: str,
     protocol: str = "arenite",
     features: Features = NO_FEATURES,
+    toolchain: str = GCC,
 ) -> Prediction:
-    """Return the predicted memory of the firmware that ``write_project`` builds with these arguments."""
+    """Return the predicted memory of the firmware that ``write_project`` builds with these arguments.
+
+    Raises ``UsageError`` if no sizes were measured with ``toolchain`` for ``board``.
+    """
+    require_toolchain(board, toolchain)
     target = target_of(board)
-    table = size_table(target.name)
+    table = size_table(target.name, toolchain)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
     features = replace(features, second_stack=SECOND_STACK if generated.parallel else 0)
     support = _support(table, target, support_key(protocol, generated.streamed_input is not None, features))
@@ -339,7 +354,7 @@ class _StackDepths:
         for ref in section.refs:
             below = max(below, self.node(self._objects.symbols.get(ref, ref), path | {node}))
         own = section.stack
-        if node.startswith("libgcc/") and section.kind == "text" and not own:
+        if is_library(node) and section.kind == "text" and not own:
             own = LIBRARY_FRAME
         self.known[node] = own + below
         return self.known[node]

@@ -6,12 +6,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import arenite.profiles.boards as boards
-from arenite.errors import ProfileError
+from arenite.errors import ProfileError, UsageError
 from arenite.firmware.boards.families import family_named
+from arenite.firmware.boards.toolchains import GCC, TOOLCHAINS, ZIG
 from arenite.firmware.generator.features import DEFAULT_PIN, ENERGY, NO_FEATURES, Features
 from arenite.profiles.boards import Board
 
 SIZES = Path(boards.__file__).parent / "sizes"
+
+
+def size_file(name: str, toolchain: str) -> Path:
+    """Return the path of the table of the target ``name``, measured with ``toolchain``."""
+    return SIZES / (f"{name}.json" if toolchain == GCC else f"{toolchain}/{name}.json")
 
 
 def support_key(protocol: str, stream_input: bool, features: Features) -> str:
@@ -87,12 +93,44 @@ SIZE_TARGETS = {
     )
 }
 
+#: The targets whose sizes are measured with zig: the emulated boards that Unicorn can run.
+ZIG_TARGETS = (
+    "qemu_microbit",
+    "qemu_mps2_an385",
+    "qemu_mps2_an386",
+    "qemu_netduinoplus2",
+    "qemu_mps2_an505",
+    "qemu_mps2_an500",
+    "qemu_riscv32",
+)
+
 #: For each core that Debian's compilers do not support: the table of the nearest core.
 _NEAREST = {
     "xtensa-lx6": "qemu_xtensa_lx106",
     "xtensa-lx7": "qemu_xtensa_lx106",
     "cortex-m85": "qemu_mps3_an547",
 }
+
+
+def require_toolchain(board: Board, toolchain: str) -> None:
+    """Raise ``UsageError`` if no sizes were measured with ``toolchain`` for ``board``, so that it cannot be built with
+    it."""
+    if toolchain not in TOOLCHAINS:
+        raise UsageError(f"'{toolchain}' is not a toolchain.", f"Choose one of {', '.join(TOOLCHAINS)}.")
+    if toolchain == GCC or board.name in ZIG_TARGETS:
+        return
+    reason = (
+        "no sizes were measured with it" if board.emulated else "PlatformIO builds it with another compiler"
+    )
+    raise UsageError(
+        f"--toolchain zig does not build firmware for {board.name}: {reason}.",
+        f"Leave out --toolchain, or choose one of {', '.join(ZIG_TARGETS)}.",
+    )
+
+
+def boards_of(toolchain: str) -> list[Board]:
+    """Return the boards whose sizes are known for ``toolchain``."""
+    return [board for board in boards.all_boards() if toolchain != ZIG or board.name in ZIG_TARGETS]
 
 
 def target_of(board: Board) -> SizeTarget:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import ToolError
+from arenite.firmware.boards.toolchains import compile_command
 from arenite.host.bench.devices.journal import data_hash
 from arenite.host.bench.samples import Samples
 from arenite.host.flash.build import read_manifest
@@ -54,18 +55,27 @@ def compiler_of(elf: ElfFacts, directory: Path) -> str | None:
         return elf.compiler
     recipe = read_manifest(directory).get("build") or {}
     try:
-        command = [recipe["compiler"], "--version"]
+        command = [*compile_command(recipe["compiler"]), "--version"]
         process = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
         return process.stdout.splitlines()[0]
     except (KeyError, IndexError, OSError, subprocess.SubprocessError):
         return None
 
 
-def build_facts(elf: ElfFacts, compiler: str | None, image_sha256: str, samples: Samples) -> dict[str, Any]:
+def build_facts(
+    elf: ElfFacts,
+    compiler: str | None,
+    image_sha256: str,
+    samples: Samples,
+    toolchain: str,
+    emulator: str | None,
+) -> dict[str, Any]:
     """Return the value of "build" in a bench result."""
     return {
         "image_sha256": image_sha256,
         "firmware_sha256": elf.sha256,
         "compiler": compiler,
+        "toolchain": toolchain,
+        "emulator": emulator,
         "data_sha256": data_hash(samples),
     }

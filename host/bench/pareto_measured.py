@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from arenite.converters.graph.index_limits import index_limits
+from arenite.firmware.boards.toolchains import GCC
 from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.options import BuildOptions
@@ -25,7 +26,7 @@ def measure_build(sample_count: int) -> Callable[[Prepared, Board, Build], Build
     def measure(prepared: Prepared, board: Board, estimated: Build) -> Build:
         graph = prepared.model.main
         tensors = [graph.tensors[i] for i in graph.inputs]
-        build = BuildOptions(estimated.optimise, stream_input=estimated.stream_input)
+        build = BuildOptions(estimated.optimise, stream_input=estimated.stream_input, toolchain=GCC)
         config = BenchConfig(build, cycles=board.cores > 1)
         samples = random_samples(tensors, sample_count, index_limits(graph))
         result = bench(prepared, board, samples, config, lambda *_: None)

@@ -37,8 +37,9 @@ from arenite.host.build.options import DEFAULT_BUILD, BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.project import Project, arena_regions, generate_project
 from arenite.host.build.segments import describe_segments
+from arenite.host.build.toolchain_choice import choose_toolchain
+from arenite.host.emulator.emulator_choice import QEMU, UNICORN, choose_emulator, start_emulator
 from arenite.host.emulator.layer_code import layer_code, segment_layers
-from arenite.host.emulator.machine import start
 from arenite.host.emulator.profile import Profile, profile
 from arenite.host.flash.build import build
 from arenite.host.link.transport import SerialTransport, Transport
@@ -56,6 +57,8 @@ class BenchConfig:
         stateful: keep the model's state from one sample to the next.
         keep: leave the generated project in this folder. None: use a temporary folder.
         cycles: profile one inference to estimate cycles. None: do so if it is possible.
+        emulator: the emulator of an emulated board, ``qemu`` or ``unicorn``. None: QEMU if it is installed, else
+            Unicorn.
         feeding: the devices that run the samples, and whether their answers are stored.
     """
 
@@ -64,6 +67,7 @@ class BenchConfig:
     stateful: bool = False
     keep: Path | None = None
     cycles: bool | None = None
+    emulator: str | None = None
     feeding: RunConfig = SINGLE_BOARD
 
 
@@ -92,6 +96,8 @@ def bench(
         )
     if options.build.stream_input and options.build.protocol == "mlperf":
         raise UsageError("The MLPerf monitor stores the whole input.", "Leave out --stream-input.")
+    tools = choose_tools(board, options)
+    options = replace(options, build=replace(options.build, toolchain=tools.toolchain))
     with ExitStack() as stack:
         folder = stack.enter_context(project_folder(options.keep))
         project = generate_project(prepared, board, folder, options.build)
@@ -106,7 +112,7 @@ def bench(
             samples,
             replace(options.feeding, ports=ports),
             verifier,
-            lambda port: open_device(project, elf, port),
+            lambda port: open_device(project, elf, port, tools.emulator),
             progress,
             stack,
             stateful=options.stateful,
@@ -115,7 +121,7 @@ def bench(
         measured = collect_measurement(
             project.generated, list(run_result.answers.values()), run_result.tick_hz, run_result.memory
         )
-        profiled, no_profile_reason = _profile(project, elf, samples, options, progress)
+        profiled, no_profile_reason = _profile(project, elf, samples, options, progress, tools.emulator)
         sizes, elf_facts = read_elf(elf), read_facts(elf)
         compiler = compiler_of(elf_facts, folder)
         if options.keep is not None and measured.memory is not None:
@@ -125,14 +131,16 @@ def bench(
     verified = verify_all(verifier, samples, answered, measured.outputs, first_output, progress)
     repeated = sum(s.repeated for s in run_result.results)
     counts = sample_figures(len(samples), verified, run_result.resumed, repeated, len(run_result.missing))
-    remarks = [no_profile_reason, cycles.remark(profiled) if profiled is not None else None]
+    remarks = [*tools.reasons, no_profile_reason, cycles.remark(profiled) if profiled is not None else None]
     split = two_cores.report(project, profiled)
     if split is not None and board.emulated:
         remarks.append(two_cores.BOTH_CORES)
     result = BenchResult(
         **_figures(prepared, project, measured, sizes, profiled),
         samples=counts,
-        build=build_facts(elf_facts, compiler, project.generated.sha256.hex(), samples),
+        build=build_facts(
+            elf_facts, compiler, project.generated.sha256.hex(), samples, tools.toolchain, tools.emulator
+        ),
         boards=board_rows(board, run_result, verified, measured.tick_hz),
         two_cores=split,
         notes=(*project.notes, *(text for text in remarks if text is not None), *run_result.notes),
@@ -142,7 +150,12 @@ def bench(
 
 
 def _profile(
-    project: Project, elf: Path, samples: Samples, options: BenchConfig, progress: Progress
+    project: Project,
+    elf: Path,
+    samples: Samples,
+    options: BenchConfig,
+    progress: Progress,
+    emulator: str | None,
 ) -> tuple[Profile | None, str | None]:
     """Profile the inference of the first sample. Return (profile, None). Without a profile, return (None, reason),
     where the reason is None if the board is real or the user turned profiling off.
@@ -157,6 +170,13 @@ def _profile(
                 "--cycles needs an emulated board.", "Remove --cycles. A real board measures its time."
             )
         return None, None
+    if emulator == UNICORN:
+        if options.cycles:
+            raise UsageError(
+                "--cycles needs QEMU, which counts instructions by class.",
+                "Use --emulator qemu, or remove --cycles.",
+            )
+        return None, "Cycles are estimated by a rule of thumb: Unicorn does not count instructions by class."
     first_sample = Samples(samples.inputs[:1], None)
     run_sample = measure_mlperf if options.build.protocol == "mlperf" else measure
     progress("profile", 0, 1)
@@ -174,6 +194,34 @@ def _profile(
         return None, f"Cycles are estimated by a rule of thumb: {error.problem} {error.hint}".strip()
 
 
+@dataclass(frozen=True)
+class Tools:
+    """The toolchain and the emulator of a bench run. ``emulator`` is None for a real board. ``reasons`` are sentences
+    that tell why one of them replaces another."""
+
+    toolchain: str
+    emulator: str | None
+    reasons: tuple[str, ...]
+
+
+def choose_tools(board: Board, options: BenchConfig) -> Tools:
+    """Return the tools that build and emulate ``board``. An emulated board on a port of ``options`` needs no emulator.
+
+    Raises:
+        UsageError: a requested tool does not support the board.
+        ToolError: a tool is not installed.
+    """
+    toolchain, toolchain_reason = choose_toolchain(board, options.build.toolchain)
+    emulator = emulator_reason = None
+    runs_already = bool(options.port or options.feeding.ports)
+    if options.emulator is not None and runs_already:
+        raise UsageError("--port and --emulator exclude each other.", "Remove one of them.")
+    if options.emulator is not None or (board.emulated and not runs_already):
+        emulator, emulator_reason = choose_emulator(board, options.emulator)
+    reasons = tuple(reason for reason in (toolchain_reason, emulator_reason) if reason is not None)
+    return Tools(toolchain, emulator, reasons)
+
+
 @contextmanager
 def project_folder(keep: Path | None) -> Iterator[Path]:
     """Yield ``keep``, or if it is None a temporary folder that is deleted afterwards."""
@@ -185,10 +233,12 @@ def project_folder(keep: Path | None) -> Iterator[Path]:
 
 
 @contextmanager
-def open_device(project: Project, elf: Path, port: str | None) -> Iterator[Transport]:
-    """Start an emulator with ``elf``, or flash the board on ``port``, and yield the transport to it."""
+def open_device(
+    project: Project, elf: Path, port: str | None, emulator: str | None = None
+) -> Iterator[Transport]:
+    """Start ``emulator`` (None: QEMU) with ``elf``, or flash the board on ``port``, and yield the transport to it."""
     if project.board.emulated:
-        with start(project.board, elf) as machine:
+        with start_emulator(project.board, elf, emulator or QEMU) as machine:
             yield machine.transport
         return
     assert port is not None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import cpi_of
+from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.features import NO_FEATURES, Features
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
@@ -27,13 +28,14 @@ def needs(
     protocol: str = "arenite",
     features: Features = NO_FEATURES,
     split: SplitModel | None = None,
+    toolchain: str = GCC,
 ) -> FirmwareRequirements:
     """Return the memory and the estimated instructions of the firmware that runs the model ``generated`` and receives
     its inputs over the serial protocol ``protocol``.
 
     If the arena is split over two memories, ``split`` is the model that was lowered to ``generated``, else None.
     """
-    prediction = predict(generated, board, optimise, protocol, features)
+    prediction = predict(generated, board, optimise, protocol, features, toolchain)
     return FirmwareRequirements(
         optimise=optimise,
         arena=prediction.arena,
@@ -48,6 +50,7 @@ def needs(
         arena_slow=prediction.arena_slow,
         slow_ram=prediction.slow_ram,
         slow_cycles=split.extra_cycles(board) if split is not None else 0.0,
+        toolchain=toolchain,
     )
 
 
@@ -84,12 +87,12 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
     Raises ``UsageError`` if ``options.stream_input`` is true and the model cannot receive its input row by row.
     """
     protocol, stream_input, features = options.protocol, options.stream_input, options.features
-    fast_ram = options.fast_ram
+    fast_ram, toolchain = options.fast_ram, options.toolchain or GCC
     tried: dict[str, BuildChoice] = {}
 
     def build(mode: str) -> BuildChoice:
         if mode not in tried:
-            tried[mode] = _build(prepared, board, mode, protocol, stream_input, features, fast_ram)
+            tried[mode] = _build(prepared, board, mode, protocol, stream_input, features, fast_ram, toolchain)
         return tried[mode]
 
     modes = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
@@ -98,7 +101,7 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
             return build(mode)
     if not stream_input:
         for mode in modes:
-            split_choice = _split(build(mode), board, protocol, features, fast_ram)
+            split_choice = _split(build(mode), board, protocol, features, fast_ram, toolchain)
             if split_choice is not None:
                 return split_choice
     chosen = min(tried.values(), key=lambda choice: choice.verdict.missing)
@@ -108,7 +111,7 @@ def choose(prepared: Prepared, board: Board, options: BuildOptions = DEFAULT_BUI
         if mode != chosen.optimise
     ]
     if not stream_input:
-        others += _streamed(prepared, board, protocol, features)
+        others += _streamed(prepared, board, protocol, features, toolchain)
     verdict = fit(chosen.verdict.needs, board, others, fast_ram=fast_ram)
     if board.second_rams and not stream_input and verdict.needs.flash <= board.flash_bytes:
         verdict = replace(verdict, reasons=(*verdict.reasons, _why_no_split(chosen, board, fast_ram)))
@@ -132,7 +135,12 @@ def _room(needs: FirmwareRequirements, board: Board, fast_ram: int | None) -> in
 
 
 def _split(
-    unsplit: BuildChoice, board: Board, protocol: str, features: Features, fast_ram: int | None
+    unsplit: BuildChoice,
+    board: Board,
+    protocol: str,
+    features: Features,
+    fast_ram: int | None,
+    toolchain: str,
 ) -> BuildChoice | None:
     """Return the build ``unsplit`` with its arena split over two memories, or None if it does not fit with any second
     memory.
@@ -152,7 +160,7 @@ def _split(
         else:
             # Same size, without lowering the model again.
             generated = replace(unsplit.generated, plan=planned.plan)
-        split_needs = needs(generated, board, unsplit.optimise, protocol, features, split)
+        split_needs = needs(generated, board, unsplit.optimise, protocol, features, split, toolchain)
         verdict = fit(split_needs, board, fast_ram=fast_ram)
         if verdict.fits:
             return BuildChoice(unsplit.optimise, planned, verdict)
@@ -160,14 +168,14 @@ def _split(
 
 
 def _streamed(
-    prepared: Prepared, board: Board, protocol: str, features: Features
+    prepared: Prepared, board: Board, protocol: str, features: Features, toolchain: str
 ) -> list[tuple[str, FirmwareRequirements]]:
     """Return (options, requirements) of the build with the goal "ram" that receives its input row by row. The list is
     empty if model or protocol do not support such a build."""
     if protocol != "arenite":
         return []
     try:
-        built = _build(prepared, board, "ram", protocol, True, features)
+        built = _build(prepared, board, "ram", protocol, True, features, None, toolchain)
         return [("--optimise ram --stream-input", built.verdict.needs)]
     except UsageError:
         return []
@@ -180,10 +188,11 @@ def _build(
     protocol: str,
     stream_input: bool,
     features: Features,
-    fast_ram: int | None = None,
+    fast_ram: int | None,
+    toolchain: str,
 ) -> BuildChoice:
     planned = prepared.retarget(target_for(board, optimise, stream_input, features))
-    requirements = needs(planned.generated, board, optimise, protocol, features)
+    requirements = needs(planned.generated, board, optimise, protocol, features, None, toolchain)
     return BuildChoice(optimise, planned, fit(requirements, board, fast_ram=fast_ram))
 
 

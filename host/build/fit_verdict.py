@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from arenite.firmware.boards.toolchains import GCC
 from arenite.profiles.board import Board, MemoryRegion
 
 #: The power in watts per hertz of clock that is assumed for boards whose profile has no current: 100 uA/MHz at 3.3 V,
@@ -26,6 +27,8 @@ class FirmwareRequirements:
     guard words they take ``slow_ram`` bytes there. ``slow_cycles`` is the estimated number of extra cycles per
     inference of all accesses to ``second``, compared with the first memory. It is negative if the second memory is
     faster.
+
+    ``toolchain`` is the compiler with which the sizes were measured.
     """
 
     optimise: str
@@ -41,6 +44,7 @@ class FirmwareRequirements:
     arena_slow: int = 0
     slow_ram: int = 0
     slow_cycles: float = 0.0
+    toolchain: str = GCC
 
     @property
     def ram(self) -> int:
@@ -95,6 +99,7 @@ class FitVerdict:
         return {
             "board": self.board.name,
             "optimise": self.needs.optimise,
+            "toolchain": self.needs.toolchain,
             "fits": self.fits,
             "ram": {
                 "needed": self.needs.ram,

@@ -21,6 +21,8 @@ class BuildOptions:
         mark: the name of the pin that is high during an inference. None: no pin.
         health: the firmware has a health report, and a log that survives a reset.
         cores: the number of cores that compute layers. None: all cores that Arenite supports on the board.
+        toolchain: the compiler of an emulated board's firmware: ``gcc`` or ``zig``. None: gcc; a bench takes zig if gcc
+            is not installed.
     """
 
     optimise: str | None = None
@@ -31,6 +33,7 @@ class BuildOptions:
     mark: str | None = None
     health: bool = False
     cores: int | None = None
+    toolchain: str | None = None
 
     @property
     def features(self) -> Features:

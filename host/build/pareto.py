@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
+from arenite.firmware.boards.toolchains import GCC
 from arenite.host.build.fit import AUTOMATIC_GOALS, needs, target_for
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import Board
@@ -85,13 +86,16 @@ def builds(
     *,
     measure: Callable[[Prepared, Board, Build], Build] | None = None,
     progress: Progress = lambda *_: None,
+    toolchain: str = GCC,
 ) -> list[Build]:
     """Return every build of the model at ``path`` for ``board``.
 
     The builds combine each optimization goal with and without graph passes, and with a complete or a streamed input. A
     build that the model does not support is left out. ``measure`` is a function that returns a build with measured
     figures in place of the estimated figures. It is called for the builds that fit, on an emulated board. If it is
-    None, all figures are estimates. Raises ``UsageError`` if ``measure`` is given for a real board, and the errors of
+    None, all figures are estimates. ``toolchain`` compiles the builds.
+
+    Raises ``UsageError`` if ``measure`` is given for a real board, and the errors of
     ``prepare`` and ``measure``.
     """
     if measure is not None and not board.emulated:
@@ -109,7 +113,7 @@ def builds(
     ]
     all_builds = []
     for done, (prepared, passes, mode, streamed) in enumerate(combinations):
-        candidate = _estimate(prepared, board, mode, passes, streamed)
+        candidate = _estimate(prepared, board, mode, passes, streamed, toolchain)
         if candidate is None:
             continue
         progress(candidate.label, done, len(combinations))
@@ -120,14 +124,16 @@ def builds(
     return mark_dominated(all_builds)
 
 
-def _estimate(prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool) -> Build | None:
+def _estimate(
+    prepared: Prepared, board: Board, mode: str, passes: bool, streamed: bool, toolchain: str
+) -> Build | None:
     """Return a build with the figures that ``fit`` predicts, or None if the model cannot receive its input row by row
     but ``streamed`` is true."""
     try:
         planned = prepared.retarget(target_for(board, mode, streamed))
     except UsageError:
         return None
-    required = needs(planned.generated, board, mode)
+    required = needs(planned.generated, board, mode, toolchain=toolchain)
     fits = required.ram <= board.ram_bytes and required.flash <= board.flash_bytes
     return Build(mode, passes, streamed, required.ram, required.flash, round(required.instructions), fits)
 

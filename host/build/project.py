@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError
+from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.mlperf_monitor import monitor_bytes, reals_of
 from arenite.firmware.generator.model_source import model_sources
@@ -73,7 +74,8 @@ def generate_project(
             f"{prepared.path.name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
             f"`arenite fit {prepared.path} --all` shows the boards that it fits.",
         )
-    prediction = predict(generated, board, optimise, protocol, features)
+    toolchain = options.toolchain or GCC
+    prediction = predict(generated, board, optimise, protocol, features, toolchain)
     features = replace(features, second_stack=prediction.second_stack)
     room = board.ram_bytes - (prediction.fast_ram - prediction.stack)
     stack = max(min(prediction.stack + STACK_MARGIN, room // 16 * 16), prediction.stack)
@@ -88,6 +90,7 @@ def generate_project(
         stream_input=generated.streamed_input is not None,
         features=features,
         second=choice.second,
+        toolchain=toolchain,
         input_bytes=monitor_bytes(generated.model.main),
         reals=reals_of(generated.model.main),
         manifest={

@@ -28,6 +28,8 @@ PACKAGES = (
     ("pyserial", ""),
     ("pyelftools", ""),
     ("platformio", "build"),
+    ("ziglang", "bench"),
+    ("unicorn", "bench"),
     ("tflite-micro", "tflm"),
     ("opencv-python-headless", "video"),
     ("simplejpeg", "mjpeg"),

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.firmware.boards.toolchains import TOOLCHAINS
 from arenite.firmware.generator.features import DEFAULT_PIN
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.build.options import BuildOptions
@@ -73,6 +74,14 @@ health_option = click.option(
         "reset, and use the board's watchdog if it has one."
     ),
 )
+toolchain_option = click.option(
+    "--toolchain",
+    type=click.Choice(TOOLCHAINS),
+    help=(
+        "Compiler of an emulated board's firmware: gcc, or zig (the clang in the Python package ziglang). Their code "
+        "has different sizes. Default: gcc; `arenite bench` takes zig if gcc is not installed."
+    ),
+)
 mark_option = click.option(
     "--mark",
     is_flag=False,
@@ -94,6 +103,7 @@ _BUILD_OPTIONS = {
     "mark": mark_option,
     "health": health_option,
     "cores": cores_option,
+    "toolchain": toolchain_option,
 }
 
 

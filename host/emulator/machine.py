@@ -24,7 +24,8 @@ from arenite.host.link.transport import SerialTransport
 from arenite.processes import Child
 from arenite.profiles.boards import Board
 
-_PACKAGES = {"arm": "qemu-system-arm", "riscv32": "qemu-system-misc", "xtensa": "qemu-system-misc"}
+#: The Debian package of QEMU for each system.
+QEMU_PACKAGES = {"arm": "qemu-system-arm", "riscv32": "qemu-system-misc", "xtensa": "qemu-system-misc"}
 _PORT = re.compile(rb"char device redirected to (\S+)")
 _LEAVE_PRECONFIG = b'{"execute": "qmp_capabilities"} {"execute": "x-exit-preconfig"}\n'
 
@@ -69,7 +70,7 @@ def command_line(
         raise UsageError(f"{board.name} is a real board.", "Give --port, or choose a qemu_* board.")
     program = f"qemu-system-{emulator.system}"
     if shutil.which(program) is None:
-        package = _PACKAGES.get(emulator.system, program)
+        package = QEMU_PACKAGES.get(emulator.system, program)
         raise ToolError(f"The emulator {program} is not installed.", f"Install it: apt install {package}")
     serial = ["-serial", "null"] * emulator.serial_index + ["-serial", "chardev:line"]
     return [

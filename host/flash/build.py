@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.firmware.boards.toolchains import (
+    ZIG,
+    compile_command,
+    compiler_environment,
+    is_compiler_installed,
+    link_command,
+    zig_runtime,
+)
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.platformio.frameworks import build_commands
 from arenite.input_files import parse_json, read_text
@@ -92,10 +100,9 @@ def _linker_script(directory: Path) -> str:
 
 
 def _require_compiler(build: dict[str, Any]) -> None:
-    if shutil.which(build["compiler"]) is None:
-        raise ToolError(
-            f"The compiler {build['compiler']} is missing.", f"Install it: apt install {build['package']}"
-        )
+    if not is_compiler_installed(build["compiler"]):
+        install = build.get("install") or f"apt install {build['package']}"
+        raise ToolError(f"The compiler {build['compiler']} is missing.", f"Install it: {install}")
 
 
 def _build_recipe(directory: Path) -> tuple[dict[str, Any], str]:
@@ -132,18 +139,23 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     directory = Path(directory)
     build, board = _build_recipe(directory)
     output = directory / ".pio" / "build" / "direct"
+    environment = compiler_environment(build["compiler"])
 
     def run(command: list[str]) -> None:
-        process = run_command(command, cwd=directory, capture_output=True, text=True)
+        process = run_command(command, cwd=directory, capture_output=True, text=True, env=environment)
         if process.returncode:
             raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
 
+    compiler = compile_command(build["compiler"])
+    libraries = list(build["libraries"])
+    if build["compiler"] == ZIG:
+        libraries.append(str(zig_runtime(build["flags"], run_command)))
     headers = max((h.stat().st_mtime_ns for h in directory.glob("lib/*/*.h")), default=0)
 
     def compile_unit(unit: dict[str, Any]) -> str:
         source = directory / unit["source"]
         target = (output / f"{unit['source']}.o").relative_to(directory)
-        command = [build["compiler"], *build["flags"], *unit["flags"], *flags, "-c", "-o", str(target)]
+        command = [*compiler, *build["flags"], *unit["flags"], *flags, "-c", "-o", str(target)]
         command.append(unit["source"])
         object_file, command_file = directory / target, directory / f"{target}.command"
         newest = max(headers, source.stat().st_mtime_ns)
@@ -160,12 +172,12 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     elf = output / "firmware.elf"
     run(
         [
-            build["compiler"],
+            *link_command(build["compiler"]),
             *build["link_flags"],
             "-o",
             str(elf.relative_to(directory)),
             *objects,
-            *build["libraries"],
+            *libraries,
         ]
     )
     return elf
@@ -173,6 +185,8 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
+
+    With zig, or if PlatformIO is not installed, an emulated board's firmware is built by the same commands without it.
 
     Returns:
         The path of the ELF.
@@ -187,6 +201,8 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     board = manifest["board"]
     if manifest.get("build") is not None:
         _require_compiler(manifest["build"])
+        if manifest["build"]["compiler"] == ZIG or util.find_spec("platformio") is None:
+            return direct_build(directory)
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))
         raise UsageError(

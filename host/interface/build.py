@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError, UsageError
+from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.target import SCALAR, Target
+from arenite.firmware.sizes.targets import boards_of
 from arenite.host.bench.two_cores import predicted_split
 from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
@@ -61,16 +63,21 @@ def fit(
 
     Args:
         model: a loaded model, or the path of a model.
-        boards: the names of boards; None: all known boards.
+        boards: the names of boards; None: all known boards that ``build.toolchain`` builds for.
         build: the options of the build.
         suggest: also look for recipes and smaller sizes of the model that would fit the boards that are too small.
 
     Raises:
         ProfileError: a board is unknown.
-        ModelError, UsageError: the model cannot be loaded, or cannot take its input row by row.
+        ModelError, UsageError: the model cannot be loaded, or cannot take its input row by row, or the toolchain does
+            not build for a board.
     """
     prepared = prepared_model(model, passes=build.passes)
-    board_verdicts = tuple(verdicts(prepared, chosen_boards(boards), build))
+    toolchain = build.toolchain or GCC
+    if suggest and toolchain != GCC:
+        raise UsageError(f"The sizes of smaller models are not known for {toolchain}.", "Use gcc.")
+    candidates = boards_of(toolchain) if boards is None else chosen_boards(boards)
+    board_verdicts = tuple(verdicts(prepared, candidates, build))
     small = [verdict.board for verdict in board_verdicts if not verdict.fits]
     suggestions = shrink(prepared, small) if suggest and small else None
     return FitReport(prepared, build, board_verdicts, suggestions)

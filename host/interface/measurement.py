@@ -56,6 +56,7 @@ def bench(
     resume: bool | None = None,
     wait_s: float = 0.0,
     keep: str | Path | None = None,
+    emulator: str | None = None,
     report: Callable[[str], None] = lambda text: None,
     progress: Progress = lambda *_: None,
 ) -> BenchResult:
@@ -75,6 +76,7 @@ def bench(
         resume: continue an earlier run that was interrupted; None: do so only with 50 or more samples.
         wait_s: the number of seconds to wait for a board that disconnects.
         keep: write the generated project to this folder and keep it. None: use a temporary folder.
+        emulator: ``qemu`` or ``unicorn``; None: QEMU if it is installed, else Unicorn.
         report: a function that is called with messages about devices that fail or are connected again.
         progress: a function that is called as ``progress(step, done, total)``.
 
@@ -89,6 +91,7 @@ def bench(
         stateful=stateful,
         keep=None if keep is None else Path(keep),
         cycles=cycles,
+        emulator=emulator,
         feeding=RunConfig(
             (port,) if isinstance(port, str) else tuple(port),
             copies,

@@ -25,7 +25,7 @@ CORE = "core"
 BUILD = "build-system"
 #: The lock file of everything, which decides the versions in the other files.
 ALL = "dev"
-NAMES = (ALL, BUILD, CORE, "demo", "camera", "test", "docs", "release")
+NAMES = (ALL, BUILD, CORE, "bench", "demo", "camera", "test", "docs", "release")
 #: Versions that uv would choose wrongly: LiteRT needs this package, and uv ignores that 1.3.1 excludes Python 3.11.
 _OVERRIDES = ("backports.strenum==1.2.8",)
 _HEADER = "# Made by `make locks` from pyproject.toml. Do not edit.\n"

@@ -10,7 +10,6 @@ each layer separated by commas, and the name of the board that answered. An empt
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -28,6 +27,7 @@ import numpy as np
 from arenite.errors import UsageError
 from arenite.files import replace_file
 from arenite.host.bench.samples import Samples
+from arenite.locks import try_lock
 
 #: Written data is forced to the disk after this number of lines or of seconds. A power cut can lose no more than this.
 SYNC_LINES, SYNC_S = 32, 2.0
@@ -113,7 +113,7 @@ class Journal:
                 "Set ARENITE_CACHE to a writable folder.",
             ) from error
         try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            try_lock(self._lock)
         except OSError as error:
             os.close(self._lock)
             raise UsageError(

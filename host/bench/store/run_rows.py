@@ -65,6 +65,7 @@ class BuildMode:
     cores: int | None = None
     health: bool = False
     fast_ram: int | None = None
+    toolchain: str | None = None  # None: gcc
 
     def to_json(self) -> str:
         """Return the options that differ from the default as JSON text. Equal modes have equal texts."""

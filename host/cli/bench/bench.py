@@ -9,6 +9,8 @@ import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.firmware.boards.toolchains import GCC
+from arenite.firmware.sizes.targets import boards_of
 from arenite.host.bench.compare import compare as compare_result
 from arenite.host.bench.compare import read_baseline, require
 from arenite.host.bench.module_bench import WASM_BOARD
@@ -23,13 +25,14 @@ from arenite.host.cli.bench.webassembly import bench_wasm
 from arenite.host.cli.option_types import Number
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import steps_of
+from arenite.host.emulator.emulator_choice import EMULATORS
 from arenite.host.interface.measurement import bench as run_bench
 from arenite.host.interface.model import load
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.host.report.console import note, print_json
 from arenite.host.report.pareto_svg import pareto_svg
-from arenite.profiles.boards import all_boards, load_board
+from arenite.profiles.boards import load_board
 
 
 @click.command(cls=CommandWithSubcommands)
@@ -74,7 +77,17 @@ from arenite.profiles.boards import all_boards, load_board
     type=click.IntRange(min=1),
     help="Number of samples to run. Default: all samples of --data; 10 random inputs without --data.",
 )
-@build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
+@build_options(
+    "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
+)
+@click.option(
+    "--emulator",
+    type=click.Choice(EMULATORS),
+    help=(
+        "Emulator of an emulated board: qemu, or unicorn (the Python package). Default: qemu if it is installed, "
+        "otherwise unicorn."
+    ),
+)
 @click.option(
     "--resume/--no-resume",
     default=None,
@@ -141,6 +154,7 @@ def bench(
     wait: float,
     stateful: bool,
     cycles: bool | None,
+    emulator: str | None,
     compare: Path | None,
     keep: Path | None,
     store: Path | None,
@@ -179,11 +193,14 @@ def bench(
             resume=resume,
             wait_s=wait,
             keep=keep,
+            emulator=emulator,
             report=note,
             progress=steps,
         ).to_json()
     if baseline is not None:
         result["compare"] = compare_result(result, baseline)
+    toolchain = result["build"]["toolchain"]
+    build = replace(build, toolchain=None if toolchain == GCC else toolchain)
     mode = BuildMode(**vars(build), stateful=stateful)
     data_name = str(data) if data is not None else "random"
     result["run"] = None if no_store else store_result(result, mode, data_name, image, store, note)
@@ -200,10 +217,12 @@ def bench(
         fits = [
             v.to_json()
             for v in verdicts(
-                prepared, all_boards(), BuildOptions(build.optimise, stream_input=build.stream_input)
+                prepared,
+                boards_of(toolchain),
+                BuildOptions(build.optimise, stream_input=build.stream_input, toolchain=toolchain),
             )
         ]
-        described = describe(image, profile, builds(image, profile))
+        described = describe(image, profile, builds(image, profile, toolchain=toolchain))
         picture = pareto_svg(described["builds"], described["limits"])
         page = bench_page(result, fits, drawing, prepared.notes, described["builds"], picture)
         write_atomic(html, page)

@@ -83,6 +83,9 @@ def show_bench(result: dict[str, Any]) -> None:
         ("flash: code B", f"{flash['code']:,} (predicted {flash['predicted_code']:,})"),
         ("total flash B", f"{flash['total']:,}"),
     ]
+    facts.append(("compiler", result["build"]["compiler"] or result["build"]["toolchain"]))
+    if result["build"]["emulator"] is not None:
+        facts.append(("emulator", result["build"]["emulator"]))
     if lines := two_cores_line(result.get("two_cores")):
         facts.append(("two cores (estimated)", lines[0].removeprefix("two cores: ")))
     title = f"{Path(result['model']['path']).name} on {result['board']['name']}"

@@ -29,7 +29,9 @@ from arenite.profiles.boards import Board, load_board
     metavar="DIRECTORY",
     help="Folder to write the project to.",
 )
-@build_options("optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores")
+@build_options(
+    "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def firmware(
     image: Path,

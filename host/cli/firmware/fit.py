@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from arenite.errors import UsageError
+from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.host.bench.module_bench import WASM_BOARD
 from arenite.host.bench.size_check import SizeCheck, check_sizes
@@ -39,7 +40,7 @@ from arenite.host.report.console import note, print_json, show, table
     is_flag=True,
     help="Check all known boards. This is the default. Cannot be combined with --board.",
 )
-@build_options("optimise", "passes", "stream_input", "fast_ram")
+@build_options("optimise", "passes", "stream_input", "fast_ram", "toolchain")
 @click.option(
     "--shrink",
     is_flag=True,
@@ -78,6 +79,11 @@ def fit(
         raise UsageError("--board and --all exclude each other.", "Give one of them.")
     if shrink and not names:
         raise UsageError("--shrink needs the boards that the model should fit.", "Add --board NAME.")
+    if shrink and build.toolchain not in (None, GCC):
+        raise UsageError(
+            f"--shrink does not know the sizes of code that {build.toolchain} compiles.",
+            "Leave out --toolchain.",
+        )
     with Stages() as stages:
         if shrink:
             stages("search for models that fit", 0, 0)
@@ -147,6 +153,10 @@ def show_fits(prepared: Prepared, verdicts: Sequence[FitVerdict]) -> None:
     for v in verdicts:
         for reason in (*v.reasons, *v.notes):
             show(f"{v.board.name}: {reason}")
+    if other := sorted({v.needs.toolchain for v in verdicts} - {GCC}):
+        show(
+            f"Sizes were measured with {', '.join(other)}. Time and energy are estimated from code that gcc compiled."
+        )
     show(
         "The sign ~ marks an estimate: real boards add their framework's start-up code, and time and energy are always "
         "estimates. The sign ? marks an assumption: 100 µA/MHz at 3.3 V, for a profile without a current."

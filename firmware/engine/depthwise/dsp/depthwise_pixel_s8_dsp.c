@@ -29,7 +29,7 @@ __attribute__((naked)) void ar_depthwise_pixel_s8_dsp(const ar_dw_pixel *pixel _
             "ldm r0, {r1-r10, r12}\n"
             "adr.w r11, 3f\n"
             "cmp r10, #0\n"
-            "it ne\n addwne r11, r11, #4f - 3f\n"
+            "it ne\n adrne.w r11, 4f\n"
             "add r10, r11, #1\n"
             "stm sp, {r1-r10}\n"
             "mov r11, #0\n"
