@@ -125,6 +125,17 @@ def recurrent_model(cell: str, *, cut: str = "UNPACK", folded: bool = True, step
     return n.model([n.dense(n.recurrent(n.steps_of(n.input((1, steps, FEATURES), "float32")))[-1], 4)])
 
 
+def sequence_model(reverse: bool, *, outputs: str) -> Model:
+    """Return a model whose recurrent layer gives its outputs of all steps, in the order of time or reversed."""
+    n = RecurrentNet("gru", seed=5 + reverse)
+    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
+    hidden = n.recurrent(rows[::-1] if reverse else rows)
+    every = n.pack(hidden[::-1] if reverse else hidden)
+    return n.model(
+        {"all": [every], "both": [hidden[-1], every], "some": [hidden[-1], hidden[2], hidden[4]]}[outputs]
+    )
+
+
 def quantized(model: Model, recipe: str = "int8") -> Model:
     """Return the simplified and quantized model."""
     flatbuffer, _ = simplify(to_flatbuffer(model))

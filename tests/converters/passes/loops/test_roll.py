@@ -23,6 +23,7 @@ from tests.converters.passes.loops.recurrent_models import (
     RecurrentNet,
     quantized,
     recurrent_model,
+    sequence_model,
 )
 from tests.fuzz.comparison import CACHE, HOST_TARGETS, lower, random_input
 
@@ -75,17 +76,6 @@ def test_a_loop_whose_first_step_differs_begins_at_the_second() -> None:
     (loop,) = loops(model)
     assert loop.steps == STEPS and len(loop.finals) == 2
     assert_exact([model])
-
-
-def sequence_model(reverse: bool, *, outputs: str) -> Model:
-    """Return a model whose recurrent layer gives its outputs of all steps, in the order of time or reversed."""
-    n = RecurrentNet("gru", seed=5 + reverse)
-    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
-    hidden = n.recurrent(rows[::-1] if reverse else rows)
-    every = n.pack(hidden[::-1] if reverse else hidden)
-    return n.model(
-        {"all": [every], "both": [hidden[-1], every], "some": [hidden[-1], hidden[2], hidden[4]]}[outputs]
-    )
 
 
 def test_the_outputs_of_all_steps_are_one_tensor() -> None:

@@ -28,8 +28,8 @@ from tests.converters.passes.loops.recurrent_models import (
     UNITS,
     quantized,
     recurrent_model,
+    sequence_model,
 )
-from tests.converters.passes.loops.test_roll import sequence_model
 from tests.fuzz.comparison import CACHE, HOST_TARGETS, lower, random_input
 
 
