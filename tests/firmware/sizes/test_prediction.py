@@ -15,7 +15,7 @@ from arenite.firmware.boards import cores
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.generator.features import DEFAULT_PIN, Features
 from arenite.firmware.generator.target import Target
-from arenite.firmware.sizes import measure
+from arenite.firmware.sizes import measure, targets
 from arenite.firmware.sizes.measure import compiler_version, digest
 from arenite.firmware.sizes.object_files import ObjectSet
 from arenite.firmware.sizes.prediction import predict, size_table
@@ -89,7 +89,7 @@ def test_kernels_are_compiled_again_only_if_they_changed(
 ) -> None:
     need_the_same_compiler(load_board("qemu_microbit"))
     stored = json.loads((SIZES / "qemu_microbit.json").read_text())
-    monkeypatch.setattr(measure, "SIZES", tmp_path)
+    monkeypatch.setattr(targets, "SIZES", tmp_path)
     monkeypatch.setattr(measure, "measure_support", lambda *_: ObjectSet())
     monkeypatch.setattr(measure, "measure_engine", lambda *_: ObjectSet())
 
@@ -229,7 +229,7 @@ def test_initial_values_of_state_are_counted(tmp_path: Path) -> None:
 def test_the_error_of_a_damaged_table_says_how_to_create_it(
     content: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arenite.firmware.sizes.prediction.SIZES", tmp_path)
+    monkeypatch.setattr("arenite.firmware.sizes.targets.SIZES", tmp_path)
     if content is not None:
         (tmp_path / "qemu_microbit.json").write_text(content)
     size_table.cache_clear()
