@@ -28,21 +28,19 @@ def choose_toolchain(board: Board, requested: str | None) -> tuple[str, str | No
     if requested is not None:
         if not is_installed(core, requested):
             flags = compiler_flags(core, requested)
-            raise ToolError(
-                f"The compiler {flags.compiler} is not installed.", f"Install it: {flags.install}"
-            )
+            raise ToolError(f"The compiler {flags.compiler} is missing.", f"Install it: {flags.install}")
         return requested, None
     if is_installed(core, GCC):
         return GCC, None
     gcc = compiler_flags(core, GCC)
     if board.name not in ZIG_TARGETS:
         raise ToolError(
-            f"The compiler {gcc.compiler} is not installed, and zig does not build firmware for {board.name}.",
+            f"The compiler {gcc.compiler} is missing, and zig does not build firmware for {board.name}.",
             f"Install it: {gcc.install}",
         )
     if not is_installed(core, ZIG):
         raise ToolError(
-            f"The compiler {gcc.compiler} is not installed.",
+            f"The compiler {gcc.compiler} is missing.",
             f"Install it: {gcc.install}. Without root: {compiler_flags(core, ZIG).install}",
         )
     return ZIG, f"zig compiled the firmware, because {gcc.compiler} is not installed."

@@ -86,7 +86,7 @@ def test_gcc_is_chosen_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("PATH", str(tmp_path))
     assert choose_toolchain(BOARD, None) == (GCC, None)
     compiler.unlink()
-    with pytest.raises(ToolError, match="arm-none-eabi-gcc is not installed"):
+    with pytest.raises(ToolError, match="arm-none-eabi-gcc is missing"):
         choose_toolchain(BOARD, GCC)
     with pytest.raises(ToolError, match="zig does not build firmware for qemu_mps3_an547"):
         choose_toolchain(load_board("qemu_mps3_an547"), None)
@@ -96,6 +96,6 @@ def test_gcc_is_chosen_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
         assert toolchain == ZIG
         assert reason == "zig compiled the firmware, because arm-none-eabi-gcc is not installed."
     else:
-        with pytest.raises(ToolError, match="arm-none-eabi-gcc is not installed") as raised:
+        with pytest.raises(ToolError, match="arm-none-eabi-gcc is missing") as raised:
             choose_toolchain(BOARD, None)
         assert "arenite[bench]" in raised.value.hint

@@ -193,7 +193,8 @@ def test_a_missing_compiler_is_exit_code_3(
     project = tmp_path / "p"
     assert arenite("firmware", model, "--board", BOARD, "-o", project).code == 0
     monkeypatch.setenv("PATH", str(tmp_path))
-    words = (model, "--board", BOARD) if command == "bench" else (project,)
+    # Without --toolchain, bench would use zig if it is installed.
+    words = (model, "--board", BOARD, "--toolchain", "gcc") if command == "bench" else (project,)
     arenite(command, *words).refused(3, "arm-none-eabi-gcc is missing", "apt install gcc-arm-none-eabi")
 
 

@@ -78,7 +78,7 @@ def test_the_other_options_work_without_gcc_and_qemu(options: tuple[str, ...], t
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--board", BOARD, "--toolchain", "gcc"), 3, "The compiler arm-none-eabi-gcc is not installed."),
+        (("--board", BOARD, "--toolchain", "gcc"), 3, "The compiler arm-none-eabi-gcc is missing."),
         (("--board", "qemu_mps3_an547"), 3, "zig does not build firmware for qemu_mps3_an547"),
         (("--board", "qemu_mps3_an547", "--toolchain", "zig"), 2, "no sizes were measured with it"),
         (
