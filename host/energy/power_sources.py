@@ -39,8 +39,8 @@ def power_candidates(
     """Return every source of power, the best source first: whole device, then processor package, parts, and the
     estimate.
 
-    Android's commands are searched in ``path``. None means the environment's PATH, or no search if ``root`` is a
-    test's tree.
+    Android's commands are searched in ``path``. None means the environment's PATH, or no search if ``root`` is not
+    "/": tests give a folder with simulated system files.
     """
     base = Path(root)
     path = _commands(base, path)
@@ -56,8 +56,8 @@ def power_candidates(
 
 
 def _commands(base: Path, path: str | None) -> str | None:
-    """Return ``path``. If it is None and ``base`` is a test's tree, return an empty path, because the commands on PATH
-    report on this computer."""
+    """Return the search path of Android's commands. This is ``path``, or an empty path if ``path`` is None and ``base``
+    is a folder with simulated system files: the commands on PATH would read this device's sensors."""
     return path if path is not None or base == Path("/") else ""
 
 
@@ -65,8 +65,8 @@ class Failover:
     """A power meter that reads the first source that answers. ``name`` is the name of that source, with the reason why
     no better source is used.
 
-    If a source fails, its last power is used until MAX_FAILURES readings in a row have failed. The estimate never
-    fails.
+    ``note`` is the reason why no better source than the first candidate is used, or "". If a source fails, its last
+    power is used until MAX_FAILURES readings in a row have failed. The estimate never fails.
     """
 
     def __init__(self, candidates: list[PowerSource], note: str = "", clock: Clock = time.monotonic) -> None:
@@ -104,7 +104,8 @@ class Failover:
                     self._failures += 1
                     return self._last
                 self._lost[index] = (now, error.problem)
-                # It is opened again later, because its counter includes the gap.
+                # A new meter is opened for the next try: an energy counter also counts while it cannot be read, so
+                # the next reading of this meter would include that time.
                 self._meters.pop(index, None)
                 continue
             if index != self._current:
@@ -112,9 +113,9 @@ class Failover:
             self._lost.pop(index, None)
             self._failures, self._last = 0, power
             return power
-        words = "; ".join(problem for _, problem in self._lost.values()) or "no power source exists"
+        problems = "; ".join(problem.rstrip(".") for _, problem in self._lost.values()) or "there is none"
         raise DeviceError(
-            f"No source of power answers: {words}", "Choose the estimate with --power-source estimate."
+            f"No power source can be read: {problems}.", "Choose the estimate with --power-source estimate."
         )
 
     def _change(self, index: int) -> None:
@@ -153,7 +154,9 @@ def open_power(
         if not usable:
             reason = f": {preferred[0].note}" if preferred else ""
             names = ", ".join(source.name for source in all_sources if source.open is not None)
-            raise UsageError(f"No power source '{prefer}' can be used here{reason}.", f"Usable: {names}.")
+            raise UsageError(
+                f"No power source '{prefer}' can be used here{reason}.", f"Give one of these names: {names}."
+            )
         last = [source for source in all_sources if source.scope == ESTIMATE and source not in usable]
         return Failover(usable + last, "as requested", clock)
     blocked = [source for source in all_sources if source.open is None]
@@ -181,7 +184,7 @@ def open_thermometer(
     watched = zones(base)
     if watched:
         known = profile or detect_host(base)
-        # The trip point of a typical laptop or desktop is a guess, so only the trip point of a known board is used.
+        # A profile without ``models`` describes a typical laptop or desktop. Its trip point is a guess and not used.
         trip = known.thermal.trip_c if known.models and known.thermal.trips_on == "junction" else None
         return ThermalZones(watched, limit_c, trip)
     path = _commands(base, path)
@@ -202,8 +205,8 @@ def open_thermometer(
 def sources(
     root: str | Path = "/", profile: HostProfile | None = None, path: str | None = None
 ) -> list[dict[str, Any]]:
-    """Return all sources as JSON, for ``arenite doctor``, with the keys kind (power, temperature or throttling), name,
-    scope, where, usable and note."""
+    """Return all sources of power and temperature, and the present throttling, for ``arenite doctor``. Each is a dict
+    of JSON values with the keys kind (power, temperature or throttling), name, scope, where, usable and note."""
     base = Path(root)
     rows = [{"kind": "power"} | source.to_json() for source in power_candidates(base, profile, path)]
     for zone in zones(base):

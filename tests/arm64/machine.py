@@ -15,8 +15,11 @@ from tests.arm64.arm64_root import CPU, arm64_root, cache, run
 
 @dataclass(frozen=True)
 class Machine:
-    """An emulated aarch64 machine with its Python packages. ``seconds`` has the duration of each step that prepared the
-    machine."""
+    """An emulated aarch64 machine with its Python packages.
+
+    ``root`` is the folder with the machine's files, ``path`` its PYTHONPATH, and ``wheel`` the file name of the
+    project's wheel. ``seconds`` has the duration of each step that prepared the machine.
+    """
 
     root: Path
     path: tuple[Path, ...]
@@ -31,6 +34,7 @@ class Machine:
             "PYTHONNOUSERSITE": "1",
             "PYTHONPYCACHEPREFIX": str(cache() / "pyc"),
             "PYTHONFAULTHANDLER": "1",
+            # Use the C library of the wheel, even if this computer's environment selects another one.
             "ARENITE_PROCESSING": "",
         }
         interpreter = str(self.root / "usr/bin/python3.11")
@@ -39,7 +43,8 @@ class Machine:
 
 @contextmanager
 def machine() -> Iterator[Machine]:
-    """Prepare a machine with the project's wheel, built from this tree. Raises ``ToolError`` if a step fails."""
+    """Yield a machine with the project's wheel, which is built from this tree and deleted at the end. Raises
+    ``ToolError`` if a step fails."""
     seconds: dict[str, float] = {}
 
     def timed(name: str, step):  # type: ignore[no-untyped-def]

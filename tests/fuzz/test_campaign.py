@@ -19,10 +19,10 @@ from tests.fuzz.campaign import Batch, Result, Worker, run_batch
 
 
 def batch(folder: Path, *ops: str, count: int = 4) -> Batch:
-    return Batch(7, 10, count, ops, 3, folder)
+    return Batch(seed=7, first=10, count=count, ops=ops, length=3, save=folder)
 
 
-def test_equal_numbers_give_equal_graphs(tmp_path: Path) -> None:
+def test_equal_graph_numbers_give_equal_graphs(tmp_path: Path) -> None:
     first, second = (batch(tmp_path, "MEAN", "ADD").model(11) for _ in range(2))
     assert [op.name for op in first.main.ops] == [op.name for op in second.main.ops]
     assert [t.shape for t in first.main.tensors] == [t.shape for t in second.main.tensors]
@@ -36,6 +36,7 @@ def test_wrong_results_are_found_shrunk_and_saved(tmp_path: Path, monkeypatch: p
         assert call is not None
         fields: Mapping[str, Any] = call.fields
         if "output_offset" in fields:
+            # a wrong zero point of the output, so that outputs are wrong by one
             fields = {**fields, "output_offset": fields["output_offset"] ^ 1}
         return replace(call, fields=fields)
 

@@ -1,4 +1,5 @@
-"""Read the outline of a source from its file or folder. This takes milliseconds, and needs no framework."""
+"""Read the outline of a source model (its inputs, outputs and layers) from its file or folder. This takes milliseconds,
+and needs no framework."""
 
 from __future__ import annotations
 
@@ -20,10 +21,11 @@ from arenite.converters.importers.outline.torch_outline import read_torch_progra
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.errors import ModelError
 
-#: A larger JSON text is not read.
+#: The size of the largest JSON text that is read.
 MAX_JSON_BYTES = 8 << 20
 
-#: The number of texts of an HDF5 file that are parsed in search of the description of a model.
+#: The largest number of texts in an HDF5 file that are parsed to find the description of the model, for each beginning
+#: in ``_KERAS_JSON``.
 _MAX_TEXTS = 100
 
 #: The beginnings of the JSON text that describes a Keras model in an HDF5 file.
@@ -46,44 +48,48 @@ def read_outline(
         signature: the signature of a SavedModel that the user chose, or "".
         shapes: the shapes of inputs that the user chose, by name, for a TensorFlow Lite model with open dimensions.
 
-    Raises ``ModelError`` for a file that is cut off or damaged, and for a file with weights that is missing.
-    ``UsageError`` is raised if the user must choose a signature.
+    Raises ``ModelError`` if the file is cut off or damaged, or if a separate file with weights is missing, and
+    ``UsageError`` if the user must choose a signature.
     """
     path = Path(source)
     if kind in (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC):
         return outline_of(parse(read_bytes(source), source, shapes=shapes or {}))
     if kind == source_kinds.ONNX:
-        return _of_protobuf(path, lambda data: read_onnx(source, data))
+        return _protobuf_outline(path, lambda data: read_onnx(source, data))
     if kind == source_kinds.SAVED_MODEL:
         file = path / "saved_model.pb"
         if not file.is_file():  # the folder has only the text form
             return None
-        return _of_protobuf(file, lambda data: read_saved_model(source, data, signature))
+        return _protobuf_outline(file, lambda data: read_saved_model(source, data, signature))
     try:
         if kind == source_kinds.KERAS:
-            return _of_keras(source, _member(path, lambda name: name == "config.json"))
+            return _keras_outline(source, _json_member(path, lambda name: name == "config.json"))
         if kind == source_kinds.KERAS_H5:
-            return _of_keras(source, _of_hdf5(path))
+            return _keras_outline(source, _keras_description(path))
         if kind == source_kinds.TORCH_EXPORT:
             return read_torch_program(
-                _member(path, lambda n: n.endswith("serialized_exported_program.json") or "models/" in n)
+                _json_member(path, lambda n: n.endswith("serialized_exported_program.json") or "models/" in n)
             )
     except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OSError):
         return None  # another version of the format; the framework reports what is wrong with a damaged file
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
-        return None
+        return None  # a damaged or encrypted archive, or a compression that ``zipfile`` does not know
     return None
 
 
-def _of_keras(source: str, description: Any) -> Outline:
+def _keras_outline(source: str, description: Any) -> Outline:
+    """Return the outline of the Keras model that ``description`` describes. Raises ``UnsupportedModelError`` for
+    layers that Arenite refuses."""
     check_keras_classes(source, description)
     return read_keras(description)
 
 
-def _of_protobuf(path: Path, read: Any) -> Outline | None:
+def _protobuf_outline(path: Path, read: Any) -> Outline | None:
+    """Return what ``read`` returns for the bytes of the file, or None if the file cannot be opened or is too large.
+    Raises ``ModelError`` if the file is damaged."""
     try:
         with path.open("rb") as file:
-            # The map is not closed here: parts of it may still be in use by an error's traceback.
+            # The memory map is not closed here: parts of it may still be in use by an error's traceback.
             outline: Outline = read(memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)))
             return outline
     except ValueError as error:
@@ -92,7 +98,7 @@ def _of_protobuf(path: Path, read: Any) -> Outline | None:
         return None
 
 
-def _member(path: Path, is_wanted: Any) -> Any:
+def _json_member(path: Path, is_wanted: Any) -> Any:
     """Return the JSON value in the first member of a ZIP archive whose name ``is_wanted`` accepts. Raises
     ``ValueError`` if there is none, or if it is too large."""
     with zipfile.ZipFile(path) as archive:
@@ -104,7 +110,7 @@ def _member(path: Path, is_wanted: Any) -> Any:
     raise ValueError("no such member")
 
 
-def _of_hdf5(path: Path) -> Any:
+def _keras_description(path: Path) -> Any:
     """Return the JSON value that describes the model in an HDF5 file.
 
     The HDF5 format is not decoded. Keras writes the description as one text, and HDF5 stores such a text in one piece,
@@ -116,7 +122,7 @@ def _of_hdf5(path: Path) -> Any:
         end = 0 if at is None else int.from_bytes(data[at : at + 8], "little")
         if end > len(data):
             raise ModelError(
-                f"{path} is damaged: it has {len(data):,} bytes, and it states {end:,}.", _DAMAGED
+                f"{path} is damaged: it has {len(data):,} bytes, but its header says {end:,}.", _DAMAGED
             )
         for beginning in _KERAS_JSON:
             position = data.find(beginning)

@@ -1,10 +1,10 @@
 """Choose the next recipes of a search with an Optuna study, and store outcomes in a file, so that an interrupted search
 can continue.
 
-Only the process of the search uses the study, not its workers. The file is an SQLite database. Every outcome is one
-transaction, so an interruption loses only the recipes that were being tried. The sampler's random numbers depend only
-on the seed and the number of the trial, so an interrupted search with one worker gives the same result as an
-uninterrupted search.
+Only the main process uses the study. The worker processes, which try the recipes, do not. The file is an SQLite
+database. Every outcome is one transaction, so an interruption loses only the recipes that were being tried. The
+sampler's random numbers depend only on the seed and the number of the trial, so an interrupted search with one worker
+gives the same result as an uninterrupted search.
 """
 
 from __future__ import annotations
@@ -30,27 +30,30 @@ _RANDOM_TRIALS = 8
 class Study:
     """Proposes the next recipe with Optuna and stores outcomes.
 
-    ``choices`` has the parameters and their values, ``over`` the objectives to minimize, ``identity`` everything that
-    identifies the search, and ``first`` the parameters to try first. ``resumed`` is the number of outcomes that the
-    file already had.
+    ``choices`` has the possible values of each parameter, ``objectives`` the names of the figures to minimize,
+    ``identity`` everything that identifies the search, and ``first`` the sets of parameters to try first. ``resumed``
+    is the number of outcomes that the file already had.
     """
 
     def __init__(
         self,
         path: Path | None,
         choices: Mapping[str, Sequence[Any]],
-        over: Sequence[str],
+        objectives: Sequence[str],
         budget: Budget,
         identity: Mapping[str, Any],
         seed: int,
         first: Sequence[Mapping[str, Any]],
     ) -> None:
         self._optuna = _optuna()
-        self._choices, self._over, self._budget, self._seed = choices, over, budget, seed
+        self._choices, self._objectives, self._budget, self._seed = choices, objectives, budget, seed
         storage = None if path is None else _storage(self._optuna, path)
         key = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
         self._study = self._optuna.create_study(
-            study_name="arenite", storage=storage, directions=["minimize"] * len(over), load_if_exists=True
+            study_name="arenite",
+            storage=storage,
+            directions=["minimize"] * len(objectives),
+            load_if_exists=True,
         )
         stored_key = self._study.user_attrs.get(_IDENTITY)
         if stored_key is None:
@@ -59,11 +62,13 @@ class Study:
             raise UsageError(
                 f"{path} belongs to another search: the model, the data, the board, its kernels, the budget or the "
                 f"seed was different.",
-                "Give another file, or delete it to start again.",
+                "Give another file with --study, or delete this file to start again.",
             )
         state = self._optuna.trial.TrialState
         # These trials were running when the search was interrupted. They are repeated first.
-        self._left = [t._trial_id for t in self._study.get_trials(deepcopy=False, states=(state.RUNNING,))]
+        self._interrupted = [
+            t._trial_id for t in self._study.get_trials(deepcopy=False, states=(state.RUNNING,))
+        ]
         self.resumed = len(self.outcomes())
         if not self._study.get_trials(deepcopy=False):
             for params in first:
@@ -80,8 +85,8 @@ class Study:
         """Return the number and the parameters of the next trial."""
         done = len(self.outcomes()) + len(self._asked)
         self._study.sampler = self._sampler(done)
-        if self._left:
-            trial = self._optuna.trial.Trial(self._study, self._left.pop(0))
+        if self._interrupted:
+            trial = self._optuna.trial.Trial(self._study, self._interrupted.pop(0))
         else:
             trial = self._study.ask()
         params = {name: trial.suggest_categorical(name, list(v)) for name, v in self._choices.items()}
@@ -97,9 +102,9 @@ class Study:
             trial.set_constraint("budget", sum(outcome.violations(self._budget)))
         if outcome.builds:
             figures = outcome.figures(self._budget)
-            self._study.tell(trial, [figures[k] for k in self._over])
+            self._study.tell(trial, [figures[k] for k in self._objectives])
         else:  # very bad values, so that the sampler learns to avoid these parameters
-            self._study.tell(trial, [1e12] * len(self._over))
+            self._study.tell(trial, [1e12] * len(self._objectives))
 
     def _sampler(self, number: int) -> Any:
         """Return the sampler for the trial ``number``. Its random numbers depend only on this number and the seed."""
@@ -126,12 +131,15 @@ def _storage(optuna: Any, path: Path) -> Any:
     """Return the database at ``path``. Raises ``UsageError`` for another kind of file, or a file that cannot be
     written."""
     if path.exists() and path.stat().st_size and not path.read_bytes()[:16].startswith(b"SQLite format 3"):
-        raise UsageError(f"{path} is not a file of a search.", "Give a new file.")
+        raise UsageError(
+            f"{path} is not a file that --study wrote.",
+            "Give the name of a new file, or a file that --study wrote.",
+        )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         return optuna.storages.RDBStorage(f"sqlite:///{quote(str(path.resolve()))}")
     except Exception as error:  # SQLAlchemy's, Optuna's and the file system's errors have no common base
         raise UsageError(
-            f"Cannot keep the search in {path}: {str(error).splitlines()[0]}.",
+            f"Cannot store the search in {path}: {str(error).splitlines()[0]}.",
             "Give a file in a folder that you may write to.",
         ) from error

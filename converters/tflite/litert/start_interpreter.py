@@ -17,26 +17,28 @@ if TYPE_CHECKING:
 def start_interpreter(
     flatbuffer: bytes, *, exact: bool, keep: bool = False
 ) -> Interpreter | OperatorInterpreter:
-    """Return an interpreter of ``flatbuffer`` with allocated tensors.
+    """Return an interpreter that has loaded ``flatbuffer`` and allocated its tensors.
 
-    ``exact`` selects the reference kernels (``BUILTIN_REF``) instead of the optimized kernels without delegates. LiteRT
-    has only one kernel for ELU, which is no reference kernel, so an ELU of int8 values is replaced by a table of that
-    kernel's results; a model with an ELU of float values runs with the optimized kernels. Tree ensembles, and SVDF with
-    int8 state, run with their NumPy references. With ``keep``, every tensor stays readable after a run.
+    If ``exact`` is true, the model runs with the reference kernels (``BUILTIN_REF``), else with the optimized kernels
+    without delegates. LiteRT has no reference kernel for ELU. Therefore an ELU of int8 values is replaced by a table of
+    the results of LiteRT's optimized kernel, and a model with an ELU of float values runs with the optimized kernels.
+    Tree ensembles, and SVDF with int8 state, are computed by Arenite's NumPy code. With ``keep``, LiteRT keeps every
+    tensor readable after a run.
 
-    Raises ``ValueError`` or ``RuntimeError`` if LiteRT refuses the model.
+    Raises ``ValueError`` or ``RuntimeError`` if LiteRT cannot load the model, and ``UnsupportedModelError`` if the
+    model has operators that cannot run beside a tree ensemble or an SVDF with int8 state.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
     optimized = OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES
     kernels = OpResolverType.BUILTIN_REF if exact else optimized
 
-    def by_operator() -> OperatorInterpreter:
+    def start_operator_interpreter() -> OperatorInterpreter:
         interpreter = OperatorInterpreter(flatbuffer, kernels)
         interpreter.allocate_tensors()
         return interpreter
 
-    def start(content: bytes, kernels: OpResolverType) -> Interpreter:
+    def start_litert(content: bytes, kernels: OpResolverType) -> Interpreter:
         interpreter = Interpreter(
             model_content=content,
             experimental_op_resolver_type=kernels,
@@ -47,18 +49,18 @@ def start_interpreter(
         return interpreter
 
     if has_tree_operator(flatbuffer):
-        return by_operator()
+        return start_operator_interpreter()
     try:
-        interpreter = start(flatbuffer, kernels)
+        interpreter = start_litert(flatbuffer, kernels)
     except ValueError as error:
         if not exact or "'ELU'" not in str(error):
             raise
         content = replace_elu_by_table(flatbuffer)
         try:
-            interpreter = start(content, kernels)
+            interpreter = start_litert(content, kernels)
         except ValueError:
-            interpreter = start(content, optimized)
-    return by_operator() if _has_int8_state(interpreter) else interpreter
+            interpreter = start_litert(content, optimized)
+    return start_operator_interpreter() if _has_int8_state(interpreter) else interpreter
 
 
 def _has_int8_state(interpreter: Interpreter) -> bool:

@@ -28,8 +28,8 @@ class System(Protocol):
         the last answer is complete."""
         ...
 
-    def rest(self) -> None:
-        """Do work between two queries. Its time is not measured."""
+    def between_queries(self) -> None:
+        """Do the work that is left to do between two queries. Its time is not measured."""
         ...
 
 
@@ -63,9 +63,9 @@ class FrameSystem:
     reused.
 
     If the server has two slots or more, the next sample of a query is prepared while the model runs. ``window`` is the
-    part of each frame that the model gets. ``record`` is called between queries (by ``rest``) with the recorded samples
-    and their times: all samples of short queries, but only the first eight and every 64th sample of long queries. Use
-    this class as a context manager.
+    part of each frame that the model gets. ``between_queries`` calls ``record`` with the recorded samples and their
+    times: all samples of short queries, but only the first eight and every 64th sample of long queries. Use this class
+    as a context manager.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class FrameSystem:
             if number % _EVERY == 0 or number < _FIRST:
                 served.append(answered)
 
-    def rest(self) -> None:
+    def between_queries(self) -> None:
         """Call ``record`` with the recorded samples. This time is between queries and not measured."""
         if self._record is not None:
             for served in self._served:

@@ -163,7 +163,8 @@ def bench(
     build: BuildOptions,
     as_json: bool,
 ) -> int:
-    """Generate and build firmware for IMAGE, run it on a board with samples, and check every output byte.
+    """Generate and build firmware for IMAGE, run it on a board with samples, and compare every
+    output byte with LiteRT's reference kernels.
 
     IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote.
 

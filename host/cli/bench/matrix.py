@@ -41,7 +41,12 @@ _MAX_ROWS = 24
     help="Continue an earlier run of FILE and run its failed combinations again, or run all combinations.",
 )
 @store_option
-@click.option("--html", type=click.Path(path_type=Path), help="Write an HTML page that compares the boards.")
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write an HTML page that compares the boards to this file.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def matrix(
     file: Path, jobs: int | None, resume: bool, store: Path | None, html: Path | None, as_json: bool

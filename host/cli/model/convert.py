@@ -32,9 +32,9 @@ FILE = click.Path(path_type=Path)
     metavar="DATA",
     help=(
         "Real inputs that set the quantization ranges: an .npz file with the array x (and y, the labels), or "
-        "a folder of arrays, pictures or recordings. The word random uses random numbers instead; they show "
-        "the size of the image and whether it fits, but its outputs are useless. Required for a float model, "
-        "except with a recipe that needs no samples."
+        "a folder of arrays, pictures or recordings. The word random instead of a path: use random "
+        "numbers, which are enough to see the size of the image and whether it fits; its outputs are "
+        "useless. Required for a float model, except with a recipe that needs no samples."
     ),
 )
 @click.option(
@@ -102,7 +102,7 @@ FILE = click.Path(path_type=Path)
         'Search for a recipe within limits such as "ram=48k,flash=256k,drop=1%". ram and '
         "flash are in bytes; instructions (such as 5M) is the number per inference; drop is the loss of the score "
         "compared with the float model, in percentage points; accuracy=90% is the lowest score. Needs --calibration "
-        "and --board. The first --board counts."
+        "and --board. The search uses only the first --board."
     ),
 )
 @click.option(

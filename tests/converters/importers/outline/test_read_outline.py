@@ -128,7 +128,7 @@ def test_keras_description_in_an_hdf5_file(tmp_path: Path) -> None:
     outline = outline_of(file(100))
     assert [layer.name for layer in outline.layers] == ["image", "scores"]
     assert [i.shape for i in outline.inputs or ()] == [(None, 8)]
-    with pytest.raises(ModelError, match=r"is damaged: it has .* bytes, and it states 1,000,000"):
+    with pytest.raises(ModelError, match=r"is damaged: it has .* bytes, but its header says 1,000,000"):
         outline_of(file(1_000_000))
 
 

@@ -24,7 +24,6 @@ class SimulatedSystem:
         self.clock, self.service_ns, self.samples = clock, service_ns, samples
         self.queries: list[list[int]] = []
         self.count = 0
-        self.rests = 0
 
     def serve(self, samples: Sequence[int]) -> None:
         if len(samples) < 1000:
@@ -33,5 +32,5 @@ class SimulatedSystem:
             self.clock.time += self.service_ns(self.count)
             self.count += 1
 
-    def rest(self) -> None:
-        self.rests += 1
+    def between_queries(self) -> None:
+        pass

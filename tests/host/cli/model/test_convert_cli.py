@@ -187,7 +187,7 @@ REFUSED: dict[str, tuple[str, ...]] = {
     "SOURCE --board qemu_microbit --budget flash=8k": ("need calibration samples",),
     "SOURCE --check-data DATA": ("need calibration samples",),
     "SOURCE --calibration DATA --board qemu_microbit --budget flash=8k --study <study.db>": (
-        "study.db is not a file of a search",
+        "study.db is not a file that --study wrote",
     ),
     "SOURCE --calibration <unlabelled> --metric mse --board qemu_microbit --budget drop=1%": (
         "has no targets",
