@@ -53,8 +53,8 @@ def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
         raise UsageError(f"{path} is not JSON: {error}.", hint) from error
     try:
         if isinstance(data, dict) and data.get("schema") == SCHEMA:
-            return (_of_result(data),)
-        records = tuple(_of_record(row) for row in data["records"])
+            return (_record_of_result(data),)
+        records = tuple(_parse_record(row) for row in data["records"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UsageError(f"{path} is not a baseline: {type(error).__name__} at {error}.", hint) from error
     if not records:
@@ -62,7 +62,8 @@ def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
     return records
 
 
-def _of_record(row: Mapping[str, Any]) -> BaselineRecord:
+def _parse_record(row: Mapping[str, Any]) -> BaselineRecord:
+    """Return one record of another engine. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if it is not valid."""
     figures = {name: row[key] for name, key, _ in FIGURES if row.get(key) is not None}
     for name, value in figures.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
@@ -73,7 +74,8 @@ def _of_record(row: Mapping[str, Any]) -> BaselineRecord:
     return BaselineRecord(row["engine"], row["core"], row["model"], figures)
 
 
-def _of_result(data: Mapping[str, Any]) -> BaselineRecord:
+def _record_of_result(data: Mapping[str, Any]) -> BaselineRecord:
+    """Return the record of an output of ``arenite bench --json``."""
     figures = {name: value for name, value in figures_of(data).items() if value is not None}
     return BaselineRecord("arenite", data["board"]["core"], model_name(data), figures)
 

@@ -15,8 +15,8 @@ class Reference:
     """A model loaded in LiteRT with ``BUILTIN_REF`` kernels.
 
     ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
-    array per output. LiteRT has only one kernel for ELU, which is no reference kernel, so ELU is replaced by a table of
-    that kernel's results. A tree ensemble, which LiteRT lacks, is computed by its NumPy reference.
+    array per output. LiteRT has no reference kernel for ELU, so ELU is replaced by a table of the results of LiteRT's
+    optimized kernel. A tree ensemble, which LiteRT lacks, is computed by Arenite's NumPy code.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:

@@ -21,9 +21,8 @@ def search_section(search: SearchResult) -> list[str]:
         f'<div class="scroll wide">{front_svg(search.to_json())}</div>',
         "<h2>Pareto front</h2>",
         '<p class="kind">None of the other recipes is better in all of '
-        f"{text(', '.join(search.over))}. Losses are measured with fast kernels on the samples of the search. "
-        "Bytes are those that "
-        "`arenite fit` predicts. The sign ~ marks an estimate.</p>",
+        f"{text(', '.join(search.objective_names))}. Losses are measured with fast kernels on the samples of the "
+        "search. Bytes are those that `arenite fit` predicts. The sign ~ marks an estimate.</p>",
         _table(search, list(search.front)),
     ]
     others = [k for k in range(tried) if k not in search.front]

@@ -28,7 +28,7 @@ def checked_config(source: Any, kind: Any) -> Any:
     Raises ``Refusal`` for a class that may run code, for sizes beyond the limits, and for links to other files.
     """
     if kind == "keras":
-        version, text = _of_archive(source)
+        version, text = _archive_description(source)
     else:
         with h5py.File(source, "r") as file:
             _check_hdf5(source, file)
@@ -64,7 +64,7 @@ def checked_config(source: Any, kind: Any) -> Any:
         ) from refused
 
 
-def _of_archive(source: Any) -> Any:
+def _archive_description(source: Any) -> Any:
     """Return (version of Keras, JSON text that describes the model) of a .keras file, after checking its weights."""
     with zipfile.ZipFile(source) as archive:
         for member in archive.infolist():

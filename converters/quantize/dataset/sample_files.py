@@ -56,8 +56,8 @@ def read_file(path: Path, tensors: Sequence[Tensor]) -> RawData:
     if suffix in PICTURES | RECORDINGS:
         raise UsageError(f"{path} is a single file.", "Give the folder that contains it and others like it.")
     if suffix == ".npy":
-        return _of_array(path, _load(path)[""], tensors)
-    return _of_arrays(path, _load(path), len(tensors))
+        return _npy_samples(path, _load(path)[""], tensors)
+    return _npz_samples(path, _load(path), len(tensors))
 
 
 def _load(path: Path) -> dict[str, np.ndarray]:
@@ -82,7 +82,7 @@ def unreadable(path: Path, error: OSError | ValueError) -> UsageError:
     return UsageError(f"Cannot read {path}: {text}.", "Write it with numpy.savez(path, x=..., y=...).")
 
 
-def _of_arrays(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
+def _npz_samples(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> RawData:
     """Return the samples, labels and slices of an .npz file. The names of its arrays say what they hold."""
     names = ["x"] if inputs == 1 and "x0" not in arrays else [f"x{i}" for i in range(inputs)]
     columns = []
@@ -129,7 +129,7 @@ def _labels(path: Path, arrays: Mapping[str, np.ndarray]) -> tuple[np.ndarray | 
     return arrays.get("y", first), numbered
 
 
-def _of_array(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
+def _npy_samples(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> RawData:
     """Return the samples of an .npy file. If its array has the shape of the input, it is a single sample."""
     if len(tensors) != 1:
         raise UsageError(

@@ -30,7 +30,7 @@ def read_folder(
     are none or they do not fit together or do not fit the inputs ``tensors``."""
     files = sample_paths(folder, preprocessing is not None)
     if preprocessing is None or _kind(files[0]) == "arrays":
-        return limited(_of_array_files(folder, files, tensors), folder, limit)
+        return limited(_array_file_samples(folder, files, tensors), folder, limit)
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
     samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
     shapes = {tuple(a.shape for a in sample) for sample in samples}
@@ -105,7 +105,7 @@ def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.
     return arrays
 
 
-def _of_array_files(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
+def _array_file_samples(folder: Path, files: Sequence[Path], tensors: Sequence[Tensor]) -> RawData:
     """Return the samples of several .npz and .npy files as one data set. If the files have no labels, the sub-folders
     are the labels."""
     parts = [read_file(p, tensors) for p in files]

@@ -130,12 +130,16 @@ def objectives(budget: Budget) -> tuple[str, ...]:
     return ("drop", "flash", *named)
 
 
-def pareto_front(outcomes: Sequence[TrialOutcome], budget: Budget, over: Sequence[str]) -> list[int]:
-    """Return the indices of the outcomes on the Pareto front of the objectives ``over``, by ascending flash.
+def pareto_front(
+    outcomes: Sequence[TrialOutcome], budget: Budget, objective_names: Sequence[str]
+) -> list[int]:
+    """Return the indices of the outcomes on the Pareto front of the named objectives, by ascending flash.
 
     If several outcomes are equal, only the first is included.
     """
-    points = [None if not o.builds else tuple(o.figures(budget)[k] for k in over) for o in outcomes]
+    points = [
+        None if not o.builds else tuple(o.figures(budget)[k] for k in objective_names) for o in outcomes
+    ]
 
     def is_dominated(index: int) -> bool:
         point = points[index]

@@ -94,7 +94,7 @@ class ChosenRecipe:
 @dataclass(frozen=True)
 class SearchResult:
     """The result of a search. ``trials`` are in the order in which they were tried, the plain int8 recipe first.
-    ``front`` has the indices of the trials on the Pareto front of the objectives ``over``.
+    ``front`` has the indices of the trials on the Pareto front of the objectives ``objective_names``.
 
     ``chosen`` is the best recipe that meets ``budget``, or None. ``nearest`` is the index of the trial with the
     smallest violations of the budget. ``resumed`` is the number of trials of an earlier run.
@@ -106,7 +106,7 @@ class SearchResult:
     sensitivity: Sensitivity
     trials: tuple[TrialOutcome, ...]
     front: tuple[int, ...]
-    over: tuple[str, ...]
+    objective_names: tuple[str, ...]
     chosen: ChosenRecipe | None
     nearest: int
     resumed: int
@@ -140,7 +140,7 @@ class SearchResult:
         return {
             "schema": "arenite.search/1",
             "budget": self.budget.to_json(),
-            "objectives": list(self.over),
+            "objectives": list(self.objective_names),
             "float": self.base.to_json(),
             "sensitivity": self.sensitivity.to_json(),
             "trials": [entry(k, o) for k, o in enumerate(self.trials)],
@@ -210,11 +210,11 @@ def search(
     kinds = options.kinds or _kinds(plain, budget)
     space = space_for(model, recipe, kinds)
     task = replace(task, space=space)
-    over = objectives(budget)
+    objective_names = objectives(budget)
     study = Study(
         options.keep,
         space.choices(),
-        over,
+        objective_names,
         budget,
         _identity(task, budget, options, identity),
         options.seed,
@@ -226,7 +226,7 @@ def search(
             _run(study, workers, space, options, progress)
         finally:
             workers.close()
-    return _result(task, budget, space, layer_sensitivity, study, over)
+    return _result(task, budget, space, layer_sensitivity, study, objective_names)
 
 
 def _check(options: RecipeSearchOptions) -> None:
@@ -330,7 +330,7 @@ def _result(
     space: SearchSpace,
     layer_sensitivity: Sensitivity,
     study: Study,
-    over: tuple[str, ...],
+    objective_names: tuple[str, ...],
 ) -> SearchResult:
     trials = _unique(study.outcomes())
     if not any(o.builds for o in trials):
@@ -340,7 +340,7 @@ def _result(
         )
     order = sorted(range(len(trials)), key=lambda k: (sum(trials[k].violations(budget)), k))
     chosen = _choose(task, budget, trials)
-    best = tuple(pareto_front(trials, budget, over))
+    best = tuple(pareto_front(trials, budget, objective_names))
     return SearchResult(
         budget,
         task.base,
@@ -348,7 +348,7 @@ def _result(
         layer_sensitivity,
         tuple(trials),
         best,
-        over,
+        objective_names,
         chosen,
         order[0],
         study.resumed,

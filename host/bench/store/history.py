@@ -131,10 +131,11 @@ def named_run(argument: str, store: Path) -> StoredRun:
                     "Give a smaller number, such as last~1.",
                 )
             return runs[-1 - int(steps_back)]
-    return _of_file(Path(argument))
+    return _read_run(Path(argument))
 
 
-def _of_file(path: Path) -> StoredRun:
+def _read_run(path: Path) -> StoredRun:
+    """Return the run in a file that ``arenite bench --json`` wrote."""
     hint = (
         "Give the number of a run (`arenite bench history`), last, last~1, or the output of"
         " `arenite bench --json`."

@@ -116,7 +116,7 @@ def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError, match="another search"):
             run(budget, RecipeSearchOptions(trials=2, keep=keep), seed=seed)
     keep.write_bytes(b"something else entirely")
-    with pytest.raises(UsageError, match="not a file of a search"):
+    with pytest.raises(UsageError, match="not a file that --study wrote"):
         run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
 
 
