@@ -44,11 +44,16 @@ class BaselineRecord:
 
 def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
     """Read the records of a baseline file. Raises ``UsageError`` when the file is not a baseline."""
-    hint = 'It contains {"records": [...]} of another engine, or the output of `arenite bench --json`.'
+    hint = (
+        'Give a JSON file with {"records": [...]} of another engine (docs/bench.md), or the output of '
+        "`arenite bench --json`."
+    )
     try:
         data = parse_json(read_text(path))
     except OSError as error:
-        raise UsageError(f"Cannot read {path}: {error.strerror}.", "Name a baseline file.") from error
+        raise UsageError(
+            f"Cannot read {path}: {error.strerror}.", "Give a file that you may read."
+        ) from error
     except ValueError as error:
         raise UsageError(f"{path} is not JSON: {error}.", hint) from error
     try:
