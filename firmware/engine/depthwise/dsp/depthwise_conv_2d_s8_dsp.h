@@ -7,8 +7,8 @@
 
 /* The weights are ordered by groups of four channels. For each pair of taps a and b, a group has two words: one of
  * channels 0 and 1 (its bytes are a of channel 0, a of channel 1, b of channel 0, b of channel 1), and one of
- * channels 2 and 3. If the number of taps is odd, the last tap is one word with a byte for each channel. Behind the
- * groups are the weights of the last one to three channels, one channel after the other. Taps are ordered by window
+ * channels 2 and 3. If the number of taps is odd, the last tap is one word with a byte for each channel. After the
+ * groups come the weights of the last one to three channels, one channel after the other. Taps are ordered by window
  * row. */
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][channels] */
@@ -17,13 +17,13 @@ typedef struct {
     const int32_t *bias;  /* [channels]; includes the input's zero point */
     const int32_t *scale; /* [channels][2]: multiplier and offset, see ar_dw_output */
     void *scratch;        /* a pointer for each tap and for each kernel row, then a pixel of padding */
-    int32_t rounding;
+    int32_t rounding;     /* see ar_dw_output */
     uint16_t batches, in_h, in_w, channels, out_h, out_w;
     uint16_t taps; /* k_h * k_w */
     uint16_t k_h, k_w, pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    uint8_t shift, two_sided;
-    int8_t padding; /* the input's zero point */
+    uint8_t shift, two_sided; /* see ar_dw_output; two_sided is 0 or 1 */
+    int8_t padding;           /* the input's zero point */
     int8_t act_min, act_max;
 } ar_depthwise_dsp_params;
 
@@ -46,10 +46,10 @@ typedef struct {
     int8_t *out;
     int32_t rounding, shift;
     const int32_t *bias;
-    const int8_t *const *taps;
-    int32_t pairs; /* number of pairs of taps */
-    int32_t odd;   /* 1 if there is one more tap */
-    int32_t end;   /* number of channels to compute, a multiple of 4 and not 0 */
+    const int8_t *const *taps; /* for each tap, channel 0 of its input pixel or of the padding */
+    int32_t pairs;             /* number of pairs of taps */
+    int32_t odd;               /* 1 if there is one more tap */
+    int32_t end;               /* number of channels to compute, a multiple of 4, at least 4 */
     int32_t two_sided;
     const int32_t *weights;
 } ar_dw_pixel;
