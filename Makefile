@@ -1,7 +1,7 @@
 # make demo   set up everything, and bench a real network on an emulated Cortex-M4 (BOARD=... PORT=... for another board)
 # make demo-camera  set up the needs of the camera loop, and run a face detector on photographs, with the dashboard
 # make test   set up compilers, emulators and a browser, and run the fast tests: a few minutes
-# make test-all  set up everything, and run all tests, including those of the frameworks: up to half an hour
+# make test-all  set up everything, and run all tests, including those of the frameworks: about 45 minutes
 # make sbom   list the packages of each installation, with hashes, in CycloneDX files
 # make docs-site  build the documentation as a site in site/index.html
 # make test-vm  test the camera with a real kernel driver in a virtual PC

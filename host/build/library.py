@@ -46,6 +46,24 @@ def named_image(text: str) -> tuple[str, Path]:
     return name, Path(path)
 
 
+def lower_models(models: Mapping[str, Prepared], target: Target) -> list[Generated]:
+    """Return the code of ``models``, all planned for ``target``. The name of a model is the prefix of its C names."""
+    lowered = []
+    for name, prepared in models.items():
+        planned = prepared.retarget(target)
+        lowered.append(
+            lower_model(
+                planned.model,
+                planned.plan,
+                target=target,
+                image_hash=prepared.image_hash,
+                name=name,
+                prefix=f"{name}_",
+            )
+        )
+    return lowered
+
+
 def generate_library(
     directory: Path,
     name: str,
@@ -58,19 +76,7 @@ def generate_library(
 
     ``accept`` is called with the manifest before anything is written. If it raises an error, nothing is written.
     """
-    lowered = []
-    for model, prepared in models.items():
-        planned = prepared.retarget(target)
-        lowered.append(
-            lower_model(
-                planned.model,
-                planned.plan,
-                target=target,
-                image_hash=prepared.image_hash,
-                name=model,
-                prefix=f"{model}_",
-            )
-        )
+    lowered = lower_models(models, target)
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
     processing = {
         g.prefix: bind_processing(g, prepared.extra)

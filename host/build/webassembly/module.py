@@ -17,12 +17,12 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import WEBASSEMBLY_CORES, optimise_flags
-from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.target import SIMD128, Target
 from arenite.firmware.library.processing import bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources, share_arena
 from arenite.firmware.webassembly.exports import ModelExports, exports_source, model_exports
 from arenite.firmware.webassembly.memory import ModuleMemory, predict_memory
+from arenite.host.build.library import lower_models
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.webassembly.compiler import SIMD_FLAGS, compile_module
 from arenite.processes import temporary_folder
@@ -91,20 +91,7 @@ def plan_module(
     if not models:
         raise UsageError("A module needs at least one model.", "Give the path of a .tflite file.")
     target = Target.of(core, optimise, stream_input)
-    lowered = []
-    for name, prepared in models.items():
-        planned = prepared.retarget(target)
-        lowered.append(
-            lower_model(
-                planned.model,
-                planned.plan,
-                target=target,
-                image_hash=prepared.image_hash,
-                name=name,
-                prefix=f"{name}_",
-            )
-        )
-    lowered, shared = share_arena(lowered)
+    lowered, shared = share_arena(lower_models(models, target))
     sources = library_sources(lowered, shared)
     exports, texts = [], []
     for g, prepared in zip(lowered, models.values(), strict=True):
