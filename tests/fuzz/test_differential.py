@@ -18,7 +18,8 @@ SEED = 2026
 def test_random_graphs_over_all_operators_equal_litert() -> None:
     ops = sorted(load_all())
     models = [random_model(SEED, k, ops, 4) for k in range(4 * len(ops))]
-    assert {op.name for m in models for op in m.main.ops} >= set(ops)
+    # The names of some cases are an operator and a condition, such as "SVDF with int8 state".
+    assert {op.name for m in models for op in m.main.ops} >= {name.split()[0] for name in ops}
     mismatches = compare(models, seed=SEED)
     assert not mismatches, "\n".join(map(str, mismatches))
 

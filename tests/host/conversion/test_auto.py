@@ -27,11 +27,12 @@ from tests.host.small_graphs import classifier, save
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a trained classifier, a copy that int8 ruins, and samples.
 
-    In the copy, a channel of layer 0 has large values, and so sets the scale, but only zero weights in layer 1.
+    In the copy, a channel of layer 0 has large values, and so sets the scale, but only zero weights in layer 1. The
+    layers behind them have most of the weights, so they are cheaper in int8.
     """
     folder = tmp_path_factory.mktemp("auto")
     x, y = trained_models.samples(300, 5)
-    first, *others = trained_models.train(*trained_models.samples(2000, 1), (32, 24, 16, 12))
+    first, *others = trained_models.train(*trained_models.samples(2000, 1), (32, 24, 64, 64))
     first = np.vstack([first, np.full((1, first.shape[1]), 100, np.float32)])
     second = np.hstack([others[0], np.zeros((len(others[0]), 1), np.float32)])
     (folder / "wide.tflite").write_bytes(trained_models.dense_net([first, second, *others[1:]]))
