@@ -1,7 +1,8 @@
 """Fit the timing estimates of ``arenite fit`` to measured layers:
 ``python -m benchmarks.estimates.fit_timing [FILE.json ...]``.
 
-This program reads the results of all variants that ``python -m benchmarks.table`` wrote to out/bench/. It writes
+This program reads the results that ``python -m benchmarks.table`` wrote to out/bench/, for all boards and optimization
+goals. It writes
 profiles/timing.json, which has for each core and kernel (separately for builds that are optimized for size) the
 non-negative least-squares solution of
 

@@ -277,8 +277,9 @@ camera_options = option_group(
         show_default=False,
         help=(
             "Wake up this many milliseconds before a frame of a live source is due, and poll for it. This makes the "
-            "latency smaller and steadier, and costs up to twice this processor time per frame. The loop only sleeps "
-            "while a limit of --budget restricts it. Default: 0, sleep until the frame arrives."
+            "latency smaller and steadier. It costs this processor time per frame, or twice as much if the frame is "
+            "late. Paused while a limit of --budget restricts the loop: it then sleeps until the frame arrives. "
+            "Default: 0, always sleep."
         ),
     ),
     field_option(
@@ -286,7 +287,8 @@ camera_options = option_group(
         sets="loop.warm_model",
         help=(
             "Run the model on the previous input just before a frame is due, so that caches, clock and threads of the "
-            "runtime are warm. This doubles the work of the model. Paused like --early-wake. Not for models with state."
+            "runtime are warm. This doubles the work of the model. Paused at the same times as --early-wake. Not for "
+            "models with state."
         ),
     ),
     field_option("--root", sets="energy.root", type=click.Path(path_type=Path, exists=True), hidden=True),

@@ -43,7 +43,8 @@ PACKAGES = (
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def doctor(as_json: bool) -> int:
-    """Check compilers, emulators and Python packages, and list the cameras, runtimes and sensors of this computer.
+    """Check compilers, emulators and Python packages, and list the cameras, inference runtimes and sensors of this
+    computer.
 
     The exit code is 3 if a compiler or emulator is missing.
     """

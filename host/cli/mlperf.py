@@ -12,11 +12,12 @@ import numpy as np
 from arenite.array_files import read_arrays
 from arenite.converters.graph.index_limits import index_limits
 from arenite.errors import UsageError
+from arenite.firmware.generator.features import DEFAULT_PIN
 from arenite.host.bench.samples import load_samples, random_samples
 from arenite.host.build.prepare import prepare
 from arenite.host.cli.energy.energy_tables import microjoules, watts
 from arenite.host.cli.energy.meter_options import POSITIVE, make_meter, meter_options
-from arenite.host.cli.options import mark_option, no_passes_option, optimise_option
+from arenite.host.cli.options import no_passes_option, optimise_option
 from arenite.host.cli.progress import Steps
 from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.runner import run_mlperf
@@ -89,7 +90,16 @@ from arenite.profiles.boards import load_board
     help="Folder for the results, in the folder layout that MLPerf Tiny submissions require.",
 )
 @meter_options
-@mark_option
+@click.option(
+    "--mark",
+    is_flag=False,
+    flag_value=DEFAULT_PIN,
+    metavar="[PIN]",
+    help=(
+        "Only with --mode energy: the pin on which each timestamp is a falling edge, for a digital input of the meter. "
+        "On a real board, give the pin's number or its name in C: PA5 with an Arduino core, GPIO_NUM_5 with ESP-IDF."
+    ),
+)
 @click.option(
     "--window",
     type=POSITIVE,

@@ -89,8 +89,8 @@ mark_option = click.option(
     metavar="[PIN]",
     help=(
         "Set this pin high during each inference, as a trigger for a meter. On a real board, give the pin's "
-        "number or its name in the board's Arduino or ESP-IDF core. On an emulated board, PIN may be left "
-        "out."
+        "number or its name in C: PA5 with an Arduino core, GPIO_NUM_5 with ESP-IDF. On an emulated board, PIN may "
+        "be left out. Not for Zephyr boards."
     ),
 )
 

@@ -1,6 +1,8 @@
 /* Port for the STM32F405 as QEMU emulates it (machine netduinoplus2). It uses USART1 and TIM2.
  *
- * Clocks and pins are not initialized, because the emulator has none. On a real board the Arduino core does that.
+ * QEMU has no clocks and no pins, so those of the serial port are not initialized. The pin of AR_MARK is: QEMU logs the
+ * writes to its registers, and Arenite reads that log. On a real board the Arduino core does all this.
+ * TIM2_PRESCALER is a macro that the build sets, so that TIM2 counts 50 ticks per microsecond.
  */
 #include "health.h"
 #include "port.h"

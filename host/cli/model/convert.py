@@ -67,8 +67,9 @@ FILE = click.Path(path_type=Path)
     metavar="RECIPE",
     help=(
         "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
-        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8, or "
-        "int16x8 for a classifier of scikit-learn if int8 changes its class for a calibration sample."
+        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8 with the rounding, "
+        "biases and ranges that lose least; int16x8 for a scikit-learn classifier if int8 changes its class for a "
+        "calibration sample."
     ),
 )
 @click.option(
@@ -190,7 +191,10 @@ FILE = click.Path(path_type=Path)
     type=click.Choice(FEATURE_TYPES),
     default="float32",
     show_default=True,
-    help="Type of the features of a tree ensemble. The integer types are for features that are whole numbers.",
+    help=(
+        "Type of the features of a tree ensemble from scikit-learn (docs/classical.md). The integer types are for "
+        "features that are whole numbers."
+    ),
 )
 @click.option("--html", type=FILE, metavar="FILE", help="Write a report of the conversion to this HTML file.")
 @click.option(
@@ -205,9 +209,9 @@ FILE = click.Path(path_type=Path)
 @click.option(
     "--auto",
     is_flag=True,
-    help="Use the cheapest recipe that loses at most --max-drop (default: 0.5 points): int8; int8 with "
-    "GPTQ rounding, bias correction or another calibrator; int16 in the layers that need it; or int16 in all layers. "
-    "Show the cost of each.",
+    help="Try int8; int8 with GPTQ rounding, bias correction or another calibrator; int16 in the layers that need it; "
+    "and int16 in all layers. Use the one with the fewest instructions that loses at most --max-drop (default: 0.5 "
+    "points). Show the loss, the bytes and the estimated instructions of each.",
 )
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")

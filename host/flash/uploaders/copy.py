@@ -36,7 +36,7 @@ class CopyUploader:
         if address != upload.board.flash[0].origin:
             raise UsageError(
                 f"The program begins at {address:#x}, the flash of {upload.board.name} at"
-                f" {upload.board.flash[0].origin:#x}: its drive accepts whole images only.",
+                f" {upload.board.flash[0].origin:#x}: the probe writes a raw image to the beginning of the flash.",
                 "Use --tool pyocd.",
             )
         drive = self._find(upload)

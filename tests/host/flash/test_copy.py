@@ -127,6 +127,6 @@ def test_several_drives_of_the_same_board_raise_an_error(tmp_path: Path) -> None
 
 def test_a_program_that_does_not_begin_at_the_start_of_flash_raises_an_error(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"behind a SoftDevice")])
-    with pytest.raises(UsageError, match="accepts whole images only"):
+    with pytest.raises(UsageError, match="writes a raw image to the beginning"):
         flash(directory, MICROBIT, tool="copy", root=tmp_path)
     assert "DETAILS.TXT" in plan(directory, MICROBIT, tool="copy", root=tmp_path)[0]

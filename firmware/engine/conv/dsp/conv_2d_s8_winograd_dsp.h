@@ -6,7 +6,8 @@
 
 typedef struct {
     const int8_t *input;    /* [batches][in_h][in_w][in_c], in_c a multiple of 4 */
-    int8_t *output;         /* [batches][out_h][out_w][out_c], out_w and out_c even, out_w at least 4 */
+    int8_t *output;         /* [batches][out_h][out_w][out_c], out_w and out_c even, out_w at least 4;
+                             * out_h * out_w at least 6: three tiles */
     const int32_t *filters; /* see winograd3_s8_dsp.h */
     const int32_t *requant; /* [out_c / 2][4], see winograd3_s8_dsp.h */
     void *scratch; /* 72 * in_c bytes of transformed tiles, then 4 padded rows of (out_w + 2) * in_c bytes */

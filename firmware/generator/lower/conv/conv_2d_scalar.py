@@ -99,7 +99,7 @@ def biased(core: str) -> bool:
     return core.startswith("xtensa") or core in ("cortex-m0", "cortex-m0plus", "cortex-m23")
 
 
-def pixels_per_word(core: str) -> int:
+def channels_together(core: str) -> int:
     """Return the number of channels that are summed together on this core: ``AR_TOGETHER`` of the kernel."""
     return 1 if core.startswith("cortex-") else 2
 
@@ -147,7 +147,7 @@ class _Pairs(Variant):
         if packing is None or packing[1].shape[1] != geometry(graph, op).taps:
             return False
         # If channels are summed in pairs, an odd number of channels needs weights for one more channel.
-        count = pixels_per_word(target.core)
+        count = channels_together(target.core)
         is_uneven = out.shape[3] % count != 0
         return (not is_uneven or target.optimise == "speed") and pack_weights(
             packing[1], 0, count
@@ -161,7 +161,7 @@ class _Pairs(Variant):
     def lower(self, ctx: LowerContext) -> KernelCall:
         folded, by_channel = require_accepted(self._weights(ctx.graph, ctx.op))
         offset = biased(ctx.target.core)
-        count = pixels_per_word(ctx.target.core)
+        count = channels_together(ctx.target.core)
         weights, runs = require_accepted(pack_weights(by_channel, _BIAS * offset, count))
         fields: dict[str, Any] = {
             "input": ctx.input_ptr(0),

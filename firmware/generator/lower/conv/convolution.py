@@ -149,9 +149,12 @@ def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
     int16."""
     require_constant(op, bias, "bias")
     require_dtype(op, bias, (BIAS_OF[inp.dtype],))
-    # LiteRT adds the bias to a 64-bit sum and scales its low 48 bits.
+    # LiteRT adds the bias to the sum of the products, and scales only sums of 48 bits correctly (-2^47 to 2^47 - 1). A
+    # bias below 2^46 leaves room for the products.
     if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
-        raise refuse(op, bias, "a bias is outside the 48-bit accumulator", REQUANTIZE)
+        raise refuse(
+            op, bias, "a bias has 2^46 or more, which leaves no room in the 48-bit accumulator", REQUANTIZE
+        )
 
 
 def check_accumulator(op: Op, graph: Subgraph, weights: int, bias: int, axis: int) -> None:
