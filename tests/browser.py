@@ -23,15 +23,17 @@ _START_S, _WAIT_S = 120.0, 60.0
 
 
 class Browser:
-    """One browser page. ``errors`` lists the errors and warnings that the page wrote to its console."""
+    """One browser page. ``errors`` lists the errors and warnings that the page wrote to its console. ``flags`` are
+    further arguments of the browser."""
 
-    def __init__(self, profile: Path) -> None:
+    def __init__(self, profile: Path, *flags: str) -> None:
         import websocket
 
         assert BROWSER is not None
         self._process = subprocess.Popen(
             [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-             "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}", "about:blank"],
+             "--remote-debugging-port=0", "--remote-allow-origins=*", f"--user-data-dir={profile}",
+             *flags, "about:blank"],
             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         )  # fmt: skip
         self.errors: list[str] = []

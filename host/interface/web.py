@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from arenite.errors import UsageError
 from arenite.host.interface.model import Model, prepared_model
 from arenite.host.web.package import WebPackage, write_package
+from arenite.host.web.page_package import DEFAULT_SIZE, page_model
 
 
 def web(
@@ -19,6 +21,8 @@ def web(
     simd: bool = True,
     stream_input: bool = False,
     passes: bool = True,
+    page: str | None = None,
+    page_size: tuple[int, int] = DEFAULT_SIZE,
 ) -> WebPackage:
     """Write models as an ES module package: ``model.js``, ``model.d.ts``, ``package.json`` and a WebAssembly module.
 
@@ -31,6 +35,8 @@ def web(
         simd: add a module with SIMD, which browsers load where they can.
         stream_input: the models receive their input row by row.
         passes: apply the graph optimizations.
+        page: also write a page that runs the only model on the ``camera``, the ``microphone`` or ``files``.
+        page_size: width and height of the pictures that the page gives to the model, in pixels.
 
     Raises:
         ModelError, UsageError: a model cannot be loaded, cannot take its input row by row, or the folder has other
@@ -38,6 +44,15 @@ def web(
         ToolError: the compiler (extra ``web``) is not installed.
     """
     prepared = {key: prepared_model(model, passes=passes) for key, model in models.items()}
+    written_page = None
+    if page is not None:
+        if len(prepared) != 1 or stream_input:
+            raise UsageError(
+                "A page runs one model, which takes its input at once.",
+                "Give one model, without --stream-input.",
+            )
+        ((key, only),) = prepared.items()
+        prepared[key], written_page = page_model(key, only, page, page_size)
     return write_package(
         Path(output),
         prepared,
@@ -46,4 +61,5 @@ def web(
         optimise=optimise,
         simd=simd,
         stream_input=stream_input,
+        page=written_page,
     )

@@ -82,6 +82,8 @@ export interface Model<Inputs, Outputs, Image, Samples, Answer> {
   invokeRows(fill: (row: ArrayBufferView, index: number) => void): void;
   /** Converts the picture, or the first `count` samples, to input 0. */
   preprocess(count?: number): void;
+  /** Whether the model records a postprocessing. */
+  readonly canPostprocess: boolean;
   /** Converts the outputs of the latest inference to an answer. */
   postprocess(): Answer;
 }

@@ -158,6 +158,11 @@ export class Model {
     }
   }
 
+  /** Whether the model records a postprocessing. */
+  get canPostprocess() {
+    return this.#description.after !== null;
+  }
+
   /** Converts the outputs of the latest inference to an answer, as the model's postprocessing says. */
   postprocess() {
     const { after } = this.#description;

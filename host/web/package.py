@@ -20,6 +20,7 @@ from arenite.host.build.attachments import LABELS
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.webassembly.module import BuiltModule, build_module
 from arenite.host.web.declarations import declarations
+from arenite.host.web.page_package import Page
 from arenite.processes import temporary_folder
 
 SCHEMA = "arenite.web/1"
@@ -54,6 +55,7 @@ def write_package(
     optimise: str = "balanced",
     simd: bool = True,
     stream_input: bool = False,
+    page: Page | None = None,
 ) -> WebPackage:
     """Write a package with ``models``, by their names in JavaScript, and return it.
 
@@ -65,6 +67,7 @@ def write_package(
         optimise: the optimization goal of the modules.
         simd: whether to write a module with SIMD beside the one without.
         stream_input: input 0 of every model arrives in rows.
+        page: a page to write beside the package.
 
     Raises:
         UsageError: the folder has other files, or npm does not allow the name.
@@ -98,6 +101,8 @@ def write_package(
     }
     files["model.js"] = _script(description)
     files["model.d.ts"] = declarations(exports)
+    if page is not None:
+        files.update(page.files(files))
     files["package.json"] = _package_json(package_name, version, [*files])
     files[MANIFEST] = json.dumps({**description, "files": sorted([*files, MANIFEST])}, indent=1) + "\n"
     write_folder(directory, files)

@@ -11,6 +11,7 @@ from arenite.host.cli.firmware.named_models import load_named
 from arenite.host.cli.options import no_passes_option, stream_option
 from arenite.host.interface.web import web as write_web
 from arenite.host.report.console import note, print_json, show, table
+from arenite.host.web.page_package import DEFAULT_SIZE, SOURCES
 
 
 @click.command()
@@ -47,6 +48,25 @@ from arenite.host.report.console import note, print_json, show, table
     show_default=True,
     help="What to optimize the modules for (docs/firmware.md).",
 )
+@click.option(
+    "--page",
+    type=click.Choice(SOURCES),
+    help="Also write a web page that runs the model on the camera, the microphone, or files that the user drops.",
+)
+@click.option(
+    "--width",
+    type=click.IntRange(16, 4096),
+    default=DEFAULT_SIZE[0],
+    show_default=True,
+    help="Width of the pictures that the page gives to the model's preprocessing.",
+)
+@click.option(
+    "--height",
+    type=click.IntRange(16, 4096),
+    default=DEFAULT_SIZE[1],
+    show_default=True,
+    help="Height of the pictures that the page gives to the model's preprocessing.",
+)
 @no_passes_option
 @stream_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -57,6 +77,9 @@ def web(
     version: str,
     simd: bool,
     optimise: str,
+    page: str | None,
+    width: int,
+    height: int,
     no_passes: bool,
     stream_input: bool,
     as_json: bool,
@@ -78,6 +101,8 @@ def web(
         optimise=optimise,
         simd=simd,
         stream_input=stream_input,
+        page=page,
+        page_size=(width, height),
     )
     if as_json:
         print_json(package.to_json())
@@ -91,5 +116,8 @@ def web(
     ]
     show(table(f"{output}", ("module", "SIMD", "file B", "memory B"), rows))
     names = ", ".join(m["name"] for m in package.description["models"])
+    if page is not None:
+        show(f"Next: put the folder on a web server. Try it: python3 -m http.server --directory {output}")
+        return 0
     show(f'Next: import {{ load }} from "./model.js"; const {{ {names} }} = await load();')
     return 0

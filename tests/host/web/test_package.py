@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import functools
-import http.server
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +22,7 @@ from tests.firmware.library.processing_cases import save
 from tests.fuzz.comparison import random_input
 from tests.host.small_graphs import classifier
 from tests.host.web.node import node, run_module
+from tests.host.web.served import served
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytestmark = [
@@ -194,19 +191,6 @@ def test_files_of_two_packages_do_not_run_together(package: WebPackage, tmp_path
     catch (error) {{ output(error.message); }}
     """
     assert "use the files of one package" in run_module(tmp_path, source)
-
-
-@contextmanager
-def served(folder: Path) -> Iterator[str]:
-    """Serve ``folder`` on loopback, and yield its address."""
-    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(folder))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, daemon=True)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-        finally:
-            server.shutdown()
 
 
 @pytest.mark.browser

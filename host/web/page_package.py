@@ -1,0 +1,121 @@
+"""Write a web page that runs one model on a camera, a microphone or files, beside the package of the model.
+
+The page has no build step and asks no other server. Its files are those of the folder ``page`` beside this module. A
+service worker keeps them, so the page works without a network and can be installed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.processing.post.postprocessing import KEY as AFTER
+from arenite.converters.processing.specification.audio_steps import AudioSource
+from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.preprocessing import KEY as BEFORE
+from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.errors import UsageError
+from arenite.host.build.attachments import LABELS
+from arenite.host.build.prepare import Prepared
+from arenite.host.camera.model.camera_model import open_model
+
+CAMERA, MICROPHONE, FILES = SOURCES = ("camera", "microphone", "files")
+#: Width and height of the pictures that the page gives to the model, if the user names none.
+DEFAULT_SIZE = (640, 480)
+#: The microphone's answers per second.
+_HOPS_PER_S = 4
+_HEADINGS = {CAMERA: "Camera", MICROPHONE: "Microphone", FILES: "Files"}
+_FOLDER = Path(__file__).with_name("page")
+_FILE_LIST = "/* the files of the page */ []"
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page for the model ``model``. ``source`` is camera, microphone or files."""
+
+    source: str
+    model: str
+    title: str
+    sound: dict[str, int]  # rate and hop of the microphone; empty for pictures
+
+    def files(self, package_files: Mapping[str, str | bytes]) -> dict[str, str]:
+        """Return the text of each file of the page. ``package_files`` are the package's other files by their names. The
+        name of the service worker's cache depends on the contents of all of them."""
+        texts = {path.name: path.read_text("utf-8") for path in sorted(_FOLDER.iterdir())}
+        for name, text in texts.items():
+            if name == "index.html":
+                texts[name] = self._fill(text)
+        texts["manifest.webmanifest"] = self._manifest()
+        listed = ["./", *sorted(f"./{name}" for name in {*texts, *package_files} if name != "offline.js")]
+        digest = hashlib.sha256()
+        for name, content in sorted({**package_files, **texts}.items()):
+            digest.update(name.encode() + b"\0" + (content.encode() if isinstance(content, str) else content))
+        version = f"arenite-{self.model}-{digest.hexdigest()[:16]}"
+        worker = texts["offline.js"].replace("@VERSION@", version)
+        texts["offline.js"] = worker.replace(_FILE_LIST, json.dumps(listed))
+        return texts
+
+    def _fill(self, text: str) -> str:
+        values = {
+            "TITLE": self.title,
+            "SOURCE": self.source,
+            "MODEL": self.model,
+            "INPUT": _HEADINGS[self.source],
+            "SOUND": json.dumps(self.sound),
+        }
+        for name, value in values.items():
+            text = text.replace(f"@{name}@", html.escape(value))
+        return text
+
+    def _manifest(self) -> str:
+        return json.dumps(
+            {
+                "name": self.title,
+                "short_name": self.title[:12],
+                "start_url": "./",
+                "scope": "./",
+                "display": "standalone",
+                "background_color": "#14110f",
+                "theme_color": "#14110f",
+                "icons": [
+                    {"src": "./icon.svg", "sizes": "any", "type": "image/svg+xml", "purpose": "any maskable"}
+                ],
+            },
+            indent=1,
+        )
+
+
+def page_model(
+    name: str, prepared: Prepared, source: str, size: tuple[int, int] = DEFAULT_SIZE, title: str = ""
+) -> tuple[Prepared, Page]:
+    """Return ``prepared`` with the steps that the page needs in its metadata, and the page.
+
+    Pictures arrive as RGBA pixels of ``size`` (width, height). Steps that the image does not record are taken from
+    where ``arenite camera`` takes them: the file's TFLite metadata, the zoo, else the shape of the input.
+
+    Raises ``UsageError`` if the model takes sound but ``source`` is the camera, or the reverse.
+    """
+    recorded = prepared.extra.get(BEFORE)
+    spec = None if recorded is None else Preprocessing.from_json(recorded)
+    title = title or f"{name} on the {source}" if source != FILES else title or name
+    if spec is not None and isinstance(spec.source, AudioSource):
+        if source == CAMERA:
+            raise UsageError(f"{prepared.path.name} takes sound.", "Use --page microphone or --page files.")
+        rate = spec.source.rate
+        return prepared, Page(source, name, title, {"rate": rate, "hop": rate // _HOPS_PER_S})
+    if source == MICROPHONE:
+        raise UsageError(
+            f"{prepared.path.name} records no preprocessing of sound.",
+            "Convert it with --preprocessing FILE (docs/processing.md), or use --page camera.",
+        )
+    model = open_model(str(prepared.path))
+    pictures = replace(model.preprocessing.real, source=ImageSource("rgba", *size))
+    extra: dict[str, Any] = {**prepared.extra, BEFORE: pictures.to_json(), LABELS: list(model.labels)}
+    if model.postprocessing is not None:
+        extra[AFTER] = model.postprocessing.to_json()
+    return replace(prepared, extra=extra), Page(source, name, title, {})

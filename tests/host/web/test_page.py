@@ -1,0 +1,175 @@
+"""Pages run their model on files, on a camera and on a microphone in Chromium, without a request to another server."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from arenite.converters.processing.image.reference import preprocess_image
+from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.converters.tflite.image import load_image
+from arenite.errors import UsageError
+from arenite.host.bench.reference import Reference
+from arenite.host.interface.web import web
+from tests.browser import BROWSER, Browser
+from tests.development_models import shared_model
+from tests.firmware.library.processing_cases import save
+from tests.host.small_graphs import classifier
+from tests.host.web.served import served
+
+pytest.importorskip("ziglang", reason="needs ziglang")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.browser,
+    pytest.mark.skipif(BROWSER is None, reason="no Chromium"),
+]
+
+WIDTH, HEIGHT = 96, 64
+STEPS = [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1.0}]
+PICTURE = {"source": {"kind": "image", "format": "rgb"}, "steps": STEPS}
+SOUND: dict[str, Any] = {
+    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
+    "steps": [
+        {"do": "frame", "length": 480, "step": 320},
+        {"do": "window"},
+        {"do": "fft", "length": 512},
+        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
+        {"do": "log", "offset": 1e-6},
+        {"do": "mfcc", "coefficients": 10},
+    ],
+}
+BEST = {"steps": [{"do": "top_k", "k": 2}]}
+#: The browser's own camera and microphone, which need no permission.
+FAKE_DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+STATUS = "document.getElementById('status').textContent"
+PROBLEM = "document.getElementById('problem').textContent"
+ANSWERS = (
+    "[...document.querySelectorAll('#answers li')].map((li) => [...li.children].map((c) => c.textContent))"
+)
+COUNT = (
+    "Number([...document.querySelectorAll('#figures dt')]"
+    ".find((t) => t.textContent === 'answers')?.nextSibling.textContent ?? 0)"
+)
+
+
+def picture_page(folder: Path, source: str) -> Path:
+    network = classifier()
+    classes = network.main.tensors[network.main.outputs[0]].shape[-1]
+    labels = [f"name {k}" for k in range(classes)]
+    metadata = {"preprocessing": PICTURE, "postprocessing": BEST, "labels": labels}
+    prepared = save(network, metadata, folder / "net.tflite")
+    web({"net": prepared.path}, folder / "page", page=source, page_size=(WIDTH, HEIGHT))
+    return folder / "page"
+
+
+@contextmanager
+def opened(page: Path, profile: Path, *flags: str) -> Iterator[Browser]:
+    """Open the page, wait until it is ready, and check at the end that it reported no error."""
+    with served(page) as address, Browser(profile, *flags) as browser:
+        browser.open(f"{address}/index.html")
+        browser.until(f"{STATUS} !== 'Loading the model…'")
+        yield browser
+        assert browser.errors == []
+
+
+def drop(browser: Browser, name: str, content: bytes) -> None:
+    """Drop a file on the page."""
+    data = base64.b64encode(content).decode()
+    browser.value(
+        f"""(() => {{
+        const bytes = Uint8Array.from(atob("{data}"), (c) => c.charCodeAt(0));
+        const transfer = new DataTransfer();
+        transfer.items.add(new File([bytes], {json.dumps(name)}));
+        document.dispatchEvent(new DragEvent("drop", {{ dataTransfer: transfer, cancelable: true }}));
+        }})()"""
+    )
+
+
+def test_a_dropped_picture_gets_the_answer_of_litert(tmp_path: Path) -> None:
+    page = picture_page(tmp_path, "files")
+    pixels = np.random.default_rng(3).integers(0, 256, (HEIGHT, WIDTH, 3), np.uint8)
+    png = io.BytesIO()
+    Image.fromarray(pixels).save(png, "PNG")
+    with opened(page, tmp_path / "profile") as browser:
+        drop(browser, "noise.png", png.getvalue())
+        browser.until(f"{STATUS} === 'noise.png'")
+        answers = browser.value(ANSWERS)
+        drop(browser, "text.txt", b"no picture")
+        browser.until(f"{PROBLEM} !== ''")
+        assert "text.txt: this browser cannot read the file as a picture" in browser.value(PROBLEM)
+    model = load_image(tmp_path / "net.tflite").model
+    tensor = model.main.tensors[model.main.inputs[0]]
+    filled = preprocess_image(Preprocessing.from_json(PICTURE).bound(tensor), pixels, "rgb")[np.newaxis]
+    (output,) = Reference((tmp_path / "net.tflite").read_bytes()).run([filled])
+    result = model.main.tensors[model.main.outputs[0]]
+    scores = (output.reshape(-1).astype(np.float64) - result.zero_point) * result.scale
+    order = np.argsort(-scores, kind="stable")[:2]
+    assert answers == [[f"name {k}", f"{100 * scores[k]:.1f} %"] for k in order]
+
+
+def test_the_camera_is_served_until_it_is_stopped(tmp_path: Path) -> None:
+    page = picture_page(tmp_path, "camera")
+    with opened(page, tmp_path / "profile", *FAKE_DEVICES) as browser:
+        browser.value("document.getElementById('start').click()")
+        browser.until(f"{COUNT} >= 10")
+        assert browser.value(STATUS) == "Running" and len(browser.value(ANSWERS)) == 2
+        browser.value("document.getElementById('start').click()")
+        assert browser.value(STATUS) == "Stopped"
+        assert browser.value("document.getElementById('video').srcObject") is None
+        addresses = browser.value("performance.getEntriesByType('resource').map((e) => e.name)")
+        origin = browser.value("location.origin")
+        assert addresses and all(address.startswith(f"{origin}/") for address in addresses)
+
+
+def test_a_page_without_a_camera_says_so(tmp_path: Path) -> None:
+    page = picture_page(tmp_path, "camera")
+    with opened(page, tmp_path / "profile") as browser:
+        browser.value("document.getElementById('start').click()")
+        browser.until(f"{PROBLEM} !== ''")
+        assert "press Start" in browser.value(PROBLEM) and browser.value(STATUS) == "Stopped"
+
+
+def test_the_microphone_is_heard(tmp_path: Path) -> None:
+    model = load_image(shared_model("kws01_int8")).model
+    prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, tmp_path / "kws.tflite")
+    web({"kws": prepared.path}, tmp_path / "page", page="microphone")
+    with opened(tmp_path / "page", tmp_path / "profile", *FAKE_DEVICES) as browser:
+        browser.value("document.getElementById('start').click()")
+        browser.until(f"{COUNT} >= 6")
+        assert (
+            browser.value("document.getElementById('level').value") >= 0 and len(browser.value(ANSWERS)) == 2
+        )
+        browser.value("document.getElementById('start').click()")
+
+
+def test_the_page_works_without_a_network(tmp_path: Path) -> None:
+    page = picture_page(tmp_path, "files")
+    with opened(page, tmp_path / "profile") as browser:
+        browser.until("navigator.serviceWorker.controller !== null")
+        browser.call(
+            "Network.emulateNetworkConditions",
+            offline=True,
+            latency=0,
+            downloadThroughput=0,
+            uploadThroughput=0,
+        )
+        browser.call("Page.reload")
+        browser.until(f"document.readyState === 'complete' && {STATUS} === 'Ready'")
+
+
+def test_sound_and_pictures_are_not_confused(tmp_path: Path) -> None:
+    picture = save(classifier(), {"preprocessing": PICTURE}, tmp_path / "net.tflite").path
+    with pytest.raises(UsageError, match="records no preprocessing of sound"):
+        web({"net": picture}, tmp_path / "page", page="microphone")
+    with pytest.raises(UsageError, match="one model"):
+        web({"a": picture, "b": picture}, tmp_path / "page", page="camera")
+    assert not (tmp_path / "page").exists()
