@@ -28,7 +28,7 @@ def test_it_lists_every_locked_package_with_its_hashes() -> None:
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", VERSION)
     main = bill["metadata"]["component"]
     assert (main["name"], main["version"]) == ("arenite", project()["project"]["version"])
-    assert main["licenses"][0]["license"]["id"] == "Apache-2.0"
+    assert main["licenses"] == [{"acknowledgement": "declared", "expression": "Apache-2.0 AND MIT"}]
     listed = {
         (component["purl"], component["version"]): {
             each["content"] for reference in component["externalReferences"] for each in reference["hashes"]
