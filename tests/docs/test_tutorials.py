@@ -58,11 +58,16 @@ def test_first_model(tmp_path: Path) -> None:
     # The figures on the page equal those that the commands print.
     for figure in (
         "10 of 10 bit-exact",
-        "p50 527,987",
         "6,464 (lower bound 6,464, optimal)",
         "7,204 (predicted 7,204)",
     ):
         assert figure in page and figure in output
+    # The emulator's timer rounds the count, in a phase that depends on when the first byte arrives.
+    stated, measured = (
+        [int(count.replace(",", "")) for count in re.findall(r"p50 ([\d,]+)", text)]
+        for text in (page, output)
+    )
+    assert len(stated) == 1 and measured == pytest.approx(stated, abs=20)
     assert (tmp_path / "bench.html").is_file() and (tmp_path / "speech/src/model.c").is_file()
 
 
