@@ -170,16 +170,22 @@ def row(c: Comparison) -> tuple[str, ...]:
     )
 
 
+#: The heads of the columns up to the SQNR, which both tables have.
+_HEAD = (
+    "network",
+    "float",
+    "TFLiteConverter",
+    "Arenite",
+    "same, TFLiteConverter",
+    "Arenite",
+    "SQNR dB, TFLiteConverter",
+    "Arenite",
+)
+
+
 def table(comparisons: Sequence[Comparison]) -> str:
     head = (
-        "network",
-        "float",
-        "TFLiteConverter",
-        "Arenite",
-        "same, TFLiteConverter",
-        "Arenite",
-        "SQNR dB, TFLiteConverter",
-        "Arenite",
+        *_HEAD,
         "mean difference, TFLiteConverter",
         "Arenite",
         "ratio",
@@ -191,18 +197,8 @@ def table(comparisons: Sequence[Comparison]) -> str:
 
 def more_table(comparisons: Sequence[Comparison]) -> str:
     """Return the table of the figures with more test samples: scores, decisions, SQNR and the ratio of the errors."""
-    head = (
-        "network",
-        "float",
-        "TFLiteConverter",
-        "Arenite",
-        "same, TFLiteConverter",
-        "Arenite",
-        "SQNR dB, TFLiteConverter",
-        "Arenite",
-        "ratio of mean differences",
-    )
-    rows = [(*row(c)[:8], row(c)[10]) for c in comparisons]
+    head = (*_HEAD, "ratio of mean differences")
+    rows = [(*cells[: len(_HEAD)], cells[10]) for cells in map(row, comparisons)]
     return markdown_table(head, rows, range(1, len(head)))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph.model import Model, Op, Subgraph
+from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import (
     float_product_ratio,
     quantize_multiplier,
@@ -24,11 +24,6 @@ def has_int8_state(graph: Subgraph, op: Op) -> bool:
     return op.name == "SVDF" and all(
         op.input(k) >= 0 and graph.tensors[op.input(k)].dtype == "int8" for k in (TIME, STATE)
     )
-
-
-def uses_int8_state(model: Model) -> bool:
-    """Return whether the main subgraph has an SVDF with int8 state."""
-    return any(has_int8_state(model.main, op) for op in model.main.ops)
 
 
 def state_multipliers(graph: Subgraph, op: Op) -> tuple[tuple[int, int], tuple[int, int]]:

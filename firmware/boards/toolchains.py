@@ -10,7 +10,6 @@ import hashlib
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import util
@@ -119,23 +118,23 @@ def require_core(core: str, toolchain: str) -> None:
 def is_installed(core: Core, toolchain: str) -> bool:
     """Return whether the compiler of ``toolchain`` for ``core`` is on this computer."""
     if toolchain == ZIG:
-        return util.find_spec("ziglang") is not None
+        return zig_program() is not None
     return shutil.which(f"{core.prefix}gcc") is not None
 
 
 def is_compiler_installed(compiler: str) -> bool:
     """Return whether the compiler that a project names is on this computer."""
-    return util.find_spec("ziglang") is not None if compiler == ZIG else shutil.which(compiler) is not None
+    return zig_program() is not None if compiler == ZIG else shutil.which(compiler) is not None
 
 
 def compile_command(compiler: str) -> list[str]:
     """Return the first words of a command that compiles. ``compiler`` is that of ``CompilerFlags``."""
-    return [*_zig(), "cc"] if compiler == ZIG else [compiler]
+    return [str(_zig()), "cc"] if compiler == ZIG else [compiler]
 
 
 def link_command(compiler: str) -> list[str]:
     """Return the first words of a command that links."""
-    return [*_zig(), "ld.lld"] if compiler == ZIG else [compiler]
+    return [str(_zig()), "ld.lld"] if compiler == ZIG else [compiler]
 
 
 def compiler_environment(compiler: str) -> dict[str, str] | None:
@@ -147,8 +146,20 @@ def compiler_environment(compiler: str) -> dict[str, str] | None:
     return {"ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache, **os.environ}
 
 
-def _zig() -> list[str]:
-    return [sys.executable, "-m", "ziglang"]
+def zig_program() -> Path | None:
+    """Return the path of the program zig in the package ziglang, or None if it is not installed."""
+    package = util.find_spec("ziglang")
+    folders = list(package.submodule_search_locations or ()) if package is not None else []
+    programs = (Path(folder) / name for folder in folders for name in ("zig", "zig.exe"))
+    return next((program for program in programs if program.is_file()), None)
+
+
+def _zig() -> Path:
+    """Return the path of the program zig. Raises ``ToolError`` if it is not installed."""
+    program = zig_program()
+    if program is None:
+        raise ToolError("The compiler zig is not installed.", f"Install it: {_INSTALL_ZIG}")
+    return program
 
 
 def zig_runtime(flags: Sequence[str], run: Callable[..., Any] = subprocess.run) -> Path:
@@ -160,12 +171,9 @@ def zig_runtime(flags: Sequence[str], run: Callable[..., Any] = subprocess.run) 
     Raises:
         ToolError: zig is not installed or failed.
     """
-    package = util.find_spec("ziglang")
-    if package is None or package.origin is None:
-        raise ToolError("The compiler zig is not installed.", f"Install it: {_INSTALL_ZIG}")
     start = list(flags).index("-target")
     target = [*flags[start : start + 3], *_RUNTIME_FLAGS]
-    source = Path(package.origin).parent / "lib" / "compiler_rt.zig"
+    source = _zig().parent / "lib" / "compiler_rt.zig"
     # The version of zig is part of the path or of the time of its files.
     key = repr((target, str(source), source.stat().st_mtime_ns if source.is_file() else 0))
     folder = cache_directory() / "zig-runtime"
@@ -174,7 +182,15 @@ def zig_runtime(flags: Sequence[str], run: Callable[..., Any] = subprocess.run) 
         return library
     folder.mkdir(parents=True, exist_ok=True)
     temporary = library.with_suffix(f".{id(key)}.tmp")
-    command = [*_zig(), "build-lib", str(source), *target, "--name", "compiler_rt", f"-femit-bin={temporary}"]
+    command = [
+        str(_zig()),
+        "build-lib",
+        str(source),
+        *target,
+        "--name",
+        "compiler_rt",
+        f"-femit-bin={temporary}",
+    ]
     process = run(command, capture_output=True, text=True, env=compiler_environment(ZIG))
     if process.returncode:
         line = (process.stderr.strip().splitlines() or ["no output"])[0]

@@ -47,9 +47,7 @@ class Page:
         """Return the text of each file of the page. ``package_files`` are the package's other files by their names. The
         name of the service worker's cache depends on the contents of all of them."""
         texts = {path.name: path.read_text("utf-8") for path in sorted(_FOLDER.iterdir())}
-        for name, text in texts.items():
-            if name == "index.html":
-                texts[name] = self._fill(text)
+        texts["index.html"] = self._fill(texts["index.html"])
         texts["manifest.webmanifest"] = self._manifest()
         listed = ["./", *sorted(f"./{name}" for name in {*texts, *package_files} if name != "offline.js")]
         digest = hashlib.sha256()
@@ -91,7 +89,7 @@ class Page:
 
 
 def page_model(
-    name: str, prepared: Prepared, source: str, size: tuple[int, int] = DEFAULT_SIZE, title: str = ""
+    name: str, prepared: Prepared, source: str, size: tuple[int, int] = DEFAULT_SIZE
 ) -> tuple[Prepared, Page]:
     """Return ``prepared`` with the steps that the page needs in its metadata, and the page.
 
@@ -102,7 +100,7 @@ def page_model(
     """
     recorded = prepared.extra.get(BEFORE)
     spec = None if recorded is None else Preprocessing.from_json(recorded)
-    title = title or f"{name} on the {source}" if source != FILES else title or name
+    title = name if source == FILES else f"{name} on the {source}"
     if spec is not None and isinstance(spec.source, AudioSource):
         if source == CAMERA:
             raise UsageError(f"{prepared.path.name} takes sound.", "Use --page microphone or --page files.")

@@ -8,9 +8,9 @@ the float model runs with only this group rounded, and with only this group clip
 - The error of clipping is measured on samples that did not determine the range: the samples are divided into parts, and
   each part is clipped to the range of the other parts. A value that occurs in few samples therefore counts.
 
-The range with the smallest sum is chosen. Ranges of the model's inputs do not change. If already the observed ranges
-clip other samples so much that this error exceeds that of rounding, large values are too rare to learn from the samples
-how much clipping costs, and no range changes.
+The range with the smallest sum is chosen. Ranges of the model's inputs do not change. No range changes if the error of
+clipping to the observed ranges is larger than the error of rounding: large values are then so rare that the samples do
+not show what clipping costs.
 """
 
 from __future__ import annotations
@@ -93,13 +93,14 @@ def better_ranges(
     """
     model = parse(flatbuffer)
     graph = model.main
-    groups = _groups(model, recipe, observations)
     if (
         len(observations.inputs) < _MIN_CALIBRATION
-        or not groups
         or len(model.subgraphs) > 1
         or any(t.is_variable for t in graph.tensors)
     ):
+        return BetterRanges({})
+    groups = _groups(model, recipe, observations)
+    if not groups:
         return BetterRanges({})
     groups, count = _affordable(graph, groups, len(observations.inputs))
     stored = sorted({i for g in groups for i in (*g.inputs, *g.changed)})
@@ -124,10 +125,8 @@ def better_ranges(
             continue
         stats = [observations.tensors[i] for i in search.part.changed]
         low, high = min(0.0, *(s.low for s in stats)), max(0.0, *(s.high for s in stats))
-        limits = (
-            float(f"{low * low_share:.6g}"),
-            float(f"{high * high_share:.6g}"),
-        )  # short in the image's record
+        # Six digits keep the image's record short.
+        limits = float(f"{low * low_share:.6g}"), float(f"{high * high_share:.6g}")
         ranges |= {graph.tensors[i].name: limits for i in sorted(search.part.changed)}
     return BetterRanges(ranges)
 

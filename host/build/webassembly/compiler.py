@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import subprocess
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from arenite.errors import ToolError
-from arenite.files import cache_directory
 from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
+from arenite.firmware.boards.toolchains import ZIG, compiler_environment, zig_program
 from arenite.processes import run
 
 _FLAGS = (
@@ -35,15 +33,12 @@ _JOBS = 4
 
 def zig() -> Path:
     """Return the path of the program ``zig``. Raises ``ToolError`` if the package ``ziglang`` is not installed."""
-    spec = importlib.util.find_spec("ziglang")
-    folders = list(spec.submodule_search_locations or ()) if spec is not None else []
-    for folder in folders:
-        for name in ("zig", "zig.exe"):
-            if (program := Path(folder) / name).is_file():
-                return program
-    raise ToolError(
-        "The compiler for WebAssembly is not installed.", "Install it: pip install 'arenite[web]'"
-    )
+    program = zig_program()
+    if program is None:
+        raise ToolError(
+            "The compiler for WebAssembly is not installed.", "Install it: pip install 'arenite[web]'"
+        )
+    return program
 
 
 def compile_module(
@@ -86,8 +81,7 @@ def compile_module(
 
 def _run(command: list[str], subject: str) -> None:
     """Run a command of the compiler, which keeps compiled files in Arenite's cache folder."""
-    cache = str(cache_directory() / "zig")
-    environment = {**os.environ, "ZIG_GLOBAL_CACHE_DIR": cache, "ZIG_LOCAL_CACHE_DIR": cache}
+    environment = compiler_environment(ZIG)
     try:
         result = run(command, capture_output=True, text=True, env=environment, timeout=_LIMIT_S)
     except subprocess.TimeoutExpired as error:
