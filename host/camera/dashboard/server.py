@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard.access import Access
 from arenite.host.camera.dashboard.preview import Preview
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.history import FIELDS, History
 from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
+from arenite.host.http_server.access import Access
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -80,7 +80,7 @@ class Dashboard:
         self.max_clients = max_clients
         self._tls: SSLContext | None = None
         if tls_certificate is not None:
-            from arenite.host.camera.dashboard.tls import server_context
+            from arenite.host.http_server.tls import server_context
 
             self._tls = server_context(tls_certificate, tls_key)
         elif tls_key is not None:

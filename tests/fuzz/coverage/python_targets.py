@@ -232,9 +232,10 @@ def _changed(module: ModuleType, **values: float) -> Iterator[None]:
 def http_requests() -> Target:
     """Requests to the dashboard. The server must answer each, or close the connection without an exception."""
     from arenite.host.camera.dashboard import handler
-    from arenite.host.camera.dashboard.connection_server import MAX_REQUEST_BYTES, Connection
     from arenite.host.camera.dashboard.handler import DashboardServer, Handler
     from arenite.host.camera.dashboard.server import Dashboard
+    from arenite.host.http_server import request_handler
+    from arenite.host.http_server.connection_server import MAX_REQUEST_BYTES, Connection
 
     content = Dashboard("127.0.0.1", token="sand-and-pressure", report=lambda _: None)
     content.ended = True  # an event stream ends at once
@@ -257,7 +258,7 @@ def http_requests() -> Target:
 
     def run(data: bytes) -> None:
         # The waits would be most of the fuzzer's time.
-        with _changed(handler, _WRONG_TOKEN_DELAY_S=0.0, _FRAME_WAIT_S=0.0):
+        with _changed(request_handler, _WRONG_TOKEN_DELAY_S=0.0), _changed(handler, _FRAME_WAIT_S=0.0):
             answer = loop.run_until_complete(serve(data[:60_000]))
         assert not answer or answer.startswith(b"HTTP/1.1 "), answer
         assert not answer.startswith(b"HTTP/1.1 500"), answer

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from arenite.host.camera.dashboard import connection_limits, connection_server
 from arenite.host.camera.dashboard.server import Dashboard
+from arenite.host.http_server import connection_limits, connection_server
 from tests.host.camera.dashboard.client import Events, get
 from tests.host.camera.dashboard.simulated_run import state_at
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from arenite.host.camera.dashboard import handler, login_attempts
-from arenite.host.camera.dashboard.login_attempts import MAX_WRONG, WAIT_S, WINDOW_S, LoginAttempts
 from arenite.host.camera.dashboard.server import Dashboard
+from arenite.host.http_server import login_attempts, request_handler
+from arenite.host.http_server.login_attempts import MAX_WRONG, WAIT_S, WINDOW_S, LoginAttempts
 from tests.host.camera.dashboard.client import connect, get
 
 TOKEN = "sand-and-pressure"
@@ -80,7 +80,7 @@ def reports_of_server() -> list[str]:
 
 @pytest.fixture
 def server(reports_of_server: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
-    monkeypatch.setattr(handler, "_WRONG_TOKEN_DELAY_S", 0.0)
+    monkeypatch.setattr(request_handler, "_WRONG_TOKEN_DELAY_S", 0.0)
     dashboard = Dashboard("0.0.0.0", token=TOKEN, report=reports_of_server.append)
     dashboard.start()
     with contextlib.closing(dashboard):

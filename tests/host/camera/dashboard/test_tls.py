@@ -19,8 +19,8 @@ from urllib.parse import urlsplit
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard import connection_server
 from arenite.host.camera.dashboard.server import Dashboard
+from arenite.host.http_server import connection_server
 from tests.host.camera.dashboard.simulated_run import state_at
 
 TOKEN = "sand-and-pressure"

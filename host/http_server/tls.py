@@ -1,4 +1,4 @@
-"""Load the certificate with which the dashboard encrypts its connections."""
+"""Load the certificate with which a server encrypts its connections."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Control the access to the dashboard.
+"""Control the access to a server.
 
-A token is required if other computers can reach the dashboard. A page of another web site can also make a browser send
-requests to the dashboard, even under its own name, if that name is resolved to the dashboard's address (DNS rebinding).
+A token is required if other computers can reach the server. A page of another web site can also make a browser send
+requests to the server, even under its own name, if that name is resolved to the server's address (DNS rebinding).
 The Host header must therefore be an address or a name of this computer, and requests from pages of other sites are
-refused. No other origin may read the dashboard's answers (there are no CORS headers).
+refused. No other origin may read the server's answers (there are no CORS headers).
 """
 
 from __future__ import annotations
@@ -35,24 +35,28 @@ class AccessDecision:
 
 
 class Access:
-    """The access rules of a dashboard that listens on ``host``. ``names`` are further names of this computer.
+    """The access rules of a server that listens on ``host``. ``names`` are further names of this computer. ``name``
+    is a noun for the server in texts.
 
     If ``token`` is "auto", a token is generated. A token is required unless ``host`` is a loopback address. Raises
     ``UsageError`` if the token is missing or too short.
     """
 
-    def __init__(self, host: str, token: str | None, names: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self, host: str, token: str | None, names: tuple[str, ...] = (), name: str = "dashboard"
+    ) -> None:
+        self.name = name
         self.loopback = is_loopback(host)
         if token == "auto":
             token = secrets.token_urlsafe(18)
         if token is None and not self.loopback:
             raise UsageError(
-                f"The dashboard on {host} can be reached from other computers, but has no token.",
-                "Give --token auto to generate one, or a token of your own, or bind the dashboard to 127.0.0.1.",
+                f"The {name} on {host} can be reached from other computers, but has no token.",
+                "Give --token auto to generate one, or a token of your own, or use the address 127.0.0.1.",
             )
         if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise UsageError(
-                f"The dashboard's token has only {len(token)} characters.",
+                f"The {name}'s token has only {len(token)} characters.",
                 f"Give {MIN_TOKEN_LENGTH} or more, or 'auto'.",
             )
         self.token = token
@@ -86,14 +90,14 @@ class Access:
             return AccessDecision(HTTPStatus.OK)
         return AccessDecision(
             HTTPStatus.UNAUTHORIZED,
-            "This dashboard needs its token: open the address that the command printed.",
+            f"This {self.name} needs its token: open the address that the command printed.",
         )
 
     def _session(self) -> str:
         """Return the value of the cookie. It is computed from the token, so that it stays valid after a restart, but it
         does not reveal the token."""
         assert self.token is not None
-        return hmac.new(self.token.encode(), b"arenite dashboard cookie", hashlib.sha256).hexdigest()
+        return hmac.new(self.token.encode(), b"arenite cookie", hashlib.sha256).hexdigest()
 
     def _is_own_name(self, host: str) -> bool:
         name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.split(":", 1)[0]

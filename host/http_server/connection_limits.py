@@ -1,4 +1,4 @@
-"""The limits of the dashboard's connections: how many there may be, and which one must end when there are too many."""
+"""The limits of a server's connections: how many there may be, and which one must end when there are too many."""
 
 from __future__ import annotations
 

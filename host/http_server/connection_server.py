@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import TypeVar
 
-from arenite.host.camera.dashboard.connection_limits import ConnectionLimits, network_of
+from arenite.host.http_server.connection_limits import ConnectionLimits, network_of
 
 _T = TypeVar("_T")
 
@@ -23,7 +23,7 @@ _T = TypeVar("_T")
 REQUEST_TIMEOUT_S = 20.0
 #: A client must take what the server sends within this number of seconds.
 _SEND_TIMEOUT_S = 20.0
-#: The maximum size of a request in bytes. Browsers send less than 2 KB.
+#: The maximum size of a request in bytes, without its body. Browsers send less than 2 KB.
 MAX_REQUEST_BYTES = 16384
 _END_OF_REQUEST = b"\r\n\r\n"
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
@@ -32,7 +32,7 @@ _CLOSE_S = 1.0
 
 
 class RequestTooLargeError(Exception):
-    """A request is longer than ``MAX_REQUEST_BYTES``."""
+    """A request without its body is longer than ``MAX_REQUEST_BYTES``."""
 
 
 class Connection:
@@ -71,6 +71,15 @@ class Connection:
             except asyncio.LimitOverrunError as error:
                 raise RequestTooLargeError from error
 
+    async def receive_body(self, length: int) -> bytes | None:
+        """Return the ``length`` bytes of a request's body; None if the client ends the connection before. Raises
+        ``TimeoutError``."""
+        async with asyncio.timeout(REQUEST_TIMEOUT_S):
+            try:
+                return await self._reader.readexactly(length)
+            except asyncio.IncompleteReadError:
+                return None
+
     async def send(self, *parts: bytes) -> None:
         """Send ``parts``. Raises ``TimeoutError`` if the client does not take them in time, and ``ConnectionError``."""
         for part in parts:
@@ -83,8 +92,9 @@ class ConnectionServer(ABC):
     """Serves at most ``max_clients`` connections at a time, at ``host`` and ``port``; further connections are answered
     with status 503. With port 0, the system chooses a free port. ``tls`` is the context of encrypted connections.
 
-    ``report`` is called with a line of text if a connection fails for a reason that is not its client's. The server
-    runs in a thread between ``start`` and ``close``. Raises ``OSError`` and ``OverflowError`` if it cannot listen.
+    ``report`` is called with a line of text if a connection fails for a reason that is not its client's. The line names
+    the server with ``name``, a noun such as dashboard. The server runs in a thread between ``start`` and ``close``.
+    Raises ``OSError`` and ``OverflowError`` if it cannot listen.
     """
 
     def __init__(
@@ -94,11 +104,13 @@ class ConnectionServer(ABC):
         max_clients: int,
         tls: ssl.SSLContext | None,
         report: Callable[[str], None],
+        name: str,
     ) -> None:
         self.limits = ConnectionLimits(max_clients)
         self.is_encrypted = tls is not None
         self._tls = tls
         self._report = report
+        self._name = name
         self._listener = socket.create_server(
             (host, port),
             family=socket.AF_INET6 if ":" in host else socket.AF_INET,
@@ -110,7 +122,7 @@ class ConnectionServer(ABC):
         self.port: int = self._listener.getsockname()[1]
         self._loop = asyncio.new_event_loop()
         self._loop.set_exception_handler(self._failed_in_background)
-        self._thread = threading.Thread(target=self._run, name="arenite-dashboard", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"arenite-{name}", daemon=True)
         self._tasks: dict[asyncio.Task[None], asyncio.Transport | None] = {}
         self._accepting: asyncio.Task[None] | None = None
         self._changed = asyncio.Event()
@@ -233,7 +245,7 @@ class ConnectionServer(ABC):
         except (OSError, TimeoutError, asyncio.CancelledError):
             pass  # clients may close the connection, or be too slow; handshakes fail with errors of this kind
         except Exception as error:
-            self._report(f"A connection to the dashboard failed: {type(error).__name__}: {error}")
+            self._report(f"A connection to the {self._name} failed: {type(error).__name__}: {error}")
         finally:
             self.limits.remove(raw)
             if writer is not None:
@@ -253,4 +265,4 @@ class ConnectionServer(ABC):
         """Report an error that asyncio met outside of a task of this class. Errors of connections are none."""
         error = context.get("exception")
         if error is not None and not isinstance(error, OSError):
-            self._report(f"The dashboard failed: {type(error).__name__}: {error}")
+            self._report(f"The {self._name} failed: {type(error).__name__}: {error}")

@@ -1,4 +1,4 @@
-"""Tests of the dashboard's access control: host names, tokens and cookies."""
+"""Tests of the access control of the HTTP server: host names, tokens and cookies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.camera.dashboard.access import Access, AccessDecision, is_loopback
+from arenite.host.http_server.access import Access, AccessDecision, is_loopback
 
 TOKEN = "sand-and-pressure"
 

@@ -1,4 +1,4 @@
-"""Limit the attempts to guess the dashboard's token, and report them.
+"""Limit the attempts to guess a server's token, and report them.
 
 Only different wrong values of one address count. A page that keeps sending the cookie of an earlier token learns
 nothing by that, and must not lock its user out.
@@ -34,10 +34,16 @@ class _Attempts:
 
 class LoginAttempts:
     """The wrong tokens and cookies of each network (see ``network_of``). ``report`` is called with lines of text for
-    people; they never contain what was given. ``clock`` returns seconds."""
+    people; they never contain what was given. They name the server with ``name``. ``clock`` returns seconds."""
 
-    def __init__(self, report: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        report: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic,
+        name: str = "dashboard",
+    ) -> None:
         self._report = report
+        self._name = name
         self._clock = clock
         self._key = secrets.token_bytes(32)
         self._of: OrderedDict[str, _Attempts] = OrderedDict()
@@ -62,12 +68,12 @@ class LoginAttempts:
             return
         attempts.wrong.add(digest)
         if len(attempts.wrong) == 1:
-            self._say(f"The dashboard refused a wrong token from {network}.")
+            self._say(f"The {self._name} refused a wrong token from {network}.")
         elif len(attempts.wrong) >= MAX_WRONG:
             attempts.waits_until_s = now + WAIT_S
             self._say(
-                f"The dashboard refused {len(attempts.wrong)} different tokens from {network}, and refuses all of its"
-                f" attempts for {WAIT_S:.0f} s."
+                f"The {self._name} refused {len(attempts.wrong)} different tokens from {network}, and refuses all"
+                f" of its attempts for {WAIT_S:.0f} s."
             )
             attempts.wrong.clear()
 
@@ -78,4 +84,4 @@ class LoginAttempts:
             self._reports.append(now)
             self._report(text)
             if len(self._reports) == _MAX_REPORTS:
-                self._report("The dashboard reports no further attempts for some minutes.")
+                self._report(f"The {self._name} reports no further attempts for some minutes.")
