@@ -1,4 +1,4 @@
-"""Give access to the C sources of firmware by base name."""
+"""Find and read the C sources of firmware by base name."""
 
 from __future__ import annotations
 

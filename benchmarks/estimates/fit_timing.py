@@ -95,7 +95,7 @@ def fit_all(results: Sequence[dict[str, Any]]) -> dict[str, dict[str, KernelCost
 def estimate(result: dict[str, Any], cores: dict[str, dict[str, KernelCost]]) -> float:
     """Return the number of instructions that the fitted costs ``cores`` predict for a measured inference."""
     costs = cores[result["board"]["core"]]
-    return sum(costs[kernel].of(macs, outputs) for kernel, macs, outputs, _ in rows_of(result))
+    return sum(costs[kernel].instructions(macs, outputs) for kernel, macs, outputs, _ in rows_of(result))
 
 
 def fit(rows: Sequence[Row]) -> KernelCost:

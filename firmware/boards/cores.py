@@ -77,7 +77,7 @@ _CORES = {
             "cortex-m55",
             "cortex-m55",
             1.5,
-            "Cortex-M55 TRM: MVE instructions take two beats-pairs, 1-2 cycles",
+            "Cortex-M55 TRM: MVE instructions take 1-2 cycles (four beats, two per cycle)",
             "-mfloat-abi=hard",
         ),
         _cortex(
@@ -124,7 +124,7 @@ _CORES = {
 def core_named(name: str) -> Core:
     """Return the core called ``name``. Raises ``ProfileError`` when there are no compiler flags for it."""
     if name not in _CORES:
-        hint = "Its firmware is compiled by PlatformIO with the vendor's own toolchain."
+        hint = "Build the project with `pio run`: PlatformIO installs the vendor's own toolchain."
         raise ProfileError(f"There are no compiler flags for the core '{name}'.", hint)
     return _CORES[name]
 

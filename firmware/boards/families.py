@@ -10,6 +10,7 @@ from arenite.errors import ProfileError
 #: The headers of the agent, the part of the firmware that runs the model over a serial protocol. The generator writes
 #: one more, firmware_features.h.
 AGENT_HEADERS = ("agent.h", "health.h", "memory_watch.h", "port.h", "this_firmware.h")
+#: The headers that start-up code and ports include besides those of the agent.
 BOARD_HEADERS = ("start_memory.h", "second_core.h")
 #: The C files of the agent for each protocol.
 _AGENT = {
@@ -26,7 +27,7 @@ class Family:
     ``sources`` does not include the start-up file of the core. ``ticks_per_us`` is the rate of the time counter, in
     ticks per microsecond of the emulator's virtual time. ``macros`` are further definitions for the sources.
     ``mark_pins`` are the pins that can be high while an inference computes; the first one is the default.
-    ``watchdog_ms`` is the watchdog's time, 0 without a watchdog.
+    ``watchdog_ms`` is the watchdog's timeout, 0 without a watchdog.
     """
 
     sources: tuple[str, ...]
@@ -42,7 +43,7 @@ class Family:
 
 
 _LEDS = range(2)  # the user LEDs of the FPGA images, the only outputs that can be observed
-#: The watchdog's time is longer than any layer takes: 8 s are 125 million instructions in the emulator.
+#: The watchdog's timeout. It is longer than any layer takes: 8 s are 125 million instructions in the emulator.
 _WATCHDOG_MS = 8000
 
 _FAMILIES = {
@@ -80,5 +81,7 @@ def second_core_sources(port: str) -> tuple[str, ...]:
 def family_named(name: str) -> Family:
     """Return the family called ``name``. Raises ``ProfileError`` when there is none."""
     if name not in _FAMILIES:
-        raise ProfileError(f"There is no board family '{name}'.", f"Known: {', '.join(sorted(_FAMILIES))}.")
+        raise ProfileError(
+            f"There is no board family '{name}'.", f"Choose one of {', '.join(sorted(_FAMILIES))}."
+        )
     return _FAMILIES[name]

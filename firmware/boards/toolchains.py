@@ -36,11 +36,11 @@ _ZIG_TARGETS = {
 }
 ZIG_CORES = tuple(_ZIG_TARGETS)
 
-#: Flags that clang does not know, or that zig replaces.
+#: Flags for gcc that are left out for zig: clang does not know the first one, ``_ZIG_FLAGS`` replaces the second one.
 _GCC_ONLY = ("-fno-merge-constants", "-fstack-usage")
 _ZIG_FLAGS = (
-    "-fstack-size-section",  # zig keeps the files that -fstack-usage writes
-    "-ffp-contract=off",  # gcc's default with -std=c99; a fused product would be rounded once less
+    "-fstack-size-section",  # because zig does not hand over the files that -fstack-usage writes
+    "-ffp-contract=off",  # gcc's default with -std=c99; a fused multiply-add would be rounded once instead of twice
     "-fno-unwind-tables",
     "-fomit-frame-pointer",  # the assembly for Thumb-1 needs r7
     "-fno-sanitize=undefined",
@@ -174,7 +174,7 @@ def zig_runtime(flags: Sequence[str], run: Callable[..., Any] = subprocess.run) 
     start = list(flags).index("-target")
     target = [*flags[start : start + 3], *_RUNTIME_FLAGS]
     source = _zig().parent / "lib" / "compiler_rt.zig"
-    # The version of zig is part of the path or of the time of its files.
+    # Another version of zig has another path, or files with another time.
     key = repr((target, str(source), source.stat().st_mtime_ns if source.is_file() else 0))
     folder = cache_directory() / "zig-runtime"
     library = folder / f"compiler_rt-{hashlib.sha256(key.encode()).hexdigest()[:16]}.a"

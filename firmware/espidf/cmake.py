@@ -94,8 +94,10 @@ def component_manifest(board: Board, model: str) -> str:
 
 
 def _from_src(source: str) -> str:
+    """Return the path of ``source``, which is relative to the project, relative to the folder ``src``."""
     return source.removeprefix("src/") if source.startswith("src/") else f"../{source}"
 
 
 def _rows(values: Sequence[str], indent: int) -> str:
+    """Return one line of CMake text per value, in quotes, after ``indent`` spaces."""
     return "\n".join(" " * indent + f'"{value}"' for value in values)

@@ -2,17 +2,17 @@
  *
  * This Arduino program needs no library but Wire. `arenite meter firmware` writes config.h, which describes the
  * hardware.
- * The commands are lines: info, start, stop, and zero, which is for a time without current: the mean of 256 conversions
- * is then subtracted from all later ones.
+ * The commands are lines: info, start, stop and zero. Send zero while no current flows: it measures the mean of 256
+ * conversions, which is then subtracted from all later ones.
  *
  *     # arenite-ina 1 chip=ina226 rate=1506 shunt_uohm=100000      the answer to info; error=... if no chip answers
  *     S,<number>,<us>,<nA>,<uV>,<marks>*<CRC>                      one sample; docs/ina-logger.md
  *     # stopped samples=N lost=M                                   the answer to stop
  *
- * The number counts all conversions, including those that could not be read or sent, so a gap shows lost samples. A
- * sample is lost if the chip is faster than the bus, or if the serial line is full. Every sample is one conversion,
- * which is read once, when the chip's ready flag is set. Registers and steps: TI SBOS448 (INA219), SBOS547 (INA226),
- * SLYS021 (INA228).
+ * <number> counts all conversions, including those that could not be read or sent, so a gap shows lost samples.
+ * <marks> has one bit for each input that a mark pin of the measured device drives. A sample is lost if the chip is
+ * faster than the bus, or if the serial line is full. Every sample is one conversion, which is read once, when the
+ * chip's ready flag is set. Registers and steps: TI SBOS448 (INA219), SBOS547 (INA226), SLYS021 (INA228).
  */
 #include <Arduino.h>
 #include <Wire.h>
@@ -38,7 +38,7 @@ struct Chip {
     uint16_t id_mask, id;
     uint32_t period_us; /* time for both conversions, shunt and bus */
     uint32_t
-        age_us; /* from the middle of the shunt conversion to the end of the bus conversion, assumed to be the second */
+        age_us; /* from the middle of the shunt conversion to the ready flag; assumes that the bus conversion is last */
 };
 
 #if METER_CHIP == 219
@@ -62,9 +62,11 @@ static const Chip chip = {"ina228", 4, 5, 3,  4,    4,      3125,   1953125, 0x0
 static const uint8_t mark_pins[METER_MARKS] = {METER_MARK_PINS};
 #endif
 
+/* `present`: the chip has answered. `has_write_room`: availableForWrite() works, see setup(). */
 static bool streaming, present, has_write_room;
+/* `number`: of the next conversion. `last_us`: the time at which the latest conversion was read. */
 static uint32_t number, sent, lost, last_us;
-static bool first;
+static bool first;   /* no conversion was read since the command start */
 static int32_t zero; /* value of the shunt register without current */
 static char command[16];
 static uint8_t command_length;
@@ -139,6 +141,7 @@ static int8_t read_conversion(int32_t *shunt, uint32_t *bus, uint32_t *when)
     return 1;
 }
 
+/* Returns value / by, rounded to the nearest integer. */
 static int64_t divided(int64_t value, int64_t by) { return (value + (value < 0 ? -by : by) / 2) / by; }
 
 /* Converts a value of the shunt register to nA: voltage / resistance, corrected by the gain. */
@@ -161,7 +164,7 @@ static uint8_t crc8(const char *text, uint8_t length)
     return crc;
 }
 
-/* Appends a decimal number. The printf of some cores cannot print 64 bits. */
+/* Writes a decimal number to `to` and returns the address after it. The printf of some cores cannot print 64 bits. */
 static char *append(char *to, int64_t value)
 {
     char digits[20];
@@ -215,7 +218,8 @@ static uint8_t marks_at(uint32_t us)
     return mark_history[nearest];
 }
 
-/* Sends a line. Returns false if the serial buffer has no room for it. */
+/* Sends the line of a sample; `us` is the time of the middle of its shunt conversion. Returns false if the serial
+ * buffer has no room for the line. */
 static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -245,6 +249,7 @@ static bool send_sample(uint32_t us, int32_t shunt, uint32_t bus)
     return true;
 }
 
+/* Reads and sends a conversion, if there is a new one. */
 static void sample()
 {
     int32_t shunt;
@@ -271,6 +276,7 @@ static void sample()
     number++;
 }
 
+/* Executes the command zero. It takes at most two seconds. */
 static void find_zero()
 {
     int64_t sum = 0;

@@ -43,8 +43,8 @@ _ORPHAN_SECTION = ".persistent.bss"
 
 
 def own_environments(board: Board, stack_bytes: int, optimise: str, second: MemoryRegion | None) -> str:
-    """Return the environments that build the project of ``board``. The environment with
-    the board's name is the best choice.
+    """Return the environments that build the project of ``board``. The first one, which has the board's name, is the
+    best choice.
 
     ``optimise`` is the goal. ``second`` is the memory that holds a part of the arena as a static variable. The Arduino
     core of an ESP32 comes precompiled and allows no static variables in PSRAM. With ``second`` only ESP-IDF builds the
@@ -55,9 +55,9 @@ def own_environments(board: Board, stack_bytes: int, optimise: str, second: Memo
     esp = board.espressif
     if io.framework != "arduino" or (second is not None and esp is not None):
         framework = "espidf" if esp is not None else io.framework
-        return _cmake(board, io, board.name, framework)
+        return _cmake_environment(board, io, board.name, framework)
     text = arduino_environment(board, stack_bytes, optimise, own=True, second=second)
-    return text + _cmake(board, io, f"{board.name}-espidf", "espidf") if esp is not None else text
+    return text + _cmake_environment(board, io, f"{board.name}-espidf", "espidf") if esp is not None else text
 
 
 def arduino_environment(
@@ -70,9 +70,9 @@ def arduino_environment(
 ) -> str:
     """Return the environment of a board with an Arduino core.
 
-    ``optimise`` is the goal. It gives the optimization level, with which kernels were measured, instead of the level of
-    the Arduino core. ``own`` is True when the project was generated for this board, and so has its partition table.
-    ``second`` is the memory for a part of the arena.
+    ``optimise`` is the goal. The compiler uses its optimization level, with which kernels were measured, and not the
+    level of the Arduino core. ``own`` is True when the project was generated for this board, and so has its partition
+    table. ``second`` is the memory for a part of the arena.
     """
     assert board.platformio is not None
     esp = board.espressif
@@ -83,7 +83,7 @@ def arduino_environment(
         if esp.psram == "octal":
             options += f"board_build.arduino.memory_type = {esp.flash_mode}_opi\n"
     if second is not None:
-        flags += f"\n    {_placed_in(second)}"
+        flags += f"\n    {_placement_flags(second)}"
     levels = optimise_flags(optimise)
     return _ARDUINO.format(
         unflags=" ".join(level for level in _LEVELS if level not in levels),
@@ -97,21 +97,23 @@ def arduino_environment(
     )
 
 
-def _placed_in(region: MemoryRegion) -> str:
-    """Return flags that place the slow part of the arena in ``region``: in its section, or at its address if it has
-    none."""
+def _placement_flags(region: MemoryRegion) -> str:
+    """Return the compiler flags that place the slow part of the arena in ``region``: in the region's section, or at the
+    region's address if its profile names no section."""
     if region.section:
         return f"-DAR_SLOW_SECTION={region.section}"
     return f"-DAR_SLOW_SECTION={_ORPHAN_SECTION} -Wl,--section-start={_ORPHAN_SECTION}={region.origin:#010x}"
 
 
-def _cmake(board: Board, io: PlatformIO, env: str, framework: str) -> str:
+def _cmake_environment(board: Board, io: PlatformIO, env: str, framework: str) -> str:
+    """Return the environment ``env``, which builds with the CMake files of ``framework`` (``espidf`` or ``zephyr``)."""
     esp = board.espressif
     options = _espressif_options(board, esp) if esp is not None else ""
     return _CMAKE.format(env=env, io=io, framework=framework, options=options, baud=board.uart.baud)
 
 
 def _espressif_options(board: Board, esp: Espressif) -> str:
+    """Return the options for the partition table and the flash chip of a board with an ESP32."""
     return (
         "board_build.partitions = partitions.csv\n"
         f"board_build.flash_mode = {esp.flash_mode}\n"

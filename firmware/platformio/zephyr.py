@@ -55,7 +55,8 @@ def is_for_zephyr(board: Board) -> bool:
 
 
 def zephyr_files(board: Board, files: Iterable[str], *, stack_bytes: int, optimise: str) -> Mapping[str, str]:
-    """Return the text of each file by its path in the project. The mapping is empty for a board of another framework.
+    """Return the text of each file by its path in the project. The mapping is empty for a board that Zephyr does not
+    build.
 
     ``files`` has the paths of the sources that the project has so far. ``stack_bytes`` is the stack that the model and
     the protocol need.

@@ -67,8 +67,8 @@ def rates_of(kernel: str, work: InputWork) -> AccessRates:
 
 
 class InputWork(NamedTuple):
-    """The quantities that an operator's loads of one input can be proportional to: its bytes, the bytes under its
-    windows, and the products."""
+    """The quantities that an operator's loads of one input can be proportional to: the input's bytes (``nbytes``), the
+    bytes under all positions of the kernel's window together (``window``), and the products (``macs``)."""
 
     nbytes: int
     window: int
@@ -76,7 +76,8 @@ class InputWork(NamedTuple):
 
 
 def work_of(graph: Subgraph, op: Op, macs: int, position: int) -> InputWork:
-    """Return the work of input ``position``. Only the first input has windows and products."""
+    """Return the work of ``op`` on its input ``position``. ``macs`` is the number of products that ``op`` computes.
+    Only the first input has windows and products."""
     tensor = graph.tensors[op.inputs[position]]
     outputs = graph.tensors[op.outputs[0]] if op.outputs else tensor
     if position != 0 or not macs:
@@ -92,15 +93,17 @@ def first_work(graph: Subgraph, op: Op, macs: int) -> InputWork:
     return work_of(graph, op, macs, 0) if op.inputs and op.inputs[0] >= 0 else InputWork(0, 0, 0)
 
 
-def _pooled_bytes(op: Op, outputs: int) -> int:
-    """Return the number of bytes under the windows of a pooling layer, or 0 for any other operator."""
+def _pooled_bytes(op: Op, output_bytes: int) -> int:
+    """Return the number of bytes under the windows of a pooling layer with ``output_bytes`` of output, or 0 for any
+    other operator."""
     if op.name not in ("AVERAGE_POOL_2D", "MAX_POOL_2D"):
         return 0
-    return outputs * int(op.options.get("filter_height") or 1) * int(op.options.get("filter_width") or 1)
+    return output_bytes * int(op.options.get("filter_height") or 1) * int(op.options.get("filter_width") or 1)
 
 
 def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dict[int, float]]]:
-    """Yield (position, loads by tensor, stores by tensor) for each layer that has code."""
+    """Yield (index of the layer, loads by tensor, stores by tensor) for each layer that has code. Tensors are named by
+    their index in the graph."""
     graph = generated.model.main
     for layer in generated.calls:
         assert layer.call is not None
@@ -119,20 +122,21 @@ def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dic
 def estimate_accesses(generated: Generated) -> AccessCounts:
     """Return the loads and stores of one inference, by tensor and by resource variable."""
     graph = generated.model.main
-    names = {
+    variable_names = {
         op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
         for op in graph.ops
         if op.name == "VAR_HANDLE"
     }
     total: dict[int, float] = {}
     variables: dict[str, float] = {}
-    for position, loads, stores in per_layer(generated):
-        op = generated.layers[position].op
+    for index, loads, stores in per_layer(generated):
+        op = generated.layers[index].op
         for t, count in (*loads.items(), *stores.items()):
             total[t] = total.get(t, 0.0) + count
         for t in op.inputs:
-            if t in names:  # a copy from the variable or to it
+            if t in variable_names:  # the operator copies from the variable or to it
                 copied = [*op.outputs, *(i for i in op.inputs if i != t)]
                 size = max((graph.tensors[i].nbytes for i in copied if i >= 0), default=0)
-                variables[names[t]] = variables.get(names[t], 0.0) + size
+                name = variable_names[t]
+                variables[name] = variables.get(name, 0.0) + size
     return AccessCounts({t: round(n) for t, n in total.items()}, {v: round(n) for v, n in variables.items()})

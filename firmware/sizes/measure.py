@@ -3,7 +3,8 @@ arenite.firmware.sizes.measure``.
 
 Compiles the whole engine, both protocols and the board support with the flags of a real build, reads the object
 files and stores each section's size, stack frame and references in ``profiles/sizes/``. ``fit`` adds them up as the
-linker would, without a compiler. Run it after any change to C sources or flags; a test compares the digests.
+linker would, without a compiler. Run this program after any change to C sources or flags: a test fails if a stored
+digest is not that of the present sources and flags.
 """
 
 from __future__ import annotations
@@ -103,9 +104,9 @@ def engine_files() -> list[str]:
 
 
 def sample_sources() -> dict[str, str]:
-    """Return the files of a model with one layer, and with an array ``sizeof_X`` for every structure ``X`` of the
-    engine's headers."""
-    # Headers without structures are left out: they hold inner loops, and a kernel includes only one variant of them.
+    """Return the text of each file of the sample model, by name. It also has an array ``sizeof_X`` for every structure
+    ``X`` of the engine's headers."""
+    # Headers without structures are left out: they contain variants of one inner loop, and no file can include two.
     declared = {
         path.name: re.findall(r"^\}\s*(ar_\w+);", path.read_text(), re.M) for path in _paths(ENGINE, ".h")
     }
@@ -127,27 +128,29 @@ def _hash(trees: Sequence[SourceTree], toolchain: str, *extra: object) -> str:
         for path in _paths(tree, ".c", ".h", ".S"):
             digest.update(path.name.encode() + b"\0" + path.read_bytes())
     flags = [cores.optimise_flags(mode) for mode in cores.OPTIMISE_MODES]
-    chosen = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]
-    fixed: tuple[object, ...] = (
+    architectures = [cores.core_named(target.core).architecture for target in SIZE_TARGETS.values()]
+    settings: tuple[object, ...] = (
         cores.COMMON_FLAGS,
         cores.SUPPORT_OPTIMISE,
         cores.LINK_FLAGS,
         flags,
-        chosen,
+        architectures,
     )
     if toolchain != GCC:
-        fixed = (flags, [compiler_flags(cores.core_named(core), toolchain) for core in ZIG_CORES])
-    digest.update(repr((*fixed, *extra)).encode())
+        settings = (flags, [compiler_flags(cores.core_named(core), toolchain) for core in ZIG_CORES])
+    digest.update(repr((*settings, *extra)).encode())
     return digest.hexdigest()
 
 
 def digest(toolchain: str = GCC) -> str:
-    """Return the digest of everything that decides a size."""
+    """Return the digest of everything that decides a size in the tables of ``toolchain``, except the compiler's
+    version."""
     return _hash((ENGINE, BOARDS), toolchain)
 
 
 def engine_digest(toolchain: str = GCC) -> str:
-    """Return the digest of everything that decides the size of a kernel, and of a layer that calls one."""
+    """Return the digest of everything that decides the size of a kernel, and of a layer function that calls one, except
+    the compiler's version."""
     return _hash((ENGINE,), toolchain, sample_sources())
 
 
@@ -161,7 +164,7 @@ def measure_engine(target: SizeTarget, optimise: str, folder: Path, toolchain: s
 
 
 def measure_support(target: SizeTarget, support: str, folder: Path, toolchain: str = GCC) -> ObjectSet:
-    """Compile start-up code, port and protocol, and return their sections. They are always built for size.
+    """Compile the support code (start-up, port and protocol), and return its sections. It is always built for size.
 
     ``support`` is a key of ``SizeTarget.supports``.
     """
@@ -173,7 +176,10 @@ def measure_support(target: SizeTarget, support: str, folder: Path, toolchain: s
 def _project(
     target: SizeTarget, support: str, optimise: str, engine: list[str], folder: Path, toolchain: str
 ) -> tuple[dict[str, Any], Path]:
-    """Write a project with the sample model. Return its build recipe and its folder."""
+    """Write a project with the sample model. Return its build recipe and its folder.
+
+    ``support`` is a key of ``SizeTarget.supports``, and ``engine`` has the base names of the kernel sources.
+    """
     board = replace(boards.load_board(target.board), core=target.core)
     project = folder / f"{target.name}-{optimise}-{support}-{len(engine)}"
     protocol, stream_input, features = target.supports()[support]
@@ -210,7 +216,7 @@ def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path)
 
 @cache
 def _library(core_name: str, toolchain: str) -> ObjectSet:
-    """Return the sections of the compiler's runtime library."""
+    """Return the sections of the compiler's runtime library. The set is empty if the compiler has none for the core."""
     core = cores.core_named(core_name)
     if toolchain == ZIG:
         archive = str(zig_runtime(compiler_flags(core, ZIG).flags))
@@ -223,7 +229,8 @@ def _library(core_name: str, toolchain: str) -> ObjectSet:
 
 
 def _members(archive: str, ar: list[str], label: str) -> ObjectSet:
-    """Return the sections of the object files in a library."""
+    """Return the sections of the object files in the library ``archive``. ``ar`` is the command that extracts them, and
+    ``label`` the first part of their node names."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*ar, "x", archive], cwd=folder, check=True)
         return read_objects({f"{label}/{p.name}": p for p in sorted(Path(folder).glob("*.o"))})
@@ -253,9 +260,10 @@ def compiler_version(core: str, toolchain: str = GCC) -> str:
 
 
 def _known_engine(path: Path, table: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the sizes of the kernels in an earlier table, or None if anything has changed that decides their sizes.
+    """Return the sizes of the kernels in the file ``path``, which an earlier run has written. Return None if there is
+    no such file, or if its compiler or digest of kernels differs from those in ``table``.
 
-    Kernels take longest to measure.
+    Most of the time of a run is spent on kernels, so they are not measured again without need.
     """
     if not path.is_file():
         return None
@@ -279,7 +287,8 @@ def main(argv: list[str] | None = None) -> int:
     missing = [t for target, t in tables if not is_installed(cores.core_named(target.core), t)]
     if missing:
         parser.error(
-            f"no compiler for: {', '.join(sorted(set(missing)))}. Try --toolchain; see `arenite doctor`"
+            f"the compilers of {' and '.join(sorted(set(missing)))} are not all installed. Install them (see `arenite "
+            "doctor`), or choose targets and a --toolchain whose compilers are installed."
         )
     for target, toolchain in tables:
         _measure(target, toolchain)

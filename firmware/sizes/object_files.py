@@ -87,12 +87,12 @@ def read_objects(files: Mapping[str, Path]) -> ObjectSet:
     """Return the sections of object files that reach flash or RAM, and the global symbols that they define.
 
     ``files`` maps the first part of the node names (``file:section``) to the path of an object file. Files of libraries
-    must come last, because the first definition of a symbol counts.
+    must come last, because the first definition of a symbol is used.
 
-    A ``.su`` file beside an object gives the stack of its functions (gcc's -fstack-usage), or a section .stack_sizes in
-    it (clang's -fstack-size-section). For functions in assembly,
-    an absolute symbol ``ar_stack_<function>`` gives the frame in place of the compiler's value: ``.set ar_stack_f, 44``
-    states 44 bytes for ``f``.
+    The stack frames of functions are listed in the ``.su`` file beside the object file (gcc's -fstack-usage), or in the
+    section .stack_sizes of the object file (clang's -fstack-size-section). For a function with inline assembly, an
+    absolute symbol ``ar_stack_<function>`` replaces the compiler's value: ``.set ar_stack_f, 44`` states 44 bytes for
+    ``f``.
     """
     from elftools.elf.elffile import ELFFile
 
@@ -187,8 +187,8 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
     for section in sections:
         if section.name == ".stack_sizes":
-            of = section["sh_link"]
-            frames[of] = max(frames.get(of, 0), *_listed_frames(section.data()))
+            code = section["sh_link"]  # the section of the functions
+            frames[code] = max(frames.get(code, 0), *_listed_frames(section.data()))
     refs: dict[int, set[str]] = {k: set() for k in loaded}
     for section in sections:
         if isinstance(section, RelocationSection) and section["sh_info"] in loaded:

@@ -33,12 +33,12 @@ from arenite.firmware.sizes.targets import (
 )
 from arenite.profiles.boards import Board
 
-#: Bytes of stack of a routine of the compiler's runtime library, which has no figure of its own. No routine needs more.
-#: Assumed.
+#: The stack bytes of a routine of the compiler's runtime library for which no frame was measured. Assumed: no routine
+#: needs more.
 LIBRARY_FRAME = 64
 
 
-#: Size of ``ar_arena_part``: an address and a count, on any 32-bit core.
+#: Size of the structure ``ar_arena_part``: an address and a count, on any 32-bit core.
 _PART_BYTES = 8
 
 #: Size of the structure ``ar_reals`` in main.c: five words.
@@ -49,10 +49,11 @@ _ONE_CALL, _TWO_CALLS = "model.c:.text.layer_0", "model.c:.text.layer_1"
 #: The section of the measured function of a layer on two cores, which starts the second half on the other core.
 _TWO_CORES = "model.c:.text.layer_2"
 
-#: Stands for the functions of the layers of all loop bodies.
+#: The node name that stands for the layer functions of all loop bodies together.
 _BODY_LAYER = "model.c:body"
 
-#: Functions of stream.c, innermost first. The first of these that the compiler did not inline calls the row functions.
+#: Functions of stream.c, innermost first. The first of these that the compiler did not inline calls the row functions
+#: (the kernels that compute one row of a layer).
 _ROW_CALLERS = ("advance", "ar_stream_begin")
 
 
@@ -153,7 +154,7 @@ def predict(
     support = _support(table, target, support_key(protocol, generated.streamed_input is not None, features))
     merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
     if _TWO_CORES in merged.sections:
-        # The layer of the measured sample is not part of this model. Its calls could make other code look reachable.
+        # Only the size of this function is used. The calls in the sample model could make other code look reachable.
         merged.sections[_TWO_CORES] = replace(merged.sections[_TWO_CORES], refs=())
     kernels = sorted({call.kernel for layer in generated.calls for call in layer.all_calls})
     scores_outputs = protocol in MONITORS and reals_of(generated.model.main) > 0
@@ -215,7 +216,8 @@ def predict(
 
 
 def _support(table: SizeTable, target: SizeTarget, key: str) -> ObjectSet:
-    """Return the support code ``key``. Marks and second core are left out of the key if the measured board has none."""
+    """Return the measured support code of ``target`` for ``key``, without mark pins or a second core if the target's
+    board has none."""
     if not target.has_pins:
         key = key.replace("-mark", "").replace(ENERGY, "mlperf")
     if "dual" in key and not target.has_second_core:
@@ -307,8 +309,8 @@ def _sizeof(struct: str, engine: ObjectSet) -> int:
 #: Symbols in a port with a second core: its stack, and the functions that call one half of a layer.
 _SECOND_STACK = ".noinit.ar_second_stack"
 _SECOND_FRAMES = ("ar_start_second_c", "ar_second_core")
-#: Stack bytes for each port whose functions could not be measured: for these functions, an operating system and
-#: interrupts. Assumed.
+#: For each port whose functions could not be measured: the stack bytes of these functions, the operating system and
+#: interrupts together. Assumed.
 _UNKNOWN_FRAMES = {"freertos": 1536, "rp2": 256}
 
 
@@ -317,18 +319,20 @@ def _second_stack(
 ) -> int:
     """Return the bytes of the second core's stack.
 
-    They hold the port's own functions, the deepest kernel below them, one painted word that shows an overflow, and up
-    to 12 bytes to align the stack.
+    They hold the port's own functions, a layer function, the deepest kernel below it, one painted word that shows an
+    overflow, and up to 12 bytes to align the stack. ``kernels`` are the kernels that run on the second core, ``layer``
+    is the frame of a layer function in bytes, and ``port`` is ``SecondCore.port`` of the board.
     """
     own = sum(objects.sections[objects.symbols[n]].stack for n in _SECOND_FRAMES if n in objects.symbols)
     own += 0 if _SECOND_FRAMES[-1] in objects.symbols else _UNKNOWN_FRAMES.get(port, 1536)
     depths = _StackDepths(objects, callbacks)
-    deepest = max((depths.of(k) for k in kernels), default=0)
+    deepest = max((depths.symbol_depth(k) for k in kernels), default=0)
     return -(-(own + layer + deepest + 4 + 12) // 16) * 16
 
 
 class _StackDepths:
-    """Computes the depth of the deepest chain of stack frames that begins at each function.
+    """Computes the depth in bytes of the deepest chain of stack frames that begins at a function. ``known`` has the
+    depths that were computed before, by node name.
 
     Every reference counts as a call, also those in function tables. ``callbacks`` holds the functions that a kernel
     calls through its parameters; they are added below the kernel's deepest frame.
@@ -338,13 +342,14 @@ class _StackDepths:
         self._objects, self._callbacks = objects, callbacks
         self.known: dict[str, int] = {}
 
-    def of(self, symbol: str) -> int:
+    def symbol_depth(self, symbol: str) -> int:
         """Return the depth of a function, in bytes."""
-        below = max((self.of(s) for s in self._callbacks.get(symbol, ())), default=0)
-        return self.node(self._objects.symbols.get(symbol, symbol)) + below
+        below = max((self.symbol_depth(s) for s in self._callbacks.get(symbol, ())), default=0)
+        return self.section_depth(self._objects.symbols.get(symbol, symbol)) + below
 
-    def node(self, node: str, path: frozenset[str] = frozenset()) -> int:
-        """Return the depth of a section, in bytes."""
+    def section_depth(self, node: str, path: frozenset[str] = frozenset()) -> int:
+        """Return the depth of the section ``node``, in bytes. ``path`` has the sections above it in the chain: a
+        recursive call adds no depth."""
         if node in self.known:
             return self.known[node]
         section = self._objects.sections.get(node)
@@ -352,7 +357,7 @@ class _StackDepths:
             return 0
         below = 0
         for ref in section.refs:
-            below = max(below, self.node(self._objects.symbols.get(ref, ref), path | {node}))
+            below = max(below, self.section_depth(self._objects.symbols.get(ref, ref), path | {node}))
         own = section.stack
         if is_library(node) and section.kind == "text" and not own:
             own = LIBRARY_FRAME
@@ -367,14 +372,15 @@ def _stack(
     callbacks: Mapping[str, Collection[str]],
     layer: int,
 ) -> int:
-    """Return the depth of the deepest chain of stack frames from reset on, in bytes.
+    """Return the bytes of the deepest chain of stack frames that begins at the start-up code.
 
     Every reference counts as a call, also those in function tables. The model's layers call ``kernels``, and the
-    executor of streamed segments calls ``rows``. ``callbacks`` holds the functions that these call through their
-    parameters; they are added below the deepest frame. ``layer`` is the frame of the layer functions.
+    executor of streamed segments (stream.c) calls the kernels ``rows``. ``callbacks`` holds the functions that these
+    call through their parameters; they are added below the deepest frame. ``layer`` is the frame of the layer
+    functions in bytes.
     """
     depths = _StackDepths(objects, callbacks)
-    depth, depth_of = depths.known, depths.of
+    depth, depth_of = depths.known, depths.symbol_depth
 
     if rows:
         # The executor calls rows through the table of stages, from the innermost of its functions that is not inlined.
@@ -389,8 +395,8 @@ def _stack(
     infer = objects.symbols["ar_infer"]
     depth[infer] = objects.sections[infer].stack + max(
         layer + kernel,
-        *(depths.node(objects.symbols.get(r, r)) for r in objects.sections[infer].refs),
+        *(depths.section_depth(objects.symbols.get(r, r)) for r in objects.sections[infer].refs),
         0,
     )
     # One painted word stays free and shows that the stack did not overflow. The linker script uses steps of 16 bytes.
-    return -(-(depths.node(objects.symbols["ar_start"]) + 4) // 16) * 16
+    return -(-(depths.section_depth(objects.symbols["ar_start"]) + 4) // 16) * 16

@@ -21,7 +21,8 @@ def size_file(name: str, toolchain: str) -> Path:
 
 
 def support_key(protocol: str, stream_input: bool, features: Features) -> str:
-    """Return the key of the support code that ``write_project`` adds with these arguments."""
+    """Return the key of the support code (start-up, port and protocol) that ``write_project`` adds with these
+    arguments."""
     if protocol == ENERGY:  # this protocol always has a mark pin
         return protocol
     return protocol + ("-stream" if stream_input else "") + features.key
@@ -41,7 +42,7 @@ class SizeTarget:
 
     @property
     def has_pins(self) -> bool:
-        """Whether the board's support code can drive a mark pin."""
+        """Whether the board's support code can drive a mark pin, which is high while an inference computes."""
         emulator = boards.load_board(self.board).emulator
         return emulator is not None and bool(family_named(emulator.family).mark_pins)
 
@@ -51,7 +52,8 @@ class SizeTarget:
         return boards.load_board(self.board).second_core is not None
 
     def supports(self) -> dict[str, tuple[str, bool, Features]]:
-        """Return the arguments of ``support_key`` for every variant of the target's support code, by the key."""
+        """Return the key of every variant of the target's support code, with the arguments (protocol, stream_input,
+        features) for which ``support_key`` returns it."""
         marks = (None, DEFAULT_PIN) if self.has_pins else (None,)
         combinations = [
             ("arenite", stream, Features(mark, health))
@@ -69,9 +71,12 @@ class SizeTarget:
 
 
 def _emulated(board: str, core: str) -> SizeTarget:
+    """Return the target of an emulated board, which has the board's name."""
     return SizeTarget(board, board, core)
 
 
+#: All targets by name: one for each emulated board, and one for each other core that the compilers support, with the
+#: support code of an emulated board.
 SIZE_TARGETS = {
     t.name: t
     for t in (
@@ -113,8 +118,8 @@ _NEAREST = {
 
 
 def require_toolchain(board: Board, toolchain: str) -> None:
-    """Raise ``UsageError`` if no sizes were measured with ``toolchain`` for ``board``, so that it cannot be built with
-    it."""
+    """Raise ``UsageError`` if ``toolchain`` does not exist, or if no sizes were measured with it for ``board``.
+    Firmware is built only with toolchains for which there are sizes."""
     if toolchain not in TOOLCHAINS:
         raise UsageError(f"'{toolchain}' is not a toolchain.", f"Choose one of {', '.join(TOOLCHAINS)}.")
     if toolchain == GCC or board.name in ZIG_TARGETS:
@@ -134,7 +139,11 @@ def boards_of(toolchain: str) -> list[Board]:
 
 
 def target_of(board: Board) -> SizeTarget:
-    """Return the size table for ``board``: its own for an emulated board, otherwise the table of its core."""
+    """Return the target whose size table is used for ``board``: its own for an emulated board, otherwise the target of
+    its core, or of the nearest core.
+
+    Raises ``ProfileError`` if there is none.
+    """
     if board.name in SIZE_TARGETS:
         return SIZE_TARGETS[board.name]
     if board.core in SIZE_TARGETS:

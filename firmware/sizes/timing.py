@@ -29,7 +29,7 @@ class KernelCost(NamedTuple):
     per_output: float
     per_call: float = 0.0
 
-    def of(self, macs: float, outputs: float) -> float:
+    def instructions(self, macs: float, outputs: float) -> float:
         """Return the instructions of one layer with this number of multiply-accumulates and output elements."""
         return self.per_mac * macs + self.per_output * outputs + self.per_call
 
@@ -91,8 +91,9 @@ def coefficients() -> dict[str, dict[str, KernelCost]]:
 def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
     """Return the cost of ``kernel`` on ``core``.
 
-    It is the measured cost in the same kind of build, or else in the other kind, or else the median of the cores on
-    which it was measured. For a kernel that was never measured it is assumed.
+    There are two kinds of builds, for speed and for size. If the kernel was measured on this core, the result is its
+    cost in a build of the same kind, or else of the other kind. If it was only measured on other cores, the result is
+    the median of these costs. The cost of a kernel that was never measured is assumed.
     """
     table = coefficients()
     keys = (key_of(kernel, optimise), kernel, kernel + SIZE_OPTIMIZED)
@@ -111,14 +112,14 @@ def cost_of(kernel: str, core: str, optimise: str) -> KernelCost:
 
 
 def estimate_instructions(generated: Generated, core: str, optimise: str) -> float:
-    """Return the instructions of one inference on ``core``, built for ``optimise``. On two cores, each layer counts
-    with the core that has more to do."""
+    """Return the instructions of one inference on ``core``, built for the goal ``optimise``. For a layer on two cores,
+    only the instructions of the core with the larger half are counted."""
     estimates = layer_instructions(generated, core, optimise)
     return sum(e * layer.share for e, layer in zip(estimates, generated.calls, strict=True))
 
 
 def layer_instructions(generated: Generated, core: str, optimise: str) -> list[float]:
-    """Return the instructions of each layer that has code. For a layer on two cores, both cores are added."""
+    """Return the instructions of each layer that has code. For a layer on two cores, this is the sum of both cores."""
     instructions = []
     for layer in generated.calls:
         assert layer.call is not None
@@ -129,8 +130,8 @@ def layer_instructions(generated: Generated, core: str, optimise: str) -> list[f
             continue
         run = layer.call.fields.get("run")  # the row function that ``ar_unpacked_row`` calls
         kernel = layer.call.kernel if run is None else run.text
-        cost = cost_of(kernel, core, optimise).of(layer.macs, outputs)
-        instructions.append(cost + unpacking(layer.call, rows))
+        cost = cost_of(kernel, core, optimise).instructions(layer.macs, outputs)
+        instructions.append(cost + unpack_instructions(layer.call, rows))
     return instructions
 
 
@@ -141,14 +142,15 @@ def _loop_instructions(layer: Layer, core: str, optimise: str) -> float:
     step = LOOP_STEP
     for op, call in zip(layer.body, layer.call.body, strict=True):
         outputs = sum(t.elements for t in loop.body.out_tensors(op))
-        step += cost_of(call.kernel, core, optimise).of(op_macs(loop.body, op), outputs)
-        step += unpacking(call, 1) + LOOP_CALL
+        step += cost_of(call.kernel, core, optimise).instructions(op_macs(loop.body, op), outputs)
+        step += unpack_instructions(call, 1) + LOOP_CALL
     copied = sum(loop.body.tensors[part.inner].nbytes for part in (*loop.slices, *loop.sequences))
     return (step + LOOP_BYTE * copied) * loop.steps
 
 
-def unpacking(call: KernelCall, rows: int) -> float:
-    """Return the instructions that unpack weights before a layer, or before each of its rows."""
+def unpack_instructions(call: KernelCall, rows: int) -> float:
+    """Return the instructions that unpack the weights of one layer: once before the layer, or before each of its
+    ``rows`` rows."""
     fields = call.before.fields if call.before is not None else call.fields.get("unpack")
     if fields is None:
         return 0.0

@@ -84,7 +84,8 @@ class ModelExports:
     ``NAME_begin_rows()``, ``NAME_next_row()``, ``NAME_row_ready()`` (only if input 0 has ``row_bytes``): while
     next_row returns an address, fill the row and call row_ready; then call NAME_invoke. NAME_input(0) returns 0.
     ``NAME_image()`` or ``NAME_samples()`` (only with ``before``) returns the address of the picture or the samples.
-    ``NAME_preprocess()``, for audio ``NAME_preprocess(count)``, converts them to input 0, rows included.
+    ``NAME_preprocess()``, for audio ``NAME_preprocess(count)``, converts them to input 0. If input 0 has ``row_bytes``,
+    it calls the functions for rows itself.
     ``NAME_postprocess()`` (only with ``after``) returns the number of results at ``NAME_results()``: structs of 32-bit
     numbers. ``classes``: key, index. ``boxes``: top, left, bottom, right, key, and class as uint16 with the anchor's
     number as uint16; ``NAME_points()`` has y and x of the landmarks as in ``ar_detect``. ``points``: x, y, score.
@@ -112,10 +113,12 @@ def model_exports(g: Generated, processing: Processing | None) -> ModelExports:
         _tensor(graph.tensors[t], rows=streams and position == 0) for position, t in enumerate(graph.inputs)
     ]
     outputs = [_tensor(graph.tensors[t]) for t in graph.outputs]
-    before = None if processing is None or processing.before is None else _before(processing.before)
-    after = None if processing is None or processing.after is None else _after(processing.after, outputs)
+    before = None if processing is None or processing.before is None else _preprocessing(processing.before)
+    after = (
+        None if processing is None or processing.after is None else _postprocessing(processing.after, outputs)
+    )
     if after is not None and after.kind == "error" and streams:
-        after = None  # it needs a copy of the complete input
+        after = None  # the error is computed from a copy of the complete input
     return ModelExports(
         g.prefix.removesuffix("_"),
         g.sha256.hex(),
@@ -128,6 +131,7 @@ def model_exports(g: Generated, processing: Processing | None) -> ModelExports:
 
 
 def _tensor(tensor: Tensor, rows: bool = False) -> ModuleTensor:
+    """Return the description of ``tensor``. ``rows`` is True for an input that arrives in rows."""
     quantized = tensor.quant is not None and not tensor.quant.per_axis
     return ModuleTensor(
         tensor.name,
@@ -140,28 +144,36 @@ def _tensor(tensor: Tensor, rows: bool = False) -> ModuleTensor:
     )
 
 
-def _before(plan: ImagePlan | AudioPlan) -> ModuleStep:
+def _preprocessing(plan: ImagePlan | AudioPlan) -> ModuleStep:
+    """Return the description of the preprocessing ``plan``."""
     if isinstance(plan, AudioPlan):
         return ModuleStep("audio", 2 * plan.samples, plan.samples)
     size = buffer_bytes(plan.format, plan.width, plan.height)
     return ModuleStep("image", size, 1, plan.width, plan.height, plan.format)
 
 
-def _after(plan: PostPlan, outputs: Sequence[ModuleTensor]) -> ModuleStep:
+#: Bytes of the structures in the results: ``ar_scored``, ``ar_box``, a point (x, y, score), a landmark (y, x).
+_SCORED_BYTES, _BOX_BYTES, _POINT_BYTES, _LANDMARK_BYTES = 8, 24, 12, 8
+
+
+def _postprocessing(plan: PostPlan, outputs: Sequence[ModuleTensor]) -> ModuleStep:
+    """Return the description of the postprocessing ``plan`` of a model with these outputs."""
     if isinstance(plan, TopKPlan):
         scores = outputs[plan.step.output]
         # The keys after a softmax have 16 fractional bits.
         score = ModuleScore("int32", 1 / 65536, 0, False)
         if plan.values is None:
             score = ModuleScore(scores.dtype, scores.scale or 1.0, scores.zero_point or 0, plan.step.logits)
-        return ModuleStep("classes", 8 * plan.step.k, plan.step.k, score=score)
+        return ModuleStep("classes", _SCORED_BYTES * plan.step.k, plan.step.k, score=score)
     if isinstance(plan, MsePlan):
         return ModuleStep("error", 0, 1)
     if isinstance(plan, BoxesPlan):
         score = ModuleScore(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
-        return ModuleStep("boxes", 24 * plan.candidates, plan.nms.most, points=plan.points, score=score)
+        return ModuleStep(
+            "boxes", _BOX_BYTES * plan.candidates, plan.nms.most, points=plan.points, score=score
+        )
     if isinstance(plan, PointsPlan):
-        return ModuleStep("points", 12 * plan.count, plan.count)
+        return ModuleStep("points", _POINT_BYTES * plan.count, plan.count)
     assert isinstance(plan, MaskPlan)
     height, width = plan.shape
     return ModuleStep("mask", height * width, height * width, width, height)
@@ -186,17 +198,19 @@ _HEAD = """\
 """
 
 
-def buffers(m: ModelExports) -> int:
-    """Return the bytes of the buffers that the exported functions of a model need, each a multiple of 16."""
+def export_buffer_bytes(m: ModelExports) -> int:
+    """Return the total bytes of the buffers that the exported functions of a model need. Each buffer has a multiple of
+    16 bytes."""
     sizes = [0 if step is None else step.nbytes for step in (m.before, m.after)]
     if m.after is not None and m.after.points:
-        sizes.append(m.after.nbytes // 24 * 8 * m.after.points)
+        sizes.append(m.after.nbytes // _BOX_BYTES * _LANDMARK_BYTES * m.after.points)
     if m.after is not None and m.after.kind == "error":
         sizes.append(m.inputs[0].nbytes)
     return sum(-(-size // 16) * 16 for size in sizes)
 
 
 def _model_functions(m: ModelExports) -> list[str]:
+    """Return the C declarations of the buffers and exported functions of one model."""
     n, upper = m.name, m.name.upper()
     streams = bool(m.inputs and m.inputs[0].row_bytes)
 
@@ -216,10 +230,10 @@ def _model_functions(m: ModelExports) -> list[str]:
             f"__builtin_memcpy({n}_copy_buffer, {n}_model.inputs[0].data, {m.inputs[0].nbytes});\n    "
             + invoke
         )
-    first = f"k == 0 ? 0 : {n}_model.inputs[k].data" if streams else f"{n}_model.inputs[k].data"
+    input_address = f"k == 0 ? 0 : {n}_model.inputs[k].data" if streams else f"{n}_model.inputs[k].data"
     parts += [
         function("invoke", invoke),
-        function("input", f"return {first};", "void *", "uint32_t k"),
+        function("input", f"return {input_address};", "void *", "uint32_t k"),
         function("output", f"return {n}_model.outputs[k].data;", "void *", "uint32_t k"),
         function("hash", f"return {n}_model.hash;", "const uint8_t *"),
     ]
@@ -247,6 +261,9 @@ def _model_functions(m: ModelExports) -> list[str]:
 
 
 def _post_functions(m: ModelExports, function: Any, buffer: Any, upper: str) -> list[str]:
+    """Return the C declarations of the buffers and exported functions for postprocessing. ``function`` and ``buffer``
+    are the functions of ``_model_functions`` that return one declaration, and ``upper`` is the model's name in capital
+    letters."""
     n, after = m.name, m.after
     if after is None:
         return []

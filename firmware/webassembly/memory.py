@@ -1,7 +1,7 @@
 """Predict the memory of a WebAssembly module before it is built.
 
 The memory consists of pages of 64 KiB, and its size is fixed in the module. It begins with the stack, so a stack
-overflow traps. Behind the stack are the constants, the arena and the buffers of the exported functions. The prediction
+overflow traps. The constants, the arena and the buffers of the exported functions follow the stack. The prediction
 decides the number of pages; the linker confirms that everything fits.
 """
 
@@ -16,13 +16,16 @@ from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.lower.core.lowering import StructArray
 from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes
-from arenite.firmware.webassembly.exports import ModelExports, buffers
+from arenite.firmware.webassembly.exports import ModelExports, export_buffer_bytes
 
 PAGE_BYTES = 65536
-#: An upper bound of the tables inside the engine's kernels, and of what the linker adds.
+#: An upper bound in bytes of the tables inside the engine's kernels, and of what the linker adds.
 _ENGINE_BYTES = 6144
-#: Upper bounds in bytes: a field of a structure, the description of a model, a name.
+#: Upper bounds in bytes: a field of a structure, and the description of a model without its name and tensors.
 _FIELD_BYTES, _MODEL_BYTES = 8, 512
+#: An upper bound of the bytes of the parameters of one model's pre- or postprocessing.
+_PROCESSING_BYTES = 1024
+#: The array definitions in a C source: the type of the elements, and their number.
 _ARRAY = re.compile(r"^static (?:const )?(u?int(?:8|16|32|64)_t) \w+\[(\d+)\]", re.MULTILINE)
 _ELEMENT_BYTES = {"8": 1, "16": 2, "32": 4, "64": 8}
 
@@ -55,8 +58,12 @@ def predict_memory(
     own = sum(arena_bytes(g) + GUARD_BYTES for g in models if g.shared is None)
     arrays = [match for text in processing_texts for match in _ARRAY.findall(text)]
     tables = sum(_aligned(_ELEMENT_BYTES[re.sub(r"\D", "", c_type)] * int(count)) for c_type, count in arrays)
-    constants = _ENGINE_BYTES + tables + 1024 * len(processing_texts) + sum(map(_constant_bytes, models))
-    return ModuleMemory(WEBASSEMBLY_STACK_BYTES, constants, own + sum(shared), sum(map(buffers, exports)))
+    constants = (
+        _ENGINE_BYTES + tables + _PROCESSING_BYTES * len(processing_texts) + sum(map(_constant_bytes, models))
+    )
+    return ModuleMemory(
+        WEBASSEMBLY_STACK_BYTES, constants, own + sum(shared), sum(map(export_buffer_bytes, exports))
+    )
 
 
 def _constant_bytes(g: Generated) -> int:
@@ -73,6 +80,7 @@ def _constant_bytes(g: Generated) -> int:
 
 
 def _bytes_of(value: Any) -> int:
+    """Return an upper bound of the bytes of ``value``, a field of a structure or a collection of fields."""
     if isinstance(value, Mapping):
         return sum(map(_bytes_of, value.values()))
     if isinstance(value, StructArray):
@@ -83,4 +91,5 @@ def _bytes_of(value: Any) -> int:
 
 
 def _aligned(nbytes: int) -> int:
+    """Return ``nbytes`` rounded up to a multiple of 16."""
     return -(-nbytes // 16) * 16

@@ -194,7 +194,8 @@ static void load(const char *text)
 }
 
 /* Returns the real value of element `i` of an output, in thousandths. Floats are converted with integers; if the
- * thousandths of a float do not fit into 64 bits, the result is too small. */
+ * thousandths of a float do not fit into 64 bits, the result is too small. 1000 times the mantissa of a float has at
+ * most 34 bits: with an exponent below -34 it rounds to 0, and with one above 28 it may need more than 63 bits. */
 static int64_t thousandths(const ar_io *output, uint32_t i)
 {
     const uint8_t *p = output->data;

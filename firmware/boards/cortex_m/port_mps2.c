@@ -50,7 +50,7 @@ void port_init(void)
 {
     UART->bauddiv = 25000000u / PORT_BAUD; /* the emulator only requires 16 or more */
     UART->ctrl = 3;                        /* transmit and receive */
-    (void)UART->data; /* drop a stale byte; it also makes the emulator look for input at once */
+    (void)UART->data; /* drop a stale byte; this read also makes the emulator look for input at once */
 #if defined(COUNTER_BASE)
     *(volatile uint32_t *)COUNTER_BASE = 1; /* CNTCR.EN */
 #else

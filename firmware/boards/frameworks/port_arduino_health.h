@@ -39,13 +39,13 @@ void port_watchdog_start(void)
 {
     IWDG->KR = 0xCCCC; /* start */
     IWDG->KR = 0x5555; /* allow writes to PR and RLR */
-    IWDG->PR = 6;
+    IWDG->PR = 6;      /* divider 256 */
     IWDG->RLR = 1000;
     IWDG->KR = 0xAAAA;
 }
 void port_watchdog_feed(void) { IWDG->KR = 0xAAAA; }
 
-/* The core does not define the flags that a chip family lacks. A flag that power-on and brown-out share
+/* The Arduino core does not define the flags that a chip family lacks. A flag that power-on and brown-out share
  * counts as power-on. */
 uint32_t port_reset_cause(uint32_t *word)
 {
@@ -91,7 +91,8 @@ void port_watchdog_start(void)
 }
 void port_watchdog_feed(void) { NRF_WDT->RR[0] = 0x6E524635; }
 
-/* No flag means power-on or brown-out. The chip does not report which one it was. */
+/* Flags of RESETREAS: 1 pin, 2 watchdog, 4 software, 8 lock-up. No flag means power-on or brown-out: the chip does not
+ * report which one it was. */
 uint32_t port_reset_cause(uint32_t *word)
 {
     const uint32_t reasons = NRF_POWER->RESETREAS;
@@ -142,7 +143,8 @@ uint32_t port_reset_cause(uint32_t *word)
 }
 #endif
 #else
-/* These cores get no watchdog, because some of their functions run longer than its time and do not feed it. */
+/* With other Arduino cores there is no watchdog, because some of their functions run longer than its time and do not
+ * feed it. */
 const uint32_t port_watchdog_ms = 0;
 void port_watchdog_start(void) {}
 void port_watchdog_feed(void) {}
@@ -150,6 +152,7 @@ void port_watchdog_feed(void) {}
 uint32_t port_reset_cause(uint32_t *word)
 {
 #if defined(ARDUINO_ARCH_SAMD)
+    /* Flags: 1 power-on, 2 and 4 brown-out, 0x10 pin, 0x20 watchdog, 0x40 software. */
 #if defined(__SAMD51__)
     const uint32_t flags = RSTC->RCAUSE.reg;
 #else
@@ -158,6 +161,7 @@ uint32_t port_reset_cause(uint32_t *word)
     *word = flags;
     return reset_cause(flags & 0x20u, flags & 0x40u, flags & 1u, flags & 6u, flags & 0x10u);
 #elif defined(__IMXRT1062__)
+    /* Flags: 1 power-on, 2 software, 0x10 and 0x80 watchdogs, 8 pin, 0x20 and 0x40 JTAG. */
     const uint32_t flags = SRC_SRSR;
     *word = flags;
     SRC_SRSR = flags; /* writing ones clears the flags; otherwise they accumulate */

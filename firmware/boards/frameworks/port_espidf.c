@@ -204,5 +204,5 @@ void app_main(void)
     ar_serve();
 }
 #else
-typedef int arenite_port_espidf_is_not_used;
+typedef int arenite_port_espidf_is_not_used; /* ISO C requires a declaration in every file */
 #endif

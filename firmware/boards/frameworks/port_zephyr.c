@@ -65,5 +65,5 @@ int main(void)
     ar_serve();
 }
 #else
-typedef int arenite_port_zephyr_is_not_used;
+typedef int arenite_port_zephyr_is_not_used; /* ISO C requires a declaration in every file */
 #endif

@@ -7,7 +7,7 @@
 void port_init(void)
 {
     UART(2) = 0xC1; /* FCR: FIFO on with a high trigger level, up to which the emulator fills it at once */
-    (void)UART(0);  /* drop a stale byte; it also makes the emulator look for input at once */
+    (void)UART(0);  /* drop a stale byte; this read also makes the emulator look for input at once */
 }
 
 uint8_t port_getc(void)

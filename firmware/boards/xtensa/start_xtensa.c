@@ -23,7 +23,7 @@ void ar_fault(void)
     __asm__ volatile("rsr %0, epc1" : "=r"(pc));
     __asm__ volatile("rsr %0, excvaddr" : "=r"(address));
     if (pc == 0) { /* not an exception but a BREAK instruction, which has its own registers */
-        trap = 64;
+        trap = 64; /* codes of exceptions are below 64 */
         address = 0;
         __asm__ volatile("rsr %0, epc2" : "=r"(pc));
     }

@@ -24,7 +24,7 @@ static inline int32_t ar_conv_bias_s8(const ar_conv_2d_params *p, int32_t c)
  *
  * If `spare` is 0, the packed value is a 32-bit word in `multiplier`. Otherwise it has 16 + `spare` bits: the lower 16
  * are in `multiplier`, the others are the upper `spare` bits of the channel's bias word. Then the number of dropped
- * bits can differ from three. */
+ * bits is 14 - `spare` plus the number of bits of the packed right shift, so the bits that are kept fill the value. */
 static inline int8_t ar_conv_output_s8(const ar_conv_2d_params *p, int32_t acc, int32_t c)
 {
     int32_t multiplier;

@@ -11,7 +11,8 @@ int32_t ar_inv_sqrt(int32_t x, int *right_shift)
         *right_shift = 0;
         return INT32_MAX;
     }
-    /* Scale x by a power of four into [2^27, 2^29). `shift` becomes the right shift of the result. */
+    /* Scale x by a power of four into [2^27, 2^29). `shift` becomes the right shift of the result. For an x that needs
+     * no scaling, the code below computes 2^42 / sqrt(x), so the shift starts at 42 - 31. */
     int shift = 11;
     while (x >= 1 << 29) {
         x /= 4;

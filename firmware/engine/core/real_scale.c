@@ -34,7 +34,7 @@ int32_t ar_scale_real(int64_t x, uint64_t mantissa, int exponent)
     /* The second rounding is to an integer, ties away from zero. */
     const int right = -(exponent + drop);
     uint64_t magnitude = INT32_MAX;
-    if (right > 54) {
+    if (right > 54) { /* the result is below one half */
         magnitude = 0;
     } else if (right > 21) { /* otherwise the result is at least 2^31 */
         magnitude = (product + ((uint64_t)1 << (right - 1))) >> right;

@@ -7,7 +7,7 @@
 
 #if defined(__ARM_FEATURE_MVE)
 
-/* In the loops below, WLSTP or DLSTP and LETP disable the lanes behind the last byte in the last round. WLSTP also
+/* In the loops below, WLSTP or DLSTP and LETP disable the lanes after the last byte in the last round. WLSTP also
  * skips the loop for 0 bytes. */
 static inline void ar_copy_s8_mve(int8_t *out, const int8_t *in, int32_t count)
 {

@@ -174,7 +174,7 @@ INLINE const uint8_t *unit_sums(const int words, const quad *o, const quad *end,
     return runs;
 }
 
-/* Converts one row of inputs to quads at `o`. Returns the address behind the last quad; the fields `p` and `q` there
+/* Converts one row of inputs to quads at `o`. Returns the address after the last quad; the fields `p` and `q` there
  * are the amounts for all inputs. */
 static quad *expand(const int8_t *in, int32_t depth, quad *o)
 {

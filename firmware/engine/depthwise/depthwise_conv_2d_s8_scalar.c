@@ -114,7 +114,8 @@ INLINE void sums_3x3_s2(const uint8_t *const *lines, uint32_t at, uint32_t next,
     }
 }
 
-/* Does the same for any window. The windows of neighboring outputs begin `step` bytes apart. */
+/* Does the same as sums_3x3_s1 for any window and stride. The windows of neighboring outputs begin `step` bytes
+ * apart. */
 static void sums_any(const ar_conv_2d_scalar_params *p, const uint8_t *const *lines, uint32_t at,
                      uint32_t next, uint32_t step, const int8_t *w, uint32_t channels,
                      int32_t sums[BLOCK][TILE])

@@ -19,7 +19,7 @@ typedef struct {
         *copies; /* those before the loop, before each step, after each step, and after the loop */
     const ar_layer_fn *layers; /* of the body */
     uint16_t layer_count, steps;
-    uint8_t first, before, after, last; /* numbers of copies */
+    uint8_t first, before, after, last; /* the numbers of copies of these four kinds, in their order */
 } ar_loop_params;
 
 void ar_loop(const ar_loop_params *p);

@@ -24,8 +24,8 @@ typedef struct {
 enum { AR_LSTM_INPUT, AR_LSTM_FORGET, AR_LSTM_CELL, AR_LSTM_OUTPUT };
 
 typedef struct {
-    const int8_t *input;
-    int8_t *output;
+    const int8_t *input;            /* rows of `inputs` values, in the order of batch_step and time_step */
+    int8_t *output;                 /* rows of `outputs` values in the same order */
     int8_t *output_state;           /* [batches][outputs] */
     int16_t *cell_state;            /* [batches][cells] */
     int8_t *hidden;                 /* [cells]: scratch, only with a projection */

@@ -20,8 +20,8 @@ void ar_softmax_s16(const ar_softmax_s16_params *p)
             out[i] = ar_lut_s16(ar_clamp(scaled, INT16_MIN, INT16_MAX), p->exp_table);
             sum += out[i];
         }
-        /* sum = (1 + f) * 2^n with f in [0, 1). `fraction` is f, scaled to the range of int16 for the table of
-         * 1 / (1 + f). */
+        /* sum = (1 + f) * 2^n with f in [0, 1). `wide` is (1 + f) * 2^30, plus 2^13 for rounding to 16 fraction bits.
+         * `fraction` is (f - 1/2) * 2^16, an int16 for the table of 1 / (1 + f). */
         const int headroom = ar_clz((uint32_t)sum); /* leading zeros, including the sign bit */
         const int64_t wide = ((int64_t)sum << (headroom - 1)) + (1 << 13);
         const int32_t fraction = (int32_t)(wide >> 14) - ((1 << 15) + (1 << 16));

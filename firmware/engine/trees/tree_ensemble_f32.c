@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-/* The integer with the order of the float32 number whose bits are given. */
+/* Returns an integer for the bits of a float32 number. These integers have the same order as the numbers. */
 static inline int32_t float_key(uint32_t bits)
 {
     return (int32_t)(bits ^ ((uint32_t)((int32_t)bits >> 31) >> 1));

@@ -27,7 +27,7 @@ SHAPES = [(1000, 50), (90_000, 800), (500, 600), (20_000, 20), (64_000, 6400)]
     ],
 )
 def test_the_fit_recovers_known_costs(cost: KernelCost) -> None:
-    fitted = fit([(macs, outputs, cost.of(macs, outputs)) for macs, outputs in SHAPES])
+    fitted = fit([(macs, outputs, cost.instructions(macs, outputs)) for macs, outputs in SHAPES])
     assert fitted == pytest.approx(cost, abs=1e-3)
 
 
@@ -63,7 +63,7 @@ def test_results_of_all_variants_are_fitted_together(
     """The fit uses the results of the build for speed and of the build for flash. A run that is in two files counts
     once. Other files in the folder and runs without an instruction count are ignored."""
     cost = KernelCost(1.5, 12, 200)
-    counts = [round(cost.of(m, o)) for m, o in SHAPES]
+    counts = [round(cost.instructions(m, o)) for m, o in SHAPES]
     files = {
         "a.json": result("speed", counts),
         "b.json": result("flash", [2 * c for c in counts]),

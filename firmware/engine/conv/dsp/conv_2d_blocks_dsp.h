@@ -14,8 +14,8 @@
 #include "conv_2d_dsp_params.h"
 #include "expand_s8_dsp.h"
 
-/* Stores `bytes` copies of a byte at `to`; `pattern` is four copies of it. It is made for few bytes. Returns the
- * address behind the last byte. */
+/* Stores `bytes` copies of a byte at `to`; `pattern` is four copies of that byte. `bytes` is small, so this is a simple
+ * loop. Returns the address after the last byte. */
 static int8_t *fill_bytes(int8_t *to, uint32_t pattern, int32_t bytes)
 {
     for (; bytes >= 4; bytes -= 4, to += 4) {
@@ -157,7 +157,7 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
     const int8_t *copies[AR_CONV_DSP_ROWS];
     if (p->padded_w) {
         /* Copy the rows with their padding, and read the copies as if they were the image. `overhang` is the number of
-         * bytes that the last group of a run reads behind the run. */
+         * bytes that the last group of a run reads after the run. */
         const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
         int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
         for (int32_t k = 0; k < p->k_h; k++) {
@@ -168,7 +168,7 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
         rows = copies;
         inside = p->padded_w * in_c + overhang - reach;
         column = 0;
-        in_w = p->padded_w + overhang; /* the bytes behind the copy may be read */
+        in_w = p->padded_w + overhang; /* the bytes after the copy may be read */
     } else {
         for (int32_t k = 0; k < p->k_h; k++) {
             all_rows &= rows[k] != 0;

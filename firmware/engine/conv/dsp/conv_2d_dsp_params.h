@@ -11,11 +11,11 @@
  * run of k_w * in_c bytes; with it there are k_w runs of in_c bytes. The bytes of a run are read in groups of four.
  *
  * There are two ways to read the last bytes of a run if they do not fill a group. If `rest` is not 0, it is the number
- * of these bytes; they follow behind the groups of all runs. If `rest` is 0, the last group of a run includes bytes
- * behind the run, which are multiplied with weights of zero. So the inputs of a filter are first all groups, then all
+ * of these bytes; they follow after the groups of all runs. If `rest` is 0, the last group of a run includes bytes
+ * after the run, which are multiplied with weights of zero. So the inputs of a filter are first all groups, then all
  * rests; both are ordered by run, then by kernel row.
  *
- * `scratch` has the widened inputs of a block of pixels, int16 [groups * 2][pixels][2]. Behind them it has copies with
+ * `scratch` has the widened inputs of a block of pixels, int16 [groups * 2][pixels][2]. After them it has copies with
  * padding: the part of one row under the block's windows or, if padded_w is not 0, the rows [k_h][padded_w][in_c]. */
 typedef struct {
     const int8_t *input;    /* [batches][in_h][in_w][in_c] */

@@ -5,7 +5,7 @@
 #include "winograd3_s8_dsp.h"
 
 /* Stores `bytes` bytes with the value of the input's zero point; `bytes` is a multiple of four, nothing is stored if it
- * is negative. Returns the address behind the last byte. */
+ * is negative. Returns the address after the last byte. */
 static int8_t *pad(int8_t *to, int32_t zero_point, int32_t bytes)
 {
     const uint32_t word = ((uint32_t)zero_point & 255u) * 0x01010101u;

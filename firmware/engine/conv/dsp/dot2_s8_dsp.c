@@ -34,7 +34,7 @@ __attribute__((naked)) void ar_dot2_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "mov r12, r10\n"
             "mov r11, r6\n"
             /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
-             * the loop behind its surplus first groups. */
+             * the loop after its surplus first groups. */
             "add r0, r8, #3\n"
             "lsr r0, r0, #2\n"
             "rsb r8, r8, r0, lsl #2\n"

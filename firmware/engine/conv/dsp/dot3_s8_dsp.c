@@ -54,7 +54,7 @@ __attribute__((naked)) void ar_dot3_s8_dsp(const ar_dot_s8_dsp *d __attribute__(
             "mov r12, r10\n"
             "mov r11, r6\n"
             /* The first group of a pair is computed before the loop. One round of the loop computes eight groups. If
-             * fewer groups remain for the first round, the code enters the loop behind its surplus first groups. */
+             * fewer groups remain for the first round, the code enters the loop after its surplus first groups. */
             "sub r0, r8, #1\n"
             "add r8, r0, #7\n"
             "lsr r8, r8, #3\n"

@@ -39,7 +39,7 @@ enum { AR_DOT_FIXED, AR_DOT_ONE_SIDED, AR_DOT_TWO_SIDED };
 typedef struct {
     int8_t *out;            /* address of channel 2i of the first pixel */
     const int32_t *requant; /* the table's entry of pair i */
-    int32_t rounding;
+    int32_t rounding;       /* rounding and shift of the requantization, see above */
     int32_t shift;
     int32_t pixel;       /* distance in bytes from one output pixel to the next */
     const int32_t *x;    /* the widened inputs */

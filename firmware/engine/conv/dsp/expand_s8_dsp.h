@@ -10,7 +10,7 @@
 
 #include <stdint.h>
 
-/* Widen the inputs of 3 or 2 pixels; `count` and `groups` are at least 1. Return the address behind the last word. */
+/* Widen the inputs of 3 or 2 pixels; `count` and `groups` are at least 1. Return the address after the last word. */
 int32_t *ar_expand3_s8_dsp(int32_t *x, const int8_t *const *rows, int32_t offset, int32_t step, int32_t count,
                            int32_t groups);
 int32_t *ar_expand2_s8_dsp(int32_t *x, const int8_t *const *rows, int32_t offset, int32_t step, int32_t count,

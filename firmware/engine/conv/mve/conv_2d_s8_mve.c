@@ -1,4 +1,4 @@
-/* CONV_2D, int8, for Helium: copies the windows of the output pixels behind each other, then multiplies them like the
+/* CONV_2D, int8, for Helium: copies the windows of the output pixels one after the other, then multiplies them like the
  * pixels of a 1 x 1 convolution. */
 #include "conv_2d_s8_mve.h"
 

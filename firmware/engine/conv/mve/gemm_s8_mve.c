@@ -12,7 +12,7 @@
  *   40: address of the group's pieces of 16 bytes, or 0                  44: address of the group's rest, or 0
  *   48: number of bytes to add to r11 and r3 after a pair, to reach the next pair      52: two_sided
  *   56: distance in bytes from one output pixel to the next, 0 while the last one of an odd number is computed
- *   60: output address of this group behind all pairs
+ *   60: output address of this group after all pairs
  *   64: depth % 16     68: 32 * out_c     72: number of the first filter of this group
  *   76: p   80: x   84: step   88: pixels   92: out   96: narrow, 1 for the narrow loop (see below)
  * Above the frame are q4 to q7 (64 bytes), ten registers (40 bytes) and the argument `out`. */
@@ -238,7 +238,7 @@ __attribute__((naked)) void ar_gemm_s8_mve(const ar_gemm_s8_mve_params *p, const
         "vmladava.s8 r4, q0, q2\n"
         "vmladava.s8 r12, q1, q2\n"
         "add r7, r9\n"
-        "vpst\n" /* predicated, so that nothing is read behind the last filter */
+        "vpst\n" /* predicated, so that nothing is read after the last filter */
         "vldrbt.8 q3, [r7]\n"
         "vmladava.s8 r6, q0, q3\n"
         "vmladava.s8 lr, q1, q3\n"

@@ -1,12 +1,16 @@
-/* Multiplies patches with filters: eight channels and four pixels at a time. gemm_s8_simd128.h describes the layouts. */
+/* Multiplies patches with filters: eight channels and four pixels at a time. The layouts are in gemm_s8_simd128.h. */
 #include "gemm_s8_simd128.h"
 
 #if defined(__wasm_simd128__)
 
+/* Adds the products of a pair of inputs `x` and the weights w0 and w1 to the sums of a pixel: `first` has the sums of
+ * the first four channels of a group, `second` those of the last four. */
 #define ADD_PRODUCTS(first, second, x)                          \
     first = wasm_i32x4_add(first, wasm_i32x4_dot_i16x8(x, w0)); \
     second = wasm_i32x4_add(second, wasm_i32x4_dot_i16x8(x, w1))
 
+/* Computes the outputs of 2 to 4 pixels. The sums of the pixels are a, b, c and d. `two_sided` is 1 if
+ * p->requant.negative is not 0; it is a constant at each call, so that the compiler can leave out code. */
 __attribute__((always_inline)) static inline void four_pixels(const ar_gemm_s8_simd128_params *p,
                                                               const int16_t *patches, uint32_t pixels,
                                                               int8_t *out, int two_sided)
@@ -49,6 +53,7 @@ __attribute__((always_inline)) static inline void four_pixels(const ar_gemm_s8_s
     }
 }
 
+/* Computes the outputs of one pixel, see four_pixels. */
 __attribute__((always_inline)) static inline void one_pixel(const ar_gemm_s8_simd128_params *p,
                                                             const int16_t *patch, int8_t *out, int two_sided)
 {

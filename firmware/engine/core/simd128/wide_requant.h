@@ -45,7 +45,8 @@ struct ar_wide_lanes {
     v128_t low, high;
 };
 
-/* Loads the constants of channels c to c + 7. */
+/* Loads the constants of channels c to c + 7. In this and the next functions `two_sided` is 1 if w->negative is used;
+ * it is a constant at each call, so that the compiler can leave out code. */
 __attribute__((always_inline)) static inline struct ar_wide_lanes ar_wide_load(const ar_wide *w, uint32_t c,
                                                                                int two_sided)
 {

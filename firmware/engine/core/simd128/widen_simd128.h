@@ -8,10 +8,10 @@
 #include <wasm_simd128.h>
 #endif
 
-/* The number of elements that ar_widen may read and write behind the last one. */
+/* The number of elements that ar_widen may read and write after the last one. */
 enum { AR_WIDEN_SLACK = 7 };
 
-/* Copies `count` elements. It may read, and overwrite, up to AR_WIDEN_SLACK elements behind the last one. */
+/* Copies `count` elements. It may read, and overwrite, up to AR_WIDEN_SLACK elements after the last one. */
 static inline void ar_widen(int16_t *to, const int8_t *from, int32_t count)
 {
 #if defined(__wasm_simd128__)

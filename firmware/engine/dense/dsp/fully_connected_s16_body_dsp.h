@@ -14,6 +14,7 @@
 static inline int32_t scale(SUM x, uint64_t mantissa, int exponent)
 {
     const uint32_t shift = (uint32_t)(-22 - 32 - exponent); /* of the upper word */
+    /* The condition is true if x fits into 32 bits and the shift is in [4, 30]. */
     if (x == (int32_t)x && shift - 4 <= 30 - 4) {
         const int32_t multiplier = (int32_t)(mantissa >> 22);
         const int32_t high = (int32_t)((int64_t)(int32_t)x * multiplier >> 32) + (1 << (shift - 1));

@@ -26,7 +26,7 @@ void ar_fully_connected_s16_dsp(const ar_fully_connected_s16_dsp_params *p);
  * block of the next four units, and so on. The quads begin with zeros. */
 void ar_fully_connected_s16_wide_dsp(const ar_fully_connected_s16_dsp_params *p);
 
-/* 504 products of at most 2^22 fit into 32 bits. */
+/* The groups of a block: the sum of 63 * 8 products of at most 2^22 fits into 32 bits. */
 #define AR_S16_BLOCK 63
 
 #endif

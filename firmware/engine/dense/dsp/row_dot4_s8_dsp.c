@@ -33,7 +33,7 @@ __attribute__((naked)) void ar_row_dot4_s8_dsp(const ar_row_dot_s8_dsp *d __attr
         "mov lr, r8\n"
         "mov r12, r5\n"
         /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
-         * the loop behind its surplus first groups. */
+         * the loop after its surplus first groups. */
         "rsb r8, r7, #0\n"
         "and r8, r8, #3\n"
         "mov r9, #108\n"

@@ -35,7 +35,7 @@ __attribute__((naked)) void ar_row_dot4_w4_dsp(const ar_row_dot_w4_dsp *d __attr
         "mov r12, r5\n"
         "str r9, [sp, #32]\n"
         /* One round of the loop computes four groups. If fewer groups remain for the first round, the code enters
-         * the loop behind its surplus first groups. */
+         * the loop after its surplus first groups. */
         "rsb r8, r7, #0\n"
         "and r8, r8, #3\n"
         "mov r9, #140\n"

@@ -15,7 +15,7 @@
 typedef struct {
     int8_t *out;            /* address of the first quad's first output */
     const int32_t *requant; /* for each pair: multiplier0, multiplier1, offset1 */
-    int32_t rounding;
+    int32_t rounding;       /* rounding and shift of the requantization, see dot_s8_dsp.h */
     int32_t shift;
     const int32_t *x;    /* the widened inputs */
     const int32_t *end;  /* the end of the filters */

@@ -32,7 +32,7 @@ void ar_depthwise_columns_s8_dsp(ar_dw_columns *table, const int8_t *weights, in
 
 /* The parameters of one output row of four channels, in the order in which the assembly loads them. */
 typedef struct {
-    int32_t rounding;
+    int32_t rounding;         /* see the formula in depthwise_3x3_s8_dsp.h */
     int32_t pixel;            /* bytes from one pixel to the next: the number of channels */
     int32_t third;            /* 3 * pixel - 1: from the byte after output 0 to output 3 */
     const ar_dw_columns *end; /* the end of the table of constants */
@@ -40,7 +40,7 @@ typedef struct {
     uint32_t reserved;    /* used by the assembly */
     const int8_t *row[3]; /* the ends of the input rows */
     int32_t width;        /* minus the bytes of an input row */
-    uintptr_t pairs;      /* half a column's address plus `pairs` is the address of its pair of row 2 */
+    uintptr_t pairs;      /* the address of a pair of row 2 is (address of its first column) / 2 + `pairs` */
     int32_t padding;      /* the input's zero point in each byte */
     int32_t *block;
     int32_t *block_end;         /* the end of the first channel's columns in the block */

@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Registers: r0-r5 are the sums of 6 outputs, r6 and r7 the weights (w0, w1) and (w1, w2) of a line, r8-r11 four
  * pairs of pixels, r12 is the address of the next pixels in the lines, lr the address of a channel's constants. The
  * stack has the fields of the ar_dw_row, but `skip` in place of `lines`. `reserved` is the address of the code that
@@ -25,7 +28,7 @@
 /* Requantizes the sum in register r. r6 is the multiplier, r7 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
 /* Requantizes and stores one output of an incomplete block. It is 16 bytes of code, so the address at which the
- * code behind label 4 is entered can be computed from the number of outputs. */
+ * code after label 4 is entered can be computed from the number of outputs. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
 __attribute__((naked)) void ar_depthwise_3x3_s1_s8_dsp(const ar_dw_row *row __attribute__((unused)))

@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Registers: r0, r1 and r5 are the sums of 3 outputs. The weights (w0, w1) of the three lines are in r2, r4 and r6;
  * the three weights w2 are in the low and the high half of r3 and in the high half of r7. r8-r11 are four pairs of
  * pixels, r12 is the address of the next pixels in the lines, lr the address of the next output.

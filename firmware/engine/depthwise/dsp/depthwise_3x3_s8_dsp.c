@@ -50,7 +50,7 @@ static void set_constants(group *g, const ar_depthwise_3x3_dsp_params *p)
     g->line.rest = pixels - g->line.blocks * AR_DW_PIXELS;
     g->line.padding = padding;
 
-    /* There is at most one pixel of padding behind the row. If it begins a pair, ar_depthwise_line_s8_dsp does
+    /* There is at most one pixel of padding after the row. If it begins a pair, ar_depthwise_line_s8_dsp does
      * not write that pair, so it is written here. */
     if (pixels < reach) {
         const int32_t last = full - (g->row.part == 0);

@@ -40,10 +40,10 @@ void ar_depthwise_table_s8_dsp(ar_dw_channel *table, const int8_t *weights, int3
 
 /* The parameters of one output row of a group, in the order in which the assembly loads them. */
 typedef struct {
-    int32_t rounding;
-    int32_t pixel;   /* bytes from one output pixel to the next: the number of channels */
-    int32_t third;   /* 3 * pixel - 1: from the byte after output 0 to output 3 */
-    const void *end; /* where the entries from `channels` on end */
+    int32_t rounding; /* see the formula above */
+    int32_t pixel;    /* bytes from one output pixel to the next: the number of channels */
+    int32_t third;    /* 3 * pixel - 1: from the byte after output 0 to output 3 */
+    const void *end;  /* the end of the entries that begin at `channels` */
     int8_t *out;
     uint32_t reserved; /* used by the assembly */
     /* Bytes from the end of the group's channels in a block's first output pixel to these channels in the next block's
@@ -83,7 +83,7 @@ typedef struct {
     const int32_t *multiplier; /* [channels] */
     ar_dw_row_kernel *kernel;  /* computes one output row; depends on the stride */
     void *scratch;             /* AR_DW_TABLE_BYTES bytes, then the lines and one more block */
-    int32_t rounding;
+    int32_t rounding;          /* see the formula above */
     uint16_t batches, in_h, in_w, channels, out_h, out_w;
     uint8_t pad_top, pad_left, stride; /* pad_left is 0 or 1 */
     int8_t zero_point;                 /* the input's zero point, which is the value of padding */

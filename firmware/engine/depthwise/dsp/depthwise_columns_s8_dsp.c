@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Splits the weights of channels 0 and 1 in a, and of channels 2 and 3 in b, into one register per channel (c0 to
  * c3), which has two weights. A weight in the upper byte of a halfword is multiplied by 256. */
 #define SPLIT(a, b, c0, c1, c2, c3)                             \

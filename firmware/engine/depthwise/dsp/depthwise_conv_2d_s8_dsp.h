@@ -24,7 +24,7 @@ typedef struct {
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
     uint8_t shift, two_sided; /* see ar_dw_output; two_sided is 0 or 1 */
     int8_t padding;           /* the input's zero point */
-    int8_t act_min, act_max;
+    int8_t act_min, act_max;  /* outputs are clamped to this range */
 } ar_depthwise_dsp_params;
 
 /* Returns the output for the accumulator `sum`: saturate((x * multiplier + rounding * 2^32) >> (32 + shift)), where

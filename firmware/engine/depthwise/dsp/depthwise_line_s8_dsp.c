@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Merges pixels a and b, which have 4 channels: channels 0 and 1 of both to `low`, channels 2 and 3 of both to
  * `high`. */
 #define MERGE(low, high, a, b) \

@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Registers: r0-r3 are the sums of four channels, r4-r9 temporary values, r10 is the position in the list of taps,
  * r11 the number of the first of the four channels, r12 the address of the next weights, lr the number of pairs of
  * taps left. The stack has the fields of the ar_dw_pixel, except the weights; two_sided is replaced by the address

@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Registers while two columns are stored in a block: r0-r2 are the ends of the input rows, r3 is the offset of the
  * next pixel from these ends, r4 the number of bytes per pixel, r5 the address of the column in the block, r6-r8
  * are the pixels of the three rows in one column, r9-r11 in the next column, r12 and lr are temporary values. */
@@ -22,7 +25,7 @@
 /* Requantizes the sum in register r. r6 is the multiplier, r7 the rounding constant. */
 #define OUTPUT(r) "smmla " r ", " r ", r6, r7\n ssat " r ", #8, " r ", asr #8\n"
 /* Requantizes and stores one output of an incomplete block. It is 16 bytes of code, so the address at which the
- * code behind label 4 is entered can be computed from the number of outputs. */
+ * code after label 4 is entered can be computed from the number of outputs. */
 #define PART(r) OUTPUT(r) "strb " r ", [r11, r9]\n sub r9, r9, r8\n"
 
 /* The stack has a copy of the ar_dw_strip. `reserved` is the address of the code that requantizes a block: label 3
@@ -101,7 +104,7 @@ __attribute__((naked)) void ar_depthwise_strip_s8_dsp(const ar_dw_strip *strip _
         "add r5, r5, #8\n"
         "cmp r5, r6\n"
         "bne 2b\n"
-        /* Prepare the outputs of the block. If the block is incomplete, set the address of the code behind label 4. */
+        /* Prepare the outputs of the block. If the block is incomplete, set the address of the code after label 4. */
         "8:\n"
         "str r3, [sp, #36]\n"
         "ldrd r6, r7, [sp, #64]\n"

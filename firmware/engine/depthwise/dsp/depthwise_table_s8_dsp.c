@@ -4,6 +4,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* r5, r6 and r7 are the taps w0, w1 and w2 of a kernel row, with a byte for each of the four channels. r8 has (w0,
  * w1) of channels 0 and 1, r9 of channels 2 and 3; r10 and r11 have (w1, w2) of the same channels. CHANNEL extracts
  * the weights of one channel, and stores them in the kernel row's entry and again three entries later. A weight in

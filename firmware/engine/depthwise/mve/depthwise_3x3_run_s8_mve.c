@@ -7,7 +7,8 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
-/* `arenite fit` reads the use of the stack from this symbol: d, nine other registers, and q4 to q7 are 104 bytes. */
+/* The stack that the function uses, in bytes; object_files.py reads this symbol. The stack has d, nine other registers,
+ * and q4 to q7. */
 __asm__(".set ar_stack_ar_depthwise_3x3_run_s8_mve, 104");
 
 /* Registers: r0 to r6, r8 and r10 are the addresses of the nine taps, r7 of the scales, r9 of the weights, r11 of

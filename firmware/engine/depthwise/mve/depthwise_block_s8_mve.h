@@ -5,7 +5,7 @@
 #include "depthwise_s8_mve.h"
 #include "fixed_point.h"
 
-/* Returns channel `c` of the output whose inputs are `at` bytes behind the `count` addresses in `taps`. */
+/* Returns channel `c` of the output whose inputs are `at` bytes after the `count` addresses in `taps`. */
 static inline int8_t ar_depthwise_output(const int8_t *const *taps, int32_t count, int32_t at, int32_t c,
                                          const int32_t *weights, const int32_t *scales, int32_t output_zero)
 {

@@ -11,7 +11,7 @@
  * channels of that block are stored in plain order, and copied into a block when the kernel starts (`rest_channels`).
  * The requantization is described in firmware/engine/conv/mve/gemm_s8_mve.h.
  *
- * The kernels read up to 15 bytes behind the last channel of an input row. These bytes do not affect the results.
+ * The kernels read up to 15 bytes after the last channel of an input row. These bytes do not affect the results.
  */
 #ifndef ARENITE_DEPTHWISE_S8_MVE_H
 #define ARENITE_DEPTHWISE_S8_MVE_H
@@ -36,10 +36,10 @@ typedef struct {
     uint16_t k_h, k_w; /* k_h up to AR_DEPTHWISE_MVE_ROWS */
     uint16_t pad_top, pad_left;
     uint8_t stride_h, stride_w, dilation_h, dilation_w;
-    int16_t output_zero;
-    int8_t input_zero;
-    int8_t act_min, act_max;
-    uint8_t two_sided; /* 0 or 1, as in gemm_s8_mve.h */
+    int16_t output_zero;     /* the output's zero point */
+    int8_t input_zero;       /* the input's zero point */
+    int8_t act_min, act_max; /* outputs are clamped to this range */
+    uint8_t two_sided;       /* 0 or 1, as in gemm_s8_mve.h */
     /* The number of pixels that are computed with one block. It is 1, or 16 / channels, but only for 3 x 3 at
      * stride 1 with 1, 2, 4 or 8 channels. Then the constants of the channels repeat in the block. */
     uint8_t pixels_per_block;

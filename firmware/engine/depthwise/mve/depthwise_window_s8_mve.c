@@ -7,7 +7,8 @@
 
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the assembly uses them */
 
-/* The stack holds two steps, ten registers, and q4 to q7: 112 bytes. */
+/* The stack that the function uses, in bytes; object_files.py reads this symbol. The stack has two steps, ten
+ * registers, and q4 to q7. */
 __asm__(".set ar_stack_ar_depthwise_window_s8_mve, 112");
 
 /* Registers: r0 is the list of taps (addresses of inputs), r1 the number of pairs of taps left, r2 the offset that

@@ -20,6 +20,8 @@ typedef struct {
             b, wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x0, x1, 4, 12, 5, 13, 6, 14, 7, 15), high));          \
     } while (0)
 
+/* Computes an output row for windows of 3 x 3 without horizontal dilation. `two_sided` is 1 if p->requant.negative is
+ * not 0; it is a constant at each call, so that the compiler can leave out code. */
 __attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_simd128_params *p,
                                                           const window_lines *lines, int8_t *out,
                                                           int two_sided)
@@ -51,6 +53,7 @@ __attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_sim
     }
 }
 
+/* Computes an output row for any window, see row_3x3. */
 __attribute__((always_inline)) static inline void row_any(const ar_depthwise_simd128_params *p,
                                                           const window_lines *lines, int8_t *out,
                                                           int two_sided)

@@ -3,7 +3,7 @@
  *
  * Input rows are widened to int16 with their padding (the lines). The taps of a filter are numbered row by row.
  * Weights are int8 [groups][pairs][8][2]: a group has eight neighboring channels, a pair the taps 2 * i and 2 * i + 1.
- * Behind the last channel, and behind the last tap if their number is odd, the weights are 0.
+ * Weights of 0 fill up the last group, and the last pair if the number of taps is odd.
  */
 #ifndef ARENITE_DEPTHWISE_CONV_2D_S8_SIMD128_H
 #define ARENITE_DEPTHWISE_CONV_2D_S8_SIMD128_H
@@ -20,7 +20,7 @@ typedef struct {
     int16_t *lines;      /* scratch: [(k_h - 1) * dilation_h + 1][line] */
     const int8_t *weights;
     ar_wide requant;
-    uint32_t line; /* elements of a line: those under a row of windows, and 8 more */
+    uint32_t line; /* elements of a line: those under a row of windows, and 8 more, which loads may read */
     uint16_t batches, in_h, in_w, channels;
     uint16_t out_h, out_w;
     uint16_t pad_top, pad_left;

@@ -1,4 +1,4 @@
-/* ADD and SUB, int8. */
+/* ADD and SUB, int8. The left shift is that of LiteRT. */
 #define ADD ar_add_s8
 #define VALUE int8_t
 #define LEFT_SHIFT 20

@@ -10,6 +10,9 @@
 
 #ifdef __ARM_FEATURE_DSP
 
+/* In the assembly, .set states the stack use in bytes, which object_files.py reads. Empty comments keep clang-format
+ * from joining lines. */
+
 /* Registers: r0 and r1 are the addresses of the inputs, r2 is the address of the output, r3 the number of words
  * left, r4 and r5 the multipliers times 256, r6 the constant, r7 the mask of the upper bytes of both halfwords, r8
  * the shift. r9 and r10 are bytes 1 and 3 of the two inputs, r11 and r12 their bytes 0 and 2, each in the upper

@@ -4,7 +4,7 @@
 #if defined(__ARM_FEATURE_MVE)
 
 /* Computes `count` outputs, four per loop round. q1 and q2 are elements of a and b, q3 is multiplier1, q4 and q5
- * are the limits of the output. In the last round, LETP disables the lanes behind the last element. */
+ * are the limits of the output. In the last round, LETP disables the lanes after the last element. */
 static void sums(const ar_add_mve_params *p, const int8_t *a, const int8_t *b, int8_t *out, uint32_t count)
 {
     __asm__ volatile("vdup.32 q3, %[m1]\n"

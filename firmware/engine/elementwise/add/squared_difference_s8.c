@@ -1,4 +1,4 @@
-/* SQUARED_DIFFERENCE, int8. */
+/* SQUARED_DIFFERENCE, int8. Like LiteRT it first shifts both inputs left by seven bits. */
 #include "add.h"
 
 void ar_squared_difference_s8(const ar_add_params *p)

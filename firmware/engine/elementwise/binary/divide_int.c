@@ -4,6 +4,7 @@
 #include "element.h"
 #include "fixed_point.h"
 
+/* Returns the result of `operation` (AR_DIV ...) for a and b; 0 if b is 0. */
 static int32_t divide(int32_t a, int32_t b, uint32_t operation)
 {
     if (b == 0) {

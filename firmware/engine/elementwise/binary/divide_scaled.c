@@ -6,6 +6,7 @@
 #include "exp_fixed.h"
 #include "fixed_point.h"
 
+/* Returns a / b in steps of the output, for inputs without their zero points. Returns 0 if b is 0. */
 static int32_t divide(const ar_divide_scaled_params *p, int32_t a, int32_t b)
 {
     if (b == 0) {

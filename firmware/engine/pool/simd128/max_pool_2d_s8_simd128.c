@@ -4,7 +4,7 @@
 #if defined(__wasm_simd128__)
 #include <wasm_simd128.h>
 
-/* Writes the largest values of columns [x0, x1) of all rows. Reads up to 15 bytes behind the last channel, which are in
+/* Writes the largest values of columns [x0, x1) of all rows. Reads up to 15 bytes after the last channel, which are in
  * the arena or its guard words. */
 static void window_maxima(const ar_pool_2d_params *p, const int8_t *const *rows, int32_t x0, int32_t x1,
                           int8_t *out)
