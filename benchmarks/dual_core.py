@@ -22,7 +22,7 @@ from arenite.host.bench.run import BenchConfig, bench
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import prepare
-from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
+from arenite.host.report.generated_tables import DOCS, markdown_table, replace_section
 from arenite.profiles.boards import load_board
 
 BOARD = "qemu_riscv32_smp2"
@@ -141,8 +141,8 @@ def main(argv: list[str] | None = None) -> int:
     wrong = [r["model"] for r in rows if not (r["exact"] and r["sizes"])]
     if args.write_docs:
         keyword = next((r for r in rows if r["model"].startswith("kws01")), rows[0])
-        page = with_section(PAGE.read_text("utf-8"), "models", text)
-        write_atomic(PAGE, with_section(page, "layers", layers(keyword)))
+        page = replace_section(PAGE.read_text("utf-8"), "models", text)
+        write_atomic(PAGE, replace_section(page, "layers", layers(keyword)))
     print(text)
     if wrong:
         print(f"not bit-exact, or not as large as predicted: {', '.join(wrong)}", file=sys.stderr)

@@ -52,7 +52,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     second = board.second_rams[0]
     rows: list[dict[str, Any]] = []
     for name in NAMES:
-        prepared = prepare(MODELS / f"{name}.tflite").retarget(Target.of(board.core, "speed", False))
+        prepared = prepare(MODELS / f"{name}.tflite").retarget(Target.for_core(board.core, "speed", False))
         for share in SHARES:
             limit = prepared.plan.arena_bytes * share // 100
             for strategy, choose in STRATEGIES.items():

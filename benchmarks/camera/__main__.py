@@ -20,7 +20,7 @@ from typing import Any
 
 from arenite.errors import AreniteError
 from arenite.files import write_atomic
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.camera import answer_agreement, cold_start, frame_jitter
 from benchmarks.camera import comparison as compare
 from benchmarks.camera.cases import cases
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         page = DOCS / "camera-performance.md"
         text = page.read_text("utf-8")
         for name, content in sections(result).items():
-            text = with_section(text, name, content)
+            text = replace_section(text, name, content)
         write_atomic(page, text)
     return 1 if any(row.met is False for row in rows) else 0
 

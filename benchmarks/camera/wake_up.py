@@ -31,7 +31,7 @@ from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.serving.early_wake import EarlyWake
 from arenite.host.camera.serving.loop import Loop
 from arenite.host.camera.serving.time_slice import set_time_slice, set_timer_slack
-from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
+from arenite.host.report.generated_tables import DOCS, markdown_table, replace_section
 from benchmarks.camera.arenite_loop import AreniteLoop, LoopTimes
 from benchmarks.camera.cases import cases
 from benchmarks.camera.frame_ring import FrameRing
@@ -306,7 +306,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(json.dumps(result, indent=1) if options.json else text)
     if options.docs:
         page = DOCS / "camera-performance.md"
-        write_atomic(page, with_section(page.read_text("utf-8"), "wake-up", text))
+        write_atomic(page, replace_section(page.read_text("utf-8"), "wake-up", text))
     return 0
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from arenite.errors import AreniteError
 from arenite.files import write_atomic
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.conversions.runs import Case, run
 from benchmarks.conversions.sources import SOURCES as FOLDER
 from benchmarks.conversions.sources import (
@@ -71,7 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         page = DOCS / "conversions.md"
         text = page.read_text("utf-8")
         for name, content in sections(cases).items():
-            text = with_section(text, name, content)
+            text = replace_section(text, name, content)
         write_atomic(page, text)
     return 1 if failed else 0
 

@@ -46,7 +46,7 @@ def main() -> int:
     counts: list[ModelAccesses] = []
     for model, name in JOBS:
         board = load_board(name)
-        prepared = prepare(MODELS / f"{model}.tflite").retarget(Target.of(board.core, "speed", False))
+        prepared = prepare(MODELS / f"{model}.tflite").retarget(Target.for_core(board.core, "speed", False))
         counts.append(count_tensor_accesses(prepared, board, "speed", None))
         print(f"{model} on {name}: {'exact' if counts[-1].exact else 'WRONG'}", file=sys.stderr)
     if not all(c.exact for c in counts):

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arenite.files import write_atomic
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.random_networks.architectures import Network, draw_networks
 from benchmarks.random_networks.importing import import_networks
 from benchmarks.random_networks.runs import run_network
@@ -50,8 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(summary(rows), file=sys.stderr)
     if options.docs:
         page = DOCS / "conversions.md"
-        text = with_section(page.read_text("utf-8"), "random networks summary", summary(rows))
-        write_atomic(page, with_section(text, "random networks", networks_table(rows)))
+        text = replace_section(page.read_text("utf-8"), "random networks summary", summary(rows))
+        write_atomic(page, replace_section(text, "random networks", networks_table(rows)))
     return 1 if failed else 0
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from arenite.errors import AreniteError, UsageError
 from arenite.files import write_atomic
 from arenite.host.bench.compare import BaselineRecord, compare, read_baseline
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from arenite.models import zoo
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks.table.pages import full, short
@@ -54,7 +54,7 @@ def main(argv: list[str] | None = None) -> int:
     print(text)
     if options.docs:
         page = DOCS / "performance.md"
-        write_atomic(page, with_section(page.read_text("utf-8"), "measured", short(runs, verdicts)))
+        write_atomic(page, replace_section(page.read_text("utf-8"), "measured", short(runs, verdicts)))
     return 1 if any(run.failed for run in runs) else 0
 
 

@@ -24,7 +24,7 @@ from arenite.converters.importers.environments import environment
 from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.scoring.model_runner import run_outputs
 from arenite.files import write_atomic
-from arenite.host.report.generated_tables import DOCS, markdown_table, with_section
+from arenite.host.report.generated_tables import DOCS, markdown_table, replace_section
 from benchmarks.tflite_converter.samples import more_test_samples, tasks
 
 OUT = Path("out/tflite_converter").resolve()
@@ -91,11 +91,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(summary(comparisons))
     write_atomic(OUT / "comparisons.json", json.dumps([asdict(c) for c in comparisons], indent=1).encode())
     if options.docs:
-        page = with_section(PAGE.read_text("utf-8"), "comparison", table(comparisons))
+        page = replace_section(PAGE.read_text("utf-8"), "comparison", table(comparisons))
         more = [c.more for c in comparisons if c.more is not None]
-        page = with_section(page, "more samples", more_table(more))
-        page = with_section(page, "summary of more samples", more_summary(more))
-        write_atomic(PAGE, with_section(page, "summary", summary(comparisons)).encode())
+        page = replace_section(page, "more samples", more_table(more))
+        page = replace_section(page, "summary of more samples", more_summary(more))
+        write_atomic(PAGE, replace_section(page, "summary", summary(comparisons)).encode())
     return 0
 
 

@@ -22,7 +22,7 @@ C_TYPES = {
     "float32": "uint32_t",  # the bit pattern: it is exact and does not depend on the compiler's parsing of floats
 }
 
-#: The number of values per line of C text, by the bytes of a value.
+#: The number of values per line of C text, by the number of bytes of a value.
 _PER_LINE = {1: 24, 2: 16, 4: 8, 8: 4}
 
 
@@ -53,13 +53,17 @@ class Constant:
 
 @dataclass
 class ConstantPool:
-    """Constants in order of first use. Equal arrays of one kind are stored once."""
+    """Constants in order of first use. Equal arrays are stored once if both are weights or both are tables."""
 
     constants: list[Constant] = field(default_factory=list)
     _symbols: dict[tuple[str, bytes, bool], str] = field(default_factory=dict)
 
     def add(self, values: np.ndarray, layer: int, hint: str, comment: str, is_weight: bool) -> Expr:
-        """Store ``values`` unless the pool has an equal array. Return its symbol, which contains ``hint``."""
+        """Store ``values`` unless the pool has an equal array. Return the array's symbol.
+
+        The symbol begins with ``model`` for weights and with ``layer`` for tables. Then come ``layer``, the number of
+        the layer that uses the array first, and ``hint``.
+        """
         stored = np.ascontiguousarray(values).reshape(-1)
         if stored.dtype == np.float32:
             stored = stored.view(np.uint32)

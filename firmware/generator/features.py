@@ -1,7 +1,7 @@
 """Optional features of a firmware besides serving its model. A feature that is left out costs no byte.
 
 The features determine ``firmware_features.h`` of the project, which is the same for every build system, and the key of
-the firmware in the table of sizes.
+the firmware in the table of measured sizes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _WATCHDOG = """\
 """
 
 _ENERGY = f"""
-/* The pin shows the timestamps of MLPerf's energy mode instead, whose runner uses a slow serial port. */
+/* Instead of the mark, the pin shows the timestamps of MLPerf's energy mode, whose runner uses a slow serial port. */
 #define AR_MLPERF_ENERGY 1
 #define PORT_BAUD {ENERGY_BAUD}u
 """
@@ -89,25 +89,26 @@ class Features:
 
     @property
     def key(self) -> str:
-        """The part of the firmware's key in the table of sizes that follows the protocol."""
+        """The part of the firmware's key in the table of measured sizes that follows the protocol."""
         return (
             ("-health" if self.health else "")
             + ("-mark" if self.mark is not None else "")
             + ("-dual" if self.second_stack else "")
         )
 
-    def on(self, board: Board, protocol: str) -> Features:
+    def for_board(self, board: Board, protocol: str) -> Features:
         """Return these features with the pin that ``board`` uses for the mark, or for the timestamps of the energy
         mode.
 
-        Raises ``UsageError`` for a board without pins, an invalid pin, or a board on which the pin must be given.
+        Raises ``UsageError`` for a board without pins, an invalid pin, a board on which the pin must be given, or
+        health with an MLPerf protocol.
         """
         mark = DEFAULT_PIN if self.mark is None and protocol == ENERGY else self.mark
         if self.health and protocol != "arenite":
             raise UsageError("The MLPerf monitor cannot report the device's health.", "Leave out --health.")
         return replace(self, mark=None if mark is None else _pin(mark, board))
 
-    def cores_on(self, board: Board) -> int:
+    def core_count(self, board: Board) -> int:
         """Return the number of cores that compute layers on ``board``. Raises ``UsageError`` if Arenite cannot use that
         number."""
         if (self.cores or 1) > board.cores:
@@ -130,7 +131,8 @@ NO_FEATURES = Features()
 
 
 def _health(board: Board) -> str:
-    """Return the lines of ``firmware_features.h`` about health. The port of a real board sets its own watchdog time."""
+    """Return the lines of ``firmware_features.h`` about health. On a real board, Arenite's code for the
+    board's framework sets the time of the watchdog."""
     watchdog = family_named(board.emulator.family).watchdog_ms if board.emulator is not None else 0
     return _HEALTH + (_WATCHDOG.format(ms=watchdog) if watchdog else "")
 
@@ -139,7 +141,7 @@ def _pin(requested: str, board: Board) -> str:
     """Return the pin of ``board`` for the mark. ``requested`` is a pin or ``DEFAULT_PIN``. Raises ``UsageError``."""
     if is_for_zephyr(board):
         raise UsageError(
-            f"The firmware for {board.name} has no mark: its port for Zephyr has no function that sets a pin.",
+            f"The firmware for {board.name} has no mark: Arenite's code for Zephyr has no function that sets a pin.",
             "Leave out --mark.",
         )
     if board.emulator is None:

@@ -23,7 +23,9 @@ class Layer:
     call: KernelCall | None
     macs: int
     comment: str
-    streamed: bool = False  # True if it runs by rows in a segment; ``call`` then has its row function
+    streamed: bool = (
+        False  # True if it runs row by row in a segment; ``call`` is then the call of its row function
+    )
     second: KernelCall | None = None  # the half that the second core runs at the same time
     share: float = 1.0  # the share of the layer's work that the busier core does
     body: tuple[Op, ...] = ()  # for LOOP: the operator of each call in ``call.body``
@@ -37,8 +39,9 @@ class Layer:
 
 @dataclass(frozen=True)
 class SegmentCode:
-    """Consecutive layers that run row by row. ``call`` is the call of ``ar_stream_whole``, which runs them. With
-    ``streamed_input`` only its parameters are used, because the firmware passes the input row by row."""
+    """Consecutive layers that run row by row. ``call`` is the call of ``ar_stream_whole``, which runs them. If
+    ``streamed_input`` is true, only the parameters of the call are used, because the firmware passes the input row by
+    row."""
 
     first: int  # position of the first stage's layer
     call: KernelCall

@@ -103,6 +103,7 @@ class _Context(LowerContext):
 
 
 def _no_image() -> bytes:
+    """Return zeros in place of the SHA-256 of an image."""
     return bytes(32)
 
 
@@ -182,8 +183,8 @@ def _lower_loop(context: _Context, prefix: str) -> tuple[KernelCall, tuple[Op, .
         return arena_address(body_plan.offsets[tensor])
 
     layers = Expr(f"{prefix}layer_{context._layer}_body")
-    whole = loop_call(context, address, list(calls.values()), layers)
-    return whole, tuple(loop.body.ops[k] for k in calls)
+    loop_kernel = loop_call(context, address, list(calls.values()), layers)
+    return loop_kernel, tuple(loop.body.ops[k] for k in calls)
 
 
 def _lower_halves(context: _Context, chosen: Lowering | Variant) -> tuple[HalfCall, HalfCall] | None:

@@ -105,9 +105,11 @@ def _model(g: Generated) -> str:
     ]
     parts += [_layer(g, layer) for layer in g.layers]
     parts += [_segment(g, segment) for segment in g.segments]
-    entered = {layer.index for layer in g.calls if not layer.streamed}
-    entered |= {segment.first for segment in g.segments if not segment.streamed_input}
-    names = [f"{p}layer_{layer.index}" if layer.index in entered else "0" for layer in g.calls] or ["0"]
+    # The layers that have a C function of their own. The other layers of a segment run in the function of its first
+    # layer.
+    entries = {layer.index for layer in g.calls if not layer.streamed}
+    entries |= {segment.first for segment in g.segments if not segment.streamed_input}
+    names = [f"{p}layer_{layer.index}" if layer.index in entries else "0" for layer in g.calls] or ["0"]
     parts.append(_list(f"static const ar_layer_fn {p}layers[]", names))
     for kind in ("input", "output"):
         rows = [
@@ -132,7 +134,7 @@ def _model(g: Generated) -> str:
         + (f"    .slow = &{p}slow_part,\n" if slow_arena_bytes(g) else "")
         + "};"
     )
-    calls = "\n".join(f"    {p}layer_{index}();" for index in sorted(entered))
+    calls = "\n".join(f"    {p}layer_{index}();" for index in sorted(entries))
     parts.append(f"void {p}model_invoke(void)\n{{\n{calls}\n}}")
     if g.streamed_input is not None:
         segment = f"&{p}segment_{g.streamed_input.first}"

@@ -27,7 +27,7 @@ from arenite.profiles.board import Board, MemoryRegion
 PROTOCOLS = ("arenite", "mlperf", ENERGY)
 SCHEMA = "arenite.project/1"
 DEFAULT_STACK_BYTES = 2048
-#: The first letters of the paths that only PlatformIO reads.
+#: The beginnings of the paths that only PlatformIO reads.
 _PLATFORMIO = ("platform", CORE_DIRECTORY)
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 
@@ -106,7 +106,7 @@ def _recipe(
     protocol: str,
     optimise: str,
     stream_input: bool,
-    parallel: Sequence[str],
+    second_core_files: Sequence[str],
     health: bool,
     toolchain: str,
 ) -> dict[str, Any]:
@@ -116,14 +116,14 @@ def _recipe(
     assert board.emulator is not None
     family = families.family_named(board.emulator.family)
     agent = families.agent_sources(protocol, stream_input, health)
-    fast = list(cores.optimise_flags(optimise))
-    small = list(compiler.support)
-    sources = [(f"src/{name}", fast) for name in model if name.endswith(".c")]
-    sources += [(f"lib/arenite/{name}", fast) for name in engine]
-    sources += [("src/main.c", small)]
-    sources += [(f"lib/agent/{name}", small) for name in agent]
-    sources += [(f"lib/board/{name}", small) for name in (core.start, *core.helpers, *family.sources)]
-    sources += [(f"lib/board/{name}", small) for name in parallel if name.endswith(".c")]
+    model_flags = list(cores.optimise_flags(optimise))
+    support_flags = list(compiler.support)
+    sources = [(f"src/{name}", model_flags) for name in model if name.endswith(".c")]
+    sources += [(f"lib/arenite/{name}", model_flags) for name in engine]
+    sources += [("src/main.c", support_flags)]
+    sources += [(f"lib/agent/{name}", support_flags) for name in agent]
+    sources += [(f"lib/board/{name}", support_flags) for name in (core.start, *core.helpers, *family.sources)]
+    sources += [(f"lib/board/{name}", support_flags) for name in second_core_files if name.endswith(".c")]
     return {
         "compiler": compiler.compiler,
         "package": core.package,
@@ -184,11 +184,11 @@ def _project_files(
     for name in (*families.AGENT_HEADERS, *families.agent_sources(protocol, stream_input, features.health)):
         files[f"lib/agent/{name}"] = BOARDS.read(name)
     files["lib/agent/firmware_features.h"] = features.header(protocol, board)
-    parallel: tuple[str, ...] = ()
+    second_core_files: tuple[str, ...] = ()
     if features.second_stack and board.second_core is not None:
-        parallel = families.second_core_sources(board.second_core.port)
+        second_core_files = families.second_core_sources(board.second_core.port)
         folder = "lib/board" if board.emulated else "lib/agent"
-        files.update({f"{folder}/{name}": BOARDS.read(name) for name in parallel})
+        files.update({f"{folder}/{name}": BOARDS.read(name) for name in second_core_files})
     needed = engine_files(list(files.values()), engine_sources)
     # Another program that uses this folder as a component needs only src on its include path: the engine's headers
     # have common names.
@@ -216,7 +216,7 @@ def _project_files(
             protocol,
             optimise,
             stream_input,
-            parallel,
+            second_core_files,
             features.health,
             toolchain,
         )
@@ -241,7 +241,7 @@ def _project_files(
         "protocol": protocol,
         "mark": features.mark,
         "health": features.health,
-        "cores": 2 if parallel else 1,
+        "cores": 2 if second_core_files else 1,
         "baud": baud_of(protocol, board),
         "optimise": optimise,
         "toolchain": toolchain if build is not None else None,
@@ -316,7 +316,7 @@ def write_project(
         input_bytes,
         reals,
         stream_input,
-        features.on(board, protocol),
+        features.for_board(board, protocol),
         second,
         toolchain,
         manifest or {},

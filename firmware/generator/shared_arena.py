@@ -20,7 +20,7 @@ SECTION = """\
 #endif"""
 
 
-#: Text above the definition of the arena's part in a second memory.
+#: Text above the definition of the arena's part in a second memory, which names call slow.
 SLOW_SECTION = """\
 /* The part of the arena in a second memory. It need not be cleared either. Define AR_SLOW_RAM as the attributes that
  * place a variable there, or AR_SLOW_SECTION as the name of the section that your linker script places there. */

@@ -30,7 +30,7 @@ class Target:
     barrier: int = 0
 
     @staticmethod
-    def of(
+    def for_core(
         core: str, optimise: str = "balanced", stream_input: bool = False, cores: int = 1, barrier: int = 0
     ) -> Target:
         """Return the target of a core that a board profile names. Raises ProfileError for an unknown core."""

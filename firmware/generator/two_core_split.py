@@ -30,7 +30,7 @@ SPATIAL = frozenset(
 )
 
 #: The smallest number of instructions per product, by instruction set, and per output element. They decide whether a
-#: layer has enough work to be split. The numbers are assumed; the report has measured numbers.
+#: layer has enough work to be split. The numbers are assumptions, which only this decision uses.
 _PER_MAC = {"scalar": 3.0, "dsp": 0.8, "mve": 0.3, "simd128": 0.4}
 _PER_OUTPUT = 4.0
 #: A split has to save at least this multiple of the cost of fork and join.
@@ -131,7 +131,7 @@ def split_needs(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit 
     address."""
     if cut is None:
         return needs
-    return replace(needs, scratch=2 * align_up(needs.scratch), in_place=_is_safe(graph, op, needs, cut))
+    return replace(needs, scratch=2 * align_up(needs.scratch), in_place=_safe_in_place(graph, op, needs, cut))
 
 
 def choose_split(
@@ -147,12 +147,14 @@ def choose_split(
     cut = split_of(graph, op, needs, kernel)
     if cut is None or not is_worth_splitting(cut, graph, op, macs, target):
         return None
-    if target.optimise == "ram" and _is_safe(graph, op, needs, cut) != needs.in_place:
+    if target.optimise == "ram" and _safe_in_place(graph, op, needs, cut) != needs.in_place:
         return None
     return cut
 
 
-def _is_safe(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit) -> tuple[tuple[int, int], ...]:
+def _safe_in_place(
+    graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit
+) -> tuple[tuple[int, int], ...]:
     """Return the ways to share an address with which each half overwrites only bytes that it alone reads: a row of the
     output is at the address of its only input row."""
     if cut.kind == "units" or needs.rows is None:
@@ -169,5 +171,5 @@ def _is_safe(graph: Subgraph, op: Op, needs: OpRequirements, cut: LayerSplit) ->
 
 
 def align_up(size: int) -> int:
-    """Return ``size`` rounded up, so that the scratch behind it is aligned."""
+    """Return ``size`` rounded up, so that the scratch after it is aligned."""
     return -(-size // ALIGNMENT) * ALIGNMENT

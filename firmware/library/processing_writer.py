@@ -82,6 +82,7 @@ class ProcessingWriter:
         }
 
     def _own_headers(self) -> set[str]:
+        """Return the headers that only the source includes."""
         return {"image_rows.h", "image_steps.h"} if "image.h" in self.includes else set()
 
 

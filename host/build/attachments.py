@@ -54,7 +54,7 @@ class Attachments:
             entries[LABELS] = list(self.labels)
         return entries
 
-    def or_recorded(self, extra: Mapping[str, Any]) -> Attachments:
+    def fill_from_image(self, extra: Mapping[str, Any]) -> Attachments:
         """Return these attachments. Missing preprocessing and labels are taken from an image's metadata ``extra``."""
         known = extra.get(LABELS)
         names = tuple(map(str, known)) if isinstance(known, list) else ()

@@ -71,7 +71,7 @@ def _arenite_sizes(sections: Mapping[str, int]) -> ElfSizes:
 def _framework_sizes(elf: Any) -> ElfSizes:
     """Return the sizes of a firmware that another linker script linked: flash is all loaded data, RAM all writable
     data."""
-    allocated, writable = 2, 1
+    allocated, writable = 2, 1  # SHF_ALLOC and SHF_WRITE
     flash = ram = 0
     for section in elf.iter_sections():
         if section["sh_flags"] & allocated:
@@ -83,5 +83,6 @@ def _framework_sizes(elf: Any) -> ElfSizes:
     if arena <= 0:
         raise ToolError("The firmware has no arena.", "Build a project that `arenite firmware` wrote.")
     slow = max(sum(s["st_size"] for s in symbols if s.name == "model_slow_memory") - GUARD_BYTES, 0)
+    # ``ConstantPool.add`` gives weights these names.
     weights = sum(s["st_size"] for s in symbols if re.match(r"model\d+_", s.name))
     return ElfSizes(weights, flash - weights, arena + slow, ram - arena - slow, 0, slow)

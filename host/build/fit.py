@@ -158,7 +158,7 @@ def _split(
         if unsplit.generated.segments or (unsplit.generated.parallel and board.emulated):
             generated = planned.generated  # the split may change which functions are generated
         else:
-            # Same size, without lowering the model again.
+            # The split changes no code, so the model need not be lowered again.
             generated = replace(unsplit.generated, plan=planned.plan)
         split_needs = needs(generated, board, unsplit.optimise, protocol, features, split, toolchain)
         verdict = fit(split_needs, board, fast_ram=fast_ram)
@@ -201,10 +201,10 @@ def target_for(
 ) -> Target:
     """Return the code generator's target for ``board``. Raises ``UsageError`` if ``features`` requests more cores than
     the board has."""
-    second = board.second_core if features.cores_on(board) == 2 else None
+    second = board.second_core if features.core_count(board) == 2 else None
     if second is None:
-        return Target.of(board.core, optimise, stream_input)
-    return Target.of(board.core, optimise, stream_input, 2, second.barrier_cycles)
+        return Target.for_core(board.core, optimise, stream_input)
+    return Target.for_core(board.core, optimise, stream_input, 2, second.barrier_cycles)
 
 
 def verdicts(

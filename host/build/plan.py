@@ -26,7 +26,7 @@ MAX_EXTRA_WORK = 0.25
 _INSTRUCTIONS_PER_MAC, _INSTRUCTIONS_PER_OUTPUT = 0.9, 5
 
 
-def whole_plan(model: Model, needs: Sequence[OpRequirements], *, search: bool = True) -> Plan:
+def plan_complete_tensors(model: Model, needs: Sequence[OpRequirements], *, search: bool = True) -> Plan:
     """Return a plan with complete tensors, verified by the independent checker. Raises ``PlanError`` if there is no
     valid plan.
 
@@ -52,12 +52,12 @@ def same_plan(one: Target, other: Target) -> bool:
     return (one.optimise == "ram") == (other.optimise == "ram")
 
 
-def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whole: Plan | None) -> Plan:
+def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, known_plan: Plan | None) -> Plan:
     """Return the plan for ``target``. It has complete tensors; for the goal "ram" it has operators that run row by row
     if that takes less RAM.
 
-    ``whole`` is the plan with complete tensors if it is already known, else None. Raises ``UsageError`` if the target
-    streams the input and the model cannot receive it row by row.
+    ``known_plan`` is the plan with complete tensors if it is already known, else None. Raises ``UsageError`` if the
+    target streams the input and the model cannot receive it row by row.
     """
     if target.stream_input:
         streamed = _streaming(model, needs, model.main.inputs[0] if len(model.main.inputs) == 1 else -1)
@@ -67,12 +67,12 @@ def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, whol
                 "Its first operators must run by rows, and nothing else may read the input; leave out --stream-input.",
             )
         return streamed
-    whole = whole_plan(model, needs) if whole is None else whole
+    complete_plan = plan_complete_tensors(model, needs) if known_plan is None else known_plan
     if target.optimise == "ram":
         streamed = _streaming(model, needs, None)
-        if streamed is not None and streamed.arena_bytes < whole.arena_bytes:
+        if streamed is not None and streamed.arena_bytes < complete_plan.arena_bytes:
             return streamed
-    return whole
+    return complete_plan
 
 
 def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: int | None) -> Plan | None:

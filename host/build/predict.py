@@ -73,16 +73,16 @@ class Predictor:
     def has_float(self) -> bool:
         return self._flatbuffer is not None
 
-    def streamed(self, board: Board) -> Prediction:
+    def predict_streamed(self, board: Board) -> Prediction:
         """Predict the unchanged model if it receives its input row by row. Raises ``UsageError`` if that is not
         possible."""
         return _prediction(_verdict(self._prepared, board, "ram", True), True)
 
-    def by_recipe(self, recipe: Recipe, board: Board) -> Prediction:
+    def predict_recipe(self, recipe: Recipe, board: Board) -> Prediction:
         """Predict the model quantized with ``recipe``. Raises ``AreniteError`` if it cannot be quantized or planned."""
         return _best(self._variant(("recipe", recipe.name), lambda: self._quantized(recipe)), board)
 
-    def untrained(self, size: NetworkSize, board: Board) -> Prediction:
+    def predict_untrained(self, size: NetworkSize, board: Board) -> Prediction:
         """Predict an untrained int8 network with the architecture (of Arenite's zoo) and size in ``size``."""
         return _best(self._variant(size, lambda: _int8(random_model(size.network()))), board)
 

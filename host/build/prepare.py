@@ -31,16 +31,16 @@ from arenite.firmware.generator.model_lowering import lower_model
 from arenite.firmware.generator.operator_needs import check_supported, op_macs, op_needs
 from arenite.firmware.generator.state import resource_sizes
 from arenite.firmware.generator.target import PORTABLE, Target
-from arenite.host.build.plan import plan_for, same_plan, whole_plan
+from arenite.host.build.plan import plan_complete_tensors, plan_for, same_plan
 
-#: An image has the copies of a body up to this number, with a plan that TensorFlow Lite Micro can use. The size of a
-#: file with more copies would grow too much.
+#: An image has up to this number of copies of the body of a loop, with a plan that TensorFlow Lite Micro can use. With
+#: more copies, the file would grow too much.
 MAX_COPIES = 128
 
 
 @dataclass(frozen=True)
 class Unrolled:
-    """The form of a model with loops that is in its image: ``model`` has all copies of each body.
+    """A model with loops in the form that its image has: ``model`` has all copies of the body of each loop.
 
     ``image_plan`` is the plan of the image that was read, if it is valid for ``model``.
     """
@@ -53,7 +53,7 @@ class Unrolled:
         """The plan. It is made when it is first used, because that takes seconds for thousands of operators."""
         if self.image_plan is not None:
             return self.image_plan
-        return whole_plan(self.model, op_needs(self.model.main), search=False)
+        return plan_complete_tensors(self.model, op_needs(self.model.main), search=False)
 
 
 @dataclass(frozen=True)
@@ -62,14 +62,14 @@ class Prepared:
     optimized and the arena is planned.
 
     ``sha256`` is the hash of the user's file. If this file is an image, ``source_sha256`` is the hash of the model from
-    which the image was made, so that an image of an image is the same image. ``notes`` has one sentence for each repair
-    and each folded operator. ``source`` is the repaired model, neither folded nor optimized; every output is compared
-    with its outputs. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` is the number
-    of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the kernels of
-    ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on ``target``.
-    ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If copies of a
-    body became a loop of at most ``MAX_COPIES`` steps, ``unrolled`` is the model with all copies: it is in the image.
-    The image of a model with a longer loop has the operator WHILE in its place.
+    which the image was made, so that preparing an image again gives the same image. ``notes`` has one sentence for each
+    repair and each folded operator. ``source`` is the repaired model, neither folded nor optimized; every output is
+    compared with its outputs. ``passes`` has a report for each graph pass that changed the model, ``source_macs`` is
+    the number of multiply-accumulates before the passes. ``needs`` has the requirements of each operator with the
+    kernels of ``target``, and ``plan`` is the arena plan for these kernels. ``image`` and its hash do not depend on
+    ``target``. ``extra`` is the other metadata of the image, such as preprocessing and the source of the model. If the
+    passes replaced copies of a body by a loop of at most ``MAX_COPIES`` steps, ``unrolled`` is the model with all
+    copies, which the image has. For a longer loop, the image has the operator WHILE.
     """
 
     path: Path
@@ -127,8 +127,8 @@ class Prepared:
             plans = (
                 p.plan for p in self._by_target.values() if p.needs == needs and same_plan(p.target, target)
             )
-            whole = self.plan if needs == self.needs and not self.plan.segments else None
-            new_plan = next(plans, None) or plan_for(self.model, needs, target, whole)
+            known_plan = self.plan if needs == self.needs and not self.plan.segments else None
+            new_plan = next(plans, None) or plan_for(self.model, needs, target, known_plan)
             self._by_target[target] = replace(self, needs=needs, plan=new_plan, target=target)
         return self._by_target[target]
 
@@ -193,7 +193,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
 
     unrolled = image_plan = None
     if loops and not written_loops and _longest_loop(model) <= MAX_COPIES:
-        # The image has all copies, so that its plan is one that stock runtimes use.
+        # The image has all copies, so that TensorFlow Lite Micro can use its plan.
         unrolled_needs = () if image.plan is None else op_needs(without_loops.main)
         unrolled = Unrolled(without_loops, own_plan(without_loops, unrolled_needs))
     elif not has_loops(model):
@@ -205,7 +205,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         source_sha256,
         model,
         tuple(needs),
-        image_plan or whole_plan(model, needs),
+        image_plan or plan_complete_tensors(model, needs),
         tuple(notes),
         image.model,
         source_macs,

@@ -66,7 +66,7 @@ def generate_project(
     options that exclude each other. In both cases, nothing was written.
     """
     protocol, features = options.protocol, options.features
-    features.on(board, protocol)  # raises for options that exclude each other, before any work is done
+    features.for_board(board, protocol)  # raises for options that exclude each other, before any work is done
     choice = choose(prepared, board, options)
     prepared, generated, optimise = choice.prepared, choice.generated, choice.optimise
     if not choice.verdict.fits:

@@ -171,7 +171,7 @@ class _Search:
             yield from self._sizes(self._size, board)
 
     def _builds(self, board: Board) -> Iterator[Suggestion]:
-        prediction = self._try(lambda: self._predictor.streamed(board))
+        prediction = self._try(lambda: self._predictor.predict_streamed(board))
         if prediction is not None:
             command = f"arenite firmware {self._image} --board {board.name} --optimise ram --stream-input"
             yield Suggestion(
@@ -201,7 +201,7 @@ class _Search:
                     return
 
     def _by_recipe(self, name: str, board: Board) -> Prediction:
-        return self._predictor.by_recipe(load_recipe(name), board)
+        return self._predictor.predict_recipe(load_recipe(name), board)
 
     def _other_recipes(self) -> tuple[str, ...]:
         """Return recipes that need less memory than the recipe of the model. Without a float model, only recipes that
@@ -240,7 +240,7 @@ class _Search:
         while low < high:
             middle = (low + high) // 2
             size = sizes[middle]
-            p = self._try(partial(self._predictor.untrained, size, board))
+            p = self._try(partial(self._predictor.predict_untrained, size, board))
             if p is not None and p.fits and p.flash <= (1 - FLASH_MARGIN) * p.flash_available:
                 best, high = (size, p), middle
             else:

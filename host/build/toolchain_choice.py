@@ -10,8 +10,8 @@ from arenite.profiles.board import Board
 
 
 def choose_toolchain(board: Board, requested: str | None) -> tuple[str, str | None]:
-    """Return the toolchain, and the sentence that tells why it replaces gcc (None if gcc is used, or was not asked
-    for).
+    """Return the toolchain, and a sentence on why it replaces gcc (None if gcc is used, or if the user chose the
+    toolchain).
 
     ``requested`` is the user's choice, or None. A real board's firmware is built by PlatformIO with the compiler of the
     board's framework, which counts as gcc.

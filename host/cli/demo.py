@@ -93,7 +93,7 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
         result = run_bench(
             prepared, profile, samples, BenchConfig(BuildOptions(optimise), port=port), steps
         ).to_json()
-    fitting_build = prepared.retarget(Target.of(profile.core, result["optimise"]))
+    fitting_build = prepared.retarget(Target.for_core(profile.core, result["optimise"]))
     drawing = arena_svg(fitting_build.model.main, fitting_build.plan, fitting_build.needs)
     described = describe(prepared.path, profile, builds(prepared.path, profile))
     picture = pareto_svg(described["builds"], described["limits"])

@@ -31,9 +31,9 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
 from arenite.host.build.shrink import ShrinkReport, shrink
 from arenite.host.conversion.loss import Loss, find_loss
-from arenite.host.conversion.notes import merged_notes
-from arenite.host.conversion.operator_check import check_operators, with_recipe_hint
-from arenite.host.conversion.pixels import with_pixels
+from arenite.host.conversion.notes import merge_notes
+from arenite.host.conversion.operator_check import check_operators, replace_hint
+from arenite.host.conversion.pixels import add_pixel_preprocessing
 from arenite.host.conversion.preflight import check_before_import, check_recipe
 from arenite.host.conversion.quantization import QuantizationResult, calibrate_and_quantize
 from arenite.host.conversion.recipe_cost import recipe_cost_note
@@ -91,7 +91,7 @@ def convert(
 
     def calibration_inputs(model: Model) -> Sequence[Sequence[np.ndarray]]:
         data["calibration"] = load_samples(
-            with_pixels(request, model)[0], request.calibration, model, calibration=True
+            add_pixel_preprocessing(request, model)[0], request.calibration, model, calibration=True
         )
         return data["calibration"].limited(8).inputs
 
@@ -106,11 +106,11 @@ def convert(
             "Leave out --features. The recipe determines the types of a network.",
         )
     if imported.quantized:
-        return _as_is(request, imported, model, chosen_recipe, progress)
+        return _convert_quantized(request, imported, model, chosen_recipe, progress)
     flatbuffer, changes = simplify(imported.flatbuffer)
     imported = replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *changes))
     model = parse(flatbuffer)
-    request, pixel_notes = with_pixels(request, model)
+    request, pixel_notes = add_pixel_preprocessing(request, model)
     check_recipe(request, recipe)
     if request.calibration is not None and "calibration" not in data:
         calibration_inputs(model)
@@ -126,8 +126,10 @@ def convert(
     before = None if scoring is None else score_source(imported.flatbuffer, scoring, request.metric)
     if request.auto and request.max_drop is None:
         request = replace(request, max_drop=DEFAULT_LIMIT)
-    limited = request.max_drop is not None or (request.budget is not None and request.budget.drop is not None)
-    if before is not None and limited:
+    has_loss_limit = request.max_drop is not None or (
+        request.budget is not None and request.budget.drop is not None
+    )
+    if before is not None and has_loss_limit:
         check_drop(before.base, scored_on)
     quantized = calibrate_and_quantize(request, imported, recipe, calibrating, searching, before, progress)
     progress("score", 0, 0)
@@ -161,7 +163,7 @@ def convert(
     if scores is not None:  # scores is None if the calibration samples are random
         loss = find_loss(
             model.main,
-            lambda: _errors_of_scored(quantized, flatbuffer, calibrating, scoring),
+            lambda: _errors_on_score_samples(quantized, flatbuffer, calibrating, scoring),
             scores,
             quantized.recipe,
             request.max_drop,
@@ -171,28 +173,28 @@ def convert(
     if quantized.recipe.settings.activations == "float":
         data_bytes = image_bytes(source.model, None, source_sha256=imported.sha256, extra=extra)
         return Conversion(
-            request, imported, data_bytes, None, quantized, calibrating, scores, merged_notes(notes), loss
+            request, imported, data_bytes, None, quantized, calibrating, scores, merge_notes(notes), loss
         )
     try:
         prepared = prepare_image(source, Path(_name(request.source)), passes=request.passes)
     except UnsupportedModelError as error:
-        raise with_recipe_hint(error, quantized.recipe) from error
+        raise replace_hint(error, quantized.recipe) from error
     notes += prepared.notes
-    if quantized.auto is None:  # its table and its sentence have the costs
+    if quantized.auto is None:  # the table of --auto has the costs
         cost = recipe_cost_note(
             imported.flatbuffer, quantized.recipe, quantized.quantized, quantized.observations, request.boards
         )
         notes += [] if cost is None else [cost]
     return Conversion(
-        request, imported, prepared.image, prepared, quantized, calibrating, scores, merged_notes(notes), loss
+        request, imported, prepared.image, prepared, quantized, calibrating, scores, merge_notes(notes), loss
     )
 
 
-def _errors_of_scored(
+def _errors_on_score_samples(
     quantized: QuantizationResult, flatbuffer: bytes, calibrating: Dataset | None, scoring: Dataset | None
 ) -> tuple[LayerError, ...]:
-    """Return the error of each layer on the samples of the score. The calibration samples are not used if there are
-    others, because calibration samples with large values can hide the errors of ordinary samples."""
+    """Return the error of each layer on the samples of the score. The calibration samples are not used if
+    there are other samples, because calibration samples with large values can hide the errors of ordinary samples."""
     if scoring is None or scoring is calibrating:
         return quantized.errors
     image = quantized.quantized
@@ -244,7 +246,7 @@ def provenance_of(
     }
 
 
-def _as_is(
+def _convert_quantized(
     request: ConversionRequest,
     imported: ImportedModel,
     model: Model,
@@ -271,9 +273,9 @@ def _as_is(
         )
     image = parse_image(imported.flatbuffer, request.source)
     image = replace(image, sha256=imported.sha256)
-    request, pixel_notes = with_pixels(request, image.model)
+    request, pixel_notes = add_pixel_preprocessing(request, image.model)
     extra = request.attachments.extra(image.model, provenance_of(imported, None, None), known=image.extra)
-    request = replace(request, attachments=request.attachments.or_recorded(image.extra))
+    request = replace(request, attachments=request.attachments.fill_from_image(image.extra))
     image = replace(image, extra=extra)
     progress("plan", 0, 0)
     prepared = prepare_image(image, Path(_name(request.source)), passes=request.passes)
@@ -290,7 +292,7 @@ def _as_is(
         field_data = load_samples(request, request.field_data, image.model, calibration=False)
         known = load_samples(request, request.calibration, image.model, calibration=False)
         notes += check_quantized_model(prepared.reference, field_data, known)[1]
-    return Conversion(request, imported, prepared.image, prepared, None, None, scores, merged_notes(notes))
+    return Conversion(request, imported, prepared.image, prepared, None, None, scores, merge_notes(notes))
 
 
 def _name(source: str) -> str:

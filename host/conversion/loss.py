@@ -68,7 +68,7 @@ def find_loss(
     which = f" of output {output.index} '{output.name}'" if len(scores.outputs) > 1 else ""
     source, image = output.source, output.image
     if source.metric == "mse":
-        loss = f"The image's values{which} differ much from the float model's: {output.sqnr_db:.0f} dB."
+        loss = f"The image's values{which} differ much from the float model's: the SQNR is {output.sqnr_db:.0f} dB."
     else:
         loss = (
             f"The image loses {100 * output.lost:.1f} points of {source.metric}{which}: {source.value:.1%} to"
@@ -80,7 +80,7 @@ def find_loss(
     if worst is not None:
         place = (
             f" The error begins at layer {worst.layer} {worst.op} '{worst.name}' ({worst.sqnr_db:.0f} dB): the scale of"
-            " what it reads or returns does not fit."
+            " its input or its output does not fit the values."
         )
     return Loss(output, worst, f"{loss}{place} {_suggestion(recipe)}")
 

@@ -12,7 +12,7 @@ _LAYER_NOTE = re.compile(r"(Layer|Operator) (\d+ [A-Z0-9_]+|'[^']*')( .*)", re.D
 _MAX_NAMES = 10
 
 
-def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
+def merge_notes(notes: Sequence[str]) -> tuple[str, ...]:
     """Return ``notes`` without repetitions, in order. Notes that differ only in their layer become one note, whose
     second sentence names the remaining layers."""
     layers: dict[tuple[str, str], list[str]] = {}
@@ -27,10 +27,10 @@ def merged_notes(notes: Sequence[str]) -> tuple[str, ...]:
         names = layers.setdefault(key, [])
         if match[2] not in names:
             names.append(match[2])
-    return tuple(key if isinstance(key, str) else _merged(*key, layers[key]) for key in order)
+    return tuple(key if isinstance(key, str) else _merge(*key, layers[key]) for key in order)
 
 
-def _merged(kind: str, text: str, names: Sequence[str]) -> str:
+def _merge(kind: str, text: str, names: Sequence[str]) -> str:
     first, others = names[0], names[1:]
     if not others:
         return f"{kind} {first}{text}"

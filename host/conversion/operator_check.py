@@ -1,4 +1,4 @@
-"""Check before the steps of a conversion that take minutes that there is a kernel for every operator."""
+"""Check that there is a kernel for every operator, before the steps of a conversion that take minutes."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ def check_operators(flatbuffer: bytes, recipe: Recipe, samples: Dataset) -> None
         check_supported(int8_weights(fold_constants(parse(trial.flatbuffer))[0]))
     except UnsupportedModelError as error:
         if not any(word in error.problem for word in _DEPENDS_ON_SAMPLES):
-            raise with_recipe_hint(error, recipe) from error
+            raise replace_hint(error, recipe) from error
 
 
-def with_recipe_hint(error: UnsupportedModelError, recipe: Recipe) -> UnsupportedModelError:
-    """Return ``error``. If it is about a layer in float32, its hint is replaced by one that fits a conversion: on the
-    recipe if this leaves layers in float32, else on the operator, which has no integer kernel."""
+def replace_hint(error: UnsupportedModelError, recipe: Recipe) -> UnsupportedModelError:
+    """Return ``error``. If it is about a layer in float32, its hint is replaced: by one on the recipe if the recipe
+    leaves layers in float32, else by one on the operator, which has no integer kernel."""
     if any(rule.settings.get("activations") == "float" for rule in recipe.layers):
         hint = f"The recipe '{recipe.name}' leaves layers in float32: give them integer activations."
         return UnsupportedModelError(error.problem, hint)

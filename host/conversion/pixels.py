@@ -9,7 +9,7 @@ from arenite.converters.processing.specification.pixel_ranges import pixel_prepr
 from arenite.host.conversion.request import ConversionRequest
 
 
-def with_pixels(request: ConversionRequest, model: Model) -> tuple[ConversionRequest, list[str]]:
+def add_pixel_preprocessing(request: ConversionRequest, model: Model) -> tuple[ConversionRequest, list[str]]:
     """Return ``request`` with the preprocessing that its field ``pixels`` means for the first input of ``model``, and a
     note that says what was assumed. Without ``pixels``, return ``request`` unchanged and no note.
 

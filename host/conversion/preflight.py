@@ -1,7 +1,7 @@
 """Check a conversion's options, samples and source before any framework starts.
 
-An import takes up to minutes. These checks read only file names, headers, folders and the outline of the source, and
-take less than two seconds.
+An import takes up to minutes. These checks read only file names, headers, folders and the outline of the source (its
+inputs, outputs and layers), and take less than two seconds.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from arenite.errors import UnsupportedModelError
 from arenite.host.build.fit import verdicts
 from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.prepare import Prepared, prepare_image
-from arenite.host.conversion.operator_check import with_recipe_hint
+from arenite.host.conversion.operator_check import replace_hint
 from arenite.host.conversion.request import ConversionRequest
 
 #: Larger models are not quantized for a preview, so that the answer takes less than two seconds.
@@ -89,4 +89,4 @@ def _prepared_with_random_ranges(request: ConversionRequest, recipe: Recipe) -> 
     try:
         return prepare_image(image, Path(request.source), passes=request.passes)
     except UnsupportedModelError as error:
-        raise with_recipe_hint(error, recipe) from error
+        raise replace_hint(error, recipe) from error

@@ -29,8 +29,9 @@ from arenite.host.conversion.samples import load_samples
 class QuantizationResult:
     """The result of quantizing a float model.
 
-    ``coverage`` says how well the scales fit the calibration values, ``errors`` has the error of each layer. ``field``,
-    ``sensitivity``, ``search`` and ``auto`` are None unless they were requested. ``int8`` is the choice of the int8
+    ``coverage`` says how well the scales fit the calibration values, ``errors`` has the error of each layer. ``field``
+    (the check of field data), ``sensitivity``, ``search`` and ``auto`` (the recipes that --auto tried) are None unless
+    they were requested. ``int8`` is the choice of the int8
     recipe if the user named no recipe.
     """
 
@@ -87,7 +88,7 @@ def calibrate_and_quantize(
             identity=(board.name,),
             progress=lambda what, done, total: progress("search", done, total),
         )
-    given, costs = recipe, SpeedBuildCost(cost_board(request.boards))
+    requested_recipe, costs = recipe, SpeedBuildCost(cost_board(request.boards))
     improved = None
     if request.recipe is None and search_result is None and not request.calibrates_with_random:
         improved = choose_int8(flatbuffer, recipe, observations, costs, progress)
@@ -115,13 +116,13 @@ def calibrate_and_quantize(
             recipe = kept.recipe
             quantized = replace(kept.quantized, notes=(*kept.quantized.notes, kept.note))
     model = parse(flatbuffer)
-    used = coverage(model, observations, quantized_ranges(model, recipe, observations))
+    tensor_coverage = coverage(model, observations, quantized_ranges(model, recipe, observations))
     errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
     result = QuantizationResult(
         recipe,
         quantized,
         observations,
-        used,
+        tensor_coverage,
         errors,
         search=search_result,
         auto=remedy,
@@ -142,7 +143,7 @@ def calibrate_and_quantize(
     if request.sensitivity:
         layer_scores = sensitivity(
             flatbuffer,
-            given,
+            requested_recipe,
             observations,
             calibrating,
             metric=request.metric,

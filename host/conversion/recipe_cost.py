@@ -49,16 +49,16 @@ def recipe_cost_note(
     board = cost_board(boards)
     costs = BoardCosts(board, ("speed",))
     try:
-        plain = quantize(flatbuffer, load_recipe("int8").without_slow_steps(), observations)
-        (theirs,), (ours,) = costs(plain.flatbuffer), costs(quantized.flatbuffer)
+        int8_model = quantize(flatbuffer, load_recipe("int8").without_slow_steps(), observations)
+        (int8_cost,), (cost,) = costs(int8_model.flatbuffer), costs(quantized.flatbuffer)
     except AreniteError:  # one of the two models does not run on a board, which the conversion itself reports
         return None
-    if ours.instructions < _NOTABLE_RATIO * theirs.instructions:
+    if cost.instructions < _NOTABLE_RATIO * int8_cost.instructions:
         return None
     place = board.name if boards else "a Cortex-M4F"
     return (
-        f"On {place}, the recipe '{recipe.name}' takes an estimated {ours.instructions:,} instructions per inference, "
-        f"{ours.instructions / theirs.instructions:.1f} times as many as int8 ({theirs.instructions:,}), and "
-        f"{ours.ram:,} B of RAM instead of {theirs.ram:,} B. If int8 loses too much, --auto finds "
+        f"On {place}, the recipe '{recipe.name}' takes an estimated {cost.instructions:,} instructions per inference, "
+        f"{cost.instructions / int8_cost.instructions:.1f} times as many as int8 ({int8_cost.instructions:,}), and "
+        f"{cost.ram:,} B of RAM instead of {int8_cost.ram:,} B. If int8 loses too much, --auto finds "
         "the layers that need int16."
     )

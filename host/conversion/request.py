@@ -89,7 +89,7 @@ def check_request(request: ConversionRequest) -> None:
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:
         raise UsageError("A search and a check of field data need calibration samples.", "Add --calibration.")
     if request.max_drop is not None and request.calibration is None and request.test is None:
-        raise UsageError("A largest drop needs samples to score with.", "Add --test or --calibration.")
+        raise UsageError("--max-drop needs samples for a score.", "Add --test or --calibration.")
     if request.calibrates_with_random and (
         request.budget is not None
         or request.auto

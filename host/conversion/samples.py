@@ -33,7 +33,7 @@ def load_samples(
         return [preprocess_file(spec.real, file, tensors[0].shape)]
 
     loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=preprocess if spec else None)
-    return _numbered(loaded, request.attachments.labels)
+    return _number_classes(loaded, request.attachments.labels)
 
 
 def _random_dataset(model: Model, path: Path) -> Dataset:
@@ -50,11 +50,11 @@ def _random_dataset(model: Model, path: Path) -> Dataset:
     return Dataset(samples.inputs, None, {}, digest.hexdigest(), path, notes=(note,))
 
 
-def _numbered(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
+def _number_classes(dataset: Dataset, names: tuple[str, ...]) -> Dataset:
     """Number the classes of a folder in the order of the model's labels.
 
     Raises ``UsageError`` for a class that is not a label, unless a file labels.txt beside the folders has the order of
-    the classes. Numbers in alphabetical order could mean other classes of the model.
+    the classes. If the classes were numbered in alphabetical order, a number could mean another class of the model.
     """
     if not dataset.classes or dataset.labels is None or not names:
         return dataset

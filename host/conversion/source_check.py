@@ -19,7 +19,7 @@ from arenite.converters.quantize.dataset.sample_files import ARRAYS, unreadable
 from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
 from arenite.converters.quantize.dataset.sample_values import reshape_samples
 from arenite.errors import ModelError, UsageError
-from arenite.host.conversion.pixels import with_pixels
+from arenite.host.conversion.pixels import add_pixel_preprocessing
 from arenite.host.conversion.request import ConversionRequest
 
 #: The names of arrays with one entry per sample.
@@ -28,14 +28,15 @@ _PER_SAMPLE = re.compile(r"[xy]\d*|slice_.*")
 #: The permutation from NCHW to NHWC.
 _CHANNELS_LAST = (0, 2, 3, 1)
 
-#: Labels of at most this many values are read.
+#: The largest number of labels that are read.
 _MAX_LABELS = 10_000_000
 
 
 def check_graph(request: ConversionRequest, kind: str, outline: Outline) -> None:
     """Raise ``UsageError`` or ``ModelError`` if a shape of an input is missing, or a layer of the source cannot run.
 
-    ``kind`` is what ``source_kind`` returns for the source, and ``outline`` the outline of the source.
+    ``kind`` is what ``source_kind`` returns for the source, and ``outline`` has the inputs, outputs and layers of the
+    source.
     """
     _input_shapes(request, outline)
     check_layers(kind, outline)
@@ -50,7 +51,7 @@ def check_samples(request: ConversionRequest, outline: Outline) -> None:
     if layouts and outputs:
         request.attachments.check_labels(_model(layouts[0], outputs))
     if len(layouts) == 1:
-        with_pixels(request, _model(layouts[0], outputs))
+        add_pixel_preprocessing(request, _model(layouts[0], outputs))
         request.attachments.check_preprocessing(_model(layouts[0], outputs))
     for path in (request.calibration, request.test, request.field_data):
         if path is None or (path == request.calibration and request.calibrates_with_random):
@@ -100,8 +101,8 @@ def _layouts(
         for i, (known, shape, first) in enumerate(
             zip(outline.inputs or (), shapes, outline.channels_first, strict=True)
         ):
-            turned = (assumed if first is None else first) and not request.options.keep_layout
-            shape = tuple(shape[axis] for axis in _CHANNELS_LAST) if turned else shape
+            is_transposed = (assumed if first is None else first) and not request.options.keep_layout
+            shape = tuple(shape[axis] for axis in _CHANNELS_LAST) if is_transposed else shape
             tensors.append(Tensor(i, known.name, shape, "float32"))
         layouts.append(tensors)
     return layouts

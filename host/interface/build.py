@@ -184,7 +184,7 @@ def library(
     selected_board = load_board(board) if board else None
     core_name = selected_board.core if selected_board else core
     target = (
-        Target.of(core_name, optimise, stream_input)
+        Target.for_core(core_name, optimise, stream_input)
         if core_name
         else Target("", SCALAR, optimise, stream_input)
     )

@@ -22,7 +22,7 @@ class Zoo:
         return iter(self.list())
 
     def list(self) -> list[ZooEntry]:
-        """Return every model: name, task, size in bytes, licence, recorded accuracy."""
+        """Return every model: name, task, size in bytes, license, recorded accuracy."""
         return zoo_files.zoo_entries()
 
     def fetch(self, name: str, *, progress: bool = False) -> Path:

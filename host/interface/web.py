@@ -32,7 +32,7 @@ def web(
         name: the name of the package; "": the name of the folder.
         version: the version of the package.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
-        simd: add a module with SIMD, which browsers load where they can.
+        simd: add a module with SIMD, which browsers that have SIMD load.
         stream_input: the models receive their input row by row.
         passes: apply the graph optimizations.
         page: also write a page that runs the only model on the ``camera``, the ``microphone`` or ``files``.

@@ -148,17 +148,17 @@ def _builds(entries: Sequence[Entry]) -> str:
             )
             continue
         rows.append(row(name_cell(e.build), *_figures(e.result, maxima, ram, flash, energy, len(units) > 1)))
-    return table(head(*columns), rows) + f'<p class="kind">RAM: {_keys(_RAM)} flash: {_keys(_FLASH)}</p>'
+    return table(head(*columns), rows) + f'<p class="kind">RAM: {_legend(_RAM)} flash: {_legend(_FLASH)}</p>'
 
 
-def _keys(parts: Sequence[tuple[str, str]]) -> str:
+def _legend(parts: Sequence[tuple[str, str]]) -> str:
     return "".join(
         f'<span class="key"><i style="background:{color}"></i>{name}</span>' for name, color in parts
     )
 
 
 def _figures(
-    r: Mapping[str, Any], maxima: Mapping[str, float], ram: int, flash: int, energy: bool, unit: bool
+    r: Mapping[str, Any], maxima: Mapping[str, float], ram: int, flash: int, energy: bool, show_unit: bool
 ) -> list[object]:
     samples = r["samples"]
     all_exact = samples["bit_exact"] == samples["count"]
@@ -172,7 +172,7 @@ def _figures(
     if median is None:
         cells.append(number_cell("-"))
     else:
-        cell_text = f"{median[0]:,}" + (f" {median[1]}" if unit else "")
+        cell_text = f"{median[0]:,}" + (f" {median[1]}" if show_unit else "")
         cells.append(_with_bar(cell_text, [(median[0] / maxima[median[1]], "var(--a)")]))
     stack = "" if r["memory"]["stack_kind"] == "measured" else "~"
     cells += [

@@ -88,7 +88,17 @@ def sensitivity_section(sensitivity: Sensitivity) -> list[str]:
         for s in sorted(sensitivity.layers, key=lambda s: s.sqnr_db)
     ]
     unit = "lost:n" if sensitivity.base.metric == "mse" else "points lost:n"
-    columns = ("layer:n", "operator", "output", "as", "SQNR dB:n", "", unit, "source B:n", "image B:n")
+    columns = (
+        "layer:n",
+        "operator",
+        "output",
+        "quantized as",
+        "SQNR dB:n",
+        "",
+        unit,
+        "source B:n",
+        "image B:n",
+    )
     return [
         "<h2>Each layer quantized alone</h2>",
         '<p class="kind">The error at the model\'s output (before a final softmax or sigmoid) if all other layers stay '

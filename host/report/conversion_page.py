@@ -63,7 +63,7 @@ def conversion_page(conversion: Conversion, verdicts: Sequence[FitVerdict], comm
             parts += field_section(calibrated.field)
     parts += _graph(conversion)
     parts += _recipe(calibrated, command)
-    return document(f"{name}: conversion", [prepared for prepared in parts if prepared])
+    return document(f"{name}: conversion", [part for part in parts if part])
 
 
 def _subtitle(conversion: Conversion) -> str:

@@ -146,7 +146,9 @@ def _calibrated_tables(c: QuantizationResult) -> list[object]:
             table("Layers farthest from the source", ("layer", "op", "output", "SQNR dB", "max diff"), rows)
         )
     if c.field is not None:
-        lines.append(f"field data: {c.field.score}" + ("" if c.field.warnings else "; no scale clips them"))
+        lines.append(
+            f"field data: {c.field.score}" + ("" if c.field.warnings else "; no scale clips the field data")
+        )
         lines += [f"warning: {w}" for w in c.field.warnings]
     if c.sensitivity is not None and c.search is None:
         sensitivity_rows = [

@@ -94,6 +94,8 @@ def current_page(record: Mapping[str, Any], result: EnergyResult, model: str) ->
 
 
 def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: str, word: str) -> list[str]:
+    """Return the SVG elements of the plot of the time range ``span`` (start and end in seconds). ``top`` is its y
+    coordinate."""
     trace = result.trace
     low, high = (int(k) for k in np.searchsorted(trace.time_s, span))
     max_a = float(np.max(trace.current_a[low : max(high, low + 1)]))
@@ -173,13 +175,14 @@ def _paths(trace: Trace, low: int, high: int, span: tuple[float, float], y: Any)
     position = column[starts]
     paths = []
     for section in np.split(np.arange(len(position)), np.flatnonzero(np.diff(position) > 1) + 1):
-        upper_points = [f"{_LEFT + position[k]} {y(lowest[k]):.1f}" for k in section]
-        lower_points = [f"{_LEFT + position[k]} {y(highest[k]):.1f}" for k in section[::-1]]
-        paths.append(f"M{'L'.join([*lower_points[::-1], *upper_points[::-1]])}Z")
+        min_points = [f"{_LEFT + position[k]} {y(lowest[k]):.1f}" for k in section]
+        max_points = [f"{_LEFT + position[k]} {y(highest[k]):.1f}" for k in section[::-1]]
+        paths.append(f"M{'L'.join([*max_points[::-1], *min_points[::-1]])}Z")
     return paths
 
 
 def _unit(amperes: float) -> tuple[float, str]:
+    """Return the factor from amperes to the unit that suits ``amperes``, and the name of the unit."""
     for size, name in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
         if amperes >= size:
             return 1 / size, name
@@ -187,4 +190,5 @@ def _unit(amperes: float) -> tuple[float, str]:
 
 
 def _unit_of_time(seconds: float) -> tuple[float, str]:
+    """Return the factor from seconds to the unit that suits ``seconds``, and the name of the unit."""
     return (1.0, "s") if seconds >= 1 else (1e3, "ms") if seconds >= 1e-3 else (1e6, "µs")

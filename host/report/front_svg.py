@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from arenite.host.report.pareto_svg import short, ticks
+from arenite.host.report.pareto_svg import si_text, ticks
 
 # In pixels: the width of the picture, width and height of a plot, the margins left and above, and the gap between
 # plots.
@@ -124,7 +124,7 @@ def _panel(
     for value in marks[:: 2 if len(marks) > 6 else 1]:
         parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
         attributes = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
-        parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{short(value)}{unit}</text>')
+        parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{si_text(value)}{unit}</text>')
     parts.append(f'<path class="ar-float" d="M{left} {axis.y(axis.float):.1f}H{left + _PANEL}"/>')
     if limit is not None and limit <= max_value:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')

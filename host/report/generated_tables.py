@@ -26,7 +26,7 @@ def markdown_table(head: Sequence[str], rows: Iterable[Sequence[str]], right: It
     return "\n".join(lines)
 
 
-def with_section(page: str, name: str, content: str) -> str:
+def replace_section(page: str, name: str, content: str) -> str:
     """Return ``page`` with ``content`` between the two marker lines of ``name``.
 
     Raises:
@@ -57,7 +57,7 @@ def run(path: Path, sections: dict[str, str], arguments: Sequence[str] | None = 
     old = path.read_text("utf-8")
     new = old
     for name, content in sections.items():
-        new = with_section(new, name, content)
+        new = replace_section(new, name, content)
     if new == old:
         return 0
     if options.check:

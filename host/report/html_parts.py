@@ -39,6 +39,7 @@ summary { cursor: pointer; color: var(--soft) }
 
 
 def document(title: str, parts: Sequence[str]) -> str:
+    """Return a complete HTML page. ``parts`` are the HTML elements of its body."""
     body = "\n".join(parts)
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'

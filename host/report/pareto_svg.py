@@ -80,12 +80,12 @@ def _panel(
     for value in ticks(max_instructions):
         parts.append(f'<path class="ar-grid" d="M{left} {y(value):.1f}H{left + _PANEL}"/>')
         parts.append(
-            f'<text class="ar-soft" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
+            f'<text class="ar-soft" x="{left - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{si_text(value)}</text>'
         )
     for value in ticks(maximum):
         parts.append(f'<path class="ar-grid" d="M{x(value):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
         attributes = f'x="{x(value):.1f}" y="{_TOP + _HEIGHT + 16}"'
-        parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{short(value)}B</text>')
+        parts.append(f'<text class="ar-soft" {attributes} text-anchor="middle">{si_text(value)}B</text>')
     if limit <= maximum:
         parts.append(f'<path class="ar-limit" d="M{x(limit):.1f} {_TOP}V{_TOP + _HEIGHT}"/>')
     # The builds of the Pareto front are drawn last, on top of the remaining builds.
@@ -137,7 +137,7 @@ def ticks(maximum: float) -> list[float]:
     return [k * step for k in range(int(maximum / step) + 1)]
 
 
-def short(value: float) -> str:
+def si_text(value: float) -> str:
     """Return a figure as text with an SI prefix, such as "1.5 M" for 1 500 000. The text ends with a space if there is
     no prefix."""
     for size, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

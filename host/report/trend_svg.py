@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from arenite.host.report.html_parts import text
-from arenite.host.report.pareto_svg import short, ticks
+from arenite.host.report.pareto_svg import si_text, ticks
 
 # In pixels: width and height of the picture, and its four margins.
 _WIDTH, _HEIGHT, _LEFT, _TOP, _RIGHT, _BOTTOM = 344, 170, 84, 26, 14, 26
@@ -54,7 +54,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
     parts = [f'<text x="{_LEFT}" y="14">{text(title)}</text>']
     for value in _marks(axis_min, axis_max):
         parts.append(f'<path class="ar-grid" d="M{_LEFT} {y(value):.1f}H{_WIDTH - _RIGHT}"/>')
-        value_text = short(round(value, 6)).strip() if axis_min == 0 else f"{round(value, 6):,.12g}"
+        value_text = si_text(round(value, 6)).strip() if axis_min == 0 else f"{round(value, 6):,.12g}"
         parts.append(
             f'<text class="ar-soft" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{value_text}</text>'
         )

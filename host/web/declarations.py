@@ -24,7 +24,9 @@ _HEAD = """\
 /** An error of this package. The message names the value and what to do. */
 export class ModelError extends Error {}
 
-/** An input or output. `data` is a view of the module's memory and stays valid; it is null for an input in rows. */
+/** An input or output. `data` is a view of the module's memory and stays valid; it is null for an input that arrives
+row
+ * by row. */
 export interface Tensor<Data> {
   readonly name: string;
   readonly dtype: string;
@@ -32,6 +34,7 @@ export interface Tensor<Data> {
   /** real = scale * (stored - zeroPoint); null without quantization. */
   readonly scale: number | null;
   readonly zeroPoint: number | null;
+  /** Bytes of a row of an input that arrives row by row; null for all other tensors. */
   readonly rowBytes: number | null;
   readonly data: Data;
   /** Quantizes real numbers as LiteRT's QUANTIZE does, and stores them. */
@@ -74,7 +77,7 @@ export interface Model<Inputs, Outputs, Image, Samples, Answer> {
   readonly image: Image;
   /** The sound that `preprocess` converts, 16 bits per sample; null for other models. */
   readonly samples: Samples;
-  /** Runs one inference. Write all inputs before each one. */
+  /** Runs one inference. Write all inputs before each inference. */
   invoke(): void;
   /** Resets the state of a stateful model. */
   reset(): void;

@@ -117,7 +117,7 @@ export class Model {
     return this.outputs[0];
   }
 
-  /** Runs one inference. Write all inputs before each one, because an inference may overwrite them. */
+  /** Runs one inference. Write all inputs before each inference, because it may overwrite them. */
   invoke() {
     this.#run("invoke");
   }
@@ -130,7 +130,7 @@ export class Model {
     this.#run("reset");
   }
 
-  /** Runs one inference on rows of input 0. `fill(row, index)` writes a row; other inputs are written before. */
+  /** Runs one inference on rows of input 0. `fill(row, index)` writes a row; write other inputs before the call. */
   invokeRows(fill) {
     const { row_bytes: size, dtype } = this.#description.inputs[0];
     if (!size) {
@@ -203,6 +203,7 @@ export class Model {
 
   #boxes(address, count) {
     const { points: landmarks, score: described } = this.#description.after;
+    /* A box has 24 bytes: top, left, bottom, right and score (4 bytes each), class and anchor (2 bytes each). */
     const view = new DataView(this.#memory.buffer, address, 24 * count);
     const score = scoreOf(described);
     const number = (at) => view.getInt32(at, true) / 65536;
@@ -227,7 +228,7 @@ export class Model {
   }
 }
 
-/** Returns a function from sort keys in the results to scores. The key of a float is made of its bits. */
+/** Returns a function that converts the sort key of a result to a score. The key of a float is made of its bits. */
 function scoreOf({ dtype, scale, zero_point: zeroPoint, logits }) {
   const bits = new DataView(new ArrayBuffer(4));
   const real = dtype !== "float32"

@@ -1,7 +1,7 @@
 """Write an ES module package that runs models in a page, a worker, Node.js or Deno.
 
 The package has the models as a WebAssembly module, ``model.js`` with its declarations ``model.d.ts``, and
-``package.json``. A module with SIMD comes with a second one without, for browsers that lack it.
+``package.json``. Beside a module with SIMD there is a second module without SIMD, for browsers that lack it.
 """
 
 from __future__ import annotations
@@ -70,8 +70,7 @@ def write_package(
         page: a page to write beside the package.
 
     Raises:
-        UsageError: the folder has other files, or npm does not allow the name.
-        PlanError: a model cannot take its input in rows.
+        UsageError: the folder has other files, npm does not allow the name, or a model cannot take its input in rows.
         ToolError: ziglang is missing.
     """
     package_name = _package_name(name or directory.resolve().name, given=bool(name))

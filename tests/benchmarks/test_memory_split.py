@@ -16,7 +16,7 @@ from tests.host.small_graphs import classifier, save
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     path = save(classifier(24, 8), tmp_path_factory.mktemp("ways") / "small.tflite")
-    return prepare(path).retarget(Target.of("cortex-m4f", "speed", False))
+    return prepare(path).retarget(Target.for_core("cortex-m4f", "speed", False))
 
 
 @pytest.mark.parametrize("share", [80, 60, 40])

@@ -52,7 +52,7 @@ FUZZ_TARGETS = (
     *(Target(core, SCALAR, "speed") for core in ("cortex-m0", "cortex-m3", "rv32imc")),
     # Even small layers are split into halves for two cores. The halves run in either order.
     *(
-        Target.of(core, mode, cores=2)
+        Target.for_core(core, mode, cores=2)
         for core in ("rv32imc", "cortex-m33")
         for mode in ("speed", "ram", "flash")
     ),

@@ -133,7 +133,7 @@ def compare_emulated(
         with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as temporary:
             return compare_emulated(models, board_name, seed=seed, optimise=optimise, folder=Path(temporary))
     board = load_board(board_name)
-    target = Target.of(board.core, optimise)
+    target = Target.for_core(board.core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     engine = [path.name for path in ENGINE.paths(".c")]  # all files, because batches need different ones
     mismatches = []
@@ -218,7 +218,7 @@ def main(argv: list[str] | None = None) -> int:
             print(
                 f"{finished:,} of {args.cases:,} graphs, {failures} mismatches", file=sys.stderr, flush=True
             )
-    tier = Target.of(load_board(args.board).core, args.optimise).tier
+    tier = Target.for_core(load_board(args.board).core, args.optimise).tier
     tier_layers = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
         f"{args.board}, {args.optimise}, seed {args.seed}: {finished} graphs over {len(counts)} operators, "

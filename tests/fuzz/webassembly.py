@@ -96,7 +96,11 @@ def build(batch: Sequence[Generated], core: str, optimise: str, path: Path) -> N
     sources |= engine_files(list(sources.values()), needed)
     arenas = sum(g.plan.arena_bytes + sum(c.nbytes for c in g.constants) for g in batch)
     pages = -(-2 * arenas // _PAGE) + 24
-    flags = ["-Werror", *optimise_flags(optimise), *(SIMD_FLAGS if Target.of(core).tier == SIMD128 else ())]
+    flags = [
+        "-Werror",
+        *optimise_flags(optimise),
+        *(SIMD_FLAGS if Target.for_core(core).tier == SIMD128 else ()),
+    ]
     with temporary_folder() as folder:
         for name, text in sources.items():
             (folder / name).write_text(text, "utf-8")
@@ -110,7 +114,7 @@ def compare_in_module(
 ) -> tuple[list[Mismatch], list[str]]:
     """Run every graph ``runs`` times in wasmtime and in LiteRT. Return every difference, and the kernel of every
     layer. A graph that writes beyond its arena raises ``AssertionError``."""
-    target = Target.of(core, optimise)
+    target = Target.for_core(core, optimise)
     batch = [lower(m, f"m{k}_", target) for k, m in enumerate(models)]
     mismatches = []
     with temporary_folder() as folder:

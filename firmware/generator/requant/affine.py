@@ -197,7 +197,7 @@ def solve_with_shift(
     """Run ``solve`` for one shift and one form. ``near`` are likely offsets, int64 [channels], in units of ``x``."""
     rounding = (1 << (shift - 1)) + (output_zero_point << shift)
     multiplier, chosen = np.zeros(len(near), np.int64), np.zeros(len(near), np.int64)
-    left = np.arange(len(near))
+    left = np.arange(len(near))  # the channels for which no integers have been found yet
 
     def accept(good: np.ndarray, factor: np.ndarray, offset: np.ndarray) -> None:
         nonlocal left

@@ -22,6 +22,8 @@ from arenite.converters.graph.quantized_arithmetic import round_twice
 _NUDGES = (0, 1, -1, 2, -2, 3, -3)
 #: The number of shifts to try, from the largest shift with which all sums fit into 32 bits downwards.
 _SHIFTS = 4
+#: LiteRT shifts both inputs to the left by this number of bits before it scales them.
+_LEFT_SHIFT = 20
 _BYTES = np.arange(-128, 128, dtype=np.int64)
 
 
@@ -49,7 +51,9 @@ class AffineSum:
 def exact_sums(scaling: AddScaling) -> np.ndarray:
     """Return LiteRT's output for every pair of bytes: int64 [256, 256]. Index 0 is the byte -128."""
     scaled = [
-        _scale_down((_BYTES - scaling.zero_points[k]) << 20, scaling.multipliers[k], scaling.shifts[k])
+        _scale_down(
+            (_BYTES - scaling.zero_points[k]) << _LEFT_SHIFT, scaling.multipliers[k], scaling.shifts[k]
+        )
         for k in (0, 1)
     ]
     sums = scaled[0][:, None] + scaling.sign2 * scaled[1][None, :]
@@ -67,7 +71,7 @@ def solve_sum(scaling: AddScaling) -> AffineSum | None:
     expected = exact_sums(scaling)
     low, high = scaling.act_range
     real = [m * 2.0 ** (-31 - s) for m, s in zip(scaling.multipliers, scaling.shifts, strict=True)]
-    ratios = (real[0] * real[2] * 2.0**20, scaling.sign2 * real[1] * real[2] * 2.0**20)
+    ratios = (real[0] * real[2] * 2.0**_LEFT_SHIFT, scaling.sign2 * real[1] * real[2] * 2.0**_LEFT_SHIFT)
     offset = scaling.zero_points[2] - sum(r * z for r, z in zip(ratios, scaling.zero_points[:2], strict=True))
     bound = 128 * sum(abs(r) for r in ratios) + abs(offset) + 1
     finest = min(int(np.floor(30 - np.log2(bound))), 30)

@@ -42,7 +42,7 @@ def fix_shift(folded: FoldedLayer, axis: int, shift: int) -> FixedShift | None:
     rounding = (1 << (shift - 1)) + (folded.output_zero_point << shift)
     nearest = np.rint(requant.multiplier * 2.0 ** (shift - requant.shift)).astype(np.int64)
     bias, multiplier = np.zeros_like(nearest), np.zeros_like(nearest)
-    left = np.arange(len(nearest))
+    left = np.arange(len(nearest))  # the channels for which no integers have been found yet
     for nudge in _NUDGES:
         part = OutputSteps(steps.levels, steps.first[left], lowest[left], highest[left])
         factor = np.clip(nearest[left] + nudge, 1, _INT32_MAX)

@@ -222,7 +222,8 @@ def _search(
 def _bounds(
     first: np.ndarray, multiplier: np.ndarray, lines: np.ndarray, begin: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the lowest and highest offset that gives every step for the accumulators from ``begin`` to ``end``."""
+    """Return the lowest and highest offset that gives every step for the accumulators from ``begin`` to ``end``.
+    ``lines`` are the levels, shifted to the left like the products."""
     m = multiplier[:, None]
     at, below = np.clip(first, begin, None), np.clip(first - 1, None, end)
     at_matters, below_matters = (at <= end) & (begin <= end), (below >= begin) & (begin <= end)

@@ -28,6 +28,7 @@ _FLAGS = (
 SIMD_FLAGS = ("-msimd128",)
 #: Seconds after which a compiler that does not end is stopped.
 _LIMIT_S = 600.0
+#: The number of compilers that run at the same time.
 _JOBS = 4
 
 
@@ -44,7 +45,7 @@ def zig() -> Path:
 def compile_module(
     folder: Path, sources: Sequence[Path], flags: Sequence[str], memory_bytes: int, output: Path
 ) -> None:
-    """Compile ``sources`` with ``folder`` for objects, and link them to the module ``output``.
+    """Compile ``sources`` to objects in ``folder``, and link them to the module ``output``.
 
     The module imports nothing. Its memory has ``memory_bytes``, a multiple of 64 KiB, and does not grow. Raises
     ``ToolError`` if the compiler or the linker fails.

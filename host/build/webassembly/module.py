@@ -3,7 +3,8 @@
     module = build_module(Path("model.wasm"), {"kws": prepare("kws.tflite")}, core="wasm32-simd")
 
 The module imports nothing: no WASI, no JavaScript. ``ModelExports`` in ``firmware/webassembly/exports.py`` describes
-the exported functions. The export ``memory`` has a fixed size that ``plan_module`` tells before the build.
+the exported functions. The export ``memory`` has a fixed size, which ``plan_module`` returns
+before the build.
 """
 
 from __future__ import annotations
@@ -81,8 +82,8 @@ def plan_module(
         stream_input: input 0 of every model arrives in rows.
 
     Raises:
-        UsageError: the core is unknown, there are no models, or recorded steps do not fit a model.
-        PlanError: a model cannot take its input in rows.
+        UsageError: the core is unknown, there are no models, recorded steps do not fit a model, or a model cannot take
+            its input in rows.
     """
     if core not in WEBASSEMBLY_CORES:
         raise UsageError(
@@ -90,7 +91,7 @@ def plan_module(
         )
     if not models:
         raise UsageError("A module needs at least one model.", "Give the path of a .tflite file.")
-    target = Target.of(core, optimise, stream_input)
+    target = Target.for_core(core, optimise, stream_input)
     lowered, shared = share_arena(lower_models(models, target))
     sources = library_sources(lowered, shared)
     exports, texts = [], []
@@ -123,7 +124,7 @@ def build_module(
 def compile_plan(path: Path, plan: ModulePlan) -> BuiltModule:
     """Compile the sources of ``plan``, and write the module to ``path``."""
     flags = [*optimise_flags(plan.optimise)]
-    if Target.of(plan.core).tier == SIMD128:
+    if Target.for_core(plan.core).tier == SIMD128:
         flags += SIMD_FLAGS
     with temporary_folder() as folder:
         source_folder = folder / "src"

@@ -77,7 +77,7 @@ def inspect(
     if board_name is not None or optimise is not None or stream_input:
         goal = optimise or "balanced"
         core = load_board(board_name).core if board_name is not None else None
-        target = Target.of(core, goal, stream_input) if core else Target("", SCALAR, goal, stream_input)
+        target = Target.for_core(core, goal, stream_input) if core else Target("", SCALAR, goal, stream_input)
         prepared = prepared.retarget(target)
     if html is not None or svg is not None:
         drawing = arena_svg(prepared.model.main, prepared.plan, prepared.needs)

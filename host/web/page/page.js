@@ -30,7 +30,7 @@ function clearProblem() {
   element("problem").hidden = true;
 }
 
-/** Runs the model on the input in its memory, and shows the answer. Returns it. */
+/** Calls `prepare`, which writes the input, runs the model, and shows the answer. Returns the answer. */
 function answer(prepare) {
   const began = performance.now();
   prepare();
@@ -48,7 +48,8 @@ function answer(prepare) {
   return result;
 }
 
-/** Answers with the picture in `video` or another image source. */
+/** Returns a function that runs the model on a picture (a video, a canvas or a bitmap), draws the answer over the
+ * picture, and returns the answer. */
 function pictureAnswerer() {
   const write = pixelWriter(model.image);
   const { width, height } = model.image;
@@ -88,6 +89,7 @@ async function runMicrophone() {
     (samples) => {
       model.samples.set(samples);
       answer(() => model.preprocess(samples.length));
+      /* The meter is full at a quarter of the full scale. */
       element("level").value = Math.min(1, loudness(samples.subarray(-hop)) * 4);
     },
     () => finish(new Error("The microphone was disconnected: connect it again, then press Start.")),
@@ -100,7 +102,7 @@ function loudness(samples) {
   return Math.sqrt(sum / samples.length) / 32768;
 }
 
-/** Answers with the files that the user chose, one after another. */
+/** Runs the model on the files that the user chose, one after another. */
 async function runFiles(files) {
   clearProblem();
   for (const file of files) {
@@ -167,7 +169,7 @@ async function main() {
   model = (await load())[modelName];
   element("status").textContent = hasSimd() ? "Ready" : "Ready, without SIMD: this browser is slower";
   setInterval(() => figures.update(), 500);
-  showBattery(figures).catch(() => {}); /* the figure is left out */
+  showBattery(figures).catch(() => {}); /* the page then shows no battery */
   if (problem) {
     report(new Error(problem));
     return;

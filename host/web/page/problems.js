@@ -26,6 +26,6 @@ export function contextProblem(source) {
     return "";
   }
   return window.isSecureContext
-    ? `This browser gives pages no ${DEVICES[source]}: use a newer one.`
+    ? `This browser gives pages no ${DEVICES[source]}: use a newer browser.`
     : `Browsers give the ${DEVICES[source]} only to secure pages: open this page over https, or from localhost.`;
 }

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.camera.__main__ import GROUPS, main, sections
 from benchmarks.camera.answer_agreement import FLOAT, PILLOW, AnswerAgreement
 from benchmarks.camera.arenite_loop import LoopTimes
@@ -98,7 +98,7 @@ def test_camera_performance_md_has_a_section_for_every_table() -> None:
     tables = sections({"rows": rows, "stages": [stage], "machine": machine})
     page = (DOCS / "camera-performance.md").read_text("utf-8")
     for name, content in tables.items():
-        assert content in with_section(page, name, content)
+        assert content in replace_section(page, name, content)
     assert "**missed**" in tables["targets"] and "| 300 |" in tables["stages"]
     for table in (tables["targets"], tables["stages"]):
         assert len({line.count("|") for line in table.splitlines()}) == 1

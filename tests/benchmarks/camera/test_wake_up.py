@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("cv2", reason="needs opencv-python-headless")
 
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.camera.wake_up import FRAMES_PER_TURN, VARIANTS, machine_text, measure, table
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scheduling of Linux")
@@ -35,6 +35,6 @@ def test_every_variant_is_measured_in_turns() -> None:
 
 def test_the_table_is_in_the_documentation() -> None:
     page = (DOCS / "camera-performance.md").read_text("utf-8")
-    assert with_section(page, "wake-up", "x") != page
+    assert replace_section(page, "wake-up", "x") != page
     for variant in VARIANTS[:-1]:
         assert f"| {variant.title} |" in page

@@ -11,7 +11,7 @@ import pytest
 from arenite.converters.quantize.dataset.dataset import load_dataset
 from arenite.converters.tflite.reader import load
 from arenite.errors import ToolError
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.conversions.runs import Case, run
 from benchmarks.conversions.sources import keyword_samples
 from benchmarks.conversions.tables import recipes_table, references_table, sources_table
@@ -56,7 +56,7 @@ def test_a_failing_command_raises_an_error(case: Case, tmp_path: Path) -> None:
 def test_the_page_has_every_table() -> None:
     page = (DOCS / "conversions.md").read_text("utf-8")
     for name in ("training", "sources", "recipes", "keywords", "models", "budget"):
-        assert f"<!-- generated: {name} -->" in with_section(page, name, "x")
+        assert f"<!-- generated: {name} -->" in replace_section(page, name, "x")
 
 
 def test_keyword_samples_are_split_and_keep_their_scale(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from arenite.host.report.generated_tables import DOCS, with_section
+from arenite.host.report.generated_tables import DOCS, replace_section
 from benchmarks.random_networks.activations import ACTIVATIONS
 from benchmarks.random_networks.architectures import KINDS, draw_networks
 from benchmarks.random_networks.tables import networks_table, summary
@@ -75,4 +75,4 @@ def test_the_table_and_the_summary_have_losses_and_refusals() -> None:
 def test_the_page_has_the_table() -> None:
     page = (DOCS / "conversions.md").read_text("utf-8")
     for name in ("random networks summary", "random networks"):
-        assert f"<!-- generated: {name} -->" in with_section(page, name, "x")
+        assert f"<!-- generated: {name} -->" in replace_section(page, name, "x")

@@ -28,7 +28,7 @@ def model(name: str) -> Path:
 
 @pytest.mark.parametrize("name", ARENAS)
 def test_the_arena_is_optimal_and_not_larger_than_a_competitors(name: str) -> None:
-    plan = prepare(model(name)).retarget(Target.of("cortex-m4f", "flash")).plan
+    plan = prepare(model(name)).retarget(Target.for_core("cortex-m4f", "flash")).plan
     assert plan.status == "optimal" and plan.order_proven
     assert plan.arena_bytes == plan.lower_bound == plan.statistics.graph_bound == ARENAS[name]
     assert plan.arena_bytes <= competitor(name)
@@ -40,7 +40,9 @@ def test_the_arena_with_scratch_of_fast_kernels_is_not_larger_than_a_competitors
     name: str, core: str
 ) -> None:
     prepared = prepare(model(name))
-    fast, small = (prepared.retarget(Target.of(core, mode)).plan.arena_bytes for mode in ("speed", "ram"))
+    fast, small = (
+        prepared.retarget(Target.for_core(core, mode)).plan.arena_bytes for mode in ("speed", "ram")
+    )
     assert small <= fast <= competitor(name)
 
 

@@ -93,7 +93,7 @@ def run(program: Path, data: bytes, pause_ms: int = 0) -> tuple[bytes, str]:
 def model_for(name: str, core: str, optimise: str = "speed") -> tuple[Generated, bytes, bytes]:
     """Return a model generated for two cores, the bytes of random samples, and the bytes of LiteRT's outputs."""
     prepared = prepare(shared_model(f"{name}_int8"))
-    generated = prepared.retarget(Target.of(core, optimise, cores=2, barrier=60)).generated
+    generated = prepared.retarget(Target.for_core(core, optimise, cores=2, barrier=60)).generated
     assert generated.parallel
     tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
     data = np.random.default_rng(0).integers(-128, 128, (SAMPLES, *tensor.shape), np.int8)

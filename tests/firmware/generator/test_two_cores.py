@@ -15,12 +15,12 @@ pytestmark = pytest.mark.slow
 OPS = ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED", "AVERAGE_POOL_2D", "MAX_POOL_2D", "ADD", "LOGISTIC")
 #: Targets without cost for a barrier, so that every layer that can be split is split, even a small one.
 TARGETS = (
-    Target.of("rv32imc", "speed", cores=2),
-    Target.of("rv32imafc", "ram", cores=2),
-    Target.of("xtensa-lx7", "balanced", cores=2),
-    Target.of("cortex-m0plus", "flash", cores=2),
-    Target.of("cortex-m33", "speed", cores=2),
-    Target.of("cortex-m33", "balanced", cores=2),
+    Target.for_core("rv32imc", "speed", cores=2),
+    Target.for_core("rv32imafc", "ram", cores=2),
+    Target.for_core("xtensa-lx7", "balanced", cores=2),
+    Target.for_core("cortex-m0plus", "flash", cores=2),
+    Target.for_core("cortex-m33", "speed", cores=2),
+    Target.for_core("cortex-m33", "balanced", cores=2),
 )
 #: Number of graphs that are tested per operator, and number of random graphs from which they are chosen. In a chosen
 #: graph, the operator is split.

@@ -131,7 +131,7 @@ def run(
     board = load_board(board_name)
     models = {name: case.prepared for name, case in cases.items()}
     library = write_library_of(
-        folder / "library", models, Target.of(board.core, optimise, stream_input=stream)
+        folder / "library", models, Target.for_core(board.core, optimise, stream_input=stream)
     )
     (library / "examples/bare_metal/main.c").write_text(
         MAIN.format(

@@ -38,7 +38,7 @@ def test_models_in_turn_give_the_bytes_of_litert(name: str, optimise: str, tmp_p
     """Two models share an arena. The third keeps its state while the others run between its inferences."""
     board = load_board(name)
     models = three_models(tmp_path)
-    library = write_library_of(tmp_path / "library", models, Target.of(board.core, optimise))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(board.core, optimise))
     turns = ModelTurns(models, TURNS)
     assert outputs(board, link(library, board, tmp_path), turns) == turns.outputs
 
@@ -61,13 +61,15 @@ def test_input_in_rows_gives_the_bytes_of_litert(name: str, tmp_path: Path) -> N
     board = load_board(name)
     models = three_models(tmp_path)
     del models["sums"]
-    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "ram", stream_input=True))
+    library = write_library_of(
+        tmp_path / "library", models, Target.for_core(board.core, "ram", stream_input=True)
+    )
     header = (library / "src/large_model.h").read_text()
     assert "#define LARGE_MODEL_INPUT_0_ROWS 20\n" in header and "large_model_input_0(void)" not in header
     turns = ModelTurns(models, TURNS)
     program = link(library, board, tmp_path)
     assert outputs(board, program, turns) == turns.outputs
-    arena_bytes = models["large"].retarget(Target.of(board.core, "ram")).plan.arena_bytes
+    arena_bytes = models["large"].retarget(Target.for_core(board.core, "ram")).plan.arena_bytes
     assert symbols(program)["ar_arena"] - GUARD_BYTES <= arena_bytes
 
 
@@ -85,7 +87,7 @@ def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
     """A keyword model and a wake-word model share an arena of the size of the larger one."""
     board = load_board("qemu_mps2_an386")
     models = {name: prepare(shared_model(f"{name}_int8")) for name in ("kws01", "sww01")}
-    target = Target.of(board.core, optimise)
+    target = Target.for_core(board.core, optimise)
     library = write_library_of(tmp_path / "library", models, target)
     turns = ModelTurns(models, 2)
     program = link(library, board, tmp_path)
@@ -98,10 +100,10 @@ def test_two_real_models_share_an_arena(optimise: str, tmp_path: Path) -> None:
 def test_there_is_one_arena_and_unused_symbols_are_not_linked(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
-    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(board.core, "speed"))
     sizes = symbols(link(library, board, tmp_path))
     arenas = {name: size - GUARD_BYTES for name, size in sizes.items() if "arena" in name or "memory" in name}
-    large = models["large"].retarget(Target.of(board.core, "speed")).plan.arena_bytes
+    large = models["large"].retarget(Target.for_core(board.core, "speed")).plan.arena_bytes
     assert set(arenas) == {"ar_arena", "sums_model_memory"}
     assert arenas["ar_arena"] == -(-large // 16) * 16
     # Descriptors, their tables and names are linked only if the program uses them.
@@ -114,7 +116,7 @@ def test_the_user_can_place_the_arena(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     models = three_models(tmp_path)
     del models["sums"]
-    library = write_library_of(tmp_path / "library", models, Target.of(board.core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(board.core, "speed"))
     section_flag = '-DAR_ARENA_SECTION=__attribute__((section(".noinit.mine")))'
     with link(library, board, tmp_path, section_flag).open("rb") as stream:
         sizes = {section.name: section["sh_size"] for section in ELFFile(stream).iter_sections()}

@@ -52,7 +52,7 @@ def test_every_source_compiles_alone_without_an_include_path(library: Path, stan
     "core", ["rv32imc", "cortex-m0", "cortex-m4f", "cortex-m7", "cortex-m33", "cortex-m55"]
 )
 def test_a_library_compiles_for_its_core(core: str, models: dict[str, Prepared], tmp_path: Path) -> None:
-    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(core, "speed"))
     compiler_core = cores.core_named(core)
     (tmp_path / "objects").mkdir()
     subprocess.run(
@@ -76,7 +76,7 @@ def test_a_library_compiles_for_its_core(core: str, models: dict[str, Prepared],
 def test_compiling_for_a_core_without_the_instructions_is_a_clear_error(
     core: str, without: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(core, "speed"))
     compiler_core = cores.core_named(without)
     command = [
         f"{compiler_core.prefix}gcc",
@@ -103,7 +103,7 @@ def test_compiling_for_a_core_without_the_instructions_is_a_clear_error(
 def test_weights_in_the_layout_of_another_core_are_an_error(
     core: str, other_core: str, models: dict[str, Prepared], tmp_path: Path
 ) -> None:
-    library = write_library_of(tmp_path / "library", models, Target.of(core, "speed"))
+    library = write_library_of(tmp_path / "library", models, Target.for_core(core, "speed"))
 
     def compile_for(name: str) -> subprocess.CompletedProcess[str]:
         compiler_core = cores.core_named(name)

@@ -48,7 +48,7 @@ def test_rates_depend_on_the_kernel_and_the_kind_of_layer() -> None:
 
 def test_every_tensor_is_counted_for_each_layer_that_uses_it(tmp_path: Path) -> None:
     retargeted = prepare(save(classifier(12, 6), tmp_path / "m.tflite")).retarget(
-        Target.of("cortex-m4f", "speed", False)
+        Target.for_core("cortex-m4f", "speed", False)
     )
     generated = retargeted.generated
     total = estimate_accesses(generated)

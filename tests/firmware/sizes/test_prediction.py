@@ -158,7 +158,7 @@ def test_a_board_of_exactly_the_required_size_is_large_enough(optimise: str, tmp
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
     model = prepared(classifier(), tmp_path)
-    requirements = needs(model.retarget(Target.of(board.core, optimise)).generated, board, optimise)
+    requirements = needs(model.retarget(Target.for_core(board.core, optimise)).generated, board, optimise)
     exact = resized(board, requirements.flash, requirements.ram)
     project = generate_project(model, exact, tmp_path / "p", BuildOptions(optimise))
     assert_as_predicted(project, read_elf(direct_build(tmp_path / "p")))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Quantization, Tensor
-from arenite.firmware.generator.lower.elementwise.broadcast import MAX_OUTER, broadcast_shape, walk
+from arenite.firmware.generator.lower.elementwise.broadcast import MAX_OUTER, broadcast_shape, broadcast_steps
 from tests.fuzz.cases import case
 from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder, f32
@@ -38,7 +38,7 @@ def partner_shape(b: GraphBuilder, shape: tuple[int, ...]) -> tuple[int, ...]:
         if (
             out_shape is not None
             and np.prod(out_shape) <= b.max_elements
-            and len(walk([shape, tuple(partner)]).outer) <= MAX_OUTER
+            and len(broadcast_steps([shape, tuple(partner)]).outer) <= MAX_OUTER
         ):
             return tuple(partner)
 
@@ -237,7 +237,7 @@ def select_v2(b: GraphBuilder) -> None:
     condition = b.input(condition_shape, "bool")
     out_shape = broadcast_shape([shape, condition_shape])
     assert out_shape is not None
-    if len(walk([condition_shape, b[x].shape, b[y].shape]).outer) > MAX_OUTER:
+    if len(broadcast_steps([condition_shape, b[x].shape, b[y].shape]).outer) > MAX_OUTER:
         condition, out_shape = b.input(shape, "bool"), shape
     b.op("SELECT_V2", [condition, x, y], [b.tensor(out_shape, b[x].dtype, b[x].quant)], "SelectV2Options")
 

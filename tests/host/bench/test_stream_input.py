@@ -41,7 +41,7 @@ def model() -> Model:
 
 def generated(board: str, stream_input: bool) -> Generated:
     core = load_board(board).core
-    generated_model = lower_streamed(model(), Target.of(core, "ram", stream_input), "")
+    generated_model = lower_streamed(model(), Target.for_core(core, "ram", stream_input), "")
     assert generated_model is not None
     return generated_model
 

@@ -71,7 +71,7 @@ def test_audio_of_another_length_raises_an_error() -> None:
 
 def test_the_records_of_an_image_are_the_defaults() -> None:
     recorded = Attachments(PREPROCESSING, labels=("a", "b", "c", "d", "e")).extra(classifier(), {})
-    attachments = Attachments().or_recorded(recorded)
+    attachments = Attachments().fill_from_image(recorded)
     assert attachments.labels == ("a", "b", "c", "d", "e") and attachments.preprocessing is not None
     assert attachments.preprocessing.real == PREPROCESSING
-    assert Attachments(labels=("v", "w", "x", "y", "z")).or_recorded(recorded).labels[0] == "v"
+    assert Attachments(labels=("v", "w", "x", "y", "z")).fill_from_image(recorded).labels[0] == "v"

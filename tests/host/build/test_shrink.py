@@ -69,7 +69,7 @@ def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: P
     assert chosen < 1
     predictor = Predictor(prepared, None, None)
     for larger in (share for share in WIDTHS if share > chosen):
-        prediction = predictor.untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
+        prediction = predictor.predict_untrained(NetworkSize("dscnn", larger, (28, 28, 1), 10), board)
         assert prediction.flash > (1 - FLASH_MARGIN) * board.flash_bytes
 
 
@@ -89,7 +89,7 @@ def test_the_prediction_for_an_untrained_network_is_right(prepared: Prepared, fl
     board = load_board(BOARD)
     size = recognize_architecture(prepared.source)
     assert size is not None
-    predicted = Predictor(prepared, None, None).untrained(size, board)
+    predicted = Predictor(prepared, None, None).predict_untrained(size, board)
     needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     assert predicted.ram == needed.ram
     assert predicted.flash == pytest.approx(needed.flash, abs=64)
@@ -113,11 +113,11 @@ def test_int4_weights_halve_the_weights_in_the_file(prepared: Prepared) -> None:
 def test_recipes_are_tried_on_the_float_model(prepared: Prepared, floats: bytes) -> None:
     board = load_board(BOARD)
     predictor = Predictor(prepared, floats, None)
-    int8 = predictor.by_recipe(load_recipe("int8"), board)
+    int8 = predictor.predict_recipe(load_recipe("int8"), board)
     needed = choose(prepared, board, BuildOptions("speed")).verdict.needs
     assert int8.ram == needed.ram
     try:
-        int4 = predictor.by_recipe(load_recipe("w4"), board)
+        int4 = predictor.predict_recipe(load_recipe("w4"), board)
     except ProfileError as error:
         pytest.skip(f"the sizes must be measured again: {error.problem}")
     assert int4.flash < int8.flash

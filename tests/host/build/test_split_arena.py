@@ -58,7 +58,7 @@ def with_ram(size: int) -> Board:
 
 
 def arena_of(prepared: Prepared, board: Board = BOARD) -> int:
-    return prepared.retarget(Target.of(board.core, "speed", False)).plan.arena_bytes
+    return prepared.retarget(Target.for_core(board.core, "speed", False)).plan.arena_bytes
 
 
 def test_a_second_memory_is_used_only_if_the_first_is_too_small(small: Prepared) -> None:

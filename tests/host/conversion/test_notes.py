@@ -9,7 +9,7 @@ import pytest
 
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.host.conversion.convert import convert
-from arenite.host.conversion.notes import merged_notes
+from arenite.host.conversion.notes import merge_notes
 from arenite.host.conversion.request import ConversionRequest
 from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models
@@ -18,17 +18,17 @@ from tests.converters.quantize import float_models
 def test_the_same_note_on_several_layers_is_one_note() -> None:
     text = "has no int16 kernel: it runs in int8."
     notes = [f"Layer {k} EXP {text}" for k in (3, 5, 9)]
-    assert merged_notes(["First.", notes[0], "Last.", *notes[1:], "First."]) == (
+    assert merge_notes(["First.", notes[0], "Last.", *notes[1:], "First."]) == (
         "First.",
         f"Layer 3 EXP {text} The same holds for layers 5 EXP, 9 EXP.",
         "Last.",
     )
-    assert merged_notes(["Layer 'a' became 4 steps.", "Layer 'b' became 4 steps."]) == (
+    assert merge_notes(["Layer 'a' became 4 steps.", "Layer 'b' became 4 steps."]) == (
         "Layer 'a' became 4 steps. The same holds for layer 'b'.",
     )
     different = ("Layer 3 EXP has weights.", "Layer 4 EXP has a state.")
-    assert merged_notes(different) == different
-    (many,) = merged_notes([f"Operator {k} CAST {text}" for k in range(40)])
+    assert merge_notes(different) == different
+    (many,) = merge_notes([f"Operator {k} CAST {text}" for k in range(40)])
     assert many.endswith("10 CAST and 29 more.")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.report import boards_doc, training_doc, zoo_doc
-from arenite.host.report.generated_tables import markdown_table, run, with_section
+from arenite.host.report.generated_tables import markdown_table, replace_section, run
 from arenite.models.zoo import zoo_entries
 from arenite.profiles.board import CORES, UPLOAD_TOOLS
 from arenite.profiles.boards import all_boards
@@ -53,11 +53,11 @@ def test_every_model_has_licence_source_and_hash_on_the_page() -> None:
 
 def test_each_marker_must_occur_once() -> None:
     page = "a\n<!-- generated: t -->\nold\n<!-- end of t -->\nb"
-    assert with_section(page, "t", "new") == "a\n<!-- generated: t -->\nnew\n<!-- end of t -->\nb"
+    assert replace_section(page, "t", "new") == "a\n<!-- generated: t -->\nnew\n<!-- end of t -->\nb"
     with pytest.raises(UsageError):
-        with_section("nothing here", "t", "new")
+        replace_section("nothing here", "t", "new")
     with pytest.raises(UsageError):
-        with_section(page + page, "t", "new")
+        replace_section(page + page, "t", "new")
 
 
 def test_table_escapes_bars() -> None:

@@ -25,7 +25,7 @@ class TapOrder:
     """The order in which the kernels read the inputs of a window.
 
     ``runs``, ``run_width``, ``run_groups`` and ``rest`` are described in ``ar_conv_2d_dsp_params``. ``order`` is int64
-    [groups * 4]: the index of each input of the filters in the window [k_h][k_w][in_c], or -1 for padding.
+    [groups * 4]: for each input that a kernel reads, its index in the window [k_h][k_w][in_c], or -1 for padding.
     """
 
     runs: int

@@ -54,6 +54,7 @@ class Conv2DColumnsDsp(Variant):
         """Return the bytes of the widened pixels of the largest block, and of one pixel of padding."""
         w, out_w = graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]].shape[2]
         _, k_h, k_w, in_c = w.shape
+        # 2 bytes per input, and blocks of 3 pixels; a row of 2 or 4 pixels is computed in blocks of 2.
         return 2 * k_h * k_w * in_c * (2 if out_w in (2, 4) else 3) + in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:

@@ -133,7 +133,8 @@ def shape_of(graph: Subgraph, op: Op) -> dict[str, int]:
 
 
 def needs_window(taps: TapOrder, shape: dict[str, int]) -> bool:
-    """Return whether a window reaches beyond the image's edge, or its last group reads bytes behind a row."""
+    """Return whether the kernel must copy windows before it reads them: a window reaches beyond the image's edge, or
+    its last group reads bytes after the end of a row."""
     bottom = (shape["out_h"] - 1) * shape["stride_h"] + (shape["k_h"] - 1) * shape["dilation_h"] + 1
     right = _columns(taps, shape)
     return (
@@ -159,6 +160,7 @@ def scratch_bytes(taps: TapOrder, shape: dict[str, int]) -> int:
     one_tap = shape["k_h"] * taps.runs * taps.run_width == 1
     seamless = one_tap and shape["stride_h"] == 1 and shape["stride_w"] == 1
     row = shape["batches"] * shape["out_h"] * shape["out_w"] if seamless else shape["out_w"]
+    # A row of 4 pixels is computed as two blocks of 2.
     pixels = _BLOCK if row == _BLOCK or row > _BLOCK + 1 else 2
     nbytes = taps.groups * 8 * pixels
     if columns := padded_columns(taps, shape):

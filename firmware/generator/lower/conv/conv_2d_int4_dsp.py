@@ -27,7 +27,7 @@ SOURCES = (
 #: For each byte of a word: the input of the group (four inputs) whose weights it holds.
 _BYTES = np.array([0, 2, 1, 3])
 #: With at least this number of output pixels, unpacked weights save more instructions than the unpacking needs.
-_PIXELS = 16
+_MIN_PIXELS = 16
 #: A FULLY_CONNECTED with fewer weights is small in ``is_small_beside_unpacked``.
 SMALL = 2048
 #: The value of ``PairRequantization.form`` that means two-sided: AR_DOT_TWO_SIDED in dot_s8_dsp.h.
@@ -88,8 +88,8 @@ def is_int4(graph: Subgraph, op: Op, target: Target) -> bool:
 
 
 def is_fast_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
-    """Return whether a DSP kernel can run the op with weights that are unpacked to int8. If a pair of channels has a
-    weight of -8, the weights of such a kernel have no int4 form."""
+    """Return whether a DSP kernel can run the op with weights that are unpacked to int8. It cannot if, for example, a
+    pair of channels has a weight of -8: the words of its layout then cannot be stored as half bytes."""
     unpacked = unpacked_kernel(graph, op, target)
     return unpacked is not None and unpacked.kernel is not None and unpacked.kernel.tiers == (DSP,)
 
@@ -115,7 +115,9 @@ class _Convolution(ConvolutionDsp):
         # Unpacking weights needs RAM. In a build for speed it saves instructions if the weights are used often enough.
         _, out_h, out_w, _ = graph.tensors[op.outputs[0]].shape
         return (
-            target.optimise != "speed" or out_h * out_w < _PIXELS or not is_fast_unpacked(graph, op, target)
+            target.optimise != "speed"
+            or out_h * out_w < _MIN_PIXELS
+            or not is_fast_unpacked(graph, op, target)
         )
 
     def weights_fit(self, folded: FoldedLayer) -> bool:

@@ -26,8 +26,8 @@ from arenite.firmware.generator.target import Target
 #: The number of taps that are summed before the two halves of a word are split, and the number if such sums do not fit
 #: into 16 bits.
 _QUAD, _HALF = 4, 2
-#: The number of bytes that the kernel reads behind the last weight to complete a quad of taps.
-_BEYOND = 6
+#: The number of bytes that the kernel reads after the last weight to complete a quad of taps.
+_EXTRA_BYTES = 6
 
 
 #: The number that is added to the stored weights for cores without signed byte loads.
@@ -72,8 +72,8 @@ class Geometry:
 def geometry(graph: Subgraph, op: Op) -> Geometry:
     """Return the sizes of a CONV_2D or DEPTHWISE_CONV_2D.
 
-    A layer with a kernel of one pixel becomes one long row. An image of one column is turned, so that neighbors are
-    in one row.
+    A layer with a kernel of one pixel becomes one long row. An image of one column is transposed, so that
+    neighbors are in one row.
     """
     view = view_convolution(graph, op)
     batches, in_h, in_w, in_c = view.input.shape
@@ -117,11 +117,11 @@ def pack_weights(weights: np.ndarray, bias: int, count: int) -> tuple[np.ndarray
     fits = sums_fit(padded.reshape(len(padded) // count, count, -1, _QUAD))
     runs = np.array([n for channels in fits for n in count_runs(channels.all(axis=0))], np.uint8)
     ordered = padded[:, :taps].reshape(-1, count, taps).transpose(0, 2, 1)
-    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _BEYOND), constant_values=bias)
+    packed = np.pad((ordered + bias).astype(np.uint8).reshape(-1), (0, _EXTRA_BYTES), constant_values=bias)
     return packed, runs
 
 
-class _Pairs(Variant):
+class _Convolution(Variant):
     """The base class for CONV_2D and for DEPTHWISE_CONV_2D with one input channel, which is a convolution over all
     channels too."""
 
@@ -155,7 +155,8 @@ class _Pairs(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         g = geometry(graph, op)
-        # Words of up to two pairs of pixels, padding, and row pointers (8 bytes each: the code also runs on computers).
+        # Two pairs of pixels, with 5 words of 4 bytes per quad for each pair: 4 words of inputs and a word for the
+        # initial values of the sums. Then padding, and row pointers (8 bytes each: the code also runs on computers).
         return 2 * 5 * 4 * g.quads + -(-g.in_c // 4) * 4 + 8 * (g.k_h + 1)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
@@ -185,13 +186,13 @@ class _Pairs(Variant):
 
 
 @variant
-class Conv2DScalar(_Pairs):
+class Conv2DScalar(_Convolution):
     op_name = "CONV_2D"
     axis = 0
 
 
 @variant
-class DepthwiseOfOneChannel(_Pairs):
+class DepthwiseOfOneChannel(_Convolution):
     op_name = "DEPTHWISE_CONV_2D"
     priority = 110
     axis = 3

@@ -16,7 +16,7 @@ from arenite.firmware.generator.requant.wide_affine import wide_convolution
 from arenite.firmware.generator.target import SIMD128, Target
 
 #: The largest height of a filter (AR_CONV_2D_SIMD128_ROWS), the number of pixels that are computed together, and the
-#: elements behind the last patch (AR_WIDEN_SLACK, rounded up).
+#: elements after the last patch (AR_WIDEN_SLACK, rounded up).
 _MAX_ROWS, _PIXELS, _SLACK = 16, 4, 8
 _MAX_BYTE = 255
 

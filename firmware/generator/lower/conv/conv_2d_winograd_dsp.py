@@ -41,6 +41,7 @@ class Conv2DWinogradDsp(Variant):
             return False
         if w.shape[3] != inp.shape[3] or inp.shape[3] % 4 or out.shape[3] % 2:
             return False
+        # The kernel computes three tiles of 1 x 2 outputs together.
         if out.shape[2] % 2 or out.shape[2] < 4 or out.shape[1] * out.shape[2] < 6:
             return False
         macs = out.elements * 9 * inp.shape[3]
@@ -50,6 +51,7 @@ class Conv2DWinogradDsp(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         in_c, out_w = graph.tensors[op.inputs[0]].shape[3], graph.tensors[op.outputs[0]].shape[2]
+        # The transformed tiles (72 bytes per channel), then four padded rows: see ``ar_conv_2d_winograd_params``.
         return 72 * in_c + 4 * (out_w + 2) * in_c
 
     def lower(self, ctx: LowerContext) -> KernelCall:

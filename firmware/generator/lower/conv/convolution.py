@@ -153,7 +153,10 @@ def check_bias(op: Op, bias: Tensor, inp: Tensor) -> None:
     # bias below 2^46 leaves room for the products.
     if bias.dtype == "int64" and bias.data is not None and np.any(np.abs(bias.data) >= 1 << 46):
         raise refuse(
-            op, bias, "a bias has 2^46 or more, which leaves no room in the 48-bit accumulator", REQUANTIZE
+            op,
+            bias,
+            "a bias of 2^46 or more leaves no room for the products in the 48-bit accumulator",
+            REQUANTIZE,
         )
 
 

@@ -30,8 +30,8 @@ class DoubleRounding:
 
 
 def requantization(graph: Subgraph, op: Op) -> DoubleRounding | None:
-    """Return the requantization of a convolution that its lowering's ``check`` has accepted; None if its scales do not
-    fit."""
+    """Return the requantization of a convolution that its lowering's ``check`` has accepted; None if a shift is outside
+    of the range of ``DoubleRounding.shift``."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     channels = out.shape[3]
     multiplier, shift = (np.resize(v, channels) for v in multipliers(op, inp, w, out))

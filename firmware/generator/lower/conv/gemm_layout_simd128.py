@@ -12,7 +12,8 @@ from arenite.firmware.generator.requant.wide_affine import WideLayer
 
 
 def pack_filters(filters: np.ndarray) -> np.ndarray:
-    """Return ``filters``, int [channels, depth], as int8 [groups, pairs, 8, 2], filled up with zeros."""
+    """Return ``filters``, int [channels, depth], as int8 [groups of channels, pairs of inputs, 8 channels, 2 inputs],
+    filled up with zeros."""
     channels, depth = filters.shape
     padded = np.pad(filters, ((0, -channels % GROUP), (0, depth % 2)))
     blocks = padded.reshape(-1, GROUP, padded.shape[1] // 2, 2).transpose(0, 2, 1, 3)

@@ -1,5 +1,5 @@
-"""The base class of lowerings, and what they share. A lowering turns one operator into one kernel call with constant
-parameters."""
+"""The base class of lowerings, and functions that they share. A lowering turns one operator into one kernel call with
+constant parameters."""
 
 from __future__ import annotations
 
@@ -76,7 +76,8 @@ class LowerContext(ABC):
 
     @property
     def full_graph(self) -> Subgraph:
-        """The graph for which the kernels were chosen. In ``graph``, images may have only one row."""
+        """The graph for which the kernels were chosen. If the op runs row by row, its images in ``graph`` have only one
+        row."""
         return self.graph
 
     def input(self, position: int) -> Tensor | None:
@@ -211,7 +212,8 @@ def require_dtype(op: Op, tensor: Tensor, allowed: Sequence[str]) -> None:
 
 def require_quantized(op: Op, tensor: Tensor, *, any_zero_point: bool = False) -> None:
     """Raise ``UnsupportedModelError`` for a tensor without per-tensor quantization, and for an int16 tensor whose zero
-    point is not 0, because TFLite requires 0. ``any_zero_point`` is for the few int16 tensors with another one."""
+    point is not 0, because TFLite requires 0. If ``any_zero_point`` is true, an int16 tensor may have any zero
+    point."""
     if tensor.quant is None or tensor.quant.per_axis:
         raise refuse(op, tensor, "must be quantized with one scale", "Quantize the model to int8 or int16.")
     if tensor.dtype == "int16" and tensor.zero_point != 0 and not any_zero_point:

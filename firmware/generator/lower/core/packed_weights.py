@@ -1,5 +1,5 @@
 """Lower int8 CONV_2D, DEPTHWISE_CONV_2D and FULLY_CONNECTED to kernels whose weights are packed in flash and unpacked
-one channel at a time.
+one channel at a time. The packed form of a weight is called a code (see ``weight_packing.py``).
 
 Layers with int4 weights run this way if no faster kernel can run them. Other layers do so in a build for small flash,
 if the complete model, including its code, then takes fewer bytes.
@@ -30,9 +30,11 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.target import TIERS, Target
 from arenite.firmware.generator.weight_packing import PackedCodes, smallest_codes
 
-#: Approximate bytes of flash (on a Cortex-M, built for size): of each kernel, minus the kernel that it replaces; of the
-#: function that reads codes; of a layer's own parameters. Smaller savings do not justify the additional instructions.
+#: Approximate bytes of flash of each kernel (on a Cortex-M, built for size), minus those of the kernel that it
+#: replaces.
 _CODE = {"CONV_2D": 1000, "DEPTHWISE_CONV_2D": 1000, "FULLY_CONNECTED": 300}
+#: Bytes of flash of the function that reads codes, and of the parameters that each packed layer needs. Layers are
+#: packed only if they save more than all of this.
 _READER, _LAYER = 152, 24
 #: A layer must save at least this fraction (1 / n) of its weights, because unpacking costs instructions.
 _MIN_SAVING_DIVISOR = 4
@@ -72,7 +74,8 @@ class _Packed(Variant):
         return w.elements // w.shape[self.axis]
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
-        # A kernel for one row unpacks all weights for each row. A flash build prefers less RAM and no more code.
+        # A kernel for one row unpacks all weights for each row and needs more code, so a build for small flash has
+        # none.
         return super().rows(graph, op, target) if target.optimise != "flash" else None
 
     def call(self, ctx: LowerContext) -> tuple[KernelCall, dict[str, object]]:
@@ -101,7 +104,7 @@ class Conv2DPacked(_Packed):
     def lower(self, ctx: LowerContext) -> KernelCall:
         inner, packed = self.call(ctx)
         fields = {
-            "conv": {**inner.fields, "k_c": self.taps(ctx.graph, ctx.op)},
+            "conv": {**inner.fields, "k_c": self.group_channels(ctx.graph, ctx.op)},
             "packed": packed,
             "filter": ctx.scratch_ptr(),
         }
@@ -109,7 +112,7 @@ class Conv2DPacked(_Packed):
             "ar_conv_2d_s8_packed", "conv_2d_packed.h", self.kernels, "ar_conv_2d_packed_params", fields
         )
 
-    def taps(self, graph: Subgraph, op: Op) -> int:
+    def group_channels(self, graph: Subgraph, op: Op) -> int:
         """Return the number of input channels of a group of the convolution."""
         return graph.tensors[op.inputs[1]].shape[3]
 
@@ -121,7 +124,7 @@ class DepthwiseConv2DPacked(Conv2DPacked):
     op_name = "DEPTHWISE_CONV_2D"
     axis = 3
 
-    def taps(self, graph: Subgraph, op: Op) -> int:
+    def group_channels(self, graph: Subgraph, op: Op) -> int:
         return 1
 
 

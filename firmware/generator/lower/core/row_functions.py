@@ -12,15 +12,15 @@ from arenite.converters.planner.row_requirements import RowInput, RowRequirement
 #: Limits of the fields of ``ar_stage``.
 _MAX_UINT8, _MAX_UINT16 = 255, 65535
 
-#: Instructions that the executor of row functions needs for one row.
-_ROW = 120
+#: Instructions that the code that calls row functions needs for one row.
+_CALL_INSTRUCTIONS = 120
 #: The number of pixels that a kernel computes together, and the approximate additional instructions per product for
 #: each pixel that is missing in the last block of a row: the kernel loads all weights again for the incomplete block.
 _PIXELS, _UNUSED_PLACE = 3, 0.35
 
 
 def streamable_image(*tensors: Tensor) -> bool:
-    """Return whether all tensors are int8 images of batch 1, with rows that fit the executor's fields."""
+    """Return whether all tensors are int8 images of batch 1, with rows that fit the fields of ``ar_stage``."""
     return all(
         t.dtype == "int8"
         and len(t.shape) == 4
@@ -46,7 +46,7 @@ def extra_instructions(out: Tensor, macs: int) -> int:
     """Return the estimated additional instructions of an operator that runs row by row. ``out`` is its output."""
     width = out.shape[2]
     places = -(-width // _PIXELS) * _PIXELS
-    return out.shape[1] * _ROW + round(macs * _UNUSED_PLACE * (places / width - 1))
+    return out.shape[1] * _CALL_INSTRUCTIONS + round(macs * _UNUSED_PLACE * (places / width - 1))
 
 
 def convolution_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements | None:
@@ -94,7 +94,11 @@ def accumulating_rows(graph: Subgraph, op: Op, function: str) -> RowRequirements
     if not streamable_image(inp, out) or out.elements != inp.shape[3]:
         return None
     return RowRequirements(
-        function, (RowInput(0),), accumulates=True, state=4 * inp.shape[3], extra=inp.shape[1] * _ROW
+        function,
+        (RowInput(0),),
+        accumulates=True,
+        state=4 * inp.shape[3],
+        extra=inp.shape[1] * _CALL_INSTRUCTIONS,
     )
 
 

@@ -23,11 +23,11 @@ from arenite.firmware.generator.lower.core.redirected_weights import (
     weights_of,
 )
 from arenite.firmware.generator.lower.core.row_functions import one_row
-from arenite.firmware.generator.lower.core.variant import Variant, suitable, variant
+from arenite.firmware.generator.lower.core.variant import Variant, runnable_variants, variant
 from arenite.firmware.generator.target import MVE, SCALAR, TIERS, Target
 from arenite.firmware.generator.weight_packing import NibbleRows, pack_nibbles
 
-#: Unpacked weights begin at a multiple of this number of bytes in scratch memory, behind the kernel's own scratch.
+#: Unpacked weights begin at a multiple of this number of bytes in scratch memory, after the kernel's own scratch.
 _ALIGNMENT = 16
 #: Maximal RAM in bytes for unpacked weights in builds for small RAM or flash.
 _MAX_UNPACKED = {"ram": 1024, "flash": 0}
@@ -35,6 +35,8 @@ _MAX_UNPACKED = {"ram": 1024, "flash": 0}
 _MAX_UNPACKED_USED_ONCE = 4096
 #: Maximal bytes of flash for each weight: layouts that repeat weights take too much.
 _MAX_BYTES_PER_WEIGHT = 1.25
+#: Bytes of flash that a layout may need in addition, for the padding of a small layer.
+_PADDING = 64
 #: The C function for one row of a layer with unpacked weights.
 ROW_FUNCTION = "ar_unpacked_row"
 #: Approximate instructions of ``ar_unpack4``: for a call, per byte, and per byte with MVE.
@@ -145,7 +147,7 @@ def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel
 
 def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
-    # int16 activations have no other kernel.
+    # There is no limit for int16 activations: no other kernel can run a layer with int4 weights and these activations.
     max_unpacked = _MAX_UNPACKED.get(target.optimise) if inp.dtype == "int8" else None
     if _uses_weights_once(graph, op) and target.tier == SCALAR and target.optimise == "balanced":
         max_unpacked = _MAX_UNPACKED_USED_ONCE
@@ -153,11 +155,11 @@ def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_Unpa
         max_unpacked = None  # the kernel that unpacks one channel at a time does not use Helium
     kernels: list[Variant | None] = []
     if target.optimise != "flash":
-        kernels += suitable(graph, op, target)
+        kernels += runnable_variants(graph, op, target)
     for kernel in [*kernels, None]:
         values = weights_of(graph, op, target, kernel)
         halves = pack_nibbles(values[0]) if len(values) == 1 else None
-        if halves is None or halves.words.nbytes > _MAX_BYTES_PER_WEIGHT * w.elements + 64:
+        if halves is None or halves.words.nbytes > _MAX_BYTES_PER_WEIGHT * w.elements + _PADDING:
             continue
         if max_unpacked is None or halves.unpacked <= max_unpacked:
             yield _UnpackedKernel(kernel, halves)

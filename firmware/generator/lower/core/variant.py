@@ -22,6 +22,7 @@ class Variant(ABC):
     highest ``priority`` does."""
 
     op_name: ClassVar[str]
+    #: The instruction sets (``Target.tier``) for which the kernel is chosen.
     tiers: ClassVar[tuple[str, ...]]
     priority: ClassVar[int] = 0
     #: Engine files that the kernel needs, for docs/operators.md.
@@ -46,8 +47,8 @@ class Variant(ABC):
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
         """Return the requirements for running row by row with the parameters of ``lower``; None if that is not
-        possible. With ``row_alone``, ``lower`` sees an image of one row. Images of one column are excluded: kernels may
-        turn them into one row."""
+        possible. If ``RowRequirements.row_alone`` is true, ``lower`` gets an image of one row. Images of one column
+        cannot run row by row, because kernels may transpose them into one row."""
         is_column = graph.tensors[op.inputs[0]].shape[2:3] == (1,)
         if self.row_function and op.name in ("CONV_2D", "DEPTHWISE_CONV_2D") and not is_column:
             row_needs = convolution_rows(graph, op, self.row_function)
@@ -77,8 +78,9 @@ def kernels_of(op_name: str) -> tuple[str, ...]:
     return tuple(sorted({name for v in _VARIANTS.get(op_name, ()) for name in v.kernels}))
 
 
-def suitable(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
-    """Yield the variants for unpacked weights that can run ``op`` on ``target``, the best first."""
+def runnable_variants(graph: Subgraph, op: Op, target: Target) -> Iterator[Variant]:
+    """Yield the variants for unpacked weights that can run ``op`` on ``target``, the one with the highest priority
+    first."""
     for candidate in _VARIANTS.get(op.kind, ()):
         if not candidate.packed and target.tier in candidate.tiers and candidate.can_run(graph, op, target):
             yield candidate

@@ -102,7 +102,7 @@ class FullyConnectedRowsDsp(Variant):
 
 @variant
 class Conv2DPixelDsp(Variant):
-    """CONV_2D with one window, the complete image. The window's inputs have the order of the image in memory."""
+    """CONV_2D whose only window is the complete image, so the kernel reads the inputs in their order in memory."""
 
     op_name = "CONV_2D"
     tiers = (DSP,)

@@ -34,7 +34,7 @@ def requantization(graph: Subgraph, op: Op) -> tuple[np.ndarray, np.ndarray] | N
     """Return multipliers and shifts for ``ar_requant_once``, one per unit or one for all.
 
     They are proven to give LiteRT's outputs for every possible accumulator. Returns None if there are no such
-    multipliers, or if a shift is above -1.
+    multipliers, or if a shift is above -1, because the kernel always shifts to the right.
     """
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     bias = graph.tensors[op.input(2)] if op.input(2) >= 0 else None

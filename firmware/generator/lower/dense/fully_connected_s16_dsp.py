@@ -93,8 +93,8 @@ def sums_fit(inp: Tensor, w: Tensor, bias: Tensor | None) -> bool:
 def pack_quads(weights: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Return the filters for ``row_dot4_s16_dsp.h``, int32 [quads * (4 + 8 * groups)].
 
-    ``weights`` is int8 [units][depth], ``start`` int64 [units] has the values at which the sums start. They fit into 32
-    bits.
+    ``weights`` is int8 [units][depth], ``start`` int64 [units] has the values at which the sums start, which fit
+    into 32 bits.
     """
     units, depth = weights.shape
     padded = np.pad(weights, ((0, -units % QUAD), (0, -depth % GROUP)))
@@ -106,7 +106,7 @@ def pack_quads(weights: np.ndarray, start: np.ndarray) -> np.ndarray:
 
 def pack_blocks(weights: np.ndarray) -> np.ndarray:
     """Return the filters of ``ar_fully_connected_s16_wide_dsp``, int32: for every four units the quads of all
-    blocks, which begin with zeros. ``weights`` is int8 [units][depth]."""
+    blocks (see ``pack_quads``), with sums that start at 0. ``weights`` is int8 [units][depth]."""
     units, depth = weights.shape
     zeros = np.zeros(QUAD, np.int64)
     size = BLOCK * GROUP

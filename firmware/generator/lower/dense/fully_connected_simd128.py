@@ -9,7 +9,7 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.wide_affine import wide_fully_connected
 from arenite.firmware.generator.target import SIMD128, Target
 
-#: The number of pixels that are computed together, and the elements behind the last patch.
+#: The number of pixels that are computed together, and the elements after the last patch.
 _PIXELS, _SLACK = 4, 8
 
 

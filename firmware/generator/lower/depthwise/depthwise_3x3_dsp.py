@@ -61,6 +61,7 @@ class Depthwise3x3Dsp(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         outputs = _PIXELS // op.options["stride_w"]
+        # The constants, the blocks of the lines, and one more block.
         return int(_TABLE + (-(-graph.tensors[op.outputs[0]].shape[2] // outputs) + 1) * _BLOCK)
 
     def rows(self, graph: Subgraph, op: Op, target: Target) -> RowRequirements | None:
@@ -70,6 +71,7 @@ class Depthwise3x3Dsp(Variant):
         if row_needs is None:
             return None
         _, _, width, channels = graph.tensors[op.inputs[0]].shape
+        # The window has 3 input rows, and ``stride_h`` of them are new.
         repeated = (3 - op.options["stride_h"]) * width * _NEW_PIXEL
         rows = graph.tensors[op.outputs[0]].shape[1]
         extra = row_needs.extra + rows * -(-channels // _GROUP) * (_NEW_TABLE + repeated)

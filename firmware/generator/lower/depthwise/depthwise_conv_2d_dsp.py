@@ -34,6 +34,7 @@ class DepthwiseDsp(Variant):
         return fold_convolution(graph, op, _AXIS) is not None
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
+        """Return the bytes of an address for each tap and for each row of the filter, and of one pixel of padding."""
         g = geometry(graph, op)
         return _ADDRESS * (g.k_h * g.k_w + g.k_h) + g.in_c
 

@@ -76,8 +76,8 @@ class _Depthwise(Variant):
         return sums_fit(taps_of(w.data)) and requantization(graph, op) is not None
 
     def fields(self, ctx: LowerContext, repeat: int = 1, rest: int = 0) -> dict[str, Any]:
-        """Return all fields of ``ar_depthwise_mve_params`` except its scratch. A block holds the constants ``repeat``
-        times, and the last ``rest`` channels are in no block."""
+        """Return all fields of ``ar_depthwise_mve_params`` except its scratch. A block holds the constants of all
+        channels ``repeat`` times, for ``repeat`` neighboring pixels. The last ``rest`` channels are in no block."""
         op, view = ctx.op, view_convolution(ctx.graph, ctx.op)
         inp, out = view.input, view.output
         rounding = require_accepted(requantization(ctx.graph, op))
@@ -166,7 +166,8 @@ class DepthwiseMve(_Depthwise):
         return (has_full_blocks or target.optimise == "speed") and super().can_run(graph, op, target)
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Return the bytes of the addresses of a window's taps, and of one pixel of padding."""
+        """Return the bytes of the addresses of a window's taps, and of one pixel of padding, filled up because the
+        kernel reads complete blocks."""
         _, k_h, k_w, channels = graph.tensors[op.inputs[1]].shape
         return k_h * k_w * _ADDRESS + channels + BLOCK - 1
 
@@ -195,21 +196,23 @@ class Depthwise3x3Mve(_Depthwise):
     def can_run(self, graph: Subgraph, op: Op, target: Target) -> bool:
         return graph.tensors[op.inputs[1]].shape[1:3] == (3, 3) and super().can_run(graph, op, target)
 
-    def rest(self, graph: Subgraph, op: Op, target: Target) -> int:
+    def rest_channels(self, graph: Subgraph, op: Op, target: Target) -> int:
         """Return the number of last channels that the kernel puts into a block at run time, because a stored block that
         is filled up with zeros takes flash."""
         return 0 if target.optimise == "speed" else graph.tensors[op.outputs[0]].shape[3] % BLOCK
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        """Return the bytes of the block of the remaining channels, and of one row of padding."""
+        """Return the bytes of the block of the remaining channels, and of one row of padding, filled up because the
+        kernel reads complete blocks."""
         inp = graph.tensors[op.inputs[0]]
-        block = _BLOCK_BYTES if self.rest(graph, op, target) else 0
+        block = _BLOCK_BYTES if self.rest_channels(graph, op, target) else 0
         return block + inp.shape[2] * inp.shape[3] + BLOCK - 1
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         channels = ctx.output().shape[3]
+        # With few channels, one block computes several neighboring pixels.
         seamless = ctx.op.options["stride_w"] == 1 and channels < BLOCK and BLOCK % channels == 0
-        rest = self.rest(ctx.graph, ctx.op, ctx.target)
+        rest = self.rest_channels(ctx.graph, ctx.op, ctx.target)
         fields = self.fields(ctx, BLOCK // channels if seamless else 1, rest) | {
             "taps": NULL,
             "padding": ctx.scratch_ptr(_BLOCK_BYTES if rest else 0),

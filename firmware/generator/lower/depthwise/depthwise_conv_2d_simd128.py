@@ -12,7 +12,7 @@ from arenite.firmware.generator.lower.core.wide_requantization import GROUP, req
 from arenite.firmware.generator.requant.wide_affine import wide_convolution
 from arenite.firmware.generator.target import SIMD128, Target
 
-#: The largest number of taps (AR_DEPTHWISE_SIMD128_TAPS), and the elements behind a line.
+#: The largest number of taps (AR_DEPTHWISE_SIMD128_TAPS), and the elements after a line.
 _MAX_TAPS, _SLACK = 64, 8
 _MAX_BYTE = 255
 
@@ -37,7 +37,7 @@ class DepthwiseSimd128(Variant):
         return wide_convolution(graph, op, 3) is not None
 
     def _line(self, graph: Subgraph, op: Op) -> int:
-        """Return the number of elements of a line."""
+        """Return the number of elements of a line, which is an input row widened to int16, with its padding."""
         view = view_convolution(graph, op)
         columns = (view.output.shape[2] - 1) * view.stride[1] + (view.kernel[1] - 1) * view.dilation[1] + 1
         return columns * view.input.shape[3] + _SLACK
@@ -94,7 +94,8 @@ class DepthwiseSimd128(Variant):
 
 
 def pack_taps(weights: np.ndarray) -> np.ndarray:
-    """Return weights, int [1, k_h, k_w, channels], as int8 [groups, pairs, 8, 2], filled up with zeros."""
+    """Return weights, int [1, k_h, k_w, channels], as int8 [groups of channels, pairs of taps, 8 channels,
+    2 taps], filled up with zeros."""
     channels = weights.shape[3]
     taps = weights.reshape(-1, channels)
     padded = np.pad(taps, ((0, len(taps) % 2), (0, -channels % GROUP)))

@@ -31,7 +31,7 @@ class SigmoidLike(Unary):
 
     dtypes = ("int8", "int16")
     kernel: ClassVar[str]
-    #: Left shifts of the input to Q3.12 for which TFLite does not multiply.
+    #: Left shifts of the input to Q3.12 for which TFLite does not multiply, if the input's scale is a power of two.
     pot_shifts: ClassVar[tuple[int, ...]]
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -214,7 +214,8 @@ def leaky_call(
     """Return the call of the int16 kernel.
 
     ``positive`` is the (multiplier, shift) for inputs of zero or more, ``negative`` is the (multiplier, shift) for
-    negative inputs.
+    negative inputs. With ``magnitude``, negative inputs change sign before they are scaled. If ``sign`` is -1, they
+    change sign after they are scaled.
     """
     fields = {
         "input": ctx.input_ptr(0),

@@ -81,7 +81,7 @@ class AddLike(Binary):
             raise refuse(
                 op,
                 out,
-                "power-of-two int16 scales need one input with the output's scale, and the other not above it",
+                "with power-of-two int16 scales, one input must have the output's scale, and the other no larger scale",
                 "Convert the model with general int16 scales (pot_scale_int16 = false).",
             )
         elif self.op_name == "ADD" and inputs[0].shape != inputs[1].shape:
@@ -170,6 +170,7 @@ class Add(AddOrSub):
     operation = "AR_ADD_S32"
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
+        # CAST, ADD and GATHER that look up bytes in a table are computed by the GATHER alone (see ``byte_table.py``).
         return super().alias(graph, op) if byte_table_of(graph, op) is None else ((0, 0),)
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:

@@ -166,6 +166,7 @@ class Rsqrt(Unary):
             x = q - inp.zero_point
             y = 127
             if x > 0:
+                # As in TFLite, the root has 20 additional bits until it is scaled.
                 multiplier, shift = inverse_square_root(x)
                 fine = requant(1, multiplier, shift + 20)
                 y = requant(fine, scaling[0], scaling[1] - 20) + out.zero_point

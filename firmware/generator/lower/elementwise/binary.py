@@ -82,7 +82,7 @@ class Binary(Lowering):
 
     def base_fields(self, ctx: LowerContext) -> dict[str, Any]:
         """Return the first fields of every parameter struct of this family: the addresses, and the
-        ``BroadcastWalk``."""
+        ``BroadcastSteps``."""
         inputs = self.operands(ctx.graph, ctx.op)
         return {
             "input1": ctx.input_ptr(0),

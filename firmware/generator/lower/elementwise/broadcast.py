@@ -1,5 +1,4 @@
-"""Compute the steps with which a kernel walks through inputs of different shapes in the order of the output's
-elements."""
+"""Compute the steps with which a kernel reads inputs of different shapes in the order of the output's elements."""
 
 from __future__ import annotations
 
@@ -16,8 +15,9 @@ MAX_OUTER = 5
 
 
 @dataclass(frozen=True)
-class BroadcastWalk:
-    """A walk in rows of ``inner`` elements. ``outer`` has (size, steps) of the dimensions outside a row, fastest first.
+class BroadcastSteps:
+    """The order in which a kernel reads its inputs: row by row, with ``inner`` elements per row. ``outer`` has (size,
+    steps) of the dimensions outside a row, fastest first.
 
     ``inner_step`` and each dimension's steps have one number per input, in elements. A dimension's step is the distance
     that the start of a row moves when the dimension advances and all faster dimensions start again.
@@ -36,8 +36,8 @@ def broadcast_shape(shapes: Sequence[tuple[int, ...]]) -> tuple[int, ...] | None
         return None
 
 
-def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
-    """Return the walk over ``shapes``, with neighboring dimensions merged if every input allows it."""
+def broadcast_steps(shapes: Sequence[tuple[int, ...]]) -> BroadcastSteps:
+    """Return the steps for inputs with these shapes. Neighboring dimensions are merged if every input allows it."""
     rank = max(len(s) for s in shapes)
     padded = [(1,) * (rank - len(s)) + tuple(s) for s in shapes]
     # Slowest first: the size of a dimension, and which inputs have it.
@@ -52,9 +52,9 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
         else:
             merged.append((size, present))
     if any(size == 0 for size, _ in merged):
-        return BroadcastWalk(0, (0,) * len(shapes), ())
+        return BroadcastSteps(0, (0,) * len(shapes), ())
     if not merged:
-        return BroadcastWalk(1, (0,) * len(shapes), ())
+        return BroadcastSteps(1, (0,) * len(shapes), ())
     inner, has_inner = merged[-1]
     extent = [inner if p else 1 for p in has_inner]  # elements of each input below the current dimension
     rewind = [0] * len(shapes)  # distance that the faster outer dimensions have moved each input
@@ -64,7 +64,7 @@ def walk(shapes: Sequence[tuple[int, ...]]) -> BroadcastWalk:
         outer.append((size, tuple(s - r for s, r in zip(strides, rewind, strict=True))))
         rewind = [r + (size - 1) * s for r, s in zip(rewind, strides, strict=True)]
         extent = [e * size if p else e for e, p in zip(extent, present, strict=True)]
-    return BroadcastWalk(inner, tuple(int(p) for p in has_inner), tuple(outer))
+    return BroadcastSteps(inner, tuple(int(p) for p in has_inner), tuple(outer))
 
 
 def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
@@ -79,7 +79,7 @@ def check_broadcast(op: Op, inputs: Sequence[Tensor], output: Tensor) -> None:
             f"shapes {texts} do not broadcast to {'x'.join(map(str, output.shape)) or 'scalar'}",
             "The model file contradicts itself. Export it again.",
         )
-    if len(walk(shapes).outer) > MAX_OUTER:
+    if len(broadcast_steps(shapes).outer) > MAX_OUTER:
         raise refuse(
             op,
             output,
@@ -92,7 +92,7 @@ def broadcast_fields(
     ctx: LowerContext, shapes: Sequence[tuple[int, ...]], itemsizes: Sequence[int]
 ) -> dict[str, object]:
     """Return the fields of the ``ar_broadcast`` struct for two or three inputs with elements of ``itemsizes`` bytes."""
-    merged = walk(shapes)
+    merged = broadcast_steps(shapes)
     pad = 3 - len(shapes)
     rows = [
         [size, *(s * b for s, b in zip(steps, itemsizes, strict=True)), *[0] * pad]

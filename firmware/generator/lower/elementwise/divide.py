@@ -91,7 +91,8 @@ class Div(PlainDivision):
             require_quantized(op, t)
         refuse_zero_divisor(op, b, b.zero_point)
         _, shift = self.scaling(a, b, out)
-        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus ``shift``. It must be 0 to 31.
+        # TFLite shifts right by the divisor's bits plus the dividend's free bits minus ``shift``. This number must be 0
+        # to 31 for every divisor and dividend.
         divisor_bits = _largest_magnitude(b).bit_length() - 1
         min_free_bits = 31 - _largest_magnitude(a).bit_length()
         if not divisor_bits <= shift <= min_free_bits:

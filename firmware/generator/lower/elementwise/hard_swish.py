@@ -23,7 +23,7 @@ def _to_int16_multiplier(multiplier: int) -> int:
 
 def _multipliers(inp: Tensor, out: Tensor) -> tuple[tuple[int, int], tuple[int, int]]:
     """Return two pairs (int16 multiplier, exponent), which convert 1/128 of an input step to the output's scale and to
-    a scale of 3 / 32768."""
+    a scale of 3 / 32768. TFLite calls the latter "reluish"."""
     step = np.float32(1 / 128) * np.float32(inp.scale)
     to_output, output_exponent = quantize_multiplier(float(step / np.float32(out.scale)))
     reluish = np.float32(3) / np.float32(32768)

@@ -27,7 +27,7 @@ INDEX_TYPES = ("int16", "int32", "int64")
 MAX_DIMS = 8
 
 
-def in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
+def require_in_range(op: Op, indices: Tensor, sizes: np.ndarray | int) -> None:
     """Raise ``UnsupportedModelError`` for constant indices outside of ``sizes``, which LiteRT rejects too. ``sizes``
     broadcasts over the last axis of the indices."""
     if indices.data is not None and bool(((indices.data < 0) | (indices.data >= sizes)).any()):
@@ -90,7 +90,7 @@ class Gather(Lowering):
                 f"shape {list(out.shape)}, expected {list(expected)}",
                 "Export the model again, because its shapes do not agree.",
             )
-        in_range(op, indices, x.shape[axis])
+        require_in_range(op, indices, x.shape[axis])
         u16(op, math.prod(x.shape[:batch]), "the product of the batch dimensions")
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
@@ -152,7 +152,7 @@ class GatherNd(Lowering):
                 f"shape {list(out.shape)}, expected {list(expected)}",
                 "Export the model again, because its shapes do not agree.",
             )
-        in_range(op, indices, np.array(x.shape[:depth]))
+        require_in_range(op, indices, np.array(x.shape[:depth]))
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         x, indices = ctx.input_tensor(0), ctx.input_tensor(1)

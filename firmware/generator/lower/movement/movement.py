@@ -110,8 +110,8 @@ def placeholder(tensor: Tensor) -> np.ndarray:
 
 
 def filled(shape: Sequence[int], value: int | float, dtype: str) -> np.ndarray:
-    """Return an array of this shape in which every element is ``value``. It is a source of copies besides the
-    inputs."""
+    """Return an array of this shape in which every element is ``value``. It is the source of copies that
+    read no input."""
     return np.broadcast_to(np.array([value], DTYPES[dtype]), shape)
 
 

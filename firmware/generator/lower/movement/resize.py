@@ -38,7 +38,7 @@ class Resize(Lowering):
             raise refuse(
                 op,
                 out,
-                f"shape {list(out.shape)} is not that of size {size}",
+                f"shape {list(out.shape)} does not match the size {size}",
                 "Export the model again, because its shapes do not agree.",
             )
         for value in (*x.shape, *out.shape):
@@ -78,7 +78,7 @@ class ResizeBilinear(Resize):
         if op.options["align_corners"] and op.options["half_pixel_centers"]:
             raise refuse(op, None, "both align_corners and half_pixel_centers are set", "Choose one.")
         for axis in self.axes(graph, op):
-            # The rounded step may end behind the last pixel. LiteRT then reads beyond the image.
+            # With the rounded step, the last output may lie beyond the last pixel. LiteRT then reads beyond the image.
             last = (axis["out_size"] - 1) * axis["step"] + axis["start"]
             if last >> 10 >= axis["in_size"]:
                 raise refuse(

@@ -27,7 +27,7 @@ class Slice(Movement):
         for d, b, s in zip(ins[0].shape, begin, size, strict=True):
             end = d if s == -1 else b + s
             if not 0 <= b <= end <= d:
-                raise ValueError(f"begin {b} and size {s} leave a dimension of {d}")
+                raise ValueError(f"begin {b} and size {s} reach beyond a dimension of {d}")
             cut.append(slice(b, end))
         return [(ins[0][tuple(cut)], outs[0])]
 
@@ -77,7 +77,7 @@ def strided_cut(op: Op, shape: tuple[int, ...], spec: list[tuple[int, int, int]]
             start = 0 if stride > 0 else size - 1
         if has("shrink_axis", i):
             if not 0 <= start < size:
-                raise ValueError(f"index {begin} leaves a dimension of {size}")
+                raise ValueError(f"index {begin} is outside of a dimension of {size}")
             cut.append(start)
             continue
         if op.options.get("offset"):

@@ -1,4 +1,8 @@
-"""Lower SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, which move blocks of pixels into batches or back, to kernel calls."""
+"""Lower SPACE_TO_BATCH_ND and BATCH_TO_SPACE_ND, which move blocks of pixels into batches or back, to kernel calls.
+
+In this file, the grid is the tensor whose pixels are spread over batches. A cell of the grid stands for a block of
+the image, and the phase of a pixel is its position in its block.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +20,19 @@ from arenite.firmware.generator.lower.movement.rearrange import integers
 _MAX_BLOCK = 4096
 
 
-def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
+def _blocks_and_paddings(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
     """Return block sizes and (before, after) paddings or crops of the spatial dimensions."""
     blocks = integers(graph, op, 1, "the block shape")
     flat = integers(graph, op, 2, "the paddings or crops")
     image = graph.tensors[op.inputs[0]]
     rank = len(image.shape)
     if rank not in (3, 4) or len(blocks) != rank - 2 or len(flat) != 2 * len(blocks):
-        raise refuse(op, image, f"needs rank 3 or 4, one or two block sizes, not {blocks}", "Reshape.")
+        raise refuse(
+            op,
+            image,
+            f"needs rank 3 or 4, one or two block sizes, not {blocks}",
+            "Export the model with a reshape before it.",
+        )
     if not 1 <= min(blocks) <= max(blocks) <= _MAX_BLOCK or min(flat) < 0:
         raise refuse(
             op,
@@ -34,7 +43,7 @@ def _extra(op: Op, graph: Subgraph) -> tuple[list[int], list[tuple[int, int]]]:
     return blocks, list(zip(flat[0::2], flat[1::2], strict=True))
 
 
-def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, int, int, int]]:
+def _phase_runs(block: int, before: int, image: int, grid: int) -> list[tuple[int, int, int, int]]:
     """Return (first phase, number of phases, first cell, number of cells) for each run of phases of one dimension whose
     pixels are in the same grid cells.
 
@@ -53,17 +62,17 @@ def _groups(block: int, before: int, image: int, grid: int) -> list[tuple[int, i
     return runs
 
 
-def _phases(
+def _view_pairs(
     image: np.ndarray, grid: np.ndarray, blocks: list[int], before: list[int]
 ) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return (part of the image, part of the grid) pairs with equal shapes. Together they cover all pixels that both
-    have.
+    """Return (part of the image, part of the grid) pairs with equal shapes. Together they cover all pixels that the
+    image and the grid have in common.
 
     ``image`` is [batch, *spatial, depth], ``grid`` is [*blocks, batch, *spatial, depth].
     """
     space = len(blocks)
     spans = [
-        _groups(blocks[k], before[k], image.shape[1 + k], grid.shape[space + 1 + k]) for k in range(space)
+        _phase_runs(blocks[k], before[k], image.shape[1 + k], grid.shape[space + 1 + k]) for k in range(space)
     ]
     groups = []
     for spec in itertools.product(*spans):
@@ -93,7 +102,7 @@ class SpaceBatch(Movement):
 
     def check_values(self, graph: Subgraph, op: Op) -> None:
         same_quant(op, graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]])
-        _extra(op, graph)
+        _blocks_and_paddings(op, graph)
 
 
 @register
@@ -101,7 +110,7 @@ class SpaceToBatch(SpaceBatch):
     op_name = "SPACE_TO_BATCH_ND"
 
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
-        blocks, pads = _extra(op, graph)
+        blocks, pads = _blocks_and_paddings(op, graph)
         n, *image, depth = ins[0].shape
         padded = [d + b + a for d, (b, a) in zip(image, pads, strict=True)]
         grid = [d // k for d, k in zip(padded, blocks, strict=True)]
@@ -110,7 +119,7 @@ class SpaceToBatch(SpaceBatch):
         if outs[0].shape != (n * math.prod(blocks), *grid, depth):
             raise ValueError(f"the output is {list(outs[0].shape)}")
         cells = outs[0].reshape(*blocks, n, *grid, depth)
-        pairs = _phases(ins[0], cells, blocks, [b for b, _ in pads])
+        pairs = _view_pairs(ins[0], cells, blocks, [b for b, _ in pads])
         if padded == image:
             return pairs
         out: Tensor = graph.tensors[op.outputs[0]]
@@ -124,11 +133,11 @@ class BatchToSpace(SpaceBatch):
     op_name = "BATCH_TO_SPACE_ND"
 
     def pairs(self, graph: Subgraph, op: Op, ins: list[np.ndarray], outs: list[np.ndarray]) -> list[ViewPair]:
-        blocks, crops = _extra(op, graph)
+        blocks, crops = _blocks_and_paddings(op, graph)
         batches, *grid, depth = ins[0].shape
         n = batches // math.prod(blocks)
         image = [g * k - b - a for g, k, (b, a) in zip(grid, blocks, crops, strict=True)]
         if n * math.prod(blocks) != batches or outs[0].shape != (n, *image, depth):
             raise ValueError(f"the output is {list(outs[0].shape)}")
         cells = ins[0].reshape(*blocks, n, *grid, depth)
-        return [(cell, part) for part, cell in _phases(outs[0], cells, blocks, [b for b, _ in crops])]
+        return [(cell, part) for part, cell in _view_pairs(outs[0], cells, blocks, [b for b, _ in crops])]

@@ -29,7 +29,7 @@ _MAX_COPIES = 255
 class LoopLowering(Lowering):
     op_name = LOOP
     supports = (
-        "made from the repeated steps of a recurrent layer; in images of more than 128 steps it is WHILE"
+        "made from the repeated steps of a recurrent layer; an image stores more than 128 steps as WHILE"
     )
     kernels = ("loop.c",)
 

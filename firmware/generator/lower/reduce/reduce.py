@@ -32,9 +32,9 @@ def reduced_axes(graph: Subgraph, op: Op) -> list[int]:
     return sorted({int(a) % rank for a in values.reshape(-1)}) if rank else []
 
 
-def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]:
-    """Return ``(folded, size)`` per dimension; folded dimensions are reduced. Neighboring dimensions that are both
-    folded or both not are merged, and dimensions of 1 are left out."""
+def merge_dimensions(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]:
+    """Return ``(folded, size)`` per dimension; folded dimensions are reduced. Neighboring dimensions are merged
+    if both are folded or if neither is. Dimensions of 1 are left out."""
     merged: list[tuple[bool, int]] = []
     for axis, size in enumerate(shape):
         folded = axis in axes
@@ -47,7 +47,7 @@ def collapsed(shape: tuple[int, ...], axes: list[int]) -> list[tuple[bool, int]]
     return merged
 
 
-def walk(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
+def walk_fields(dims: list[tuple[bool, int]], folded: bool) -> dict[str, Any]:
     """Return the fields of ``ar_walk_dims`` for the reduced dimensions if ``folded``, otherwise for the other
     dimensions."""
     selected: list[tuple[int, int]] = []
@@ -78,7 +78,7 @@ class Reduce(Lowering):
         axes = reduced_axes(graph, op)
         if not inp.elements:
             raise refuse(op, inp, "has no elements", "Remove the operator.")
-        if len(collapsed(inp.shape, axes)) > 2 * WALK_DIMS:
+        if len(merge_dimensions(inp.shape, axes)) > 2 * WALK_DIMS:
             raise refuse(
                 op,
                 inp,
@@ -99,28 +99,34 @@ class Reduce(Lowering):
         whose number is at most k."""
         return ((0, 0),)
 
-    def common(self, ctx: LowerContext) -> dict[str, Any]:
+    def common_fields(self, ctx: LowerContext) -> dict[str, Any]:
         """Return the fields that the parameters of all reductions have."""
         inp = ctx.input_tensor(0)
-        dims = collapsed(inp.shape, reduced_axes(ctx.graph, ctx.op))
+        dims = merge_dimensions(inp.shape, reduced_axes(ctx.graph, ctx.op))
         return {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "kept": walk(dims, False),
-            "folded": walk(dims, True),
+            "kept": walk_fields(dims, False),
+            "folded": walk_fields(dims, True),
         }
 
-    def plain(self, ctx: LowerContext, kernel: str, fold: str) -> KernelCall:
+    def unscaled_call(self, ctx: LowerContext, kernel: str, fold: str) -> KernelCall:
         """Return the call of a kernel that does not scale. ``fold`` is the C constant of the operation."""
-        fields = self.common(ctx) | {"fold": Expr(fold), "type": Expr(f"AR_{ctx.output().dtype.upper()}")}
+        fields = self.common_fields(ctx) | {
+            "fold": Expr(fold),
+            "type": Expr(f"AR_{ctx.output().dtype.upper()}"),
+        }
         return KernelCall(f"ar_{kernel}", "reduce.h", (f"{kernel}.c",), "ar_reduce_params", fields)
 
-    def scaled(self, ctx: LowerContext, multiplier: int, shift: int, unsigned: bool = False) -> KernelCall:
-        """Return the call of a kernel that scales sums. ``unsigned``: int8 inputs count as unsigned bytes."""
+    def scaled_call(
+        self, ctx: LowerContext, multiplier: int, shift: int, unsigned: bool = False
+    ) -> KernelCall:
+        """Return the call of a kernel that scales sums. If ``unsigned`` is true, int8 inputs count as unsigned
+        bytes."""
         inp, out = ctx.input_tensor(0), ctx.output()
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         low, high = INTEGER_RANGE["uint8" if unsigned else inp.dtype]
-        fields = self.common(ctx) | {
+        fields = self.common_fields(ctx) | {
             "multiplier": multiplier,
             "sum_offset": ((-inp.zero_point * count + 2**31) & (2**32 - 1)) - 2**31,  # wraps like the sum
             "shift": shift,
@@ -143,12 +149,12 @@ class Mean(Reduce):
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
-            return self.plain(ctx, "reduce_s32", "AR_FOLD_MEAN")
+            return self.unscaled_call(ctx, "reduce_s32", "AR_FOLD_MEAN")
         # The multiplier includes the division, shifted up as far as 32 bits and the shift's range allow.
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         multiplier, shift = quantize_multiplier(inp.scale / out.scale)
         up = min(count.bit_length() - 1, 32, 31 + shift)
-        return self.scaled(ctx, (multiplier << up) // count, shift - up)
+        return self.scaled_call(ctx, (multiplier << up) // count, shift - up)
 
 
 @register
@@ -164,9 +170,9 @@ class Sum(Reduce):
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
-            return self.plain(ctx, "reduce_s32", "AR_FOLD_SUM")
+            return self.unscaled_call(ctx, "reduce_s32", "AR_FOLD_SUM")
         multiplier, shift = quantize_multiplier(inp.scale / out.scale)
-        return self.scaled(ctx, multiplier, shift, unsigned=True)
+        return self.scaled_call(ctx, multiplier, shift, unsigned=True)
 
 
 @register
@@ -194,10 +200,10 @@ class ReduceProd(Reduce):
     def lower(self, ctx: LowerContext) -> KernelCall:
         inp, out = ctx.input_tensor(0), ctx.output()
         if inp.dtype == "int32":
-            return self.plain(ctx, "reduce_s32", "AR_FOLD_PROD")
+            return self.unscaled_call(ctx, "reduce_s32", "AR_FOLD_PROD")
         count = folded_count(inp.shape, reduced_axes(ctx.graph, ctx.op))
         multiplier, shift = self.multiplier(inp, out, count)
-        fields = self.common(ctx) | {
+        fields = self.common_fields(ctx) | {
             "input_offset": -inp.zero_point,
             "output_offset": out.zero_point,
             "multiplier": multiplier,
@@ -221,7 +227,7 @@ class Extreme(Reduce):
             )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
-        return self.plain(ctx, "reduce_extreme", self.fold)
+        return self.unscaled_call(ctx, "reduce_extreme", self.fold)
 
 
 @register

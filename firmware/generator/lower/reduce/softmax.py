@@ -82,6 +82,8 @@ class Softmax(Lowering):
             sources = (f"{name}.c", "exp_fixed.c")
             return KernelCall(f"ar_{name}", "softmax.h", sources, "ar_softmax_params", fields)
         multiplier, shift = int16_multiplier(inp, op.options["beta"])
+        # As in TFLite: exp(x) for x from -10 to 0, and 1 / (1 + x) for x from 0 to 1, with an output scale of 2 /
+        # 65535.
         step = 1 / 65535
         fields |= {
             "exp_table": ctx.table(table_int16(math.exp, 10 * step, 32767, 2 * step), "exp"),

@@ -8,13 +8,15 @@ import numpy as np
 
 from arenite.converters.graph.trees import TreeEnsemble
 
+#: This bit is set in the last pair of a leaf.
 LAST = 0x8000
-_BITS = 15  # of a pair and of the position of a leaf
+#: The number of bits of a pair without ``LAST``, and of the position of a leaf.
+_BITS = 15
 
 
 @dataclass(frozen=True)
 class LeafPairs:
-    """The pairs of all leaves (``tree_ensemble.h``), the different values, and the position of the first pair of each
+    """The pairs of all leaves (``tree_ensemble.h``), the distinct values, and the position of the first pair of each
     leaf."""
 
     pairs: np.ndarray  # uint16
@@ -24,7 +26,8 @@ class LeafPairs:
 
 
 def leaf_pairs(ensemble: TreeEnsemble) -> LeafPairs | None:
-    """Return the pairs, or None if rows need fewer bytes or the pairs do not fit 16 bits."""
+    """Return the pairs, or None if the leaves need fewer bytes as rows (``leaf_rows``) or the pairs do not fit into 16
+    bits."""
     rows = leaf_contents(ensemble)
     values = sorted({value for row in rows for _, value in row})
     value_bits = max((len(values) - 1).bit_length(), 1)
@@ -53,7 +56,8 @@ def leaf_contents(ensemble: TreeEnsemble) -> list[list[tuple[int, int]]]:
 
 
 def leaf_rows(ensemble: TreeEnsemble) -> np.ndarray:
-    """Return the leaves as rows for the last outputs, int16."""
+    """Return the leaves as int16 [leaves, outputs]: the values of each leaf for the last outputs, or for all outputs if
+    each leaf has one target."""
     if ensemble.targets is None:
         return ensemble.leaves
     rows = np.zeros((len(ensemble.leaves), ensemble.outputs), np.int16)

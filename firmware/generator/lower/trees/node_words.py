@@ -6,12 +6,15 @@ import numpy as np
 
 from arenite.converters.graph.trees import TreeEnsemble, ordered
 
+#: This bit is set in the word of a leaf.
 LEAF = 0x8000
+#: The largest number of words of a tree.
 MAX_WORDS = (1 << 16) - 1
 
 
 def feature_shift(ensemble: TreeEnsemble) -> int:
-    """Return the bits of a node's word that are left for the words to skip: 15 less the bits of a feature."""
+    """Return the number of bits that a node's word has for the size of its left subtree: 15 minus the bits for the
+    feature. The kernel skips the left subtree to get to the right one."""
     return 15 - max(int(ensemble.feature.max()).bit_length(), 1)
 
 
@@ -25,7 +28,7 @@ def node_words(ensemble: TreeEnsemble, positions: list[int] | None = None) -> np
     thresholds = _threshold_words(ensemble)
     feature, left, right = ensemble.feature.tolist(), ensemble.left.tolist(), ensemble.right.tolist()
     shift = feature_shift(ensemble)
-    far = (1 << shift) - 1
+    far = (1 << shift) - 1  # means that the next word has the size of the left subtree
     sizes = _sizes(ensemble, thresholds.shape[1], far)
     if sizes is None:
         return None

@@ -71,11 +71,13 @@ class Assembler:
 
 
 def _is_near(condition: int, distance: int) -> bool:
+    """Return whether a branch of two bytes reaches ``distance`` bytes."""
     limit = 2048 if condition == ALWAYS else 256
     return -limit <= distance < limit
 
 
 def _branch(condition: int, distance: int, *, is_long: bool) -> list[int]:
+    """Return the halfwords of a branch. ``distance`` is in bytes, counted from 4 bytes after the branch."""
     offset = distance >> 1
     if not is_long:
         return [0xE000 | offset & 0x7FF] if condition == ALWAYS else [0xD000 | condition << 8 | offset & 0xFF]
@@ -95,7 +97,7 @@ def _branch(condition: int, distance: int, *, is_long: bool) -> list[int]:
 
 
 def load_feature(register: int, base: int, index: int, size: int) -> list[int]:
-    """LDRSH or LDRSB of element ``index``, by its ``size`` in bytes."""
+    """LDRSH of element ``index`` if the elements have a ``size`` of 2 bytes, otherwise LDRSB."""
     return [(0xF9B0 if size == 2 else 0xF990) | base, register << 12 | index * size]
 
 
@@ -131,6 +133,7 @@ def move_32_bits(register: int, value: int) -> list[int]:
 
 
 def _low_immediate(value: int, register: int) -> int:
+    """Return the second halfword of an instruction with an immediate value of 12 or 16 bits."""
     return (value >> 8 & 7) << 12 | register << 8 | value & 0xFF
 
 

@@ -68,12 +68,12 @@ def tree_code(ensemble: TreeEnsemble, feature_bytes: int) -> np.ndarray | None:
     roots = ensemble.roots.tolist()
     size = 0
     for number, root in enumerate(roots, 1):
-        returns = number == len(roots) and form.single is None
+        returns = number == len(roots) and form.single_output is None
         size += _Tree(ensemble, feature_bytes, form, assembler, returns=returns).write(root)
         if size > _MAX_HALFWORDS:
             return None
-    if form.single is not None:
-        assembler.add(thumb.store_word(_SUM, _HIGH, form.single))
+    if form.single_output is not None:
+        assembler.add(thumb.store_word(_SUM, _HIGH, form.single_output))
         assembler.add(thumb.RETURN)
     return np.array(assembler.halfwords(), np.uint16)
 
@@ -82,16 +82,16 @@ def tree_code(ensemble: TreeEnsemble, feature_bytes: int) -> np.ndarray | None:
 class _Form:
     """How the leaves change the outputs.
 
-    ``contents`` has the pairs (output, value) of each leaf. If all leaves change one output, it is ``single``, and its
-    sum stays in a register. In the code of one tree (``is_one_tree``) a leaf stores its outputs, and ``contents`` has
-    the complete values; if all are equal, ``equal`` is their value, which stays in a register. Otherwise a leaf adds to
-    the outputs in memory. ``spare`` is a register that is free for thresholds.
+    ``contents`` has the pairs (output, value) of each leaf. If all leaves change one output, it is
+    ``single_output``, and its sum stays in a register. In the code of one tree (``is_one_tree``) a leaf stores its
+    outputs, and ``contents`` has the complete values; if all are equal, ``common_value`` is their value, which stays in
+    a register. Otherwise a leaf adds to the outputs in memory. ``spare`` is a register that is free for thresholds.
     """
 
     contents: list[list[tuple[int, int]]]
-    single: int | None = None
+    single_output: int | None = None
     is_one_tree: bool = False
-    equal: int | None = None
+    common_value: int | None = None
     spare: int = _SUM
 
 
@@ -102,26 +102,28 @@ def _form_of(ensemble: TreeEnsemble) -> _Form:
         complete = [[(output, bias[output] + value) for output, value in row] for row in contents]
         values = {value for row in complete for _, value in row}
         if len(values) == 1:
-            return _Form(complete, is_one_tree=True, equal=values.pop(), spare=_HIGH)
+            return _Form(complete, is_one_tree=True, common_value=values.pop(), spare=_HIGH)
         return _Form(complete, is_one_tree=True)
     targets = {output for row in contents for output, _ in row}
     # The code keeps the address of the outputs in a high register until the end.
-    return _Form(contents, single=targets.pop(), spare=_OUTPUTS) if len(targets) == 1 else _Form(contents)
+    return (
+        _Form(contents, single_output=targets.pop(), spare=_OUTPUTS) if len(targets) == 1 else _Form(contents)
+    )
 
 
 def _set_outputs(assembler: thumb.Assembler, bias: list[int], form: _Form) -> None:
     """Set the outputs to their start values, and the registers of the form."""
     loaded: int | None = None
-    for output in sorted(range(len(bias)), key=lambda k: (k == form.single, bias[k])):
+    for output in sorted(range(len(bias)), key=lambda k: (k == form.single_output, bias[k])):
         if bias[output] != loaded:
             assembler.add(thumb.move_32_bits(_SUM, bias[output]))
             loaded = bias[output]
-        if output != form.single:
+        if output != form.single_output:
             assembler.add(thumb.store_word(_SUM, _OUTPUTS, output))
-    if form.single is not None:
+    if form.single_output is not None:
         assembler.add(thumb.move_register(_HIGH, _OUTPUTS))
-    if form.equal is not None and form.equal != loaded:
-        assembler.add(thumb.move_32_bits(_SUM, form.equal))
+    if form.common_value is not None and form.common_value != loaded:
+        assembler.add(thumb.move_32_bits(_SUM, form.common_value))
 
 
 class _Tree:
@@ -220,9 +222,9 @@ class _Tree:
     def _write_value(self, output: int, value: int) -> None:
         """Change an output. The register of the feature is free in a leaf."""
         form = self._form
-        if form.single is not None:
+        if form.single_output is not None:
             self._add(thumb.add_constant(_SUM, value, _FEATURE))
-        elif form.equal is not None:
+        elif form.common_value is not None:
             self._add(thumb.store_word(_SUM, _OUTPUTS, output))
         elif form.is_one_tree:
             self._add(thumb.move_32_bits(_FEATURE, value))

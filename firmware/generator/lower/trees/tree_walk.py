@@ -16,13 +16,14 @@ from arenite.firmware.generator.target import DSP, MVE, Target
 _MAX_WORD = (1 << 16) - 1
 #: The halfwords of a node and of a leaf.
 _NODE, _LEAF = 3, 2
-#: The largest size of the tables, relative to those of ``tree_ensemble.h``, and the bytes that the kernel is larger.
+#: The largest size of the tables, relative to those of ``tree_ensemble.h``, and the additional bytes of the kernel.
 _MAX_GROWTH, _KERNEL_BYTES = 2.5, 400
 
 
 @variant
 class TreeEnsembleWalk(Variant):
-    """Trees as tables with a complete position per node, and leaves as rows of values."""
+    """Trees as tables in which each node has a complete word for the bytes to skip, and each leaf is a row of
+    values."""
 
     op_name = OPERATOR
     tiers = (DSP, MVE)

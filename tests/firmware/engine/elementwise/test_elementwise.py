@@ -10,7 +10,7 @@ import pytest
 from arenite.converters.graph.model import Model, Quantization
 from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
-from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_shape, walk
+from arenite.firmware.generator.lower.elementwise.broadcast import broadcast_shape, broadcast_steps
 from arenite.firmware.generator.operator_needs import check_supported
 from tests.firmware.engine.elementwise.quantized_tensors import q
 from tests.firmware.engine.litert_exact import Case, assert_exact, run_natively, single
@@ -185,7 +185,7 @@ def test_walk_visits_the_elements_that_numpy_broadcasts() -> None:
             shapes.append(shape[int(rng.integers(0, len(shape) + 1)) :] if rng.random() < 0.5 else shape)
         out = broadcast_shape(shapes)
         assert out is not None
-        loops = walk(shapes)
+        loops = broadcast_steps(shapes)
         visited: list[list[int]] = [[] for _ in shapes]
         at, counters = [0] * len(shapes), [0] * len(loops.outer)
         while True:
@@ -204,9 +204,9 @@ def test_walk_visits_the_elements_that_numpy_broadcasts() -> None:
             np.testing.assert_array_equal(indices, np.broadcast_to(elements, out).reshape(-1))
             checked += 1
     assert checked > 600
-    assert walk([(2, 3, 4), (2, 3, 4)]).outer == ()
-    assert walk([(2, 3, 4), (4,)]) == walk([(6, 4), (4,)])
-    assert walk([(2, 0), (1, 1)]).inner == 0
+    assert broadcast_steps([(2, 3, 4), (2, 3, 4)]).outer == ()
+    assert broadcast_steps([(2, 3, 4), (4,)]) == broadcast_steps([(6, 4), (4,)])
+    assert broadcast_steps([(2, 0), (1, 1)]).inner == 0
 
 
 INT8 = ((2, 3), "int8", q(0.1))

@@ -34,7 +34,7 @@ def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
 @pytest.mark.parametrize("cell", CELLS)
 def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
-    target = Target.of(BOARD.core, optimise)
+    target = Target.for_core(BOARD.core, optimise)
     loop, copies = (prepared(cell, passes=p).retarget(target).generated for p in (True, False))
     rolled, unrolled = (predict(g, BOARD, optimise) for g in (loop, copies))
     assert rolled.code < 12 * 1024 and rolled.ram_total < unrolled.ram_total
