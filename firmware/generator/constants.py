@@ -97,6 +97,7 @@ def c_array(constant: Constant, prefix: str) -> str:
 
 
 def _literal(value: int, dtype: np.dtype) -> str:
+    """Return ``value`` as a C literal that suits the C type of ``dtype``."""
     if dtype == np.int32 and value == -(2**31):
         return "INT32_MIN"
     if dtype == np.int64:

@@ -107,6 +107,7 @@ static inline void @P@model_invoke_rows(void (*fill)(int8_t *row, uint32_t index
 
 
 def _inclusions(g: Generated) -> str:
+    """Return the beginning of the header: the banner, the include guard and the included headers."""
     guard = f"AR_{g.prefix.upper()}MODEL_H"
     own = [f'#include "{g.shared.header}"'] if g.shared else []
     quantized = any(t.dtype in _RANGES and t.quant is not None for _, _, t in io_names(g))
@@ -118,6 +119,7 @@ def _inclusions(g: Generated) -> str:
 
 
 def _sizes(g: Generated, arena_bytes: int, slow_bytes: int) -> list[str]:
+    """Return the macros with the sizes of the model, one per line."""
     upper = g.prefix.upper()
     return [
         f"#define {upper}MODEL_ARENA_BYTES {arena_bytes}",
@@ -130,6 +132,7 @@ def _sizes(g: Generated, arena_bytes: int, slow_bytes: int) -> list[str]:
 
 
 def _memory(g: Generated) -> str:
+    """Return the declaration of the arena, or a comment on the header that declares the shared arena."""
     if g.shared:
         return f"/* The tensors are in the arena of {g.shared.header}, which the models use one after the other. */"
     upper = g.prefix.upper()
@@ -179,6 +182,7 @@ def _tensor(g: Generated, kind: str, k: int, tensor: Tensor) -> str:
 
 
 def _pointer(g: Generated, function: str, tensor: Tensor) -> str:
+    """Return the C function that returns the address of an input or output."""
     c_type = C_TYPES[tensor.dtype]
     offset, memory = g.plan.offsets[tensor.index], memory_symbol(g)
     if g.plan.slow_bytes and offset >= g.plan.fast_bytes:
@@ -188,6 +192,8 @@ def _pointer(g: Generated, function: str, tensor: Tensor) -> str:
 
 
 def _conversion(function: str, name: str, kind: str, tensor: Tensor) -> str:
+    """Return the C function that converts one stored value of an output to a real number, or a real number to a stored
+    value of an input. ``name`` is the prefix of the tensor's macros."""
     c_type = C_TYPES[tensor.dtype]
     if kind == "output":
         return (

@@ -85,6 +85,7 @@ _SECTION_MACRO = """#if defined(__ELF__) && !defined(AR_HOST)
 
 
 def _model(g: Generated) -> str:
+    """Return the text of ``model.c``."""
     p = g.prefix
     headers = sorted(
         {h for layer in g.calls for call in layer.all_calls for h in (call.header, *call.headers)}
@@ -240,6 +241,7 @@ def _io_address(g: Generated, t: Tensor) -> str:
 
 
 def _layer(g: Generated, layer: Layer) -> str:
+    """Return the parameters of a layer, and its function unless it runs row by row in a segment."""
     comment = f"/* {layer.index:3d}  {layer.comment} */"
     if layer.call is None:
         return f"{comment}\n/* no code needed */"
@@ -315,6 +317,7 @@ def _row(fields: Mapping[str, Any], g: Generated) -> str:
 
 
 def _value(value: Any, g: Generated, depth: int) -> str:
+    """Return a field value of a ``KernelCall`` as a C expression or initializer, indented by ``depth`` levels."""
     if isinstance(value, Expr):
         symbols = {c.symbol for c in g.constants}
         text = g.prefix + value.text if value.text in symbols else value.text

@@ -109,6 +109,8 @@ def loop_plan(loop: Loop, target: Target) -> Plan:
 
 
 def _needs(graph: Subgraph, op: Op, chosen: Variant | None, target: Target) -> OpRequirements:
+    """Return the requirements of ``op`` on one core. ``chosen`` is the variant that runs it, or None for the default
+    kernel."""
     loop = loop_of(op)
     if loop is not None:
         return OpRequirements(loop_plan(loop, target).arena_bytes)

@@ -70,6 +70,7 @@ def _state_graphs(model: Model) -> list[Subgraph]:
 
 
 def _once_graph(model: Model, op: Op) -> Subgraph:
+    """Return the subgraph that the CALL_ONCE ``op`` runs. Raises ``UnsupportedModelError`` if it does not exist."""
     index = op.options["init_subgraph_index"]
     if not 0 < index < len(model.subgraphs):
         raise UnsupportedModelError(
@@ -107,6 +108,8 @@ def initial_values(model: Model) -> dict[str, bytes]:
 
 
 def _constants_of(model: Model, call: Op) -> dict[str, bytes]:
+    """Return the constants that the CALL_ONCE ``call`` assigns, by the name of the variable. Raises
+    ``UnsupportedModelError`` if its subgraph does anything else."""
     graph = _once_graph(model, call)
     for inner in graph.ops:
         computed = inner.name == "ASSIGN_VARIABLE" and graph.tensors[inner.inputs[1]].data is None

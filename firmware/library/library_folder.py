@@ -104,6 +104,7 @@ def _arena(models: Sequence[Generated]) -> int:
 
 
 def _readme(library: Library, target: Target) -> str:
+    """Return the text of ``README.md``."""
     kernels = {
         "scalar": "plain C for any 32-bit core",
         "dsp": "Cortex-M cores with the DSP extension (M4, M7, M33)",

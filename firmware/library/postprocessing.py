@@ -46,6 +46,7 @@ def _function(w: ProcessingWriter, kind: str, arguments: str, call: str) -> None
 
 
 def _classes(w: ProcessingWriter, plan: TopKPlan) -> None:
+    """Write the function that returns the best classes."""
     w.kernels |= {"top_k.c", "post_keys.c"}
     output = _output(w, plan.step.output)
     w.header.append(
@@ -68,6 +69,7 @@ def _classes(w: ProcessingWriter, plan: TopKPlan) -> None:
 
 
 def _error(w: ProcessingWriter, plan: MsePlan) -> None:
+    """Write the function that returns the mean squared error between input and output."""
     w.kernels |= {"mse.c", "post_real.c"}
     fields = {
         "input": structs.values_fields(plan.input),
@@ -87,6 +89,7 @@ def _error(w: ProcessingWriter, plan: MsePlan) -> None:
 
 
 def _boxes(w: ProcessingWriter, plan: BoxesPlan) -> None:
+    """Write the function that returns the boxes of a detector."""
     w.kernels |= {"boxes.c", "post_keys.c", "post_real.c"}
     fields = {
         "anchors": w.table("anchors", plan.anchors),
@@ -114,6 +117,7 @@ def _boxes(w: ProcessingWriter, plan: BoxesPlan) -> None:
 
 
 def _points(w: ProcessingWriter, plan: PointsPlan) -> None:
+    """Write the function that returns landmarks."""
     w.kernels |= {"points.c", "post_real.c"}
     fields = {
         "powers": _powers(w, structs.landmarks_powers(plan)),
@@ -136,6 +140,7 @@ def _points(w: ProcessingWriter, plan: PointsPlan) -> None:
 
 
 def _mask(w: ProcessingWriter, plan: MaskPlan) -> None:
+    """Write the function that returns the class of each pixel."""
     w.kernels |= {"mask.c", "post_keys.c"}
     fields = {"pixel": structs.layout_fields(plan.pixel), **structs.segments_fields(plan)}
     w.source.append(f"static const ar_segments {w.p}segments = {struct(fields)};")

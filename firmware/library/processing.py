@@ -62,6 +62,8 @@ def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None
 
 
 def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
+    """Return the plan that converts pictures to the input ``tensor``. Raises ``UsageError`` if the tensor is no
+    picture."""
     shape = tensor.shape
     if len(shape) == 3:
         shape = (*shape, 1) if shape[0] == 1 else (1, *shape)
@@ -73,6 +75,7 @@ def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
 
 
 def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
+    """Return the plan that converts recordings to the input ``tensor``. Raises ``UsageError`` if the sizes differ."""
     plan = plan_audio(spec)
     if plan.frames * plan.features != tensor.elements:
         raise record_error(
@@ -95,6 +98,7 @@ def processing_files(g: Generated, processing: Processing) -> dict[str, str]:
 
 
 def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
+    """Write the functions that convert a picture to input 0, and their tables."""
     row, column, finish = structs.kernels(plan)
     w.includes.add("image.h")
     format_ = row.rpartition("_")[2]
@@ -157,6 +161,7 @@ def _fill(w: ProcessingWriter, scratch: str) -> str:
 
 
 def _write_audio(w: ProcessingWriter, plan: AudioPlan) -> None:
+    """Write the function that converts a recording to input 0, and its tables."""
     w.includes.add("audio.h")
     w.kernels |= {"audio.c", "fft.c", "logarithm.c"}
     fields = {

@@ -53,6 +53,9 @@ def read_elf(path: Path) -> ElfSizes:
 
 
 def _arenite_sizes(sections: Mapping[str, int]) -> ElfSizes:
+    """Return the sizes of a firmware that Arenite's linker script linked. ``sections`` has the bytes of each
+    section."""
+
     def total(*names: str) -> int:
         return sum(sections.get(n, 0) for n in names)
 

@@ -191,6 +191,7 @@ def _build(
     fast_ram: int | None,
     toolchain: str,
 ) -> BuildChoice:
+    """Return the build with the goal ``optimise``, with its arena in the first memory only."""
     planned = prepared.retarget(target_for(board, optimise, stream_input, features))
     requirements = needs(planned.generated, board, optimise, protocol, features, None, toolchain)
     return BuildChoice(optimise, planned, fit(requirements, board, fast_ram=fast_ram))

@@ -94,6 +94,8 @@ class Predictor:
         return quantize(self._flatbuffer, recipe.without_slow_steps(), self._observations).flatbuffer
 
     def _variant(self, key: object, make: Any) -> Prepared:
+        """Return the version of the model with the identity ``key``. ``make`` returns its flatbuffer, and is called
+        when the version is first needed. Raises the same ``AreniteError`` again if that failed."""
         if key not in self._variants:
             try:
                 self._variants[key] = _prepared(make())
@@ -121,6 +123,7 @@ def int4_weights(model: Model, recipe: Recipe) -> Model:
 
 
 def _as_int4(t: Tensor) -> Tensor:
+    """Return the int8 weights ``t`` rounded to int4, with 16 times their scale."""
     assert t.data is not None and t.quant is not None
     values = np.clip(np.round(t.data / 16), -7, 7).astype(np.int8)
     values.flags.writeable = False
@@ -169,6 +172,7 @@ def _verdict(prepared: Prepared, board: Board, optimise: str, stream_input: bool
 
 
 def _prediction(v: FitVerdict, stream_input: bool) -> Prediction:
+    """Return the figures of the verdict ``v``."""
     return Prediction(
         v.fits,
         v.needs.optimise,

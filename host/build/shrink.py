@@ -138,6 +138,8 @@ def shrink(
 
 
 class _Search:
+    """The search of ``shrink``, with its options and its time limit."""
+
     def __init__(
         self,
         prepared: Prepared,
@@ -171,6 +173,7 @@ class _Search:
             yield from self._sizes(self._size, board)
 
     def _builds(self, board: Board) -> Iterator[Suggestion]:
+        """Yield the build that receives its input row by row, if it is possible."""
         prediction = self._try(lambda: self._predictor.predict_streamed(board))
         if prediction is not None:
             command = f"arenite firmware {self._image} --board {board.name} --optimise ram --stream-input"
@@ -184,6 +187,7 @@ class _Search:
             )
 
     def _recipes(self, board: Board) -> Iterator[Suggestion]:
+        """Yield the recipes that need less memory, up to the first one that fits."""
         has_float = self._predictor.has_float
         for name in self._other_recipes():
             prediction = self._try(partial(self._by_recipe, name, board))
@@ -250,6 +254,7 @@ class _Search:
     def _trained(
         self, size: NetworkSize, prediction: Prediction, before: NetworkSize, board: Board, kind: str
     ) -> Suggestion:
+        """Return the suggestion to train a network of ``size`` in place of ``before``, with the commands for it."""
         changes = []
         if size.width != before.width:
             changes.append(f"width {size.width:g} in place of {before.width:g}")

@@ -123,6 +123,7 @@ def _first_bad_layer(graph: Subgraph, errors: Sequence[LayerError]) -> LayerErro
 
 
 def _suggestion(recipe: Recipe) -> str:
+    """Return a sentence on what to try after a large loss with ``recipe``."""
     if recipe.settings.weights == "int4" and recipe.settings.activations != "float":
         return "Try --recipe int8, or --sensitivity, which shows the layers that need int8 weights."
     if recipe.settings.activations == "float":

@@ -31,6 +31,8 @@ def merge_notes(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def _merge(kind: str, text: str, names: Sequence[str]) -> str:
+    """Return one note for all layers in ``names``. ``kind`` and ``text`` are the parts of the note before and after the
+    layer."""
     first, others = names[0], names[1:]
     if not others:
         return f"{kind} {first}{text}"

@@ -57,6 +57,8 @@ def _style() -> str:
 
 @dataclass(frozen=True)
 class _Block:
+    """A rectangle of the picture. ``offset`` and ``nbytes`` are its bytes in the arena, ``title`` is its tooltip."""
+
     kind: str
     start: float  # in steps (positions in the execution order); ends in .5 if an output replaces an input in place
     end: float
@@ -103,6 +105,9 @@ def arena_svg(
 
 @dataclass(frozen=True)
 class _Canvas:
+    """The size of the plot, and the conversion of steps and addresses to pixels. ``arena`` is the size of the arena in
+    bytes."""
+
     step_width: float  # pixels per step
     steps: int
     arena: int
@@ -129,6 +134,7 @@ class _Canvas:
 def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> tuple[ArenaRequirements, list[_Block]]:
+    """Return the requirements of the arena, and the rectangles of all tensors, scratch buffers and variables."""
     running = set(plan.order)
     requirements = arena_requirements(
         graph,
@@ -249,6 +255,7 @@ def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -
 
 
 def _variable_sizes(graph: Subgraph) -> dict[str, int]:
+    """Return the bytes of each resource variable, from the tensors that are read from or assigned to it."""
     names = handle_names(graph)
     sizes = {}
     for op in graph.ops:
@@ -305,6 +312,7 @@ def _label(label: tuple[str, str], width: float, height: float) -> tuple[str, ..
 
 
 def _axes(graph: Subgraph, plan: Plan, canvas: _Canvas) -> list[str]:
+    """Return the grid lines with addresses, and the names of the operators."""
     parts = []
     tick = 1
     while canvas.arena / tick > 8:
@@ -346,6 +354,7 @@ def _peaks(requirements: ArenaRequirements, plan: Plan, canvas: _Canvas) -> list
 
 
 def _bound(plan: Plan, canvas: _Canvas) -> list[str]:
+    """Return a line with its text: at the lower bound of the arena, or at the boundary of two memories."""
     if plan.slow_bytes:
         text = f"arena {plan.arena_bytes:,} B: {plan.fast_bytes:,} B in the first memory below the line"
         y = canvas.y(plan.fast_bytes)

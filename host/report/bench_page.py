@@ -149,6 +149,7 @@ def passes_section(passes: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _cards(result: Mapping[str, Any]) -> str:
+    """Return the cards with the most important figures of a bench result."""
     samples, instructions = result["samples"], result["inference"]["instructions"]
     cells = [("bit-exact", f"{samples['bit_exact']} of {samples['count']}")]
     if samples["accuracy"] is not None:
@@ -172,6 +173,7 @@ def _cards(result: Mapping[str, Any]) -> str:
 
 
 def _stack_bar(parts: Mapping[str, int]) -> str:
+    """Return a bar that is divided in proportion to ``parts``, in bytes, and its legend."""
     total = max(sum(parts.values()), 1)
     spans, keys = [], []
     for (name, size), color in zip(parts.items(), _COLORS, strict=False):
@@ -181,6 +183,7 @@ def _stack_bar(parts: Mapping[str, int]) -> str:
 
 
 def _layers(layers: Sequence[Mapping[str, Any]]) -> str:
+    """Return the table of the layers with their measured instructions."""
     largest = max((layer["instructions"] or 0 for layer in layers), default=0) or 1
     if all(layer["instructions"] is None for layer in layers):
         return '<h2>Layers</h2><p class="kind">Instructions per layer were not counted in this run.</p>'

@@ -100,6 +100,7 @@ def speed(result: Mapping[str, Any]) -> tuple[float, str] | None:
 
 
 def _grid(entries: Sequence[Entry], models: Sequence[str], boards: Sequence[str]) -> str:
+    """Return a table with a row per board and a column per model: the fastest median of all builds."""
     rows = []
     for board in boards:
         cells: list[object] = [name_cell(board)]
@@ -160,6 +161,8 @@ def _legend(parts: Sequence[tuple[str, str]]) -> str:
 def _figures(
     r: Mapping[str, Any], maxima: Mapping[str, float], ram: int, flash: int, energy: bool, show_unit: bool
 ) -> list[object]:
+    """Return the cells of a build's row. ``maxima`` has the largest median by unit, ``ram`` and ``flash`` are the
+    largest sizes in bytes; they determine the lengths of the bars."""
     samples = r["samples"]
     all_exact = samples["bit_exact"] == samples["count"]
     exact = RawCell(

@@ -126,6 +126,7 @@ def _show_scenario(record: Mapping[str, Any]) -> None:
 
 
 def _show_soak(record: Mapping[str, Any]) -> None:
+    """Print the figures of the first minute beside those of the steady state, or of the last third if there is none."""
     name = "steady_state" if record["steady"] else "last_third"
     first, last = record["minute_1"], record[name]
     measured = all(part.get("power_kind", "measured") == "measured" for part in (first, last))

@@ -102,6 +102,8 @@ def _output_table(scores: Scores) -> str:
 
 
 def _parts(worst: Sequence[MetricDrop], metric: str, labels: Sequence[str]) -> list[str]:
+    """Return the tables of the losses by part of the data. Parts after the first ``_OPEN_PARTS`` are hidden at
+    first."""
     header = head(
         "part", "source:n", "image:n", "lost:n" if metric == "mse" else "points lost:n", "samples:n", ""
     )

@@ -33,6 +33,7 @@ def search_section(search: SearchResult) -> list[str]:
 
 
 def _budget(search: SearchResult) -> str:
+    """Return the limits of the search as text."""
     budget = search.budget
     limits = [
         f"{name} {value:,}{unit}"
@@ -51,6 +52,7 @@ def _budget(search: SearchResult) -> str:
 
 
 def _answer(search: SearchResult) -> str:
+    """Return a sentence on the chosen recipe, or on the recipe that misses the budget by the least."""
     if search.chosen is None:
         unmet_limits = "; ".join(search.trials[search.nearest].misses(search.budget))
         return f"No recipe meets the budget. The nearest is trial {search.nearest}: {unmet_limits}."

@@ -106,6 +106,8 @@ def _panel(
     unit: str,
     left: float,
 ) -> list[str]:
+    """Return the plot of the score over the figure ``key`` of a build. ``left`` is its x coordinate in pixels,
+    ``numbers`` has the number of each trial that has one."""
     limit = search["budget"][key]
     values = [_figure(t, key) for t in trials]
     max_value = max(values) * 1.06

@@ -29,6 +29,8 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class _Node:
+    """A box of the picture: an operator, or an input or output of the model."""
+
     title: str
     detail: tuple[str, str]  # the texts beside the box: the operator's outputs, and its constants
     end: bool  # whether the box is an input or output of the model
@@ -89,6 +91,8 @@ def _middle(position: int) -> float:
 
 
 def _edge(first: int, last: int, lane: int | None, left: float) -> str:
+    """Return the arrow from box ``first`` to box ``last``. Without a ``lane``, it is a straight line between
+    neighbors."""
     if lane is None:
         x, top, bottom = left + _WIDE / 2, _middle(first) + _BOX / 2, _middle(last) - _BOX / 2
         return f'<path class="ar-edge" d="M{x} {top}V{bottom}"/>' + _tip(x, bottom, down=True)

@@ -55,6 +55,7 @@ def history_page(
 
 
 def _series(s: RunSeries) -> list[str]:
+    """Return the drawings and the table of one series of runs."""
     drawings = []
     for figure in DRAWN:
         dots = [

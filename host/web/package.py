@@ -134,6 +134,7 @@ def _script(description: Mapping[str, Any]) -> str:
 
 
 def _package_json(name: str, version: str, files: list[str]) -> str:
+    """Return the text of ``package.json``. ``files`` are the names of the package's files."""
     entry = {"types": "./model.d.ts", "default": "./model.js"}
     package = {
         "name": name,

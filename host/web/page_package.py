@@ -71,6 +71,7 @@ class Page:
         return text
 
     def _manifest(self) -> str:
+        """Return the text of the web app manifest, with which browsers can install the page."""
         return json.dumps(
             {
                 "name": self.title,

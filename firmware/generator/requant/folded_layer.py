@@ -92,6 +92,7 @@ def fold_fully_connected(graph: Subgraph, op: Op, scale: int = 8) -> FoldedLayer
 def _cached(
     graph: Subgraph, op: Op, form: tuple[int, bool], fold: Callable[[], FoldedLayer | None]
 ) -> FoldedLayer | None:
+    """Return the folded layer of ``op`` from the cache, or from ``fold``. ``form`` is (scale, whether two-sided)."""
     key = (id(graph), op.index, *form)
     entry = _cache.get(key)
     if entry is not None and entry[0] is graph:
@@ -104,6 +105,7 @@ def _cached(
 
 
 def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided: bool) -> FoldedLayer | None:
+    """Compute ``fold_convolution``, without the cache."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None:
         return None
@@ -135,6 +137,7 @@ def _fold_convolution(graph: Subgraph, op: Op, axis: int, scale: int, two_sided:
 
 
 def _fold_fully_connected(graph: Subgraph, op: Op, scale: int) -> FoldedLayer | None:
+    """Compute ``fold_fully_connected``, without the cache."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None or weights_offset(w):
         return None

@@ -76,6 +76,7 @@ _cache: OrderedDict[tuple[int, int], tuple[Subgraph, WideLayer | None]] = Ordere
 
 
 def _cached(graph: Subgraph, op: Op, make: Callable[[], WideLayer | None]) -> WideLayer | None:
+    """Return the layer of ``op`` from the cache, or from ``make``."""
     key = (id(graph), op.index)
     entry = _cache.get(key)
     if entry is None or entry[0] is not graph:
@@ -99,6 +100,7 @@ def wide_fully_connected(graph: Subgraph, op: Op) -> WideLayer | None:
 
 
 def _convolution(graph: Subgraph, op: Op, axis: int) -> WideLayer | None:
+    """Compute ``wide_convolution``, without the cache."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None:
         return None
@@ -120,6 +122,7 @@ def _convolution(graph: Subgraph, op: Op, axis: int) -> WideLayer | None:
 
 
 def _fully_connected(graph: Subgraph, op: Op) -> WideLayer | None:
+    """Compute ``wide_fully_connected``, without the cache."""
     inp, w, out = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]], graph.tensors[op.outputs[0]]
     if inp.dtype != "int8" or w.data is None or weights_offset(w):
         return None
@@ -153,6 +156,8 @@ def _layer(
     output_zero_point: int,
     act: tuple[int, int],
 ) -> WideLayer | None:
+    """Return the layer with its zero point folded into the bias; None if no integers are proven exact. ``others`` are
+    the axes of ``weights`` to sum over."""
     folded = bias - input_zero_point * weights.sum(axis=others)
     if np.any(steps.lowest < _INT32[0]) or np.any(steps.highest > _INT32[1]):
         return None

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from arenite.host.report.bench_page import pareto_page
-from arenite.host.report.pareto_svg import pareto_svg, short, ticks
+from arenite.host.report.pareto_svg import pareto_svg, si_text, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 LIMITS = {"ram": 128 * 1024, "flash": 1 << 20}
@@ -70,11 +70,11 @@ def test_a_limit_is_drawn_only_if_it_is_near() -> None:
 def test_axes_have_four_to_eleven_round_values(max_value: float) -> None:
     values = ticks(max_value)
     assert values[0] == 0 and values[-1] <= max_value and 4 <= len(values) <= 11
-    assert len({short(v) for v in values}) == len(values)
+    assert len({si_text(v) for v in values}) == len(values)
 
 
 def test_numbers_are_short() -> None:
-    assert [short(v) for v in (0, 500, 20_000, 1_500_000, 2e9)] == ["0 ", "500 ", "20 k", "1.5 M", "2 G"]
+    assert [si_text(v) for v in (0, 500, 20_000, 1_500_000, 2e9)] == ["0 ", "500 ", "20 k", "1.5 M", "2 G"]
 
 
 def test_the_page_has_the_table_and_escapes_names() -> None:

@@ -172,6 +172,7 @@ def worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
 
 
 def _worth_packing(graph: Subgraph, target: Target) -> frozenset[int]:
+    """Compute ``worth_packing``. All layers that share a kernel are packed, or none of them."""
     kinds = {kind.op_name: kind for kind in _KINDS}
     saved: dict[int, int] = {}
     codes_in_use: set[int] = set()

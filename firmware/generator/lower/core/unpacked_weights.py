@@ -146,6 +146,8 @@ def _unpacked_kernel(graph: Subgraph, op: Op, target: Target) -> _UnpackedKernel
 
 
 def _unpacked_kernels(graph: Subgraph, op: Op, target: Target) -> Iterator[_UnpackedKernel]:
+    """Yield the kernels whose weights can be stored as half bytes and need no more RAM than allowed, the fastest
+    first."""
     inp, w = graph.tensors[op.inputs[0]], graph.tensors[op.inputs[1]]
     # There is no limit for int16 activations: no other kernel can run a layer with int4 weights and these activations.
     max_unpacked = _MAX_UNPACKED.get(target.optimise) if inp.dtype == "int8" else None

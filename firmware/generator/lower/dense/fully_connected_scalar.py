@@ -64,6 +64,7 @@ def short_sums(weights: np.ndarray, together: int) -> np.ndarray:
 
 
 def _runs(weights: np.ndarray) -> list[int]:
+    """Return ``short_sums`` of one group of units, int64 [units][quads * 4]."""
     count = weights.shape[1] // QUAD
     runs, at = [], 0
     while at < count:

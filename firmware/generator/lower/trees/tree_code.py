@@ -96,6 +96,7 @@ class _Form:
 
 
 def _form_of(ensemble: TreeEnsemble) -> _Form:
+    """Return the way in which the leaves of ``ensemble`` change the outputs."""
     contents = leaf_contents(ensemble)
     if len(ensemble.roots) == 1:
         bias = ensemble.bias.tolist()
