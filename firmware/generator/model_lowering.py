@@ -52,7 +52,7 @@ class _Context(LowerContext):
         self._shift: Mapping[int, int] = {}  # by tensor: bytes from its beginning to the part that is lowered
         self._scratch_shift = 0
 
-    def for_rows(self, rows: RowRequirements, accumulators: int) -> None:
+    def set_rows(self, rows: RowRequirements, accumulators: int) -> None:
         """Change this context for a stage of a segment. ``accumulators`` is the arena offset of its accumulators."""
         if rows.row_alone:
             self.graph = one_row(self.graph, self.op)
@@ -136,7 +136,7 @@ def lower_model(
         if op_index in stages:
             segment, stage = stages[op_index]
             rows = row_needs_of(graph, op, target)
-            context.for_rows(
+            context.set_rows(
                 rows, segment.state_offset + state_of(graph, segment, target).accumulators[stage]
             )
         pair = None if rows is not None else _lower_halves(context, chosen)

@@ -34,7 +34,8 @@ _KINDS = {
 
 # In pixels: the margins left, right and above, the height of the plot, and the space below it for the operators' names.
 _LEFT, _RIGHT, _TOP, _HEIGHT, _FOOT = 84, 24, 54, 380, 150
-_CHAR = 5.6  # width of a character of the block labels, in pixels
+# In pixels: the width of a character of the block labels, and of the legend.
+_CHAR, _LEGEND_CHAR = 5.6, 6.2
 
 
 def _style() -> str:
@@ -85,6 +86,7 @@ def arena_svg(
         persistent = _variable_sizes(graph)
     requirements, blocks = _blocks(graph, plan, needs, persistent)
     steps = max(len(plan.order), 1)
+    # The plot is 960 pixels wide if a step then has 22 to 96 pixels.
     step_width = min(max(960 / steps, 22.0), 96.0)
     canvas = _Canvas(step_width, steps, max(plan.arena_bytes, plan.alignment, 1))
     parts = [
@@ -382,11 +384,11 @@ def _legend(kinds: set[str], in_place: bool) -> list[str]:
         if kind in kinds:
             parts.append(f'<rect class="ar-{kind}" x="{x:.0f}" y="12" width="12" height="12" rx="2"/>')
             parts.append(f'<text x="{x + 17:.0f}" y="22">{name}</text>')
-            x += 17 + 6.2 * len(name) + 18
+            x += 17 + _LEGEND_CHAR * len(name) + 18
     if in_place:
         parts.append(f'<path class="ar-hand" d="M{x + 6:.0f} 11v14"/>')
         parts.append(f'<text x="{x + 14:.0f}" y="22">output computed in place</text>')
-        x += 14 + 6.2 * 26 + 18
+        x += 14 + _LEGEND_CHAR * 26 + 18
     parts.append(f'<rect class="ar-peak" x="{x:.0f}" y="16" width="12" height="4"/>')
     parts.append(f'<text x="{x + 17:.0f}" y="22">most bytes live</text>')
     return parts

@@ -45,6 +45,7 @@ def current_svg(result: EnergyResult, word: str = "inference") -> str:
     plural = "" if count == 1 else "s"
     first = max((count - DETAIL_WINDOWS) // 2, 0)
     detail_windows = windows[first : first + DETAIL_WINDOWS]
+    # The lower plot also shows 15 % of the time of its inferences before and after them.
     margin = 0.15 * (detail_windows[-1].end_s - detail_windows[0].start_s)
     detail_span = (
         max(detail_windows[0].start_s - margin, total_span[0]),
@@ -100,7 +101,7 @@ def _panel(result: EnergyResult, span: tuple[float, float], top: float, title: s
     low, high = (int(k) for k in np.searchsorted(trace.time_s, span))
     max_a = float(np.max(trace.current_a[low : max(high, low + 1)]))
     factor, unit = _unit(max_a)
-    highest = max(max_a * factor * 1.08, 1e-12)
+    highest = max(max_a * factor * 1.08, 1e-12)  # the upper end of the axis, 8 % above the largest current
 
     def x(time_s: float) -> float:
         return _LEFT + _COLUMNS * (time_s - span[0]) / max(span[1] - span[0], 1e-12)

@@ -36,6 +36,7 @@ def duty_svg(points: Sequence[SweepPoint], period_s: float, title: str) -> str:
     values = [max(v, 1e-12) for v in values]
     log_periods = [math.log10(p.period_s) for p in points]
     log_values = [math.log10(v) for v in values]
+    # The vertical axis begins and ends at a half power of ten, and covers at least half a power.
     low, high = math.floor(min(log_values) * 2) / 2, math.ceil(max(log_values) * 2) / 2
     high = max(high, low + 0.5)
 
@@ -97,6 +98,7 @@ def _decades(low: float, high: float) -> list[float]:
 
 def span(seconds: float) -> str:
     """Return a time as text with its unit, such as "20 ms", "3.5 d" (days) or "1.2 a" (years)."""
+    # The factor 0.9999 gives "1 s" for a time that is rounded to 1 s, instead of "1e+03 ms".
     factor, unit = next(((f, u) for f, u in reversed(_TIMES) if seconds >= f * 0.9999), _TIMES[0])
     return f"{seconds / factor:.3g} {unit}"
 

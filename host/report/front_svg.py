@@ -76,6 +76,7 @@ class _Axis:
         self.higher_is_better = self.metric != "mse"
         self.float = search["float"]["value"]
         values = [t["score"] for t in numbered_trials] + [self.float]
+        # The axis reaches beyond the scores by 12 % of their range, at least by 0.2 points (for mse: by 1 %).
         margin = max(
             (max(values) - min(values)) * 0.12,
             0.002 if self.higher_is_better else abs(self.float) * 0.01,

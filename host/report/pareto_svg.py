@@ -65,6 +65,7 @@ def _panel(
     builds: Sequence[Mapping[str, Any]], memory: str, title: str, limit: int, left: float
 ) -> list[str]:
     """Return the plot of instructions over ``memory`` ("ram" or "flash"). Both axes begin at zero."""
+    # The axes end 8 % above the largest value.
     maximum = max(b[memory] for b in builds) * 1.08 or 1
     if limit < maximum * 1.5:
         maximum = max(maximum, limit * 1.08)

@@ -45,7 +45,8 @@ class SigmoidLike(Unary):
             raise refuse(op, inp, f"scale {inp.scale:g} is out of range", "Calibrate the model on real data.")
 
     def input_scaling(self, inp: Tensor) -> tuple[int, int]:
-        """Return the multiplier and the shift to the right that convert the input to steps of 1 / 12288."""
+        """Return the multiplier and the shift to the right that convert the input to steps of 1 / 12288, as TFLite
+        does. The samples of ``sigmoid_table`` are 512 of these steps apart."""
         exponent = log2_if_power_of_two(inp.scale)
         if exponent is not None and exponent + 12 in self.pot_shifts:
             return 3 << (exponent + 12), 0

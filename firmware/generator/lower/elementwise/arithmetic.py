@@ -95,6 +95,7 @@ class Sqrt(Unary):
         super().check(graph, op)
         for index in (op.inputs[0], op.outputs[0]):
             tensor = graph.tensors[index]
+            # With such a scale, the kernel has to compute with normal float32 numbers only.
             if not 1e-30 < tensor.scale < 1e30:
                 raise refuse(
                     op, tensor, f"scale {tensor.scale:g} is out of range", "Calibrate the model again."

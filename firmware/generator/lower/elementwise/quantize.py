@@ -111,6 +111,7 @@ class Dequantize(Lowering):
         require_dtype(op, out, ("float32",))
         require_same_shape(op, inp, out)
         require_quantized(op, inp)
+        # With such a scale, every output is 0 or a normal float32 number.
         if not inp.scale > 2.0**-120:
             raise refuse(op, inp, f"scale {inp.scale:g} is too small", "Calibrate the model on real data.")
 

@@ -230,6 +230,8 @@ class UnidirectionalSequenceLstm(Lowering):
             )
 
     def scratch(self, graph: Subgraph, op: Op) -> int:
+        """Return the bytes of the hidden values, if there is a projection, and of the int16 values of all gates except
+        one, if there is layer normalization."""
         m = lstm_of(graph, op)
         hidden = -(-m.cells // 16) * 16 if m.projection is not None else 0
         return hidden + (2 * m.cells * (len(m.gates) - 1) if m.normalized else 0)
@@ -243,6 +245,7 @@ class UnidirectionalSequenceLstm(Lowering):
         op = ctx.op
         m = lstm_of(ctx.graph, op)
         state_scale, hidden_scale = f32(m.output_state.scale), f32(m.hidden.scale)
+        # The hidden values are products of an output gate and a tanh, both in Q0.15.
         hidden = quantize_multiplier(float(f32(2.0**-15 / float(hidden_scale) * 2.0**-15)))
         projection, projection_scale = NULL, 1.0
         if m.projection is not None:
@@ -329,6 +332,7 @@ class UnidirectionalSequenceLstm(Lowering):
                 "norm_bias": ctx.weights(constant(gate_bias), "bias"),
                 "norm_multiplier": multiplier,
                 "norm_shift": shift + 12,
+                # Used in place of a variance of 0. TFLite computes it in this way.
                 "variance_guard": max(1, int(f32(10000) * f32(norm.scale))),
             }
         return fields
