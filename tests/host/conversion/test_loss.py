@@ -80,7 +80,7 @@ def test_max_drop_decides_the_exit_code(wide: ConversionRequest, tmp_path: Path)
 
 
 def test_a_largest_drop_needs_a_score(wide: ConversionRequest) -> None:
-    with pytest.raises(UsageError, match="needs samples to score with"):
+    with pytest.raises(UsageError, match="needs samples for a score"):
         convert(replace(wide, calibration=None, test=None, recipe="float16", max_drop=0.01))
 
 
