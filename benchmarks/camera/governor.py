@@ -182,7 +182,7 @@ def simulate(
             rate, true_watts, latency = plant.run(1.0)
             watts.append(true_watts)
             latencies.append(latency)
-            worst_c = max(worst_c, plant.limit_c)
+            worst_c = max(worst_c, plant.throttling_c)
             if governor is not None:
                 power, heat = meter.read(0.0), thermometer.read()
                 governor.step(Observation(float(second), rate, latency, power.watts, heat.celsius, heat.trip))

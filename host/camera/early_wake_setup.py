@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 def make_early_wake(
     options: CameraOptions, source: Source, server: FrameServer, models: list[CameraModel], overlap: bool
 ) -> tuple[EarlyWake | None, list[str]]:
-    """Return the early wake-up, None if there is none, and notes for display.
+    """Return (the early wake-up, or None if the run does not use it; notes for display).
 
-    ``overlap`` says whether frames overlap. Raises ``UsageError`` if the model must not run before a frame.
+    ``overlap`` says whether the next frame is prepared while the model runs. Raises ``UsageError`` if ``--warm-model``
+    does not work with the model or with another option.
     """
     loop = options.loop
     if not (loop.early_wake_ms or loop.warm_model):
@@ -44,11 +45,14 @@ def make_early_wake(
                 "Use --early-wake without --warm-model.",
             )
     if not source.live:
-        return None, [f"{given} has no effect: frames of a recording are always there. Try --pace live."]
+        return None, [
+            f"{given} has no effect: the loop never waits for a frame of a recording. Try --pace live."
+        ]
     if overlap:
         return None, [f"{given} has no effect, because frames overlap: the model runs most of the time."]
     from arenite.host.camera.serving.early_wake import EarlyWake
 
-    # Without polling, this still returns to the source's own wait for the frame.
+    # With --warm-model alone, ``early_wake_ms`` is 0: the model runs early, and then the thread sleeps until the frame
+    # arrives.
     warm = staged.warm if loop.warm_model and staged is not None else None
     return EarlyWake(source, loop.early_wake_ms / 1e3, warm), []

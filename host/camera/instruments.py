@@ -91,7 +91,8 @@ def _frequency_lever(
 class _RateControl:
     """Sets the mean frame rate, and the share of each cycle (``CYCLE_S``) in which frames are served.
 
-    If the share becomes smaller, the frame rate within it becomes higher, so that the mean does not change.
+    If the share becomes smaller, the frame rate within it becomes higher, so that the mean does not change. ``full`` is
+    the highest frame rate of the source, in frames per second.
     """
 
     def __init__(self, source: Source, full: float) -> None:

@@ -25,7 +25,7 @@ def parse_budget(text: str) -> Limits:
         name, _, value = (side.strip().lower() for side in part.partition("="))
         if name not in _LIMIT_UNITS:
             raise UsageError(
-                f"'{name}' is not a limit of a budget; expected is {', '.join(_LIMIT_UNITS)}.",
+                f"'{name}' is not a limit of a budget. The limits are {', '.join(_LIMIT_UNITS)}.",
                 f"Give {BUDGET_EXAMPLE}.",
             )
         field, units = _LIMIT_UNITS[name]
@@ -56,6 +56,7 @@ def parse_processors(text: str) -> tuple[int, ...]:
         if number is None:
             raise UsageError(f"'{text}' is not a list of processors.", "Give for example 2, 0,2 or 1-3.")
         first, last = int(number[1]), int(number[2] or number[1])
+        # More than 1024 processors (the size of glibc's ``cpu_set_t``) are a typing error.
         if not first <= last < first + 1024:
             raise UsageError(f"The processors '{part}' are not a range.", "Give the lower number first.")
         values += range(first, last + 1)

@@ -27,7 +27,8 @@ def open_outputs(
 ) -> SessionOutputs:
     """Open and return every output that ``options`` names; ``stack`` closes them.
 
-    ``model_name`` and ``source`` are for titles. ``report`` is called with lines of text for people. Raises
+    The titles of the dashboard and the timeline name the model and the source. A recording (a ``source`` that is not
+    live) waits until every answer is written. ``report`` is called with lines of text for people. Raises
     ``AreniteError`` for an output that cannot be opened.
     """
     outputs = SessionOutputs()
@@ -76,7 +77,7 @@ def open_outputs(
         add(dashboard)
         outputs.listeners.append(dashboard)
         address = dashboard.start()
-        # The user knows a token of their own, and messages may be stored in a log.
+        # The address contains the token. A token that the user chose is not shown, because messages may be logged.
         own_token = options.token is not None and options.token != "auto"
         report(f"Dashboard: {f'{dashboard.public_url}, with your token' if own_token else address}")
     return outputs

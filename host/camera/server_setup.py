@@ -34,9 +34,10 @@ class ModelServers:
         models: all models; the model of ``--model`` comes first.
         warm: the servers to warm up, one by one.
         levers: functions that create levers for the governor.
-        parts: functions that create further parts of the result's JSON. The key is that of the part.
+        parts: functions that return further parts of the result's JSON, by the key of the part.
         crops: whether a model gets parts of frames, so that frames must keep their full resolution.
         notes: sentences for display, about the models and runtimes.
+        runtime_name, threads: the name and the number of threads of the first runtime that was opened.
 
     ``close`` closes all models and runtimes.
     """
@@ -85,7 +86,7 @@ class ModelServers:
         if options.loop.cache and unstaged:
             raise UsageError(
                 f"--cache does not work with {unstaged[0]}.",
-                "Use it with one model or with --ladder; --motion works with every server.",
+                "Use --cache with one model or with --ladder; --motion also works with several models.",
             )
 
     def close(self) -> None:
@@ -134,7 +135,7 @@ class ModelServers:
         options: dict[str, str] | None = None,
     ) -> Runtime:
         input_option = {}
-        if model.free:
+        if model.any_size:
             from arenite.host.camera.several.variant_options import input_shape_option
 
             input_option["input"] = input_shape_option(model)
@@ -186,7 +187,7 @@ class ModelServers:
         self.warm.append(server)
         return server
 
-    def _open_pool(self, budget: int) -> None:
+    def _open_pool(self, budget_bytes: int) -> None:
         from arenite.host.camera.several.model_pool import ModelPool
 
         def opener(key: str) -> Runtime:
@@ -194,7 +195,7 @@ class ModelServers:
             return self._runtime(model)
 
         self.slots = 1
-        self._pool = ModelPool(budget, opener, lambda key: Path(key).stat().st_size)
+        self._pool = ModelPool(budget_bytes, opener, lambda key: Path(key).stat().st_size)
         self._stack.callback(self._pool.close)
         self.parts["memory"] = self._pool.to_json
 
@@ -260,7 +261,7 @@ class ModelServers:
             # Creating a reader raises an error if the outputs of this variant do not fit the postprocessing. That must
             # happen before the loop begins.
             AnswerReader(model.postprocessing, server.runtime.slots[0], model.labels)
-            variants.append(ModelVariant(spec.label, _seconds(server.runtime), open_variant))
+            variants.append(ModelVariant(spec.label, _inference_s(server.runtime), open_variant))
             server.close()
         variants.sort(key=lambda variant: -variant.cost)
         server_of_variants = VariantServer(variants)
@@ -295,7 +296,7 @@ class ModelServers:
         return server
 
 
-def _seconds(runtime: Runtime) -> float:
+def _inference_s(runtime: Runtime) -> float:
     """Return the time of the fastest of five inferences, in seconds."""
     fastest = float("inf")
     for _ in range(5):

@@ -66,7 +66,7 @@ class CameraSession:
     def __init__(self, options: CameraOptions, report: Callable[[str], None] = lambda text: None) -> None:
         self.options, self.report = options, report
         self.notes: list[str] = []
-        self.cold_start_ms = 0.0
+        self.cold_start_ms = 0.0  # from the start of the process to the first answer
         self.result: CameraResult | None = None  # set when the run has ended
         # Number of served frames that the consumer of ``stream`` missed because it was too slow.
         self.missed = 0
@@ -336,8 +336,8 @@ class CameraSession:
         return [f"--{name}" for name, value in values.items() if value]
 
     def _scenario(self, name: str) -> dict[str, Any]:
-        """Query the server as the scenario of MLPerf Inference defines it, instead of running the loop. Return the
-        result's JSON."""
+        """Send queries to the server as the MLPerf Inference scenario ``name`` requires, instead of running the loop.
+        Return the result's JSON."""
         from arenite.host.camera.scenarios.sample_library import collect_frames
         from arenite.host.camera.scenarios.scenario_runs import run_scenario
 

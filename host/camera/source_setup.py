@@ -41,8 +41,9 @@ def make_source(
             pace=pace,
             loop=options.loop,
             index=index,
-            least=None if sees_part else sufficient_size(servers.models),
-            # A set of cameras keeps older frames that may be used again; the dashboard keeps the frame that it shows.
+            min_size=None if sees_part else sufficient_size(servers.models),
+            # A camera needs two buffers more than frames are held at the same time. A single camera has two frames in
+            # progress. In a set, two frames wait, one may be repeated, and one is served. The dashboard holds one more.
             buffers=(4 if single else 6) + (camera_options.outputs.dashboard is not None),
             on_message=on_message,
         )

@@ -29,7 +29,7 @@ def since_start_ms() -> float:
         started = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
         return (time.clock_gettime(time.CLOCK_BOOTTIME) - started / os.sysconf("SC_CLK_TCK")) * 1e3
     except (OSError, ValueError, IndexError, AttributeError):
-        return time.process_time() * 1e3
+        return time.process_time() * 1e3  # not Linux: only the processor time of this process is known
 
 
 @dataclass(frozen=True)
@@ -87,11 +87,13 @@ class TemperatureRange:
 class CameraResult:
     """The measurements of one run of the camera loop.
 
-    ``stage_ms`` maps each stage to percentiles of its time in milliseconds. ``duty_cycle`` is the share of the time in
-    which a stage worked. ``power_w`` is the mean power of the run. ``energy_kind`` says whether ``power_w`` and
-    ``energy_mj_per_frame`` are ``measured``, ``estimated`` or ``unknown``. ``last_answer`` has the newest answer of
-    each camera, by the index of the camera. ``parts`` are records of features that were in use: ``overlapped``,
-    ``early_wake``, ``scenario``, ``soak``, ``cascade``, ``ladder``, ``memory``, ``cameras``.
+    ``stage_ms`` maps each stage to percentiles of its time in milliseconds. ``bytes_written_per_frame`` counts the
+    bytes that the loop itself wrote, without those of the runtime. ``cold_start_ms`` is the time from the start of the
+    process to the first answer. ``duty_cycle`` is the share of the time in which a stage worked. ``power_w`` is the
+    mean power of the run. ``energy_kind`` says whether ``power_w`` and ``energy_mj_per_frame`` are ``measured``,
+    ``estimated`` or ``unknown``. ``last_answer`` has the newest answer of each camera, by the index of the camera.
+    ``parts`` are records of features that were in use: ``overlapped``, ``early_wake``, ``scenario``, ``soak``,
+    ``cascade``, ``ladder``, ``memory``, ``cameras``.
     """
 
     model: ServedModel

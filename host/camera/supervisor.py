@@ -191,9 +191,11 @@ class Supervisor:
             if self.power is not None:
                 self._step_watts.append(self.power.watts)
                 if before is not None and before.kind == MEASURED != self.power.kind:
-                    self._note(f"{before.source} no longer answers; power is {self.power.kind} from now on.")
+                    self._note(
+                        f"{before.source} can no longer be read; power is {self.power.kind} from now on."
+                    )
             elif before is not None:
-                self.notes.append(f"{before.source} no longer answers; power is not known from now on.")
+                self.notes.append(f"{before.source} can no longer be read; power is not known from now on.")
         self._sense_temperature()
 
     def _note(self, text: str) -> None:
@@ -216,7 +218,7 @@ class Supervisor:
 
     def _step(self, governor: GovernorProtocol) -> None:
         window = self.loop.statistics.restart("governor")
-        # Slow sensors make the time between two steps longer, so it is measured.
+        # The time between two steps is measured, because slow sensors make it longer.
         now = time.monotonic_ns()
         seconds, self._stepped_ns = (now - (self._stepped_ns or self.loop.began_ns)) / 1e9, now
         watts, self._step_watts = self._step_watts, []

@@ -13,10 +13,11 @@ import math
 from dataclasses import dataclass
 
 from arenite.errors import UsageError
-from arenite.host.duty.events import positive
+from arenite.host.duty.events import check_positive
 from arenite.profiles.batteries import Battery
 
 DAY_S, YEAR_S = 86400.0, 365.25 * 86400
+#: The number of steps of the depth of discharge.
 _STEPS = 500
 REGULATORS = ("none", "linear", "switching")
 
@@ -42,11 +43,11 @@ class Regulator:
             raise UsageError(
                 f"There is no regulator '{self.kind}'.", f"The regulators are {', '.join(REGULATORS)}."
             )
-        positive("regulator's output in V", self.output_v)
-        positive("regulator's quiescent current in A", self.quiescent_a, zero=True)
+        check_positive("regulator's output in V", self.output_v)
+        check_positive("regulator's quiescent current in A", self.quiescent_a, zero=True)
         if self.minimum_v is not None:
-            positive("minimum input voltage", self.minimum_v)
-        if not 0 < positive("regulator's efficiency", self.efficiency) <= 1:
+            check_positive("minimum input voltage", self.minimum_v)
+        if not 0 < check_positive("regulator's efficiency", self.efficiency) <= 1:
             raise UsageError(
                 f"The regulator's efficiency must be above 0 and at most 1, not {self.efficiency:g}."
             )
@@ -77,7 +78,7 @@ class BatteryLife:
     lowest_v: float  # voltage under the peak current when the life ended
     ends_by: str  # "capacity", "voltage" or "never starts"
     warnings: tuple[str, ...]
-    #: Figures of the profile that are assumed or recalled, with the profile's remark on them.
+    #: Figures of the profile that are assumed, or recalled from memory of a data sheet, with the profile's remark.
     assumed: tuple[str, ...]
 
     @property
@@ -86,6 +87,7 @@ class BatteryLife:
 
 
 def min_voltage(battery: Battery, regulator: Regulator) -> float:
+    """Return the lowest voltage of the battery in V with which the device runs."""
     return max(battery.cutoff_v, regulator.minimum_v or 0.0)
 
 
@@ -111,11 +113,11 @@ def battery_life(
     Raises ``UsageError`` for powers that are not above 0, a peak below the average, or a temperature
     outside the profile.
     """
-    positive("average power in W", average_w)
-    if positive("peak power in W", peak_w) < average_w * (1 - 1e-9):
+    check_positive("average power in W", average_w)
+    if check_positive("peak power in W", peak_w) < average_w * (1 - 1e-9):
         raise UsageError(f"The peak power of {peak_w:g} W is below the average of {average_w:g} W.")
     check_temperature(battery, celsius)
-    lowest_allowed_v, loss = min_voltage(battery, regulator), battery.loss_per_s(celsius)
+    lowest_allowed_v, loss_per_s = min_voltage(battery, regulator), battery.loss_per_s(celsius)
 
     def under_peak(depth: float) -> tuple[float, float]:
         """Return the battery's voltage and current under the peak power, at this depth of discharge."""
@@ -132,19 +134,19 @@ def battery_life(
         after = min(depth + step, 1.0)
         if under_peak(after)[0] < lowest_allowed_v:
             ends, low, high = "voltage", depth, after
-            for _ in range(40):
+            for _ in range(40):  # bisection
                 middle = (low + high) / 2
                 low, high = (middle, high) if under_peak(middle)[0] >= lowest_allowed_v else (low, middle)
             after = low
         middle = (depth + after) / 2
         amps = regulator.current_a(average_w, battery.voltage.at(middle), battery.ohm(middle, celsius))
-        part = amps / battery.capacity_as(amps, celsius)
+        drain_per_s = amps / battery.capacity_as(amps, celsius)
         worst_average = max(worst_average, amps)
         if after > depth:
-            seconds = _time(1 - depth, 1 - after, part, loss)
+            seconds = _discharge_s(1 - depth, 1 - after, drain_per_s, loss_per_s)
             life += seconds
             charge += amps * seconds
-            lost += max(after - depth - part * seconds, 0.0)
+            lost += max(after - depth - drain_per_s * seconds, 0.0)
         depth = after
         volts, now_peak = under_peak(depth)
         peak = max(peak, now_peak)
@@ -163,12 +165,12 @@ def battery_life(
     )
 
 
-def _time(full: float, rest: float, part: float, loss: float) -> float:
-    """Return the seconds in which the charge q, as a share of the full charge, falls from ``full`` to ``rest`` under
-    dq/dt = -part - loss·q (both rates per second)."""
-    if loss * full < 1e-9 * part:
-        return (full - rest) / part
-    return math.log1p(loss * (full - rest) / (part + loss * rest)) / loss
+def _discharge_s(before: float, after: float, drain_per_s: float, loss_per_s: float) -> float:
+    """Return the seconds in which the charge q, as a share of the full charge, falls from ``before`` to ``after`` under
+    dq/dt = -drain_per_s - loss_per_s·q."""
+    if loss_per_s * before < 1e-9 * drain_per_s:
+        return (before - after) / drain_per_s
+    return math.log1p(loss_per_s * (before - after) / (drain_per_s + loss_per_s * after)) / loss_per_s
 
 
 def _warnings(

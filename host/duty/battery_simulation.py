@@ -35,6 +35,7 @@ def simulate_life(
     full = battery.capacity_mah * 3.6
     cold_capacity = np.interp(celsius, battery.temperature_capacity.x, battery.temperature_capacity.y)
     cold_ohm = np.interp(celsius, battery.temperature_resistance.x, battery.temperature_resistance.y)
+    # The share of the charge that is left after a step of self-discharge, which doubles every 10 K above 20 °C.
     retained = (1 - battery.self_discharge_per_year) ** (
         step_s / (365.25 * DAY_S) * 2 ** ((celsius - 20) / 10)
     )

@@ -15,7 +15,7 @@ from arenite.errors import UsageError
 Floats = NDArray[np.float64]
 
 
-def positive(name: str, value: float, zero: bool = False) -> float:
+def check_positive(name: str, value: float, zero: bool = False) -> float:
     """Return ``value`` as a float if it is finite and above 0 (or 0, if ``zero`` is set). Otherwise raise
     ``UsageError`` with ``name`` in its message."""
     if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
@@ -39,7 +39,7 @@ class PeriodicEvents:
     period_s: float
 
     def __post_init__(self) -> None:
-        positive("period of the events", self.period_s)
+        check_positive("period of the events", self.period_s)
 
     @property
     def rate_hz(self) -> float:
@@ -57,7 +57,7 @@ class PoissonEvents:
     rate_hz: float
 
     def __post_init__(self) -> None:
-        positive("rate of the events", self.rate_hz)
+        check_positive("rate of the events", self.rate_hz)
 
     def arrivals(self, count: int, rng: np.random.Generator) -> Floats:
         """Return ``count`` arrival times in s, ascending, drawn from ``rng``."""
@@ -77,7 +77,7 @@ class RecordedEvents:
             raise UsageError("The trace has no events.", "Give at least one arrival time in seconds.")
         if not np.isfinite(times).all() or times[0] < 0 or (np.diff(times) < 0).any():
             raise UsageError("The trace's times must be finite, ascending and 0 or more.", "Sort them first.")
-        positive("duration of the trace", self.duration_s)
+        check_positive("duration of the trace", self.duration_s)
         if self.duration_s > MAX_DURATION_S:
             raise UsageError(
                 f"The trace lasts {self.duration_s:g} s, which is more than {MAX_DURATION_S:g} s.",

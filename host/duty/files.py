@@ -104,7 +104,7 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
     try:
         inference, name = data["inference"], str(data["board"]["name"])
         if inference["latency_us"] is not None:
-            service = _between({k: v * 1e-6 for k, v in inference["latency_us"].items()})
+            service = _interpolated_times({k: v * 1e-6 for k, v in inference["latency_us"].items()})
             return Latency(service, f"{path.name}: measured on {name}", "measured", name)
         counted = inference["instructions"]
         per_instruction = inference["cycles"]["p50"] / counted["p50"]
@@ -113,12 +113,12 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
         source = (
             f"{path.name}: estimated cycles of {name}, at the {clock.clock_hz / 1e6:g} MHz of {clock.name}"
         )
-        return Latency(_between(seconds), source, "estimated", clock.name)
+        return Latency(_interpolated_times(seconds), source, "estimated", clock.name)
     except (KeyError, TypeError, ZeroDivisionError) as error:
         raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
 
 
-def _between(percentiles: dict[str, float]) -> ServiceTimes:
+def _interpolated_times(percentiles: dict[str, float]) -> ServiceTimes:
     """Return 256 equally likely times, interpolated between min, p50, p95, p99 and max. If minimum and maximum differ
     by less than 0.1 %, return one time, p50."""
     at = [("min", 0.0), ("p50", 0.5), ("p95", 0.95), ("p99", 0.99), ("max", 1.0)]

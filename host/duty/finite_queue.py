@@ -64,9 +64,12 @@ def finite_queue(
     sleep_probability = math.exp(-rate_hz * sleep.linger_s)
     awake = arrivals_during(rate_hz, service.points, states + 1)
     woken = arrivals_during(rate_hz, service.points + sleep.wake_s, states + 1)
+    # left[n] is the probability that a departure leaves n events behind.
     left = departure_states(awake, sleep_probability * woken + (1 - sleep_probability) * awake, states)
-    first = sleep_probability * sleep.wake_s
-    served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + first)))
+    mean_wake_s = sleep_probability * sleep.wake_s
+    # Departures per second: after a departure that leaves the device empty, the next service begins only after the next
+    # event and the time to wake.
+    served = float(1 / (service.mean_s + left[0] * (1 / rate_hz + mean_wake_s)))
     # In the long run, arrivals that find j events are as frequent as departures that leave j events behind (below the
     # limit): λ·P(j events) = served·left[j].
     probabilities = served * left / rate_hz
@@ -77,12 +80,12 @@ def finite_queue(
         waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
     else:
         raise _too_long(queue, rho)
-    inside = float(np.arange(states) @ probabilities) + states * full
+    mean_events = float(np.arange(states) @ probabilities) + states * full
     return Queueing(
         method=_method(service, queue, sleep),
         **shares(rate_hz, service, sleep, float(probabilities[0]), served),
         dropped=full,
-        wait_mean_s=max(inside / served - service.mean_s, 0.0),
+        wait_mean_s=max(mean_events / served - service.mean_s, 0.0),
         wait_percentiles_s=waits,
     )
 
@@ -143,6 +146,8 @@ def _percentiles(
     if states == 1:
         return {p: sleep.wake_s if p / 100 > 1 - sleep_probability else 0.0 for p in percentiles}
     longest = max(float(service.points[-1]), sleep.wake_s)
+    # A mean service has 64 steps or more, and the longest time 16 or more, unless the lattice would have more than
+    # 65536 steps.
     step = max(min(service.mean_s / 64, longest / 16), longest * states / (1 << 16))
     size = 1 << math.ceil(math.log2((longest * states + longest) / step + 4))
     short = min(math.ceil(longest / step) + 2, size)

@@ -53,15 +53,15 @@ def service_of(
     times: Path | None,
     bench: Path | None,
     board: str | None,
-    measured: Callable[[], Latency] | None,
+    measure: Callable[[], Latency] | None,
     energy: Path | None = None,
 ) -> Latency:
-    """Return the service times. ``measured`` runs the model on an emulated board. ``energy`` is used only if there is
+    """Return the service times. ``measure`` runs the model on an emulated board. ``energy`` is used only if there is
     no other source.
 
     Raises ``UsageError`` unless exactly one source is set.
     """
-    if energy is not None and (service_ms, times, bench, measured) == (None, None, None, None):
+    if energy is not None and (service_ms, times, bench, measure) == (None, None, None, None):
         return latency_of_energy(energy)
     exactly_one(
         "service time",
@@ -69,7 +69,7 @@ def service_of(
         service=service_ms,
         service_times=times,
         bench=bench,
-        emulate=measured,
+        emulate=measure,
     )
     if service_ms is not None:
         return Latency(ServiceTimes.of(service_ms * 1e-3), "as given", "assumed", board or "")
@@ -79,8 +79,8 @@ def service_of(
         )
     if bench is not None:
         return latency_of_bench(bench, board)
-    assert measured is not None
-    return measured()
+    assert measure is not None
+    return measure()
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.duty.battery import BatteryLife, Regulator, battery_life
-from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents, positive
+from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents, check_positive
 from arenite.host.duty.finite_queue import finite_queue
-from arenite.host.duty.periodic_events import periodic, replay
+from arenite.host.duty.periodic_events import periodic_queue, replay
 from arenite.host.duty.poisson_queue import unlimited_queue
-from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, checked_percentiles, places
+from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, checked_percentiles, checked_places
 from arenite.host.duty.service import ServiceTimes
 from arenite.profiles.batteries import Battery, load_battery
 
@@ -46,18 +46,18 @@ class PowerStates:
 
     def __post_init__(self) -> None:
         _ = self.sleep  # checks wake_s and linger_s
-        positive("power asleep in W", self.sleep_w, zero=True)
-        positive("power while active in W", self.active_w)
-        positive("energy of falling asleep in J", self.enter_j, zero=True)
+        check_positive("power asleep in W", self.sleep_w, zero=True)
+        check_positive("power while active in W", self.active_w)
+        check_positive("energy of falling asleep in J", self.enter_j, zero=True)
         for name, value in (("energy of waking in J", self.wake_j), ("power awake in W", self.linger_w)):
             if value is not None:
-                positive(name, value, zero=True)
+                check_positive(name, value, zero=True)
         if self.sleep_w > self.active_w:
             raise UsageError(
                 f"The device would take {self.sleep_w:g} W asleep, more than the {self.active_w:g} W awake.",
                 "Give both powers in W, and check that they are not exchanged.",
             )
-        if self.peak_w is not None and positive("peak power in W", self.peak_w) < self.active_w:
+        if self.peak_w is not None and check_positive("peak power in W", self.peak_w) < self.active_w:
             raise UsageError(
                 f"The peak power of {self.peak_w:g} W is below the active power of {self.active_w:g} W."
             )
@@ -161,7 +161,7 @@ def queueing(
             return unlimited_queue(events.rate_hz, service, sleep, percentiles)
         return finite_queue(events.rate_hz, service, sleep, queue, percentiles)
     if isinstance(events, PeriodicEvents):
-        return periodic(events.period_s, service, sleep, queue, percentiles)
+        return periodic_queue(events.period_s, service, sleep, queue, percentiles)
     if isinstance(events, RecordedEvents):
         return replay(events, service, sleep, queue, percentiles)
     raise UsageError(
@@ -197,7 +197,9 @@ def predict(
         ProfileError: the battery is unknown.
     """
     service = ServiceTimes.of(service_s)
-    queue_result = queueing(events, service, places(queue), power.sleep, checked_percentiles(percentiles))
+    queue_result = queueing(
+        events, service, checked_places(queue), power.sleep, checked_percentiles(percentiles)
+    )
     parts = power.parts_w(
         queue_result.sleeping, queue_result.utilization, queue_result.lingering, queue_result.wakes_per_s
     )

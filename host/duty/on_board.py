@@ -1,9 +1,9 @@
 """Run a duty cycle on an emulated board, with real inferences, a real queue and the device's own counter.
 
-The model's firmware is built with ``firmware/duty/duty.c`` in place of the serve loop. The host sends events
-over the serial port, as times on the board's counter. The device sleeps, wakes, infers and drops events at these times,
-and reports the outcome of each event. Under ``-icount`` all times are virtual, so the figures are the same on every
-computer and under any load.
+The model's firmware is built with ``firmware/duty/duty.c`` in place of its usual loop, which answers the host's
+requests. The host sends events over the serial port, as times on the board's counter. The device sleeps, wakes, infers
+and drops events at these times, and reports the outcome of each event. Under ``-icount`` all times are virtual, so the
+figures are the same on every computer and under any load.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from arenite.host.link.transport import Transport
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
+#: The words of the protocol, as in duty.c: "HELO", "DUTY" and "DONE", no limit of the queue, and a dropped event.
 _HELLO, _START, _DONE, _ENDLESS, _DROPPED = 0x4F4C4548, 0x59545544, 0x454E4F44, 0xFFFFFFFF, 0xFFFFFFFF
 #: The limit of events in one run, the bytes of RAM for each event, and the bytes of RAM for the rest of the program.
 MAX_EVENTS, _EVENT_BYTES, _SPARE_BYTES = 20_000, 18, 1024
@@ -85,13 +86,13 @@ class DutyBoard:
         self._prepared, self._board, self._optimise = prepared, board, optimise
         #: The limit of events in one run, which depends on the board's RAM. It is 0 until the firmware is generated.
         self.max_events = 0
-        self._tick = seconds_per_tick(board)
+        self._tick_s = seconds_per_tick(board)
 
     def __enter__(self) -> DutyBoard:
         """Build the firmware and start the emulator. Raises ``DoesNotFitError``, ``ToolError``."""
         with ExitStack() as stack:
             folder = stack.enter_context(temporary_folder("arenite-duty-"))
-            elf = self._built(Path(folder) / "project")
+            elf = self._build_firmware(Path(folder) / "project")
             self._transport = stack.enter_context(start(self._board, elf)).transport
             _greet_device(self._transport)
             self._open = stack.pop_all()
@@ -100,8 +101,8 @@ class DutyBoard:
     def __exit__(self, *error: object) -> None:
         self._open.close()
 
-    def _built(self, directory: Path) -> Path:
-        """Build the model's firmware with ``duty.c`` in place of the serve loop, and return its ELF file."""
+    def _build_firmware(self, directory: Path) -> Path:
+        """Build the model's firmware with ``duty.c`` in place of the usual loop, and return its ELF file."""
         project = generate_project(self._prepared, self._board, directory, BuildOptions(self._optimise))
         room = self._board.ram_bytes - project.prediction.ram_total - _SPARE_BYTES
         self.max_events = min(MAX_EVENTS, room // _EVENT_BYTES)
@@ -143,7 +144,7 @@ class DutyBoard:
             UsageError: there are more events than the board can store, or times are too far apart for the counter.
             DeviceError: the device does not answer.
         """
-        ticks_at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick)
+        ticks_at = np.rint(np.asarray(arrivals_s, dtype=np.float64) / self._tick_s)
         gaps = np.diff(ticks_at, prepend=0.0)
         inference_counts = np.broadcast_to(np.asarray(inferences), gaps.shape)
         if not 0 < gaps.size <= self.max_events:
@@ -152,17 +153,19 @@ class DutyBoard:
                 "Choose fewer events.",
             )
         if gaps.min() < 0 or gaps.max() >= 2**32:
-            longest = 2**32 * self._tick
+            longest = 2**32 * self._tick_s
             raise UsageError(
                 f"Events must be in order, and at most {longest:.0f} s apart for the board's counter.",
                 "Choose more events per second, or a shorter service.",
             )
-        wake, linger = (round(s / self._tick) for s in (sleep.wake_s, sleep.linger_s))
+        wake, linger = (round(s / self._tick_s) for s in (sleep.wake_s, sleep.linger_s))
         head = struct.pack("<5I", _START, gaps.size, _ENDLESS if queue is None else queue, wake, linger)
         body = np.column_stack([gaps, inference_counts]).astype("<u4").tobytes()
         self._transport.discard_input()
         self._transport.write(head + body)
         # One wait covers the complete run: the emulator executes about ten million instructions per second.
+        # The answer is a word, the time in each of four states (64 bits each), the number of wakes, and two words per
+        # event.
         answer = _read_bytes(self._transport, 4 + 8 * 4 + 4 + 8 * gaps.size, progress)
         outcome, *spent = struct.unpack("<I4QI", answer[:40])
         if outcome != _DONE:
@@ -172,12 +175,12 @@ class DutyBoard:
         total = sum(spent[:4])
         names = ("sleeping", "waking", "active", "lingering")
         return ObservedDuty(
-            waits_s=table[served, 0] * self._tick,
-            services_s=table[served, 1] * self._tick,
+            waits_s=table[served, 0] * self._tick_s,
+            services_s=table[served, 1] * self._tick_s,
             dropped=float(1 - served.mean()),
             shares={name: ticks / total for name, ticks in zip(names, spent[:4], strict=True)},
             wakes=spent[4],
-            seconds=total * self._tick,
+            seconds=total * self._tick_s,
         )
 
 

@@ -18,7 +18,14 @@ import numpy as np
 
 from arenite.host.duty.events import Events, PeriodicEvents, RecordedEvents
 from arenite.host.duty.poisson_queue import kingman_bound
-from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
+from arenite.host.duty.queue_figures import (
+    PERCENTILES,
+    Queueing,
+    Sleep,
+    lattice_percentiles,
+    overload_error,
+    split,
+)
 from arenite.host.duty.service import ServiceTimes
 
 #: The number of events to replay with random service times: normally, and with a utilization close to 1.
@@ -27,7 +34,7 @@ _REPLAYED, _REPLAYED_LONG = 60_000, 400_000
 _MAX_CHAIN_UTILIZATION = 0.95
 
 
-def periodic(
+def periodic_queue(
     period_s: float,
     service: ServiceTimes,
     sleep: Sleep,
@@ -46,7 +53,9 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
     rho = service.mean_s / period_s
     deviation = math.sqrt(max(service.square_s2 - service.mean_s**2, 0.0))
     longest = float(service.points[-1])
+    # The lattice reaches 30 times Kingman's bound of the mean wait; the probability of a longer wait is about e^-30.
     reach = longest + sleep.wake_s + 15 * deviation**2 / (period_s * (1 - rho)) + 4 * period_s
+    # Lattice steps per period: if possible, 100 steps per service.
     per_period = max(16, min(256, int(100 * period_s / service.mean_s)))
     step = period_s / per_period
     while reach / step > 1 << 15 and per_period > 16:
@@ -62,6 +71,8 @@ def _dg1(period_s: float, service: ServiceTimes, sleep: Sleep, percentiles: Sequ
     # Share of the cell in which the device sleeps.
     asleep = np.clip((idle - sleep.linger_s) / step + 0.5, 0, 1)
     wait = np.eye(1, size)[0]
+    # ``done`` is the distribution of the time from an event to the end of its service, and ``sleeps`` the probability
+    # that the device sleeps before the next event.
     done, sleeps = wait, 0.0
     for _ in range(8000):
         done = np.maximum(np.fft.irfft(np.fft.rfft(wait) * services, size), 0.0)
@@ -114,7 +125,7 @@ def replay(
         1 + 1e-9 if isinstance(events, PeriodicEvents) and service.fixed and not sleep.wake_s else 1 - 1e-9
     )
     if queue is None and offered > max_offered:
-        raise unstable(offered)
+        raise overload_error(offered)
     rng = np.random.default_rng(seed)
     if isinstance(events, RecordedEvents):
         length = len(events.times_s)
@@ -133,11 +144,12 @@ def replay(
 
     inside: deque[float] = deque()  # departure times of the events in the device
     room = math.inf if queue is None else queue + 1
-    last, dropped, wakes = 0.0, 0, 0
+    last, dropped, wakes = 0.0, 0, 0  # ``last``: the end of the last service
     busy = waking = lingering = 0.0
     waits: list[float] = []
 
-    def within(a: float, b: float) -> float:
+    def measured_part(a: float, b: float) -> float:
+        """Return the part of the time from ``a`` to ``b`` that is inside the measured time."""
         return max(0.0, min(b, end) - max(a, begin))
 
     # Times that differ only by rounding count as equal.
@@ -151,17 +163,17 @@ def replay(
         start = last
         if not inside:
             start = now
-            lingering += within(last, min(now, last + sleep.linger_s))
+            lingering += measured_part(last, min(now, last + sleep.linger_s))
             if start - last > sleep.linger_s + slack:
                 wakes += i >= skip
                 start += sleep.wake_s
-                waking += within(now, start)
+                waking += measured_part(now, start)
         if i >= skip:
             waits.append(max(start - now, 0.0))
         last = start + time
-        busy += within(start, last)
+        busy += measured_part(start, last)
         inside.append(last)
-    lingering += within(last, last + sleep.linger_s)
+    lingering += measured_part(last, last + sleep.linger_s)
     span = end - begin
     shares = [part / span for part in (busy, waking, lingering)]
     percentile_waits = [

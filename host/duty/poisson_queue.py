@@ -20,9 +20,17 @@ from typing import Any
 import numpy as np
 
 from arenite.host.duty.events import Floats
-from arenite.host.duty.queue_figures import PERCENTILES, Queueing, Sleep, lattice_percentiles, split, unstable
+from arenite.host.duty.queue_figures import (
+    PERCENTILES,
+    Queueing,
+    Sleep,
+    lattice_percentiles,
+    overload_error,
+    split,
+)
 from arenite.host.duty.service import ServiceTimes
 
+#: The maximum number of lattice steps.
 _MAX_CELLS = 1 << 20
 #: Above this utilization the lattice is used, because the number of terms of the exact sum grows with 1 / (1 − ρ)².
 _MAX_EXACT_UTILIZATION = 0.98
@@ -52,8 +60,10 @@ def mg1_mean_wait(rate_hz: float, service: ServiceTimes, sleep: Sleep = Sleep())
     wait = rate_hz * service.square_s2 / (2 * (1 - rate_hz * service.mean_s))
     # The probability that the device falls asleep before the next event.
     sleep_probability = math.exp(-rate_hz * sleep.linger_s)
-    first = sleep_probability * sleep.wake_s
-    return wait + (2 * first + rate_hz * sleep_probability * sleep.wake_s**2) / (2 * (1 + rate_hz * first))
+    mean_wake_s = sleep_probability * sleep.wake_s
+    return wait + (2 * mean_wake_s + rate_hz * sleep_probability * sleep.wake_s**2) / (
+        2 * (1 + rate_hz * mean_wake_s)
+    )
 
 
 def departure_states(arrivals: Floats, first: Floats, states: int) -> Floats:
@@ -110,7 +120,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
         low, high = 0.0, (states - 1) * service_s
         if p / 100 <= 1 - rho:
             high = 0.0
-        for _ in range(60 if high else 0):
+        for _ in range(60 if high else 0):  # bisection
             middle = (low + high) / 2
             low, high = (
                 (middle, high) if md1_cdf(middle, service_s, waiting, rho) < p / 100 else (low, middle)
@@ -143,9 +153,9 @@ def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Fl
     edges = (np.arange(size) + 0.5) * step
     times = service.points
     running = np.concatenate(([0.0], np.cumsum(times)))
-    below = np.searchsorted(times, edges, side="right")
+    shorter = np.searchsorted(times, edges, side="right")  # the number of service times up to each edge
     # E[min(S, x)] / E[S], the cumulative probability of the residual service.
-    cumulative = (running[below] + (times.size - below) * edges) / running[-1]
+    cumulative = (running[shorter] + (times.size - shorter) * edges) / running[-1]
     residual = np.fft.rfft(np.diff(cumulative, prepend=0.0))
     wait = (1 - rho) / (1 - rho * residual)
     if sleep.wake_s > 0:
@@ -183,7 +193,7 @@ def unlimited_queue(
     up."""
     rho = rate_hz * service.mean_s
     if rho >= 1:
-        raise unstable(rho)
+        raise overload_error(rho)
     sleep_probability = math.exp(-rate_hz * sleep.linger_s)
     empty = (1 - rho) / (1 + rate_hz * sleep_probability * sleep.wake_s)
     kind = "D" if service.fixed else "G"

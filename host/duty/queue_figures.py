@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.host.duty.events import Floats, positive
+from arenite.host.duty.events import Floats, check_positive
 
+#: The percentiles of the wait that are computed by default.
 PERCENTILES = (50.0, 90.0, 95.0, 99.0)
 
 
@@ -22,8 +23,8 @@ class Sleep:
     linger_s: float = 0.0
 
     def __post_init__(self) -> None:
-        positive("time to wake", self.wake_s, zero=True)
-        positive("time awake after an event", self.linger_s, zero=True)
+        check_positive("time to wake", self.wake_s, zero=True)
+        check_positive("time awake after an event", self.linger_s, zero=True)
 
 
 @dataclass(frozen=True)
@@ -56,19 +57,20 @@ class Queueing:
 def checked_percentiles(percentiles: Sequence[float]) -> tuple[float, ...]:
     """Return the percentiles as floats. Raises ``UsageError`` unless each is between 0 and 100."""
     for p in percentiles:
-        if not 0 < positive("percentile", p) < 100:
+        if not 0 < check_positive("percentile", p) < 100:
             raise UsageError(f"A percentile must be between 0 and 100, not {p:g}.")
     return tuple(map(float, percentiles))
 
 
-def places(queue: int | None) -> int | None:
+def checked_places(queue: int | None) -> int | None:
     """Check the number of waiting places and return it. None means no limit. Raises ``UsageError``."""
     if queue is not None and (isinstance(queue, bool) or not isinstance(queue, int) or queue < 0):
         raise UsageError(f"The queue must be a whole number of places or none, not {queue!r}.")
     return queue
 
 
-def unstable(offered: float) -> UsageError:
+def overload_error(offered: float) -> UsageError:
+    """Return the error for a device with an unlimited queue that would be busy for ``offered`` times the whole time."""
     return UsageError(
         f"The device cannot keep up: its utilization would be {offered:.3g}, so waits would never stop growing.",
         "Shorten the service, choose fewer events, or limit the queue to see how many are dropped.",
@@ -94,7 +96,6 @@ def split(values: Floats, weights: Floats, step: float, size: int) -> Floats:
     weight is split between the two nearest lattice points, so the mean does not change."""
     position = values / step
     low = np.floor(position + 1e-9).astype(np.int64)
-    part = np.clip(position - low, 0.0, 1.0)
     part = np.clip(position - low, 0.0, 1.0)
     out = np.bincount(low, weights * (1 - part), size) + np.bincount(low + 1, weights * part, size)
     return np.asarray(out[:size], np.float64)

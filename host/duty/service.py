@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from arenite.errors import UsageError
-from arenite.host.duty.events import Floats, positive
+from arenite.host.duty.events import Floats, check_positive
 
 #: A longer list of measured times is replaced by this number of means of neighbouring times. The mean does not change.
 MAX_POINTS = 256
@@ -28,7 +28,7 @@ class ServiceTimes:
                 "The list of service times is empty.", "Give seconds per event or measured times."
             )
         for time in self.times_s:
-            positive("service time", time)
+            check_positive("service time", time)
 
     @classmethod
     def of(cls, value: float | Iterable[float] | ServiceTimes) -> ServiceTimes:
@@ -37,7 +37,7 @@ class ServiceTimes:
         if isinstance(value, ServiceTimes):
             return value
         if isinstance(value, (int, float, np.number)):
-            return cls((positive("service time", float(value)),))
+            return cls((check_positive("service time", float(value)),))
         try:
             times = tuple(sorted(float(v) for v in value))
         except (TypeError, ValueError) as error:
@@ -50,8 +50,8 @@ class ServiceTimes:
 
         The quantiles cut off the end of the tail, so the variation is slightly smaller (2 % at 0.5).
         """
-        positive("mean service time", mean_s)
-        sigma = float(np.sqrt(np.log1p(positive("variation", variation) ** 2)))
+        check_positive("mean service time", mean_s)
+        sigma = float(np.sqrt(np.log1p(check_positive("variation", variation) ** 2)))
         normal = NormalDist()
         points = np.exp(sigma * np.array([normal.inv_cdf((i + 0.5) / 256) for i in range(256)]))
         return cls(tuple((points * mean_s / points.mean()).tolist()))

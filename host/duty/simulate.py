@@ -75,13 +75,13 @@ def simulate(
     room = math.inf if queue is None else queue
     skip = int(count * warmup)
     per_batch = (count - skip) // _BATCHES
-    marks = {skip + b * per_batch for b in range(_BATCHES + 1)}
+    batch_starts = {skip + b * per_batch for b in range(_BATCHES + 1)}
 
     heap: list[tuple[int, int, int]] = [(arrivals[0], _ARRIVAL, 0)]
     waiting: deque[int] = deque()
     state, since = _SLEEPING, 0
     spent = [0, 0, 0, 0]
-    wakes = drops = epoch = 0
+    wakes = drops = epoch = 0  # ``epoch`` numbers the times in which the device lingers
     waits: list[int] = []
     rows: list[list[int]] = []
     push, pop = heapq.heappush, heapq.heappop
@@ -91,7 +91,7 @@ def simulate(
             continue  # an event arrived before the device fell asleep
         before = state
         if kind == _ARRIVAL:
-            if number in marks:
+            if number in batch_starts:
                 snapshot = spent.copy()
                 snapshot[state] += now - since
                 rows.append([now, *snapshot, wakes, drops, len(waits)])

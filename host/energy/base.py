@@ -23,7 +23,8 @@ class Power:
 @dataclass(frozen=True, slots=True)
 class Temperature:
     """A reading of temperature. ``celsius`` is the temperature of the zone nearest to its throttling point (or to the
-    user's limit); ``trip`` is that zone's lowest passive trip point, None if unknown."""
+    user's limit); ``trip`` is the temperature at which the system throttles that zone's processor (its lowest
+    passive trip point); None if unknown."""
 
     celsius: float
     source: str
@@ -46,6 +47,8 @@ class PowerMeter(Protocol):
 
 
 class Thermometer(Protocol):
+    """A meter of this computer's temperature. ``read`` raises ``DeviceError`` when the sensor no longer answers."""
+
     name: str
 
     def read(self) -> Temperature: ...

@@ -35,13 +35,13 @@ def battery_life(
     """
     profile = load_battery(battery)
     supply = float(energy["supply_v"])
-    figure, length = energy["energy_uj_per_inference"], energy.get("duration_ms")
-    if not length or not length["median"] > 0:
+    figure, duration = energy["energy_uj_per_inference"], energy.get("duration_ms")
+    if not duration or not duration["median"] > 0:
         raise UsageError(
             "The battery life cannot be computed, because the duration of an inference is not known.",
             "Leave out --battery.",
         )
-    seconds = float(length["median"]) / 1e3
+    seconds = float(duration["median"]) / 1e3
     active = float(figure["median"]) * 1e-6 / seconds
     amperes, source = _sleep_current(energy, board, sleep_a)
     # The level that was measured as sleep may be an idle loop that draws as much as the inference.

@@ -14,7 +14,7 @@ from arenite.host.energy.windows.result import EnergyResult
 from arenite.profiles.boards import Board
 
 #: Errors that the uncertainty does not cover, for every meter.
-NOT_COVERED = "leads, contacts, shunts with other solder joints, and differences between boards of one type"
+NOT_COVERED = "leads, contacts, solder joints of the shunt, and differences between boards of one type"
 
 
 def recording_record(

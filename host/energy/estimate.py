@@ -62,9 +62,9 @@ def estimate_energy(
         counted = count_instructions(prepared, board, options, samples=samples, progress=progress)
     except (ToolError, DoesNotFitError) as error:  # no emulator, or its board is smaller than the real one
         note = f"The instructions could not be counted: {error.problem} {error.hint}".strip()
-        body = _by_rule_of_thumb(verdict, cycle_energy, note)
+        body = _figures_by_rule_of_thumb(verdict, cycle_energy, note)
     else:
-        body = _by_classes(counted, board, units, cycle_energy)
+        body = _figures_by_class(counted, board, units, cycle_energy)
     power = board.power
     return {
         "schema": SCHEMA,
@@ -93,9 +93,9 @@ def _figure(median: float, low: float, high: float, kind: str, reason: str) -> d
     return {**values, "kind": kind, "range": reason}
 
 
-def _by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) -> dict[str, Any]:
+def _figures_by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) -> dict[str, Any]:
     board, uj = verdict.board, verdict.energy_mj * 1e3
-    reason = "assumed: cycles by rule of thumb are within a third"
+    reason = "assumed: the rule of thumb for cycles is within a third of the real number"
     return {
         "energy_uj_per_inference": _figure(uj, uj * 2 / 3, uj * 4 / 3, cycle_energy.kind, reason),
         "method": "rule of thumb",
@@ -107,7 +107,7 @@ def _by_rule_of_thumb(verdict: FitVerdict, cycle_energy: PerCycle, note: str) ->
     }
 
 
-def _by_classes(
+def _figures_by_class(
     counted: InstructionCounts, board: Board, units: EnergyUnits, cycle_energy: PerCycle
 ) -> dict[str, Any]:
     timing, total = counted.profile.timing, counted.profile.total

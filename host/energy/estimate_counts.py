@@ -25,9 +25,9 @@ from arenite.host.flash.build import build
 from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board, load_board
 
-#: Maps a core to its "twin": the emulated board on which its instructions are counted, and the core whose instruction
-#: set and timing are used.
-TWINS = {
+#: Maps a core to the emulated board on which its instructions are counted (its counting board), and the core whose
+#: instruction set and timing are used.
+COUNTING_BOARDS = {
     # The code is compiled for Armv6-M and runs on the emulated Cortex-M3 board, which has more memory.
     "cortex-m0": ("qemu_mps2_an385", "cortex-m0"),
     "cortex-m0plus": ("qemu_mps2_an385", "cortex-m0"),
@@ -60,15 +60,16 @@ class InstructionCounts:
     optimise: str
 
 
-def twin_of(board: Board) -> Board:
-    """Return the emulated board that runs the kernels of ``board``; an emulated board is its own twin."""
+def counting_board_of(board: Board) -> Board:
+    """Return the emulated board that runs the kernels of ``board``; an emulated board is its own
+    counting board. Raises ``UsageError`` if there is none for the core."""
     if board.emulated:
         return board
-    if board.core not in TWINS:
+    if board.core not in COUNTING_BOARDS:
         raise UsageError(
             f"There is no emulated board for the core '{board.core}'.", "Measure the board with --meter."
         )
-    name, core = TWINS[board.core]
+    name, core = COUNTING_BOARDS[board.core]
     return replace(load_board(name), core=core)
 
 
@@ -88,8 +89,8 @@ def count_instructions(
     samples: Samples | None = None,
     progress: Progress = lambda *_: None,
 ) -> InstructionCounts:
-    """Build ``prepared`` for the twin of ``board`` with the optimization that is chosen for ``board`` itself, run one
-    inference, and return its instructions.
+    """Build ``prepared`` for the counting board of ``board`` with the optimization that is chosen for ``board`` itself,
+    run one inference, and return its instructions.
 
     Args:
         prepared: the model.
@@ -101,29 +102,29 @@ def count_instructions(
 
     Raises:
         UsageError: the core has no emulated board.
-        DoesNotFitError: the model does not fit ``board`` or its twin.
+        DoesNotFitError: the model does not fit ``board`` or its counting board.
         ToolError: there is no compiler, emulator, or plugin.
     """
     choice = choose(prepared, board, options)
     if not choice.verdict.fits:
         raise does_not_fit(prepared, choice.verdict)
-    twin = twin_of(board)
+    counting_board = counting_board_of(board)
     graph = prepared.source.main
     inputs = [graph.tensors[i] for i in graph.inputs]
     first_sample = Samples((samples or random_samples(inputs, 1, index_limits(graph))).inputs[:1], None)
     with temporary_folder("arenite-energy-") as folder:
         project = generate_project(
-            prepared, twin, Path(folder) / "project", replace(options, optimise=choice.optimise)
+            prepared, counting_board, Path(folder) / "project", replace(options, optimise=choice.optimise)
         )
         progress("build", 0, 1)
         elf = build(project.directory)
         progress("profile", 0, 1)
         code = layer_code(elf, segment_layers(project.generated))
         counted = profile(
-            twin,
+            counting_board,
             elf,
             code,
             lambda line: measure(line, project.generated, first_sample, False, lambda *_: None),
         )
         progress("profile", 1, 1)
-    return InstructionCounts(counted, twin.name, twin.core, choice.optimise)
+    return InstructionCounts(counted, counting_board.name, counting_board.core, choice.optimise)

@@ -105,7 +105,7 @@ class EnergyBounds:
     value: float
     low: float
     high: float
-    unit: float  # joules of one plain instruction
+    unit: float  # joules of one unit
 
 
 def joules(

@@ -50,7 +50,7 @@ class InferenceLoop:
         self._rng = np.random.default_rng(SEED)
         self._next = 0
 
-    def once(self, log: InferenceLog) -> None:
+    def run_next(self, log: InferenceLog) -> None:
         """Run the next sample: its input, an inference, its outputs, and a rest.
 
         Raises ``DeviceError`` when the device does not answer.
@@ -70,10 +70,10 @@ class InferenceLoop:
         outputs = [self._client.read_output(i, len(expected)) for i, expected in enumerate(self._expected[k])]
         log.exact += outputs == self._expected[k]
 
-    def until(self, done: Callable[[InferenceLog], bool], log: InferenceLog) -> None:
-        """Run samples until ``done`` returns true."""
-        while not done(log):
-            self.once(log)
+    def run_until(self, is_done: Callable[[InferenceLog], bool], log: InferenceLog) -> None:
+        """Run samples until ``is_done`` returns true."""
+        while not is_done(log):
+            self.run_next(log)
 
     def _rest(self, log: InferenceLog) -> None:
         """Wait, so that the serial port's input and output do not overlap with the inference in the current."""

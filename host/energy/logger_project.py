@@ -41,7 +41,8 @@ class LoggerWiring:
             )
         if abs(self.gain_ppm) > 100_000:
             raise UsageError(
-                f"A trim of {self.gain_ppm} ppm is more than a tenth.", "Check the value of the shunt."
+                f"A gain correction of {self.gain_ppm} ppm is more than a tenth (100000 ppm).",
+                "Check the value of the shunt.",
             )
         if len(self.mark_pins) > 8:
             raise UsageError(f"{len(self.mark_pins)} mark pins are more than 8.", "Give at most 8 pins.")

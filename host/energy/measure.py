@@ -132,11 +132,11 @@ def _record(
         info = client.connect(project.generated.sha256)
         loop = InferenceLoop(client, config.samples, expected, config.build.stream_input)
         # If the board has a fault, this inference fails before the recording costs time.
-        loop.once(InferenceLog())
+        loop.run_next(InferenceLog())
         recording = Recording(meter)
         recording.start()
         time.sleep(IDLE_S)
-        loop.until(
+        loop.run_until(
             _stop_condition(config, recording, board=project.board, tick_hz=info.tick_hz, progress=progress),
             log,
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 from arenite.host.energy.base import PowerMeter
 
-#: What a source reports, the preferred one first: the measured power of the whole device, of the processor package, or
-#: of another part; or an estimate.
+#: The scopes of sources, the preferred one first: the measured power of the whole device, of the processor package, or
+#: of another part; and an estimate.
 DEVICE, PACKAGE, PART, ESTIMATE = "device", "package", "part", "estimate"
 SCOPES = (DEVICE, PACKAGE, PART, ESTIMATE)
 

@@ -83,7 +83,7 @@ class SimulatedDevice:
         self.frames = self.joules = self.throttled_s = 0.0
         self.watts = profile.idle_w
         self.rate = 0.0
-        self.tree = SimulatedSysfs(profile, root)
+        self.sysfs = SimulatedSysfs(profile, root)
         self.publish()
 
     def clock(self) -> float:
@@ -91,7 +91,7 @@ class SimulatedDevice:
         return self.now_s
 
     @property
-    def limit_c(self) -> float:
+    def throttling_c(self) -> float:
         """Return the temperature on which the firmware's throttling depends, in °C."""
         return self.junction_c if self.profile.thermal.trips_on == "junction" else self.case_c
 
@@ -99,7 +99,7 @@ class SimulatedDevice:
         """Return the frequencies of cores and accelerator relative to their highest frequencies. Each is the lower of
         the firmware's cap and the lever's cap."""
         firmware_cap = 1 - self.throttle * (1 - self.profile.thermal.throttled_fraction)
-        cpu, accelerator = self.tree.caps()
+        cpu, accelerator = self.sysfs.caps()
         return min(firmware_cap, cpu), min(firmware_cap, accelerator)
 
     def frame_s(self) -> float:
@@ -120,6 +120,7 @@ class SimulatedDevice:
         self.frames += frames
         self.joules += joules
         self.publish()
+        # The 95th percentile of a normal distribution is 1.64 standard deviations above its mean.
         return self.rate, self.watts, self.frame_s() * 1e3 * (1 + 1.64 * self.work.jitter)
 
     def _step(self) -> tuple[float, float]:
@@ -140,8 +141,8 @@ class SimulatedDevice:
         watts = (idle + rate * per_frame) * leakage
         self._update_temperatures(watts)
         self._update_throttling()
-        self.tree.busy(rate * cores, rate * busy, idle, rate * per_frame)
-        self.tree.count(watts * STEP_S)
+        self.sysfs.busy(rate * cores, rate * busy, idle, rate * per_frame)
+        self.sysfs.count(watts * STEP_S)
         self.now_s += STEP_S
         self.throttled_s += STEP_S if self.throttle > 0 else 0.0
         return frames, watts
@@ -158,7 +159,7 @@ class SimulatedDevice:
         if self.now_s - self._checked < 1.0:
             return
         self._checked = self.now_s
-        heat, now = self.profile.thermal, self.limit_c
+        heat, now = self.profile.thermal, self.throttling_c
         if heat.policy == "cap":
             if now >= heat.trip_c:
                 self._state = THROTTLE_STATES
@@ -174,7 +175,7 @@ class SimulatedDevice:
         """Write the sensors' files, with their noise and rounding."""
         noise = self._random.gauss
         min_ratio = self.profile.thermal.throttled_fraction
-        self.tree.write(
+        self.sysfs.write(
             watts=max(0.0, self.watts * (1 + noise(0, 0.01))),
             junction_c=self.junction_c + noise(0, 0.2),
             case_c=self.case_c + noise(0, 0.1),

@@ -25,7 +25,7 @@ class SimulatedSysfs:
         self._phone = profile.thermal.trips_on == "case"
         self._x86 = profile.name in ("laptop", "generic_x86")
         self._energy_uj = RAPL_RANGE_UJ - 50_000_000  # the counter wraps within the first seconds of a run
-        self._parts = (0.0, 0.0)
+        self._parts = (0.0, 0.0)  # watts of the rails of the accelerator and of the cores
         self._cpufreq = [
             f"sys/devices/system/cpu/cpufreq/policy{i}" for i in range(1 if profile.cores <= 4 else 2)
         ]
@@ -129,6 +129,7 @@ class SimulatedSysfs:
         """Set the power of the accelerator's rail and of the cores' rail. ``cores`` and ``accelerator`` are the seconds
         per second in which each is busy, in proportion to which they share ``dynamic_w``."""
         total = max(1e-9, cores + accelerator)
+        # Assumed: 13 % of the idle power is on the rail of the cores.
         self._parts = (dynamic_w * accelerator / total, idle_w * 0.13 + dynamic_w * cores / total)
 
     def write(self, watts: float, junction_c: float, case_c: float, state: int, cap: float) -> None:

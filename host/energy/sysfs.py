@@ -32,7 +32,7 @@ def read_number(path: Path) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def forbidden(path: Path) -> bool:
+def is_forbidden(path: Path) -> bool:
     """Return whether the file exists and reading it is not allowed."""
     try:
         with path.open("rb") as file:
@@ -68,7 +68,7 @@ def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
 MAX_WATTS = 2000.0
 
 
-def plausible(watts: float, source: str) -> float:
+def checked_watts(watts: float, source: str) -> float:
     """Return ``watts``. Raises ``DeviceError`` if such a power is impossible."""
     if not math.isfinite(watts) or watts < 0 or watts > MAX_WATTS:
         raise DeviceError(

@@ -37,15 +37,18 @@ class SettingSpace:
     """All settings of the levers at full frame rate, as arrays with one row per combination of levels.
 
     ``combos``: the level of each lever, shape (N, levers). ``rows``: the same settings as 0 and 1, shape (N, width),
-    with a column for each level above 0 of each lever besides frame rate and rest. ``log_energy`` and ``log_speed``:
-    logarithms of the declared energy and speed of these levels, shape (width,).
+    with a column for each level above 0 of each lever besides frame rate and rest. ``offsets``: the first column of
+    each lever. ``log_energy`` and ``log_speed``: logarithms of the declared energy and speed of these levels, shape
+    (width,). ``fps_index``: the index of the frame rate's lever; None if there is none.
     """
 
     def __init__(self, levers: Sequence[Lever], max_settings: int = 6000) -> None:
         self.levers = list(levers)
-        self.fps = next((i for i, lever in enumerate(levers) if lever.name == "fps"), None)
+        self.fps_index = next((i for i, lever in enumerate(levers) if lever.name == "fps"), None)
         grids = [
-            np.array([0]) if i == self.fps else _grid(lever.levels, _max_grid_levels(levers, max_settings))
+            np.array([0])
+            if i == self.fps_index
+            else _grid(lever.levels, _max_grid_levels(levers, max_settings))
             for i, lever in enumerate(levers)
         ]
         mesh = np.meshgrid(*grids, indexing="ij") if grids else []
@@ -53,7 +56,7 @@ class SettingSpace:
         self.offsets, count = [], 0
         for i, lever in enumerate(levers):
             self.offsets.append(count)
-            count += 0 if i == self.fps or lever.name == "rest" else lever.levels - 1
+            count += 0 if i == self.fps_index or lever.name == "rest" else lever.levels - 1
         self.width = count
         self.log_energy, self.log_speed = self._declared()
         self.rows = self.onehot(self.combos)
@@ -62,7 +65,7 @@ class SettingSpace:
         """Return the logarithms of the declared energy and speed of each level above 0, shape (width,) each."""
         e, s = np.zeros(self.width), np.zeros(self.width)
         for i, lever in enumerate(self.levers):
-            if i != self.fps and lever.name != "rest":
+            if i != self.fps_index and lever.name != "rest":
                 for level in range(1, lever.levels):
                     e[self.offsets[i] + level - 1] = math.log(max(1e-6, energy(lever, level)))
                     s[self.offsets[i] + level - 1] = math.log(max(1e-6, speed(lever, level)))
@@ -72,7 +75,7 @@ class SettingSpace:
         """Return the settings ``combos``, shape (N, levers), in the form of ``rows``, shape (N, width)."""
         rows = np.zeros((len(combos), self.width))
         for i, lever in enumerate(self.levers):
-            if i == self.fps or lever.name == "rest":
+            if i == self.fps_index or lever.name == "rest":
                 continue
             levels = combos[:, i]
             on = np.flatnonzero(levels > 0)
@@ -101,6 +104,7 @@ def _max_grid_levels(levers: Sequence[Lever], max_settings: int) -> int:
 
 
 def _grid(levels: int, cap: int) -> np.ndarray:
+    """Return at most ``cap`` evenly spread levels, with the first and the last level."""
     return np.unique(np.linspace(0, levels - 1, min(levels, cap)).round().astype(int))
 
 
@@ -113,8 +117,8 @@ class PowerModel:
         self._idle = idle_w
         self.state = np.zeros(2 + space.width)
         self.cov = np.zeros((2 + space.width, 2 + space.width))
-        self.known = False
-        self._widest = np.zeros(2 + space.width)
+        self.known = False  # whether there was a sample
+        self._widest = np.zeros(2 + space.width)  # the variances of the state before the first sample
         self.noise = 0.02  # relative standard deviation of a sample
 
     def start(self, watts: float, row: np.ndarray, rate: float) -> None:
@@ -148,8 +152,8 @@ class PowerModel:
         h = jacobian[0]
         error, noise = watts - float(mean[0]), (self.noise * watts) ** 2
         if error**2 > 9 * (float(h @ self.cov @ h) + noise):
-            # The sample is far from the prediction, so the uncertainty was too small. It never becomes wider than
-            # before the first sample.
+            # The sample is more than three standard deviations from the prediction, so the uncertainty was too small.
+            # It never becomes wider than before the first sample.
             self.cov *= min(4.0, max(1.0, float((self._widest / np.diag(self.cov).clip(1e-12)).min())))
             # Most likely the scene or another program has changed, and not the relative cost of a level.
             self.cov[0, 0] += (0.05 * watts) ** 2

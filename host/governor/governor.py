@@ -87,7 +87,7 @@ class Governor:
         """Set the levers before the first frame and return the actions. With a power budget below the power at full
         load, the rate starts low, because the cost of a frame is only known after the first second."""
         self._started = True
-        fps, budget = self._space.fps, self.limits.power_w
+        fps, budget = self._space.fps_index, self.limits.power_w
         if budget is None or fps is None:
             return []
         lever, share = self.levers[fps], 0.1
@@ -120,7 +120,7 @@ class Governor:
         first = self._correct_start(observation.t_s)
         if first:
             return first
-        if history.settled < 2 or history.mean_watts is None:
+        if history.settled_samples < 2 or history.mean_watts is None:
             return []
         bounds = self._targets.bounds(observation.t_s)
         now = OperatingPoint(self._levels(), history.mean_watts, history.mean_rate)
@@ -134,13 +134,18 @@ class Governor:
         """Raise the first frame rate to the highest rate that keeps the power target even if the device draws the power
         of full load for the complete duration of each frame. Returns the actions; none if the measured power is above
         this worst case."""
-        history, fps = self._history, self._space.fps
+        history, fps = self._history, self._space.fps_index
         if not self._starting or fps is None or self._idle_w is None or self._max_w is None:
             return []
         if t_s > START_S:
             self._starting = False
             return []
-        if history.settled < 1 or history.sensor_missing or history.watts is None or not history.latency_ms:
+        if (
+            history.settled_samples < 1
+            or history.sensor_missing
+            or history.watts is None
+            or not history.latency_ms
+        ):
             return []
         target = self._targets.bounds(t_s).target_w
         span_w, frame_s = self._max_w - self._idle_w, history.latency_ms / 1e3
@@ -186,7 +191,7 @@ class Governor:
     def _learn(self) -> None:
         """Add the latest power and latency to the cost models if they belong to the present setting."""
         history = self._history
-        if history.settled < 1 or history.watts is None:
+        if history.settled_samples < 1 or history.watts is None:
             return
         row, duty, saved = self._row()
         rate = history.rate or 0.0
@@ -195,28 +200,30 @@ class Governor:
             self._power.add(history.watts, row, rate, duty, saved, history.interval_s)
         if history.latency_ms is not None:
             requested = self._planner.full_rate()
-            if self._space.fps is not None:
-                lever = self.levers[self._space.fps]
+            if self._space.fps_index is not None:
+                lever = self.levers[self._space.fps_index]
                 requested = float(lever.label(lever.level))
             self._latency.add(history.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
 
     def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
         """Return a description of a limit that is exceeded; "" if all limits are kept."""
         history, limits, target = self._history, self.limits, bounds.target_w
-        slack = max(self._targets.dead_band(), history.noise / math.sqrt(min(max(1, history.settled), 15)))
+        slack = max(
+            self._targets.dead_band(), history.noise / math.sqrt(min(max(1, history.settled_samples), 15))
+        )
         budget, watts = limits.power_w, history.watts
         self._recently_over.append(
             budget is not None and watts is not None and watts > budget * (1 + 2 * history.noise)
         )
         if target is not None and (now.watts > target * (1 + slack) or all(self._recently_over)):
-            if budget is not None and self._targets.power_binds():
+            if budget is not None and self._targets.budget_binds():
                 return f"power {now.watts:.2f} W, budget {budget:g} W less {100 * history.margin:.1f} % for noise"
             if history.mean_celsius is not None:
                 ahead = self.forecast.describe() if self.forecast else "no forecast yet"
                 return f"temperature {history.mean_celsius:.1f} °C; {ahead}"
             return f"power {now.watts:.2f} W, {target:.2f} W allowed"
         limit, latency = limits.latency_ms, history.mean_latency
-        if limit is not None and latency is not None and history.settled >= 3 and latency > limit:
+        if limit is not None and latency is not None and history.settled_samples >= 3 and latency > limit:
             return f"latency {latency:.0f} ms, limit {limit:g} ms"
         return ""
 
@@ -230,7 +237,7 @@ class Governor:
             self._last_raise_s = -math.inf
         # A latency that is too high may be due to a low frequency, which is then raised.
         downward = not reason.startswith("latency")
-        best = self._selector.within_limits(now, bounds, downward)
+        best = self._selector.select_within_limits(now, bounds, downward)
         self.note = (
             ""
             if best.fits
@@ -241,7 +248,7 @@ class Governor:
     def _raise_quality(self, t_s: float, now: OperatingPoint, bounds: PlanBounds) -> list[Action]:
         """Move to a better setting if the limits allow it and the wait is over. Return the actions."""
         target, self.note = bounds.target_w, ""
-        if t_s - self._last_move_s > 180:
+        if t_s - self._last_move_s > 180:  # the setting has held for three minutes
             self._hold = max(HOLD_S, self._hold / 2)
         room = 1.0 if target is None else max(1e-3, 1 - now.watts / max(target, 1e-3))
         # Power far below the target cannot be noise, so the wait is shorter than for the last percents.
@@ -259,9 +266,10 @@ class Governor:
             return []
         current = float(self._planner.quality_loss(np.array([now.levels]), np.array([now.rate]))[0])
         patient = t_s - self._last_quality_move_s >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < 20
-        best = self._selector.better_setting(now, bounds, current) if patient else None
+        best = self._selector.select_better_setting(now, bounds, current) if patient else None
         if best is None:
             best = self._selector.choose(now, bounds, frozen=True)
+            # A setting that loses hardly less quality, or hardly uses more power, is not worth a move.
             small = target is not None and best.watts - now.watts < self._targets.dead_band() * target
             if not best.fits or best.levels == now.levels or best.loss > current - 0.004 or small:
                 return []
@@ -299,7 +307,7 @@ class Governor:
                 )
                 break
             actions.append(Action(t_s, lever.name, before, lever.label(lever.level), text))
-            if i != self._space.fps:
+            if i != self._space.fps_index:
                 self._last_quality_move_s = t_s
         if actions:
             self._last_move_s = t_s

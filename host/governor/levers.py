@@ -185,6 +185,7 @@ class _CapLever(StepLever):
             raise UsageError(
                 f"There is no permission to write {locked[0]}.", "Run as root to cap the frequency."
             )
+        # Leave out every other step, but never the first and the last one.
         while len(steps) > max_levels:
             steps = steps[:1] + steps[1:-1:2] + steps[-1:]
         self._files = files

@@ -57,7 +57,7 @@ class Planner:
     def __init__(self, space: SettingSpace, power: PowerModel, latency_model: LatencyModel) -> None:
         self.space, self.power, self.latency_model = space, power, latency_model
         self.requested_fps = 0.0  # the rate at full quality if no lever sets the frame rate
-        lever = space.levers[space.fps] if space.fps is not None else None
+        lever = space.levers[space.fps_index] if space.fps_index is not None else None
         self._rates = np.array([float(lever.label(i)) for i in range(lever.levels)]) if lever else np.zeros(0)
         self._losses = [np.array([loss(lever, i) for i in range(lever.levels)]) for lever in space.levers]
 
@@ -70,7 +70,7 @@ class Planner:
         second, shape (N,), are processed."""
         total = np.maximum(0.0, self.full_rate() / np.maximum(rate, 1e-3) - 1)
         for i, losses in enumerate(self._losses):
-            if i != self.space.fps:
+            if i != self.space.fps_index:
                 total = total + losses[levels[:, i]]
         value: np.ndarray = total
         return value
@@ -93,8 +93,8 @@ class Planner:
         curves = self._curves(now, rows, duty, saved)
         rate = self._highest_rates(now, bounds, curves, duty, max_rate)
         levels = combos.copy()
-        if self.space.fps is not None:
-            rate, levels[:, self.space.fps] = self._to_labels(rate)
+        if self.space.fps_index is not None:
+            rate, levels[:, self.space.fps_index] = self._to_labels(rate)
         else:
             rate = max_rate
         more, sd = curves.at(rate * duty)
@@ -111,7 +111,7 @@ class Planner:
             excess = excess + np.maximum(latency / bounds.latency_ms - 1, 0.0)
         excess[excess < 1e-4] = 0.0
         losses = self.quality_loss(levels, rate * duty)
-        others = [i for i in range(levels.shape[1]) if i != self.space.fps]
+        others = [i for i in range(levels.shape[1]) if i != self.space.fps_index]
         moved = (levels[:, others] != np.array(now.levels)[others]).sum(axis=1)
         # Keeping the limits comes first, then quality.
         best = int(np.argmin(excess * 1e6 + losses + MOVE_PENALTY * moved))
@@ -125,6 +125,7 @@ class Planner:
         )
 
     def _curves(self, now: OperatingPoint, rows: np.ndarray, duty: np.ndarray, saved: float) -> PowerCurves:
+        """Return the power of the settings ``rows``, relative to the present setting ``now``."""
         here = np.array([now.levels])
         own_duty, _ = self.space.duty(here)
         origin = (self.space.onehot(here)[0], now.rate, float(own_duty[0]))
@@ -150,7 +151,7 @@ class Planner:
 
         low, high = np.zeros(len(max_rate)), max_rate.copy()
         max_fits = keeps_limits(high)
-        for _ in range(14):
+        for _ in range(14):  # to 1/16384 of the range
             middle = (low + high) / 2
             fits = keeps_limits(middle)
             low, high = np.where(fits, middle, low), np.where(fits, high, middle)

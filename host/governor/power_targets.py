@@ -75,23 +75,23 @@ class PowerTargets:
         if t_s - self._forecast_at >= FORECAST_S:
             self._forecast_at = t_s
             self.forecast = self.thermal.forecast(history.mean_watts, bound)
-        allowed = min(1e4, self.thermal.allowed(history.mean_watts, aim, HORIZONS_S))
-        # At most 0.3 K below the limit, power is lowered even if the model predicts that it may stay.
+        allowed = min(1e4, self.thermal.allowed_power(history.mean_watts, aim, HORIZONS_S))
+        # From 0.3 K below the limit on, power is lowered even if the model allows the present power.
         hot = history.mean_celsius >= bound - 0.3
         if hot:
             allowed = min(allowed, 0.88 * history.mean_watts)
         if self._heat_w is None or hot:
             self._heat_w = allowed
-        else:  # follow a higher allowed power slowly
+        else:  # follow a higher allowed power more slowly than a lower one
             share = 0.1 if allowed > self._heat_w else 0.4
             self._heat_w += share * (allowed - self._heat_w)
         return self._heat_w
 
-    def power_binds(self) -> bool:
+    def budget_binds(self) -> bool:
         """Return whether the power target comes from the budget and not from the temperature."""
         budget = self.limits.power_w
         return budget is not None and self.target_w is not None and self.target_w > 0.93 * budget
 
     def dead_band(self) -> float:
         """Return the relative width of the band around the target in which no lever is moved."""
-        return POWER_DEAD_BAND if self.power_binds() else HEAT_DEAD_BAND
+        return POWER_DEAD_BAND if self.budget_binds() else HEAT_DEAD_BAND

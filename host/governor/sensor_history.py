@@ -34,10 +34,11 @@ class SensorHistory:
         self._last_watts: float | None = None
         self._last_celsius: float | None = None
         self._power_noise = 1e-4  # mean square of the relative noise of power
-        self._temperature_noise = 0.04
+        self._temperature_noise = 0.04  # mean square of the noise of temperature in K²
         self._limits = Limits()
         self.had_power = self.had_temperature = False
         self.power_missing = self.temperature_missing = True
+        # The latest measurements; None if there is none. ``watts`` may be a prediction.
         self.watts: float | None = None
         self.rate: float | None = None
         self.latency_ms: float | None = None
@@ -90,7 +91,7 @@ class SensorHistory:
         self._samples_since_move = 1
 
     @property
-    def settled(self) -> int:
+    def settled_samples(self) -> int:
         """Return the number of samples of the present setting; 0 until a complete cycle was measured."""
         return len(self._rates) if len(self._rates) >= self._min_samples else 0
 

@@ -23,7 +23,7 @@ class SettingSelector:
     def __init__(self, space: SettingSpace, planner: Planner, refused: set[int]) -> None:
         self._space, self._planner, self._refused = space, planner, refused
 
-    def within_limits(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
+    def select_within_limits(self, now: OperatingPoint, bounds: PlanBounds, downward: bool) -> Setting:
         """Return a setting within the limits, or the nearest to them. Only the frame rate changes, unless a move of
         other levers is predicted to lose clearly less quality. With ``downward`` no lever is raised in quality."""
         best = self.choose(now, bounds, frozen=True)
@@ -33,10 +33,12 @@ class SettingSelector:
             best = cautious if cautious.fits or best.fits else self.choose(now, bounds, downward=downward)
         return self._with_cautious_rate(now, best)
 
-    def better_setting(self, now: OperatingPoint, bounds: PlanBounds, current: float) -> Setting | None:
+    def select_better_setting(
+        self, now: OperatingPoint, bounds: PlanBounds, current: float
+    ) -> Setting | None:
         """Return a setting that moves another lever than the frame rate and has a loss clearly below the present loss
         ``current``; None if there is none."""
-        optimistic = self.choose(now, replace(bounds, caution=0.0), upward=not self._binding(now, bounds))
+        optimistic = self.choose(now, replace(bounds, caution=0.0), upward=not self._is_limited(now, bounds))
         if (
             not self.moves_others(now, optimistic.levels)
             or not optimistic.fits
@@ -53,7 +55,7 @@ class SettingSelector:
     def moves_others(self, now: OperatingPoint, levels: tuple[int, ...]) -> bool:
         """Return whether ``levels`` move another lever than the frame rate."""
         pairs = enumerate(zip(levels, now.levels, strict=True))
-        return any(new != old for i, (new, old) in pairs if i != self._space.fps)
+        return any(new != old for i, (new, old) in pairs if i != self._space.fps_index)
 
     def choose(
         self,
@@ -81,7 +83,7 @@ class SettingSelector:
         target_levels = here if others is None else np.array(others)
         allowed = np.ones(len(combos), bool)
         for i in range(combos.shape[1]):
-            if i == self._space.fps:
+            if i == self._space.fps_index:
                 continue
             if frozen or others is not None or i in self._refused:
                 allowed &= combos[:, i] == (here if i in self._refused else target_levels)[i]
@@ -96,7 +98,7 @@ class SettingSelector:
     def _allowed_moves(self, combos: np.ndarray, here: np.ndarray) -> np.ndarray:
         """Return a mask of the settings ``combos``, shape (N,): those that, besides the frame rate, either raise no
         lever or raise one lever and lower none."""
-        columns = [i for i in range(combos.shape[1]) if i != self._space.fps]
+        columns = [i for i in range(combos.shape[1]) if i != self._space.fps_index]
         up = (combos[:, columns] < here[columns]).sum(axis=1)
         down = (combos[:, columns] > here[columns]).sum(axis=1)
         value: np.ndarray = (up == 0) | ((up == 1) & (down == 0))
@@ -106,7 +108,7 @@ class SettingSelector:
         """Return ``chosen`` with at most the present frame rate if it moves another lever. If quality rises, the rate
         is still lower, because the cost of the setting is a prediction until it was measured. The next steps raise
         it."""
-        fps = self._space.fps
+        fps = self._space.fps_index
         if fps is None or not self.moves_others(now, chosen.levels):
             return chosen
         lever, levels = self._space.levers[fps], list(chosen.levels)
@@ -117,7 +119,7 @@ class SettingSelector:
             levels[fps] += 1
         return replace(chosen, levels=tuple(levels), rate=min(chosen.rate, float(lever.label(levels[fps]))))
 
-    def _binding(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
+    def _is_limited(self, now: OperatingPoint, bounds: PlanBounds) -> bool:
         """Return whether full quality would exceed a limit. Otherwise no lever needs to be lowered to raise another
         lever."""
         best = self._planner.choose(now, bounds, np.all(self._space.combos == 0, axis=1))

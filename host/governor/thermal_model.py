@@ -66,10 +66,10 @@ class ThermalModel:
         pairs = [(f, s) for f in FAST_S for s in SLOW_S]
         self._tau = np.array(pairs).T  # time constants f and s of each of the K members, shape (2, K)
         count = len(pairs)
-        self._theta = np.zeros((count, 4))
+        self._theta = np.zeros((count, 4))  # (a, Rf, Rs, A) of each member
         self._theta[:, 1:3] = PRIOR_R
         self._cov = np.tile(np.diag(np.square(PRIOR_SD)), (count, 1, 1))
-        self._filtered = np.zeros((2, count))
+        self._filtered = np.zeros((2, count))  # Pf and Ps of each member
         self._error = np.full(count, 1.0)  # mean square of the one-step prediction errors
         self._start: float | None = None
         self._time = 0.0
@@ -107,6 +107,8 @@ class ThermalModel:
         self._error += weight * (np.square(error) - self._error)
 
     def _phi(self, filtered: np.ndarray, decay: np.ndarray) -> np.ndarray:
+        """Return the factors of (a, Rf, Rs, A) in the equation above, shape (members, 4). The powers are relative to
+        the first sample."""
         return np.stack([np.ones_like(decay), *(filtered - self._first[1]), decay], axis=1)
 
     @property
@@ -115,11 +117,12 @@ class ThermalModel:
         return float(np.sqrt(self._error.min()))
 
     def _members_in_use(self) -> np.ndarray:
+        """Return the indices of the members that predict best, without members whose resistance is clearly negative."""
         sane = (self._theta[:, 2] > -0.05) & (self._theta[:, 1] > -0.5)
         error = np.where(sane, self._error, np.inf)
         return np.flatnonzero(error <= max(error.min() * TOLERANCE, 1e-4))
 
-    def _ahead(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _predict_by_member(self, power: float, horizon_s: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the predictions for ``horizon_s`` ahead at ``power``, with one entry per member in use: temperature,
         its standard deviation, and kelvins per watt."""
         members = self._members_in_use()
@@ -137,12 +140,12 @@ class ThermalModel:
     def predict(self, power: float, horizon_s: float) -> tuple[float, float]:
         """Return the predicted temperature in °C after ``horizon_s`` at ``power``, and its standard deviation, which
         includes the spread of the members' predictions."""
-        mean, sd, _ = self._ahead(power, horizon_s)
+        mean, sd, _ = self._predict_by_member(power, horizon_s)
         if not len(mean):
             return self._first[0], math.inf
         return float(mean.mean()), float(np.sqrt(np.mean(sd**2) + mean.var()))
 
-    def allowed(self, power: float, bound_c: float, horizons_s: tuple[float, ...]) -> float:
+    def allowed_power(self, power: float, bound_c: float, horizons_s: tuple[float, ...]) -> float:
         """Return the highest power that keeps the temperature below ``bound_c`` at each horizon.
 
         An uncertain forecast still uses half of the remaining room, because the next seconds bring better data.
@@ -151,7 +154,7 @@ class ThermalModel:
         usable = [horizon for horizon in horizons_s if horizon <= max(horizons_s[0], 2 * self._time)]
         best, reach = math.inf, 0.0
         for horizon in reversed(usable):
-            mean, sd, slope = self._ahead(power, horizon)
+            mean, sd, slope = self._predict_by_member(power, horizon)
             if not len(mean):
                 return math.inf
             room, gain = bound_c - float(mean.mean()), float(slope.mean())

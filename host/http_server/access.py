@@ -36,7 +36,7 @@ class AccessDecision:
 
 class Access:
     """The access rules of a server that listens on ``host``. ``names`` are further names of this computer. ``name``
-    is a noun for the server in texts.
+    is the word for the server in messages, such as "dashboard".
 
     If ``token`` is "auto", a token is generated. A token is required unless ``host`` is a loopback address. Raises
     ``UsageError`` if the token is missing or too short.
@@ -48,7 +48,7 @@ class Access:
         self.name = name
         self.loopback = is_loopback(host)
         if token == "auto":
-            token = secrets.token_urlsafe(18)
+            token = secrets.token_urlsafe(18)  # 18 random bytes, as 24 characters
         if token is None and not self.loopback:
             raise UsageError(
                 f"The {name} on {host} can be reached from other computers, but has no token.",
@@ -57,7 +57,7 @@ class Access:
         if token is not None and len(token) < MIN_TOKEN_LENGTH:
             raise UsageError(
                 f"The {name}'s token has only {len(token)} characters.",
-                f"Give {MIN_TOKEN_LENGTH} or more, or 'auto'.",
+                f"Give {MIN_TOKEN_LENGTH} characters or more, or 'auto'.",
             )
         self.token = token
         self._names = {*_LOCAL, host.lower(), *(name.lower() for name in names)}
@@ -76,7 +76,9 @@ class Access:
         """Decide about a request by its headers, the token in its address, and the value of the cookie."""
         host = header("Host")
         if host is None or not self._is_own_name(host):
-            return AccessDecision(HTTPStatus.MISDIRECTED_REQUEST, "This is not the name of this computer.")
+            return AccessDecision(
+                HTTPStatus.MISDIRECTED_REQUEST, "The Host header is not a name of this computer."
+            )
         if header("Sec-Fetch-Site") == "cross-site" and header("Sec-Fetch-Mode") != "navigate":
             return AccessDecision(HTTPStatus.FORBIDDEN, "Another site's page asked for this.")
         if self.token is None:

@@ -27,7 +27,7 @@ _SEND_TIMEOUT_S = 20.0
 MAX_REQUEST_BYTES = 16384
 _END_OF_REQUEST = b"\r\n\r\n"
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\n\r\n"
-#: At the end, connections have this number of seconds to send what is on its way.
+#: When a connection is closed, the data that was not sent yet has this number of seconds.
 _CLOSE_S = 1.0
 
 
@@ -142,7 +142,7 @@ class ConnectionServer(ABC):
         self._thread.join()
 
     def wake(self) -> None:
-        """Make every ``until`` that waits look again. Any thread may call it; it costs nothing while none waits."""
+        """Make every ``until`` that waits look again. Any thread may call this; it costs nothing if none waits."""
         if self._waiters:
             with contextlib.suppress(RuntimeError):  # the server has ended
                 self._loop.call_soon_threadsafe(self._wake_waiters)
@@ -176,7 +176,7 @@ class ConnectionServer(ABC):
             self._loop.close()
 
     async def _end(self) -> None:
-        """End the connections. First, let those end that are in ``until``."""
+        """End the connections. Those that wait in ``until`` have 0.1 seconds to end by themselves."""
         assert self._accepting is not None
         self._accepting.cancel()
         self._wake_waiters()
@@ -202,7 +202,7 @@ class ConnectionServer(ABC):
             network = network_of(address[0])
             has_room, evicted = self.limits.add(raw, network)
             if evicted is not None:
-                # The task of the evicted connection then reads its end, and closes it.
+                # The task of the evicted connection then reads the end of the stream, and closes the connection.
                 with contextlib.suppress(OSError):
                     evicted.shutdown(socket.SHUT_RDWR)
             if has_room:
@@ -262,7 +262,8 @@ class ConnectionServer(ABC):
             writer.transport.abort()
 
     def _failed_in_background(self, _: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
-        """Report an error that asyncio met outside of a task of this class. Errors of connections are none."""
+        """Report an error that happened in asyncio, outside of a task of this class. Errors of connections
+        (``OSError``) are not reported."""
         error = context.get("exception")
         if error is not None and not isinstance(error, OSError):
             self._report(f"The {self._name} failed: {type(error).__name__}: {error}")

@@ -34,7 +34,8 @@ class _Attempts:
 
 class LoginAttempts:
     """The wrong tokens and cookies of each network (see ``network_of``). ``report`` is called with lines of text for
-    people; they never contain what was given. They name the server with ``name``. ``clock`` returns seconds."""
+    people, which never contain the wrong values. ``name`` is the word for the server in these lines. ``clock`` returns
+    seconds."""
 
     def __init__(
         self,
@@ -46,23 +47,23 @@ class LoginAttempts:
         self._name = name
         self._clock = clock
         self._key = secrets.token_bytes(32)
-        self._of: OrderedDict[str, _Attempts] = OrderedDict()
+        self._networks: OrderedDict[str, _Attempts] = OrderedDict()
         self._reports: list[float] = []
 
     def wait_s(self, network: str) -> float:
         """Return the number of seconds for which ``network`` may not try again; 0 if it may."""
-        attempts = self._of.get(network)
+        attempts = self._networks.get(network)
         return max(attempts.waits_until_s - self._clock(), 0.0) if attempts is not None else 0.0
 
     def failed(self, network: str, given: str) -> None:
         """Count a wrong value that ``network`` gave."""
         now = self._clock()
-        attempts = self._of.get(network)
+        attempts = self._networks.get(network)
         if attempts is None or now - attempts.begin_s > WINDOW_S:
-            attempts = self._of[network] = _Attempts(now)
-        self._of.move_to_end(network)
-        if len(self._of) > _MAX_NETWORKS:
-            self._of.popitem(last=False)
+            attempts = self._networks[network] = _Attempts(now)
+        self._networks.move_to_end(network)
+        if len(self._networks) > _MAX_NETWORKS:
+            self._networks.popitem(last=False)
         digest = hashlib.blake2b(given.encode("utf-8", "surrogatepass"), key=self._key).digest()
         if digest in attempts.wrong:
             return

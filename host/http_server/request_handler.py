@@ -1,6 +1,6 @@
 """Answer HTTP requests of clients that show the server's token. Subclasses choose the content of each path.
 
-h11 parses requests and frames answers. Only complete requests are passed to it.
+h11 parses requests and encodes answers. It gets only complete requests.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from arenite.host.http_server.connection_server import (
     RequestTooLargeError,
 )
 from arenite.host.http_server.login_attempts import LoginAttempts
-from arenite.host.http_server.request_headers import ambiguity
+from arenite.host.http_server.request_headers import find_ambiguity
 
 TEXT = "text/plain; charset=utf-8"
 #: Content types by the suffix of a file.
@@ -37,7 +37,8 @@ CONTENT_TYPES = {
     "wasm": "application/wasm",
     "webmanifest": "application/manifest+json",
 }
-_SECURITY = {
+#: Headers of every answer, which forbid other sites to use it, and browsers to store it.
+_SECURITY_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -72,9 +73,9 @@ class AuthenticatingServer(ConnectionServer):
 class RequestHandler(ABC):
     """Handles the requests of one connection. Access is checked for every path except ``public_paths``."""
 
-    #: Paths that need no token. ``/favicon.ico`` is requested by browsers even for an error's text.
+    #: Paths that need no token. Browsers request ``/favicon.ico`` even if they show only the text of an error.
     public_paths: ClassVar[frozenset[str]] = frozenset({"/favicon.ico"})
-    #: Headers of every answer, beside those that forbid other sites to use it.
+    #: Headers of every answer, in addition to ``_SECURITY_HEADERS``.
     policy: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, server: AuthenticatingServer, connection: Connection) -> None:
@@ -94,7 +95,7 @@ class RequestHandler(ABC):
         return 0
 
     async def post(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
-        """Answer a POST request. Only paths for which ``max_body_bytes`` is not 0 have them."""
+        """Answer a POST request. This is called only for paths with a ``max_body_bytes`` above 0."""
         raise NotImplementedError
 
     async def run(self) -> None:
@@ -114,7 +115,7 @@ class RequestHandler(ABC):
             self._http.start_next_cycle()
 
     async def _answer(self, head: bytes) -> None:
-        problem = ambiguity(head)
+        problem = find_ambiguity(head)
         if not problem:
             self._http.receive_data(head)
             try:
@@ -155,7 +156,7 @@ class RequestHandler(ABC):
 
     async def _answer_post(self, path: str, query: dict[str, list[str]], max_bytes: int) -> None:
         """Check the client's access, then read the body of at most ``max_bytes`` and answer the request."""
-        self.closes = True  # unless the body is read
+        self.closes = True  # set to False when the body was read
         length = self.headers.get("content-length")
         if length is None or "transfer-encoding" in self.headers:
             await self._refuse(HTTPStatus.LENGTH_REQUIRED, "The request has no Content-Length.")
@@ -239,12 +240,13 @@ class RequestHandler(ABC):
         await self.write(self.head(status, kind, [*length, *(more or [])]), *message, h11.EndOfMessage())
 
     def head(self, status: HTTPStatus, kind: str, more: Headers) -> h11.Response:
+        """Return the status line and the headers of an answer."""
         headers = [
             ("Server", "arenite"),
             ("Date", formatdate(usegmt=True)),
             ("Content-Type", kind),
             *([("Connection", "close")] if self.closes else []),
-            *_SECURITY.items(),
+            *_SECURITY_HEADERS.items(),
             *self.policy.items(),
             *more,
         ]

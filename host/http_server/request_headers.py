@@ -14,14 +14,14 @@ _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 _SINGLE = ("Content-Length", "Transfer-Encoding", "Host", "Authorization")
 
 
-def ambiguity(head: bytes) -> str:
+def find_ambiguity(head: bytes) -> str:
     """Return a sentence about a header that has more than one meaning, or "" if there is none.
 
     ``head`` is the request line with the headers, and ends with an empty line.
     """
     request, *lines = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     if b"\n" in request or b"\r" in request:
-        return "A line ends with one character instead of two."
+        return "The first line does not end with CR LF."
     fields: list[tuple[str, bytes]] = []
     for line in lines:
         # A line that begins with a space continues the line before it. It has no name, so it does not match.

@@ -11,9 +11,9 @@ from arenite.host.camera.answers.frame_mapping import FrameMapping
 from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import key_to_real
 
-#: Coordinates in the results are integers in units of 1/65536 of the input.
-_ONE = 1.0 / 65536
-_NONE = Answer("boxes")
+#: Coordinates in the results are integers in this unit, a fraction of the input.
+_UNIT = 1.0 / 65536
+_NO_BOXES = Answer("boxes")
 #: One box in the results: top, left, bottom, right, sort key, class, anchor.
 _BOX = struct.Struct("<iiiiiHH")
 
@@ -26,14 +26,14 @@ def boxes_reader(
     known = len(labels)
     function, arguments, results, points = call.function, call.arguments, call.results, call.points
     unpack, size = _BOX.unpack_from, _BOX.size
-    row = 2 * plan.points
+    row = 2 * plan.points  # the number of coordinates of a box's landmarks
     unpack_row = struct.Struct(f"<{row}i").unpack_from
 
     def read(mapping: FrameMapping) -> Answer:
         count = function(*arguments)
         if not count:
-            return _NONE
-        left, top, width, height = mapping.left, mapping.top, mapping.width * _ONE, mapping.height * _ONE
+            return _NO_BOXES
+        left, top, width, height = mapping.left, mapping.top, mapping.width * _UNIT, mapping.height * _UNIT
         detected = []
         for k in range(count):
             y1, x1, y2, x2, key, index, _ = unpack(results, k * size)

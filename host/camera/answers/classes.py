@@ -17,7 +17,7 @@ def classes_reader(
     plan: TopKPlan, memory: TensorMemory, labels: tuple[str, ...], call: PreparedCall
 ) -> Callable[[Any], Answer]:
     """Return a function that reads the best classes. It ignores its argument, because classes have no coordinates."""
-    if plan.values is not None:
+    if plan.values is not None:  # with a softmax, the keys are probabilities in units of 1/65536
         real = key_to_real("int32", 1.0 / 65536, 0, False)
     else:
         real = key_to_real(memory.dtype, memory.scale or 1.0, memory.zero_point, plan.step.logits)

@@ -27,5 +27,6 @@ def default_postprocessing(outputs: Sequence[Tensor]) -> Postprocessing | None:
     softmax = False
     if tensor.quant is not None and not tensor.quant.per_axis and tensor.dtype in INTEGER_RANGE:
         low, high = ((q - tensor.zero_point) * tensor.scale for q in INTEGER_RANGE[tensor.dtype])
+        # The range of quantized probabilities may be slightly wider than 0 to 1.
         softmax = low < -0.1 or high > 1.1
     return Postprocessing((TopK(min(TOP_CLASSES, classes), softmax=softmax),))

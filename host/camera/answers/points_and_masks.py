@@ -16,8 +16,8 @@ from arenite.host.camera.answers.postprocess_call import PreparedCall
 from arenite.host.camera.answers.scores import sigmoid
 from arenite.host.camera.runtimes.base import TensorMemory
 
-#: Coordinates and scores in the results are integers in units of 1/65536.
-_ONE = 1.0 / 65536
+#: Coordinates and scores in the results are integers in this unit.
+_UNIT = 1.0 / 65536
 _CTYPES: dict[str, Any] = {
     "float32": ctypes.c_float,
     "int8": ctypes.c_int8,
@@ -45,7 +45,7 @@ def points_reader(
         if score is not None and score < 0:
             return Answer("points", score=0.0)
         function(*arguments)
-        np.multiply(fixed, (mapping.width * _ONE, mapping.height * _ONE, _ONE), out=scaled)
+        np.multiply(fixed, (mapping.width * _UNIT, mapping.height * _UNIT, _UNIT), out=scaled)
         scaled[:, 0] += mapping.left
         scaled[:, 1] += mapping.top
         points = tuple(triple.iter_unpack(scaled))  # type: ignore[arg-type]

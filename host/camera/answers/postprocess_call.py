@@ -38,16 +38,18 @@ def _reference_call(plan: PostPlan, slot: TensorSlot) -> PreparedCall:
     if isinstance(plan, MsePlan):
         return PreparedCall(answer, ())
     if isinstance(plan, TopKPlan):
-        return _classes((structs.ScoredStruct * plan.step.k)(), answer)
+        return _classes_call((structs.ScoredStruct * plan.step.k)(), answer)
     if isinstance(plan, BoxesPlan):
         points = (ctypes.c_int32 * max(2 * plan.points * plan.candidates, 1))()
-        return _boxes((structs.BoxStruct * plan.candidates)(), points, answer)
+        return _boxes_call((structs.BoxStruct * plan.candidates)(), points, answer)
     if isinstance(plan, MaskPlan):
-        return _flat((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
-    return _flat((ctypes.c_int32 * (3 * plan.count))(), answer)
+        return _array_call((ctypes.c_uint8 * (plan.shape[0] * plan.shape[1]))(), answer)
+    return _array_call((ctypes.c_int32 * (3 * plan.count))(), answer)
 
 
-def _classes(buffer: Any, answer: Any) -> PreparedCall:
+def _classes_call(buffer: Any, answer: Any) -> PreparedCall:
+    """Return a call that stores the classes of ``answer()`` in ``buffer``, and returns their number."""
+
     def run() -> int:
         result = answer()
         for k, scored in enumerate(result):
@@ -57,7 +59,9 @@ def _classes(buffer: Any, answer: Any) -> PreparedCall:
     return PreparedCall(run, (), buffer)
 
 
-def _boxes(buffer: Any, points: Any, answer: Any) -> PreparedCall:
+def _boxes_call(buffer: Any, points: Any, answer: Any) -> PreparedCall:
+    """Return a call that stores the boxes of ``answer()`` in ``buffer``, stores their landmarks in ``points``, and
+    returns the number of boxes."""
     names = ("top", "left", "bottom", "right", "key", "index", "anchor")
 
     def run() -> int:
@@ -72,7 +76,9 @@ def _boxes(buffer: Any, points: Any, answer: Any) -> PreparedCall:
     return PreparedCall(run, (), buffer, points)
 
 
-def _flat(buffer: Any, answer: Any) -> PreparedCall:
+def _array_call(buffer: Any, answer: Any) -> PreparedCall:
+    """Return a call that stores the array that ``answer()`` returns in ``buffer``."""
+
     def run() -> None:
         result = answer().reshape(-1)
         buffer[: len(result)] = result.tolist()

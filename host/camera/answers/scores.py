@@ -36,6 +36,7 @@ def key_to_real(dtype: str, scale: float, zero: int, logits: bool) -> Callable[[
 
 
 def sigmoid(value: float) -> float:
+    # ``math.exp`` overflows above 709.
     if value < 0:
         small = math.exp(max(value, -700.0))
         return small / (1.0 + small)

@@ -37,7 +37,8 @@ function ceiling(value) {
 }
 
 export class Chart {
-  // `fields`: the first field is drawn with its area, the others with thinner lines. `low`: the start of the axis, 0 by default.
+  // `place`: the element that gets the chart. `fields`: the first field is drawn with its area, the others with thinner lines.
+  // `marks`: whether the chart has labels. `low`: the start of the axis, 0 by default.
   constructor(place, fields, { unit = "", title = "", marks = true, low = null } = {}) {
     Object.assign(this, { place, fields, unit, title, low });
     this.limits = [];
@@ -78,7 +79,7 @@ export class Chart {
         if (value < lowest) lowest = value;
       }
     }
-    // Only a limit that is near the values extends the axis.
+    // A limit extends the axis only if it is at most `near` times (by default 2.5 times) the highest value.
     const shown = this.limits.filter((limit) => limit.value <= (limit.near || 2.5) * highest);
     const highestValue = highest;
     for (const limit of shown) highest = Math.max(highest, limit.value);

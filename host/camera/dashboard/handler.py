@@ -36,7 +36,12 @@ _FRAME_WAIT_S = 5.0
 
 
 class DashboardContent(Protocol):
-    """The content that the handler sends. ``Dashboard`` implements it. Any thread may use all members."""
+    """The content that the handler sends. ``Dashboard`` implements it. Any thread may use all members.
+
+    The loop's updates are numbered. ``hello`` returns (number of the newest update, all content of a new page), and
+    ``news`` the numbered updates after number ``after``, or None if some of them are no longer stored. ``health``
+    returns (whether the loop works, a text for people), and ``answers`` the newest answers.
+    """
 
     access: Access
     metrics: Metrics

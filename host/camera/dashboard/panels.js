@@ -1,6 +1,6 @@
 // Shows tiles, stages, governor and counts from the loop's state, which loop_state.py describes.
 
-import { Chart, make, number } from "./charts.js";
+import { Chart, MINUTES, make, number } from "./charts.js";
 
 const STAGES = ["capture", "preprocess", "invoke", "postprocess"];
 const ROWS = [...STAGES, "total", "age"];
@@ -69,12 +69,12 @@ export class Panels {
 
   add(point) {
     this.points.push(point);
-    const oldest = point[0] - 300;
+    const oldest = point[0] - MINUTES * 60;
     while (this.points.length && this.points[0][0] < oldest) this.points.shift();
   }
 
   show(state) {
-    this.key(state);
+    this.tileValues(state);
     this.stages(state.stage_ms || {});
     this.governor(state.governor || {});
     this.counts(state);
@@ -82,22 +82,22 @@ export class Panels {
     for (const { row, chart } of this.rows.values()) if (!row.hidden) chart.draw(this.points, this.columns);
   }
 
-  key(state) {
+  tileValues(state) {
     const budget = state.budget || {}, power = state.power || {}, heat = state.temperature || {};
     const dropped = this.points.length ? this.points[this.points.length - 1][this.columns.get("dropped")] : null;
     const rate = known(dropped) && dropped > 0 ? `${number(dropped, 1)} dropped per second` : "no frames dropped";
     const latest = this.points.length ? this.points[this.points.length - 1][this.columns.get("fps")] : state.fps;
     this.tiles.fps.set(latest, 1, rate, []);
     const age = state.stage_ms?.age || {};
-    this.tiles.latency.set(age.p95, undefined, `median ${number(age.p50)} ms${of(budget.latency_ms, "ms")}`, limit(budget.latency_ms, "ms", true));
+    this.tiles.latency.set(age.p95, undefined, `median ${number(age.p50)} ms${limitText(budget.latency_ms, "ms")}`, limit(budget.latency_ms, "ms", true));
     const source = power.source ? `${power.source}` : known(power.value) ? "" : "no sensor and no estimate";
-    this.tiles.power.set(power.value, 2, source + of(budget.power_w, "W", source ? " · " : ""), limit(budget.power_w, "W", true));
+    this.tiles.power.set(power.value, 2, source + limitText(budget.power_w, "W", source ? " · " : ""), limit(budget.power_w, "W", true));
     const kind = $("tile-power").querySelector(".kind");
     kind.hidden = !power.kind;
     kind.textContent = power.kind || "";
     kind.classList.toggle("estimated", power.kind === "estimated");
     const zone = heat.source || (known(heat.value) ? "" : "no sensor");
-    this.tiles.heat.set(heat.value, 1, zone + of(budget.temperature_c, "°C", zone ? " · " : ""), [
+    this.tiles.heat.set(heat.value, 1, zone + limitText(budget.temperature_c, "°C", zone ? " · " : ""), [
       ...limit(budget.temperature_c, "°C", true),
       ...(known(heat.trip) && heat.trip !== budget.temperature_c ? [{ value: heat.trip, near: 1.15, label: `throttles ${number(heat.trip, 0)} °C` }] : []),
     ]);
@@ -177,7 +177,8 @@ export class Panels {
 }
 
 function plain(value) { return typeof value === "number" ? String(Number(value.toFixed(2))) : String(value); }
-function of(value, unit, before = " · ") { return known(value) ? `${before}limit ${number(value, value % 1 ? 1 : 0)} ${unit}` : ""; }
+function limitText(value, unit, before = " · ") { return known(value) ? `${before}limit ${number(value, value % 1 ? 1 : 0)} ${unit}` : ""; }
+// Return the line of a limit for a chart. `hard`: a limit of the budget, which also has a meter below the value.
 function limit(value, unit, hard) { return known(value) ? [{ value, hard, label: `${number(value, value % 1 ? 1 : 0)} ${unit}` }] : []; }
 
 function energy(joules) { return joules >= 1 ? `${number(joules)} J` : `${number(joules * 1000)} mJ`; }

@@ -3,7 +3,7 @@
 import { make, number } from "./charts.js";
 
 const COLORS = ["#ff9d5c", "#5cc8ff", "#b4f06a", "#ff7ab8", "#ffd84d", "#9d8cff", "#4df0c8", "#ff6b5e"];
-const MIN_INTERVAL_MS = 90;
+const MIN_INTERVAL_MS = 90; // at most 11 pictures per second
 const color = (index) => COLORS[((index % COLORS.length) + COLORS.length) % COLORS.length];
 const $ = (id) => document.getElementById(id);
 

@@ -22,7 +22,7 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 
 #: The maximum width of a picture in pixels.
-WIDTH = 480
+MAX_WIDTH = 480
 #: The minimum time between two pictures of a camera.
 _MIN_INTERVAL_NS = 100_000_000
 #: A page that was just opened does not get a picture that is older than this time.
@@ -67,7 +67,7 @@ class Preview:
         now = time.monotonic_ns()
         if now - self._at_ns.get(camera, 0) >= _MIN_INTERVAL_NS:
             self._at_ns[camera] = now
-            self.watched.discard(camera)
+            self.watched.discard(camera)  # ``request`` adds it again when a browser asks for the next picture
             self._work.put((served, frame.retain()))
 
     def give_back(self) -> None:
@@ -79,17 +79,18 @@ class Preview:
                 return
 
     def request(self, after: int, camera: int = 0) -> int:
-        """Ask for a new picture of ``camera``, for a client that has picture ``after``. Return the number for
-        ``newer``."""
+        """Ask for a new picture of ``camera``, for a client that has the picture with the number ``after``. Return the
+        number that must be given to ``newer`` as ``last``: the new picture has another number."""
         self.watched.add(camera)
         with self._changed:
-            # The newest picture may be old, if no page has shown this camera for some time.
+            # If no page has shown this camera for some time, the stored picture is old, and the client must wait for
+            # the next one.
             stale = time.monotonic_ns() - self._at_ns.get(camera, 0) > _STALE_NS
             return self._newest[camera][0] if stale and camera in self._newest else after
 
     def newer(self, last: int, camera: int = 0) -> tuple[int, bytes] | None:
         """Return the number and the message (see ``pack``) of the newest picture of ``camera``, or None if its number
-        is ``last``. After ``end``, the message of that number is empty."""
+        is ``last``. After ``end``, return ``last`` with an empty message instead of None."""
         newest = self._newest.get(camera, (last, b""))
         if newest[0] != last:
             return newest
@@ -151,7 +152,7 @@ class Preview:
 class PreviewScaler:
     """Scales frames of one format to RGB, at most ``width`` pixels wide."""
 
-    def __init__(self, format: Format, width: int = WIDTH) -> None:
+    def __init__(self, format: Format, width: int = MAX_WIDTH) -> None:
         from arenite.converters.processing.specification.image_steps import ImageSource, Resize
         from arenite.converters.processing.specification.preprocessing import Preprocessing
         from arenite.host.camera.frames.preprocessor import FramePreprocessor
@@ -162,7 +163,7 @@ class PreviewScaler:
         height = max(round(format.height * width / format.width), 1)
         self._picture = np.empty((1, height, width, 3), np.uint8)
         address, size = self._picture.ctypes.data, self._picture.nbytes
-        # Bilinear interpolation reads two pixels per axis and skips others, which is good enough for a preview.
+        # For each pixel, bilinear interpolation reads two source pixels per axis, which is good enough for a preview.
         spec = Preprocessing(
             ImageSource("rgb"), (Resize(width, height, method="bilinear", convention="opencv"),)
         )

@@ -50,19 +50,22 @@ class _Axis:
         self.offset, self.step = 0.0, 1.0
 
     def move(self, by: float) -> None:
+        """Move the start of the axis by ``by`` pixels of the present picture."""
         self.offset += by * self.step
 
     def resize(self, size: int, outputs: int, method: str, convention: str) -> None:
+        """Resize from ``size`` pixels to ``outputs`` pixels."""
         step, shift = size / outputs, 0.0
         if convention == "tf-corners" and outputs > 1:
-            # Output pixel o has the value of source pixel o * step; both positions are centres of pixels.
+            # As below, but the first and last pixels of source and output coincide.
             step = (size - 1) / (outputs - 1)
             shift = 0.5 - step / 2
         elif convention.startswith("tf-") and method == "bilinear":
+            # The centre of output pixel o is at the centre of source pixel o * step.
             shift = 0.5 - step / 2
         elif method == "nearest" and convention not in ("pil", "tf"):
-            # Rounding down picks the pixel at o * step. On average over all outputs its centre is half a pixel
-            # further.
+            # Output pixel o has the value of source pixel floor(o * step). On average over all outputs, rounding down
+            # subtracts half a pixel, and the centre of a pixel is half a pixel after its start: the sum is o * step.
             shift = -step / 2
         self.move(shift)
         self.step *= step

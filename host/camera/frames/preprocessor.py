@@ -1,6 +1,6 @@
 """Preprocess a camera's buffer directly into a model's input: one call crops, resizes, converts colors and quantizes.
 
-The model's image records the steps. Only the source of the pixels differs, because a camera has its own pixel format.
+The steps are those that the model file records. Only the pixel format differs, because it is that of the camera.
 Everything that does not change from frame to frame is prepared once. Each frame then costs a few assignments in Python
 and one call into C, which releases the interpreter lock while it runs.
 """

@@ -29,7 +29,7 @@ def steps_for_frame(
         )
     if format.pixels not in FORMATS:
         raise UsageError(
-            f"The frames have the pixel format '{format.pixels}', but expected is one of {', '.join(FORMATS)}.",
+            f"The frames have the pixel format '{format.pixels}', which is not one of {', '.join(FORMATS)}.",
             "Decode compressed pictures in the source.",
         )
     camera_source = replace(source, format=format.pixels, width=format.width, height=format.height)

@@ -53,7 +53,7 @@ class CameraModel:
     labels: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     #: Whether the model takes pictures of any size. The runtime must then be set to the size of ``inputs``.
-    free: bool = False
+    any_size: bool = False
 
 
 def open_model(
@@ -98,9 +98,9 @@ def open_model(
         raise UsageError(f"{file.name} takes sound, not pictures.", "Give a model that takes a picture.")
     steps_before = steps_before.bound(first)
     tensor_heuristics.check_size(steps_before, first)
-    free = tensor_heuristics.sides(first)[:2] == (1, 1)
-    if free:
-        first = tensor_heuristics.sized(first, steps_before)
+    any_size = tensor_heuristics.sides(first)[:2] == (1, 1)
+    if any_size:
+        first = tensor_heuristics.input_with_size(first, steps_before)
     names = _read_labels(labels) if labels else facts.labels()
     steps_after = (
         load_postprocessing(postprocessing) if postprocessing else facts.postprocessing(names, notes)
@@ -117,7 +117,7 @@ def open_model(
         postprocessing=steps_after,
         labels=names,
         notes=tuple(notes),
-        free=free,
+        any_size=any_size,
     )
 
 
@@ -168,31 +168,33 @@ def _find_file(name_or_path: str) -> _File:
 
 
 class _ModelFacts:
-    """The steps and labels that the file and the zoo record for a model."""
+    """The steps and labels that the file and the zoo record for a model. A source of facts is None if there is none:
+    ``_metadata`` is the TFLite Metadata, ``_zoo_record`` the zoo's entry for this file, and ``_ultralytics`` the
+    metadata of Ultralytics' exporter."""
 
     def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
         self._extra = _extra(header)
-        self._described = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
-        self._record = pictures.by_hash(file.sha256)
-        self._exported = None
-        if self._record is None:
+        self._metadata = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
+        self._zoo_record = pictures.by_hash(file.sha256)
+        self._ultralytics = None
+        if self._zoo_record is None:
             from arenite.host.camera.model.ultralytics_metadata import read_ultralytics_metadata
 
-            self._exported = read_ultralytics_metadata(file.path, file.data, header.metadata)
+            self._ultralytics = read_ultralytics_metadata(file.path, file.data, header.metadata)
 
     def preprocessing(self, first: Tensor, notes: list[str]) -> Preprocessing:
         if KEY in self._extra:
             return Preprocessing.from_json(self._extra[KEY], "The image's preprocessing")
         known = None
-        if self._record is not None:
-            known = Preprocessing.from_json(self._record.preprocessing, self._record.name)
-        if self._described is not None and self._described.mean:
-            normalization = Normalize(1.0, self._described.mean, self._described.std)
+        if self._zoo_record is not None:
+            known = Preprocessing.from_json(self._zoo_record.preprocessing, self._zoo_record.name)
+        if self._metadata is not None and self._metadata.mean:
+            normalization = Normalize(1.0, self._metadata.mean, self._metadata.std)
             # The metadata does not say how a picture is resized to the input.
             return tensor_heuristics.preprocessing(first, normalization, known)
-        if known is None and self._exported is not None:
-            known = self._exported.preprocessing(*tensor_heuristics.sides(first)[:2])
+        if known is None and self._ultralytics is not None:
+            known = self._ultralytics.preprocessing(*tensor_heuristics.sides(first)[:2])
         return known or tensor_heuristics.preprocessing(
             first, tensor_heuristics.guess_normalization(first, notes)
         )
@@ -200,10 +202,10 @@ class _ModelFacts:
     def postprocessing(self, names: tuple[str, ...], notes: list[str]) -> Postprocessing | None:
         if POST_KEY in self._extra:
             return Postprocessing.from_json(self._extra[POST_KEY], "The image's postprocessing")
-        if self._record is not None:
-            return Postprocessing.from_json(self._record.postprocessing, self._record.name)
-        if self._exported is not None:
-            exported_steps = self._exported.postprocessing(self._header.outputs)
+        if self._zoo_record is not None:
+            return Postprocessing.from_json(self._zoo_record.postprocessing, self._zoo_record.name)
+        if self._ultralytics is not None:
+            exported_steps = self._ultralytics.postprocessing(self._header.outputs)
             if exported_steps is not None:
                 return exported_steps
         return tensor_heuristics.postprocessing(
@@ -214,11 +216,11 @@ class _ModelFacts:
         recorded = self._extra.get("labels")
         if isinstance(recorded, list):
             return tuple(map(str, recorded))
-        if self._exported is not None:
-            return self._exported.names
-        files = self._described.files if self._described is not None else ()
+        if self._ultralytics is not None:
+            return self._ultralytics.names
+        files = self._metadata.files if self._metadata is not None else ()
         packed = tflite_metadata.archived_labels(self._file.path, self._file.data, files)
-        return packed or (self._record.labels if self._record is not None else ())
+        return packed or (self._zoo_record.labels if self._zoo_record is not None else ())
 
 
 def _read_labels(path: Path) -> tuple[str, ...]:

@@ -144,14 +144,14 @@ def check_size(spec: Preprocessing, tensor: Tensor) -> None:
             return
 
 
-def sized(tensor: Tensor, spec: Preprocessing) -> Tensor:
+def input_with_size(tensor: Tensor, spec: Preprocessing) -> Tensor:
     """Return ``tensor``, an input that takes any size, with the size that the preprocessing ``spec`` produces. Return
-    it unchanged if no step has a size."""
+    ``tensor`` unchanged if no step has a size."""
     for step in reversed(spec.steps):
         if isinstance(step, (Resize, Letterbox, Crop)) and step.width:
             channels = sides(tensor)[2]
-            first = tensor.shape[-3:] == (channels, 1, 1)
+            channels_first = tensor.shape[-3:] == (channels, 1, 1)
             side = (step.height, step.width)
-            shape = (1, channels, *side) if first else (1, *side, channels)
+            shape = (1, channels, *side) if channels_first else (1, *side, channels)
             return replace(tensor, shape=shape)
     return tensor

@@ -68,8 +68,8 @@ def archived_labels(path: Path, data: Buffer, names: tuple[str, ...]) -> tuple[s
 def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
     """Return the text of the first file in ``names`` that the archive at the end of the model contains; "" if there is
     none. ``data`` is the content of the model file at ``path``."""
-    # Search for the mark at an archive's end first, because most models have no archive and importing zipfile takes 5
-    # ms.
+    # Search for the signature of an archive's last record first, because most models have no archive and importing
+    # zipfile takes 5 ms. The record has 22 bytes and a comment of at most 65 535 bytes.
     if not names or b"PK\5\6" not in bytes(data[-65_557:]):
         return ""
     import zipfile

@@ -33,9 +33,9 @@ _MARGIN = (114,)
 class UltralyticsMetadata:
     """The metadata of a YOLO model.
 
-    ``names`` has the names of the classes. ``points`` is the number of keypoints per box, and ``point_values`` the
-    number of values per keypoint (2 or 3). ``unit`` is the unit of coordinates in the output: pixels, or fractions of
-    the input.
+    ``task`` is detect, segment, pose, classify or another task. ``names`` has the names of the classes. ``points`` is
+    the number of keypoints per box, and ``point_values`` the number of values per keypoint (2 or 3). ``unit`` is the
+    unit of coordinates in the output: pixels, or fractions of the input.
     """
 
     task: str
@@ -66,10 +66,13 @@ class UltralyticsMetadata:
         if self.task not in ("detect", "segment", "pose") or len(shape) != 3:
             return None
         classes = len(self.names)
+        # A model that was exported with NMS has a row of 6 values per box: corners, score and class. Without NMS, a
+        # model of 2 classes may also have 6 values per row, but it has thousands of rows.
         if self.task == "detect" and shape[-1] == 6 and shape[1] <= 1000:
             return Postprocessing(
                 (Detections(output=0, order="xyxy", unit=self.unit, threshold=0.25, most=min(shape[1], 100)),)
             )
+        # Older YOLO versions also have an objectness score per box.
         objectness = min(shape[1:]) == 5 + classes and not self.points
         head = Yolo(
             objectness=objectness,
@@ -107,7 +110,8 @@ def read_ultralytics_metadata(
 
 
 def _table(value: Any) -> Mapping[Any, Any]:
-    """Return a mapping, a list as a mapping from its indices, or a text of either as a mapping; {} for other values."""
+    """Return ``value`` as a mapping. It may be a mapping, a list (its indices become the keys), or a text that contains
+    one of them. Return {} for other values."""
     parsed = _value(value)
     if isinstance(parsed, list):
         return dict(enumerate(parsed))

@@ -20,8 +20,8 @@ from arenite.host.camera.observe.prometheus_text import MetricFamily, build_fami
 BUCKETS = (
     0.00002, 0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.033, 0.05, 0.1, 0.2, 0.5, 1.0,
 )  # fmt: skip
-_EDGES = [round(b * 1e9) for b in BUCKETS]
-_SLOTS = len(_EDGES) + 1
+_EDGES = [round(b * 1e9) for b in BUCKETS]  # the same bounds in nanoseconds
+_BUCKET_COUNT = len(_EDGES) + 1
 BY = ("model", "cache", "motion", "stand-in")
 
 
@@ -32,9 +32,9 @@ class Metrics:
     def __init__(self) -> None:
         # A histogram is a list: the number of values in each bucket (not cumulative), and at the end the sum of all
         # values in ns.
-        self._stages: dict[str, list[int]] = {name: [0] * (_SLOTS + 1) for name in STAGES}
-        self._total = [0] * (_SLOTS + 1)
-        self._age = [0] * (_SLOTS + 1)
+        self._stages: dict[str, list[int]] = {name: [0] * (_BUCKET_COUNT + 1) for name in STAGES}
+        self._total = [0] * (_BUCKET_COUNT + 1)
+        self._age = [0] * (_BUCKET_COUNT + 1)
         self._by: dict[str, int] = dict.fromkeys(BY, 0)
         self._late = 0
         self._missed = 0
@@ -45,7 +45,7 @@ class Metrics:
         for stage, (start, end) in served.spans.items():
             counts = self._stages.get(stage)
             if counts is None:
-                counts = self._stages[stage] = [0] * (_SLOTS + 1)
+                counts = self._stages[stage] = [0] * (_BUCKET_COUNT + 1)
             elapsed = end - start
             counts[bisect_left(_EDGES, elapsed)] += 1
             counts[-1] += elapsed
@@ -54,7 +54,7 @@ class Metrics:
             if end > last:
                 last = end
         if last:
-            # The code is repeated for the two histograms instead of a loop, because it is half of the cost of ``take``.
+            # These lines are half of the cost of ``take``. A loop over the two histograms would cost more.
             elapsed, counts = last - first, self._total
             counts[bisect_left(_EDGES, elapsed)] += 1
             counts[-1] += elapsed

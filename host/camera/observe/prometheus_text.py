@@ -61,21 +61,21 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
         p + "power_watts",
         "Power of the device; the label says whether it is measured or estimated.",
         power.get("value"),
-        _named(power, "kind", "source"),
+        _label_values(power, "kind", "source"),
     )
     yield _many(p + "rail_power_watts", "Power of one supply rail.", "rail", power.get("rails"))
     yield _one(
         p + "energy_joules_total",
         "Energy since the loop began.",
         state.get("energy_j"),
-        _named(power, "kind"),
+        _label_values(power, "kind"),
     )
     heat = state.get("temperature") or {}
     yield _one(
         p + "temperature_celsius",
         "Temperature of the hottest zone that makes the device throttle.",
         heat.get("value"),
-        _named(heat, "source"),
+        _label_values(heat, "source"),
     )
     yield _one(p + "trip_celsius", "Temperature at which the device itself throttles.", heat.get("trip"))
     yield _many(p + "zone_temperature_celsius", "Temperature of one thermal zone.", "zone", heat.get("zones"))
@@ -154,18 +154,22 @@ def _build() -> dict[str, str]:
 
 
 def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> MetricFamily:
+    """Return a metric with one sample, or without samples if ``value`` is None."""
     kind = "counter" if name.endswith("_total") else "gauge"
     return MetricFamily(name, kind, about, [] if value is None else [(labels or {}, value)])
 
 
 def _many(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> MetricFamily:
+    """Return a metric with a sample for each entry of ``values`` that is not None. The key becomes the value of the
+    label ``label``."""
     kind = "counter" if name.endswith("_total") else "gauge"
     return MetricFamily(
         name, kind, about, [({label: str(k)}, v) for k, v in (values or {}).items() if v is not None]
     )
 
 
-def _named(record: Mapping[str, Any], *names: str) -> dict[str, str]:
+def _label_values(record: Mapping[str, Any], *names: str) -> dict[str, str]:
+    """Return the entries ``names`` of ``record`` as labels."""
     return {name: str(record[name]) for name in names if record.get(name) is not None}
 
 

@@ -14,7 +14,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.camera.observe.soak_result import MINUTE, SoakPart, SoakResult
 from arenite.host.camera.observe.statistics import Statistics
-from arenite.host.camera.observe.steady_state import SteadyState, find_steady_state
+from arenite.host.camera.observe.steady_state import MIN_VALUES, SteadyState, find_steady_state
 
 MIN_MINUTES = 2.0
 #: The approximate maximum number of parts of a run. The duration of a part is a multiple of five seconds.
@@ -126,7 +126,7 @@ class Soak:
         if steady.begin is not None:
             after = next((k for k, part in enumerate(self._parts) if part.begin_s >= MINUTE), None)
             steady = SteadyState(None, ()) if after is None else SteadyState(max(steady.begin, after))
-        return steady, len(self._parts) >= 12
+        return steady, len(self._parts) >= 2 * MIN_VALUES
 
 
 def clock_mhz(root: Path = Path("/")) -> float | None:

@@ -71,7 +71,7 @@ class Statistics:
         """Begin a new slice and a new block with the frame whose times were just added, and return the block. The times
         of the frame move to the new block."""
         rows = self._block.rows[kind]
-        width = 2 * len(kind) - 3
+        width = 2 * (len(kind) - 2) + 1  # the number of times of one frame (see ``FrameBlock.rows``)
         row = rows[-width:]
         del rows[-width:]
         self._fold()

@@ -49,6 +49,7 @@ def mser(values: Sequence[float]) -> int:
     error = (spread / (remaining * remaining.astype(np.float64)))[: count - MIN_VALUES + 1]
     half = error[: count // 2 + 1]
     chosen = error if error.min() < _MAX_LATE_ERROR_SHARE * half.min() else half
+    # The first of several smallest errors, also if they differ by rounding.
     cut = int(np.argmax(chosen <= chosen.min() * (1 + 1e-9) + 1e-18))
     return cut * batch + skipped if cut else 0
 

@@ -4,7 +4,7 @@ The file has the JSON array form of the Trace Event Format. Its closing bracket 
 killed run can also be opened. The following words are those of the format. Every stage has a track, so that overlapping
 frames are visible. A flow connects the stages of one frame. Counters show rate, power, temperature, energy and the
 governor's levers. Instants mark dropped and late frames and the governor's actions. Times are those of the monotonic
-clock, so that the trace can be compared with other traces of the same computer.
+clock in microseconds, so that the trace can be compared with other traces of the same computer.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ _PROCESS = 1
 #: neither is used.
 _GOVERNOR_TRACK, _FIRST_TRACK = 2, 10
 #: The tracks of one camera, as offsets from its first track: one per usual stage, one for other stages, one for events.
+#: The next camera has its first track ``_PER_SOURCE`` tracks later.
 _OTHER_TRACK, _EVENTS_TRACK, _PER_SOURCE = len(STAGES), len(STAGES) + 1, 10
 #: The default of ``limit_frames``. A frame takes about 1 KB, so the file grows to about 20 MB.
 LIMIT_FRAMES = 20_000

@@ -52,7 +52,9 @@ def open_runtime(
     cpu = "onnx-cpu" if kind == "onnx" else "litert-cpu"
     automatic = name == "auto" or (delegate and measure)
     if automatic:
-        name, threads = _automatic(path, cpu, threads, runtime_options, measure, (name,) if delegate else ())
+        name, threads = _automatic_choice(
+            path, cpu, threads, runtime_options, measure, (name,) if delegate else ()
+        )
     try:
         return _open_named(path, kind, name, threads, slots, runtime_options, trial)
     except AreniteError as error:
@@ -101,7 +103,7 @@ def _open_named(
                 "Install a newer one: pip install -U ai-edge-litert",
             ) from error
         runtime = _open_interpreter(path, INTERPRETER, threads, slots, runtime_options)
-        runtime.notes += (f"litert-cpu is not available ({error}); the stock interpreter is used instead.",)
+        runtime.notes += (f"litert-cpu is not available ({error}); {INTERPRETER} is used instead.",)
         return runtime
 
 
@@ -128,7 +130,7 @@ def _check_name(name: str, kind: str, path: Path) -> None:
         )
 
 
-def _automatic(
+def _automatic_choice(
     path: Path, cpu: str, threads: int, options: Mapping[str, str], measure: bool, delegates: tuple[str, ...]
 ) -> tuple[str, int]:
     """Return the name and the number of threads of the runtime that ``auto`` uses."""

@@ -140,7 +140,8 @@ class CompiledModel:
             if options.get("signature", keys[0]) == keys[-1]:
                 return i, signature
         raise UsageError(
-            f"{self.path} has no signature '{options.get('signature')}'.", f"It has {', '.join(keys)}."
+            f"{self.path} has no signature '{options.get('signature')}'.",
+            f"Give one of its signatures: {', '.join(keys)}.",
         )
 
     def _resize(self, options: Mapping[str, str]) -> None:

@@ -4,7 +4,7 @@ This takes 1 ms and 8 MB of memory; importing LiteRT's Python package would take
 
 The declarations follow the headers in ``litert/c`` of github.com/google-ai-edge/LiteRT (Apache-2.0), v2.1.6 to
 v2.2.0 and later. Before v2.1.6, some functions of the same names had other arguments. ``LiteRtCreateModelFromFd`` was
-added in v2.1.6, so a library without this function is refused and the stock interpreter is used instead.
+added in v2.1.6, so a library without this function is refused, and ``stock_interpreter.py`` is used instead.
 """
 
 from __future__ import annotations
@@ -62,10 +62,14 @@ Size = ctypes.c_size_t
 
 
 class _Value(ctypes.Union):
+    """The members of the union in LiteRtAny that are used here."""
+
     _fields_ = (("integer", ctypes.c_int64), ("text", ctypes.c_char_p))
 
 
 class _Any(ctypes.Structure):
+    """The C structure LiteRtAny, 16 bytes."""
+
     _fields_ = (("type", ctypes.c_int), ("value", _Value))
 
 
@@ -142,8 +146,8 @@ class Library:
         return size.value
 
     def environment(self, accelerators: int, folders: dict[int, str]) -> Handle:
-        """Create an environment with only the given ``accelerators``, because LiteRT also loads the 19 MB of the GPU by
-        default. ``folders`` maps option tags to the folders of libraries."""
+        """Create an environment with only the given ``accelerators``, because by default LiteRT also loads the GPU
+        accelerator, which takes 19 MB. ``folders`` maps option tags to the folders of libraries."""
         rows = [
             EnvironmentOption(ACCELERATORS, _Any(_INT, _Value(integer=accelerators))),
             EnvironmentOption(SEVERITY, _Any(_INT, _Value(integer=_SEVERITY_ERROR))),

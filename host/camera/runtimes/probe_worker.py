@@ -1,9 +1,9 @@
 """Measure one runtime on one model. This is a separate process, so that a crash of a delegate or a model ends only it.
 
 ``python -m arenite.host.camera.runtimes.probe_worker`` reads one JSON object (see ``probe_client``) from standard
-input. It writes a JSON line after the warm-up, then waits for a line from the parent, so that the parent can read a
-meter, and writes another JSON line with the result at its end. If the object has "trial", the process only runs the
-model on a few pictures, writes one line and ends.
+input. It writes a JSON line after the warm-up and waits for a line from the parent, so that the parent can read a power
+meter first. Then it measures, and writes another JSON line with the result. If the object has "trial", the process only
+runs the model on a few pictures, writes one line and ends.
 """
 
 from __future__ import annotations

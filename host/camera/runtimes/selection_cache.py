@@ -48,8 +48,8 @@ def choice_path(path: Path, options: Mapping[str, str]) -> Path:
 
 
 def cache_key(path: Path, options: Mapping[str, str]) -> str:
-    """Return a name of 32 hexadecimal digits for what is known of this file with these options, library versions and
-    this device. Raises ``OSError`` if the file cannot be read."""
+    """Return a key of 32 hexadecimal digits for this file, these options, the library versions and this device.
+    Raises ``OSError`` if the file cannot be read."""
     import json
 
     status = path.stat()
@@ -60,7 +60,8 @@ def cache_key(path: Path, options: Mapping[str, str]) -> str:
 
 @functools.lru_cache(maxsize=8)
 def _digest(path: Path, inode: int, size: int, changed_ns: int) -> bytes:
-    """Return the SHA-256 of a file. The other arguments tell a changed file from the one that was read before."""
+    """Return the SHA-256 of a file. The other arguments are parts of the cache's key, so that a file that
+    was changed is read again."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").digest()
 

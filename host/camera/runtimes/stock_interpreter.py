@@ -1,7 +1,7 @@
-"""Run models on the stock interpreter of LiteRT or of tflite-runtime, with or without an external delegate.
+"""Run models on the stock interpreter: the class ``Interpreter`` of ai-edge-litert or of tflite-runtime.
 
-It is for boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's EdgeTPU
-(``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other library that exports
+The interpreter is for boards whose LiteRT has no usable C library, and for accelerators that come as delegates: Coral's
+EdgeTPU (``libedgetpu.so.1``), Qualcomm's QNN (``libQnnTFLiteDelegate.so``) and any other library that exports
 ``tflite_plugin_create_delegate``. The two named delegates have never been tested on their hardware.
 
 The interpreter has one set of tensors. A single slot uses the memory of these tensors. If there are more slots, inputs
@@ -32,9 +32,9 @@ _PACKAGES = ("ai_edge_litert.interpreter", "tflite_runtime.interpreter")
 
 
 class StockInterpreter:
-    """The ``Runtime`` for the stock interpreter. ``delegate`` names a library and its options, such as
-    ``libedgetpu.so.1,device=usb``; "" means no delegate. The options are ``input`` (and ``input1``, …), the shape of an
-    input.
+    """The ``Runtime`` for the stock interpreter. ``delegate`` names the library of an external delegate with its
+    options, such as ``libedgetpu.so.1,device=usb``; "" means no delegate. The options of the runtime are ``input`` (and
+    ``input1``, …), the shape of an input.
 
     Raises ``ModelError``, ``ToolError`` if the delegate cannot be loaded, and ``UsageError`` if no interpreter is
     installed.
@@ -135,11 +135,11 @@ class StockInterpreter:
 
     def _invoke_copying(self, slot: int = 0) -> None:
         chosen = self.slots[slot]
-        for own, of_slot in zip(self._inputs, chosen.inputs, strict=True):
-            copy_tensor(of_slot, own.address)
+        for own, slot_input in zip(self._inputs, chosen.inputs, strict=True):
+            copy_tensor(slot_input, own.address)
         self._invoke()
-        for own, of_slot in zip(self._outputs, chosen.outputs, strict=True):
-            copy_tensor(own, of_slot.address)
+        for own, slot_output in zip(self._outputs, chosen.outputs, strict=True):
+            copy_tensor(own, slot_output.address)
 
     def close(self) -> None:
         """Free all memory, including that of the slots."""

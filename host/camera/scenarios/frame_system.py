@@ -100,7 +100,7 @@ class FrameSystem:
 
     def serve(self, samples: Sequence[int]) -> None:
         if len(samples) > 1 and self.overlap:
-            self._overlapped(samples)
+            self._serve_overlapped(samples)
             return
         server, frames, served = self._server, self._frames, self._served
         for number, sample in enumerate(samples):
@@ -120,10 +120,11 @@ class FrameSystem:
     def warm_up(self, queries: int = 10) -> None:
         """Serve some queries before the measurement, as the rules allow."""
         for number in range(queries):
+            # A query of two samples is served by the overlapped code.
             self.serve([number % len(self._frames)] * (2 if self.overlap else 1))
         self._served.clear()
 
-    def _overlapped(self, samples: Sequence[int]) -> None:
+    def _serve_overlapped(self, samples: Sequence[int]) -> None:
         if self._worker is None:
             self._worker = threading.Thread(target=self._compute, name="scenario", daemon=True)
             self._worker.start()
@@ -142,6 +143,7 @@ class FrameSystem:
             self._finish()
 
     def _finish(self) -> int:
+        """Wait until the model has run on a sample, read the answer, and return the slot, which is free again."""
         work = self._computed.get()
         if work.error is not None:
             raise work.error

@@ -55,6 +55,7 @@ def find_max_rate(
         )
         return good
 
+    # The search gives up at 1/256 of the capacity: the limit is then too low for the latency of a single query.
     low, high = 0.0, capacity
     while high - low > _PRECISION * high and high > capacity / 256:
         middle = (low + high) / 2

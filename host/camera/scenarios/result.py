@@ -38,11 +38,11 @@ class ScenarioResult:
     duration_s: float
     reasons: tuple[str, ...]
     latencies: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64), repr=False)
-    stopping: PercentileEstimate | None = None
+    stopping: PercentileEstimate | None = None  # the estimate by early stopping
     late: int | None = None  # scenario "server": number of queries with a latency above the bound
     latency_limit_ms: float | None = None
-    target_qps: float | None = None
-    completed_qps: float | None = None
+    target_qps: float | None = None  # scenario "server": the mean rate at which queries were sent
+    completed_qps: float | None = None  # scenario "server": the rate at which queries were answered
     trials: tuple[dict[str, Any], ...] = ()  # scenario "server": the rates that were tried
 
     @property
@@ -144,6 +144,7 @@ def evaluate_stream(
 
 
 def evaluate_offline(rules: Rules, samples: int, duration_s: float) -> ScenarioResult:
+    """Return the result of the scenario "offline", whose only query had ``samples`` samples."""
     reasons = _too_short(rules, duration_s)
     if samples < rules.min_samples:
         reasons.append(f"only {samples:,} samples, the rules require {rules.min_samples:,}")
@@ -173,8 +174,8 @@ def evaluate_server(
         reasons.append(f"{100 * share:.2f} % of the queries came after {limit_ms:g} ms")
     elif max_late_queries(len(ordered), rules.percentile) < late:
         reasons.append(
-            f"{late:,} late queries, which {CONFIDENCE:.0%} confidence allows among "
-            f"{min_queries(late, rules.percentile):,} queries, but there were {len(ordered):,}"
+            f"{late:,} late queries: {CONFIDENCE:.0%} confidence needs {min_queries(late, rules.percentile):,} queries "
+            f"or more, but there were {len(ordered):,}"
         )
     return ScenarioResult(
         rules,

@@ -20,7 +20,8 @@ _SLOW_RISE = 0.05
 
 
 class ArrivalForecast:
-    """Predicts the arrival of the next frame. Of several cameras, it predicts the frames of the first one.
+    """Predicts the arrival of the next frame. If there are several cameras, it predicts only the frames of the camera
+    that delivered the first frame.
 
     ``step_ns``: the correction in nanoseconds after a frame whose arrival nobody saw.
     """
@@ -41,7 +42,7 @@ class ArrivalForecast:
 
     def add(self, frame: Frame) -> bool:
         """Learn from the time stamp of ``frame``. Return False for a frame that is not predicted: that of another
-        camera, or a repeated one. Then no other method may be called for it."""
+        camera, or a repeated one. Call no other method for such a frame."""
         if self._camera is None:
             self._camera = frame.source
         if frame.source != self._camera or frame.stand_in:
@@ -73,8 +74,8 @@ class ArrivalForecast:
             self._lag_ns = min(self._lag_ns, max(time_ns - frame.time_ns, 0))
 
     def learn_end_of_read(self, frame: Frame, time_ns: int, polled: bool) -> None:
-        """Learn that a read that had to wait returned ``frame`` at ``time_ns``. ``polled`` says whether polling ended
-        without it."""
+        """Learn that a read that had to wait returned ``frame`` at ``time_ns``. ``polled`` says whether the
+        thread polled before this read, and the frame did not arrive meanwhile."""
         lag = max(time_ns - frame.time_ns, 0)
         if self._lag_ns is None or lag < self._lag_ns:
             self._lag_ns = lag

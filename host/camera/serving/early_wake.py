@@ -49,7 +49,7 @@ class _Arrival(Enum):
     EARLY = "arrived before the thread woke up"
     MISSED = "arrived after polling ended"
     ASLEEP = "arrived while the thread slept"
-    UNKNOWN = "was there at once"
+    UNKNOWN = "was already there when the thread looked for it"
 
 
 class EarlyWake:
@@ -58,7 +58,7 @@ class EarlyWake:
     Args:
         source: an open source.
         early_s: how many seconds before the predicted arrival the thread wakes up and polls; 0 for no polling.
-        warm: runs the model on the previous input; None for no such run. Its result must not be needed.
+        warm: runs the model on the previous input; None for no such run. The outputs of this run are not used.
         nap_s: sleep for this number of seconds between two polls; 0 polls without a pause.
 
     Attributes:

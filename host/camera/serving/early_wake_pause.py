@@ -1,4 +1,4 @@
-"""Pause the early wake-up of the loop while a limit restricts it, because its power is then worth more as frames."""
+"""Pause the early wake-up while a limit restricts the loop, because its power is then better used for more frames."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class FrameServer(Protocol):
 
     @property
     def bytes_written(self) -> int:
-        """Bytes that preprocessing and reading the answer wrote for the last frame."""
+        """Bytes that the preprocessing wrote for the last frame."""
         ...
 
     @property

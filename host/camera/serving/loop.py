@@ -126,9 +126,9 @@ class Loop:
         freeze_garbage_collector()
         try:
             if self.overlap:
-                self._overlapped()
+                self._run_overlapped()
             else:
-                self._serial()
+                self._run_in_sequence()
         finally:
             gc.unfreeze()
             self.end()
@@ -155,13 +155,13 @@ class Loop:
 
     # In sequence
 
-    def _serial(self) -> None:
+    def _run_in_sequence(self) -> None:
         while not self._done(self.served):
-            frame, begin = self._next()
+            frame, begin = self._next_frame()
             if frame is None:
                 continue
             try:
-                work = self._captured(frame, begin, 0)
+                work = self._new_job(frame, begin, 0)
                 self._prepare(work)
                 if self.staged is not None:
                     self._invoke(work)
@@ -171,7 +171,7 @@ class Loop:
 
     # Overlapped
 
-    def _overlapped(self) -> None:
+    def _run_overlapped(self) -> None:
         free: SimpleQueue[int] = SimpleQueue()
         for slot in range(self.server.slots):
             free.put(slot)
@@ -202,12 +202,12 @@ class Loop:
             while not self._done(begun):
                 slot = free.get()
                 self._wait_for_invoke()
-                frame, begin = self._next()
+                frame, begin = self._next_frame()
                 if frame is None:
                     free.put(slot)
                     continue
                 try:
-                    work = self._captured(frame, begin, slot)
+                    work = self._new_job(frame, begin, slot)
                     self._prepare(work)
                 except BaseException:
                     frame.release()
@@ -236,7 +236,7 @@ class Loop:
             or (self.duration_s is not None and time.monotonic_ns() - self.began_ns > self.duration_s * 1e9)
         )
 
-    def _next(self) -> tuple[Frame | None, int]:
+    def _next_frame(self) -> tuple[Frame | None, int]:
         """Return the newest frame, or None if there is none yet, and the time at which it was requested."""
         if self.rest_before_frame is not None and (rest := self.rest_before_frame()) > 0:
             self._stop.wait(rest)
@@ -256,7 +256,7 @@ class Loop:
             if ahead > 0:
                 self._stop.wait(ahead / 1e9)
 
-    def _captured(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
+    def _new_job(self, frame: Frame, begin: int, slot: int) -> _FrameJob:
         """Return a new job. Its stage ``capture`` begins at the capture or at the request ``begin``, whichever is
         later, because waiting for the camera is not work."""
         now = time.monotonic_ns()
@@ -273,7 +273,7 @@ class Loop:
         if work.frame.stand_in and work.frame.source in self.last:
             work.again, work.by = True, "stand-in"
         elif self._make_gate is not None and not self._moved(work.frame):
-            # The previous frame may still be in progress, so its answer is read later, in ``_answered``.
+            # The previous frame may still be in progress, so its answer is repeated later, in ``_finish``.
             work.again, work.by = True, "motion"
         elif self.staged is not None:
             self.staged.prepare(work.frame, work.slot, self.window)
@@ -314,11 +314,11 @@ class Loop:
         work.spans["invoke"] = (begin, now)
         if self.cache is not None:
             # Only this thread may use the cache, so the answer is read and stored here.
-            self._read(work)
+            self._read_answer(work)
             assert work.answer is not None
             self.cache.keep(work.answer, slot)
 
-    def _read(self, work: _FrameJob) -> None:
+    def _read_answer(self, work: _FrameJob) -> None:
         assert self.staged is not None
         begin = time.monotonic_ns()
         work.answer = self.staged.answer(work.slot)
@@ -327,9 +327,9 @@ class Loop:
     def _finish(self, work: _FrameJob) -> None:
         """Read the answer, count the frame, and call the sinks."""
         if self.staged is not None or work.again:
-            served = self._answered(work)
+            served = self._to_served_frame(work)
         else:
-            served = self._served_whole(work)
+            served = self._serve_at_once(work)
         served.number = self.served
         late_ns = self.late_ns
         if late_ns is None and self.source.live:
@@ -351,7 +351,8 @@ class Loop:
         for sink in self.sinks:
             sink.take(served, work.frame)
 
-    def _served_whole(self, work: _FrameJob) -> ServedFrame:
+    def _serve_at_once(self, work: _FrameJob) -> ServedFrame:
+        """Serve the frame in one call, with a server that has no stages."""
         served = self.server.serve(work.frame, 0, self.window)
         self.bytes_written += self.server.bytes_written
         if "preprocess" in work.spans:  # here this is the time of the motion gate
@@ -359,13 +360,14 @@ class Loop:
         served.spans = work.spans | served.spans
         return served
 
-    def _answered(self, work: _FrameJob) -> ServedFrame:
+    def _to_served_frame(self, work: _FrameJob) -> ServedFrame:
+        """Return the record of the frame. Read its answer first, or repeat the camera's last answer."""
         frame = work.frame
         if work.again:
             work.answer, model = self.last[frame.source], self._last_model[frame.source]
         else:
             if work.answer is None:
-                self._read(work)
+                self._read_answer(work)
             assert self.staged is not None
             model = self.staged.model_of(work.slot)
         return ServedFrame(

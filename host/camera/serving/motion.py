@@ -142,7 +142,7 @@ class NoiseLevel:
 
 def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     """Return the gain and the offset of the light, which convert the grid ``before`` to the grid ``after``. Return (1,
-    0) if too few cells are usable.
+    0) if fewer than an eighth of the cells, or fewer than 16, are usable.
 
     The gain is the median slope of pairs of cells (H. Theil's incomplete method, 1950). It is then refined by least
     squares over the cells that agree with it, so that moving objects do not count as light.
@@ -154,11 +154,13 @@ def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
         return 1.0, 0.0
     order = np.argsort(x)
     low, high = order[:half], order[-half:]
-    run = x[high] - x[low]
+    distance = x[high] - x[low]
     # Leave out pairs of cells with nearly the same brightness, because gain and offset cannot be told apart with them.
-    distinct = run > 4.0
+    distinct = distance > 4.0
     gain = (
-        float(np.median((y[high] - y[low])[distinct] / run[distinct])) if 2 * distinct.sum() > half else 1.0
+        float(np.median((y[high] - y[low])[distinct] / distance[distinct]))
+        if 2 * distinct.sum() > half
+        else 1.0
     )
     residual = y - gain * x
     offset = float(np.median(residual))
@@ -167,6 +169,6 @@ def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     x, y = x[best], y[best]
     deviation = x - x.mean()
     spread = float(deviation @ deviation)
-    if spread > 4.0 * len(x):
+    if spread > 4.0 * len(x):  # a smaller variance of the brightness would give no exact gain
         gain = float(deviation @ (y - y.mean())) / spread
     return gain, float(y.mean()) - gain * float(x.mean())

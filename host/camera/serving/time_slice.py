@@ -44,13 +44,13 @@ def set_time_slice(slice_ms: float, thread: int = 0) -> RequestOutcome:
     # Older kernels accept the request and ignore it.
     if slice_ns and get_time_slice_ms(thread) != slice_ns / 1e6:
         return RequestOutcome(
-            "time slice", False, f"Linux {platform.release()} ignores it. It needs Linux 6.12 or newer."
+            "time slice", False, f"Linux {platform.release()} ignores it. Use Linux 6.12 or newer."
         )
     return RequestOutcome("time slice", True, f"{slice_ms:g} ms.")
 
 
 def get_time_slice_ms(thread: int = 0) -> float | None:
-    """Return the time slice of a thread in milliseconds; None if the system does not tell it."""
+    """Return the time slice of a thread in milliseconds; None if the system does not report it."""
     attributes = _attributes(thread)
     return attributes[5] / 1e6 if attributes is not None and attributes[5] else None
 

@@ -76,7 +76,8 @@ class FrameSets:
         """Return the newest set. Wait at most ``timeout_s`` seconds for a set, and return None if there is none. The
         caller must release the set.
 
-        Raises ``EndOfSource`` if every source has ended, and an error of a source that opening it again cannot solve.
+        Raises ``EndOfSource`` if every source has ended. Any other error of a source is raised too, except
+        ``SourceLost``: a lost camera is opened again.
         """
         end = time.monotonic_ns() + round(timeout_s * 1e9)
         with self._changed:

@@ -131,7 +131,7 @@ class ModelPool:
 
     def _load(self, key: str) -> Runtime:
         again = key in self._sizes
-        self._refuse(key, self._sizes.get(key, 0))
+        self._check_size(key, self._sizes.get(key, 0))
         expected = self._sizes[key] if again else self._guess(key) if self._guess is not None else 0
         # A model is never refused because of a guess. At most all other models are unloaded.
         evicted = self._evict(max(self.budget_bytes - expected, 0), key, hard=again)
@@ -152,10 +152,11 @@ class ModelPool:
 
     def _fit(self, key: str) -> list[str]:
         """Unload models other than ``key`` until the budget is kept, and return their keys. Raises ``UsageError``."""
-        self._refuse(key, self._size(key))
+        self._check_size(key, self._size(key))
         return self._evict(self.budget_bytes, key)
 
-    def _refuse(self, key: str, size: int) -> None:
+    def _check_size(self, key: str, size: int) -> None:
+        """Raise ``UsageError`` if ``size`` bytes are more than the whole budget."""
         if size > self.budget_bytes:
             raise UsageError(
                 f"Model {key} needs {size:,} bytes, but the memory budget is {self.budget_bytes:,}.",

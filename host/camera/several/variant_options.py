@@ -32,10 +32,10 @@ def parse_variant(text: str) -> VariantSpec:
     model, *parts = text.split("@")
     size, runtime = None, None
     for part in parts:
-        sides = re.fullmatch(r"(\d{1,5})x(\d{1,5})", part)
-        if sides is not None and size is None:
-            size = int(sides[1]), int(sides[2])
-        elif part and sides is None and runtime is None:
+        width_and_height = re.fullmatch(r"(\d{1,5})x(\d{1,5})", part)
+        if width_and_height is not None and size is None:
+            size = int(width_and_height[1]), int(width_and_height[2])
+        elif part and width_and_height is None and runtime is None:
             runtime = part
         else:
             raise UsageError(f"The model variant '{text}' cannot be read at '@{part}'.", f"Give {EXAMPLE}.")

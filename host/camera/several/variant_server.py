@@ -74,8 +74,9 @@ class VariantServer:
         self._loading: threading.Thread | None = None
         self._active = self._wanted = 0
         self._error: Exception | None = None
-        self._shown: tuple[Format, CropWindow | None] | None = None
-        self._mean_ns: dict[int, float] = {}
+        # The format and the window of the last frame, to warm up variants; None before the first frame.
+        self._last_format: tuple[Format, CropWindow | None] | None = None
+        self._mean_ns: dict[int, float] = {}  # the mean time of an inference, by level
         self.slots = self._held[0].slots
         self.bytes_written = 0
         self.switches = 0
@@ -108,6 +109,7 @@ class VariantServer:
 
     @property
     def active(self) -> int:
+        """The level that serves now."""
         return self._active
 
     def cost(self, level: int) -> float:
@@ -226,9 +228,9 @@ class VariantServer:
     def _begin(self, frame: Frame, slot: int, window: CropWindow | None) -> StagedServer:
         """Return the server for a new frame in ``slot``. If the requested variant is ready, switch to it here."""
         self._working.add(slot)
-        if self._wanted != self._active or self._using.get(slot) != self._active or self._shown is None:
+        if self._wanted != self._active or self._using.get(slot) != self._active or self._last_format is None:
             with self._lock:
-                self._shown = frame.format, window
+                self._last_format = frame.format, window
                 if self._wanted != self._active and self._wanted in self._held:
                     self._active = self._wanted
                     self.switches += 1
@@ -259,7 +261,7 @@ class VariantServer:
                     self._loading = None
                     self._ready.notify_all()
                     return
-                shown = self._shown
+                last_format = self._last_format
                 self._drop(self._keep - 1)  # before loading, so that at most ``keep`` variants are in memory
             server: StagedServer | None = None
             try:
@@ -270,8 +272,8 @@ class VariantServer:
                         f"but {self.slots} are in use.",
                         "Open all variants with the same number of slots.",
                     )
-                if shown is not None:
-                    warm_up(server, *shown)
+                if last_format is not None:
+                    warm_up(server, *last_format)
             except Exception as error:  # raised by the next ``move``
                 if server is not None:
                     server.close()

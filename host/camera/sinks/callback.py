@@ -57,7 +57,7 @@ def load_callback(text: str) -> FrameCallback:
     if not place or not name:
         raise UsageError(f"'{text}' is not the name of a callback.", _HINT)
     try:
-        module = _file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        module = _import_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
     except UsageError:
         raise
     except Exception as error:
@@ -71,7 +71,7 @@ def load_callback(text: str) -> FrameCallback:
     return value
 
 
-def _file(path: Path) -> Any:
+def _import_file(path: Path) -> Any:
     if not path.is_file():
         raise UsageError(f"There is no file {path}.", _HINT)
     name = f"arenite_callback_{path.stem}"

@@ -10,7 +10,7 @@ from arenite.errors import UsageError
 
 _HINT = (
     "Write mqtt://[USER:PASSWORD@]HOST[:PORT]/TOPIC[?qos=0|1|2&retain=1&client=ID], or mqtts:// for TLS "
-    "with &ca=FILE, &cert=FILE&key=FILE; a % in user, password or topic is %25."
+    "with &ca=FILE, &cert=FILE&key=FILE; write %25 for a % in user, password or topic."
 )
 _PORTS = {"mqtt": 1883, "mqtts": 8883}
 

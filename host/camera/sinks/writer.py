@@ -57,9 +57,11 @@ class LineWriter:
             raise UsageError(
                 f"Cannot write {self.name}: {error.strerror}.", "Give a file in an existing folder, or -."
             ) from error
-        self._longest = 0
-        self._pads = stat.S_ISREG(os.fstat(self._file).st_mode)
-        self._at = os.lseek(self._file, 0, os.SEEK_END) if self._pads else 0
+        self._longest = 0  # bytes of the longest line so far
+        self._pads = stat.S_ISREG(
+            os.fstat(self._file).st_mode
+        )  # whether spaces are added: only to regular files
+        self._at = os.lseek(self._file, 0, os.SEEK_END) if self._pads else 0  # the position in the file
         self.failure: str | None = None
         self.lost = 0  # the number of dropped lines
         self._lossless, self._interval, self._limit, self._report = lossless, interval_s, limit, report

@@ -26,13 +26,13 @@ class SourceCounters:
     errors: int = 0  # frames that the driver marked as damaged, or that could not be decoded
     reconnects: int = 0
 
-    def handed_out(self, missed: int) -> None:
+    def count_frame(self, missed: int) -> None:
         """Count a frame that ``read`` returns, and the ``missed`` frames before it that were dropped."""
         self.captured += missed + 1
         self.dropped += missed
 
-    def damaged(self) -> None:
-        """Count the frame that ``handed_out`` counted last as damaged, because ``read`` cannot return it."""
+    def count_damaged(self) -> None:
+        """Count the frame that ``count_frame`` counted last as damaged, because ``read`` cannot return it."""
         self.errors += 1
         self.dropped += 1
 

@@ -37,11 +37,11 @@ class BufferPool:
         except IndexError:
             return np.empty(size, np.uint8)
 
-    def back(self, memory: np.ndarray) -> None:
+    def put_back(self, memory: np.ndarray) -> None:
         """Put ``memory`` back into the pool, unless the size of arrays has changed."""
         if memory.size == self._size:
             self._free.append(memory)
 
-    def release(self, memory: np.ndarray) -> Callable[[], None]:
+    def release_function(self, memory: np.ndarray) -> Callable[[], None]:
         """Return a function that puts ``memory`` back. A frame calls it when it is released."""
-        return lambda: self.back(memory)
+        return lambda: self.put_back(memory)

@@ -39,7 +39,7 @@ class _SourceRequest:
     pace: str
     loop: bool
     index: int
-    least: tuple[int, int] | None
+    min_size: tuple[int, int] | None
     buffers: int
     on_message: Callable[[str], None] | None
 
@@ -54,7 +54,7 @@ def open_source(
     pace: str = "auto",
     loop: bool = False,
     index: int = 0,
-    least: tuple[int, int] | None = None,
+    min_size: tuple[int, int] | None = None,
     buffers: int = 4,
     on_message: Callable[[str], None] | None = None,
 ) -> Source:
@@ -67,7 +67,8 @@ def open_source(
             ``auto`` is ``file`` for files and ``live`` for all other sources.
         loop: whether a recording starts again when it ends.
         index: the index of the camera, if there are several cameras.
-        least: the minimum width and height. A JPEG picture is decoded at its smallest size that is not below this.
+        min_size: the minimum width and height. A camera's JPEG pictures are decoded at a reduced size
+            if it is not smaller than this. None: at their full size.
         buffers: the number of a camera's buffers: the number of frames that are held at the same time, plus two.
         on_message: called with a sentence when a camera is lost, when it is back, and when ``auto`` has chosen a
             source.
@@ -77,23 +78,23 @@ def open_source(
     """
     if pace not in PACES:
         raise UsageError(f"'{pace}' is not a pace.", f"Give one of {', '.join(PACES)}.")
-    request = _SourceRequest(width, height, fps, pixels, pace, loop, index, least, buffers, on_message)
+    request = _SourceRequest(width, height, fps, pixels, pace, loop, index, min_size, buffers, on_message)
     if spec == "auto":
-        return _auto(request)
+        return _open_auto(request)
     if spec in ("synthetic", "photos"):
-        return _generated(spec, request)
+        return _open_generated(spec, request)
     if spec.startswith(("gst:", "csi:")):
-        return _gstreamer(spec, request)
+        return _open_gstreamer(spec, request)
     if spec.startswith(NETWORK_SCHEMES):
         from arenite.host.camera.sources.video import NetworkStream
 
-        return _stream(NetworkStream(spec, name=redacted(spec)), request)
+        return _open_stream(NetworkStream(spec, name=redacted(spec)), request)
     if spec.startswith("/dev/") or re.fullmatch(r"\d+", spec) or _is_device(spec):
-        return _camera(f"/dev/video{spec}" if spec.isdigit() else spec, request)
-    return _file(spec, request)
+        return _open_camera(f"/dev/video{spec}" if spec.isdigit() else spec, request)
+    return _open_file(spec, request)
 
 
-def _auto(request: _SourceRequest) -> Source:
+def _open_auto(request: _SourceRequest) -> Source:
     """Return the first camera that captures pictures; if there is none, the photographs; if they are not available, the
     synthetic pattern. Report the choice."""
     on_message = request.on_message or (lambda _: None)
@@ -105,7 +106,7 @@ def _auto(request: _SourceRequest) -> Source:
         for camera in list_cameras():
             if camera.captures:
                 on_message(f"The source is {camera}.")
-                return _camera(camera.path, request)
+                return _open_camera(camera.path, request)
             unusable.append(str(camera))
     no_camera = f"no camera ({', '.join(unusable) or 'no /dev/video*'})"
     from arenite.host.camera.sources.photos import unavailable_reason
@@ -115,12 +116,12 @@ def _auto(request: _SourceRequest) -> Source:
         on_message(
             f"There is {no_camera}, and the photographs are not available: {problem} The source is a synthetic pattern."
         )
-        return _generated("synthetic", request)
+        return _open_generated("synthetic", request)
     on_message(f"There is {no_camera}: the source is photographs, panned and zoomed.")
-    return _generated("photos", request)
+    return _open_generated("photos", request)
 
 
-def _generated(spec: str, request: _SourceRequest) -> Source:
+def _open_generated(spec: str, request: _SourceRequest) -> Source:
     from arenite.host.camera.sources.paced import FrameGenerator, PacedSource
 
     size = (request.pixels or PIXELS, request.width or WIDTH, request.height or HEIGHT, request.fps or FPS)
@@ -136,7 +137,7 @@ def _generated(spec: str, request: _SourceRequest) -> Source:
     return PacedSource(generator, live=request.pace != "file", index=request.index)
 
 
-def _camera(path: str, request: _SourceRequest) -> Source:
+def _open_camera(path: str, request: _SourceRequest) -> Source:
     try:
         mode = os.stat(path).st_mode
     except OSError as error:
@@ -153,12 +154,14 @@ def _camera(path: str, request: _SourceRequest) -> Source:
 
     mode_request = RequestedMode(request.width, request.height, request.fps, request.pixels)
     return ReconnectingSource(
-        V4l2Camera(path, mode_request, buffers=request.buffers, least=request.least, index=request.index),
+        V4l2Camera(
+            path, mode_request, buffers=request.buffers, min_size=request.min_size, index=request.index
+        ),
         on_message=request.on_message,
     )
 
 
-def _gstreamer(spec: str, request: _SourceRequest) -> Source:
+def _open_gstreamer(spec: str, request: _SourceRequest) -> Source:
     from arenite.host.camera.sources.gstreamer import csi_pipeline, open_pipeline
 
     kind, _, rest = spec.partition(":")
@@ -166,20 +169,22 @@ def _gstreamer(spec: str, request: _SourceRequest) -> Source:
         if not rest.isdigit():
             raise UsageError(f"'{spec}' is not the name of a CSI camera.", "Give csi:0 for the first one.")
         size = (request.width or WIDTH, request.height or HEIGHT, request.fps or FPS)
-        return _stream(open_pipeline(csi_pipeline(int(rest), *size, request.pixels or "nv12"), spec), request)
+        return _open_stream(
+            open_pipeline(csi_pipeline(int(rest), *size, request.pixels or "nv12"), spec), request
+        )
     if not rest.strip():
         raise UsageError("'gst:' needs a pipeline.", "For example: gst:videotestsrc is-live=true")
-    return _stream(open_pipeline(rest.strip(), None), request)
+    return _open_stream(open_pipeline(rest.strip(), None), request)
 
 
-def _stream(stream: PictureStream, request: _SourceRequest) -> Source:
+def _open_stream(stream: PictureStream, request: _SourceRequest) -> Source:
     from arenite.host.camera.sources.latest_frame import LatestFrameSource
     from arenite.host.camera.sources.reconnect import ReconnectingSource
 
     return ReconnectingSource(LatestFrameSource(stream, index=request.index), on_message=request.on_message)
 
 
-def _file(spec: str, request: _SourceRequest) -> Source:
+def _open_file(spec: str, request: _SourceRequest) -> Source:
     live = request.pace == "live"
     ending = os.path.splitext(spec)[1].lower()
     if os.path.isfile(spec) and (ending in VIDEO_SUFFIXES or ending not in PICTURE_SUFFIXES):

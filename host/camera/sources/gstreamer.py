@@ -48,6 +48,7 @@ START_S, END_S = 20.0, 2.0
 #: The pattern of an output line with the caps (GStreamer's word for a format) of one of the elements that ``open``
 #: adds. GStreamer does not always print the caps of all of these elements.
 _CAPS_LINE = re.compile(r":arenite[\w-]*\.GstPad:\w+: caps = ")
+#: The size of the pipe, so that a picture takes few reads. Linux's default is 64 KiB.
 PIPE_BYTES = 1 << 20
 
 
@@ -77,8 +78,8 @@ def format_from_caps(caps: str) -> Format | None:
         width, height = int(fields["width"]), int(fields["height"])
     except (KeyError, ValueError):
         return None
-    over, _, under = fields.get("framerate", "0/1").partition("/")
-    fps = int(over) / int(under) if over.isdigit() and under.isdigit() and int(under) else 0.0
+    frames, _, seconds = fields.get("framerate", "0/1").partition("/")
+    fps = int(frames) / int(seconds) if frames.isdigit() and seconds.isdigit() and int(seconds) else 0.0
     if pixels in PLANES and (width % 2 or height % 2):
         return None  # chroma would belong to half a pixel
     rows = [width * size] if pixels not in PLANES else [row for row, _ in planes_of(pixels, width, height)]
@@ -226,7 +227,7 @@ def _words(text: str) -> list[str]:
     try:
         return shlex.split(text)
     except ValueError as error:
-        raise UsageError(f"The pipeline has unbalanced quotes: {error}.", "Close them.") from error
+        raise UsageError(f"The pipeline has unbalanced quotes: {error}.", "Close the quotes.") from error
 
 
 def open_pipeline(pipeline: str, name: str | None = None) -> PictureStream:

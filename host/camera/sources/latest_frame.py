@@ -15,7 +15,8 @@ from arenite.host.camera.sources.base import SourceCounters, SourceLost
 from arenite.host.camera.sources.buffer_pool import BufferPool, consecutive_planes
 from arenite.host.camera.sources.frame_decimator import FrameDecimator
 
-#: The time in seconds to wait for the thread to end. A thread that still waits for its connection then is left alone.
+#: The time in seconds to wait for the thread to end. If it still waits for its connection then, ``close``
+#: returns without it.
 JOIN_S = 5.0
 
 
@@ -56,7 +57,7 @@ class LatestFrameSource:
         self.counters = SourceCounters()
         self._stream, self._index = stream, index
         self._memory = BufferPool()
-        self._there = threading.Condition()
+        self._changed = threading.Condition()
         self._newest: _Picture | None = None
         self._problem: SourceLost | None = None
         self._thread: threading.Thread | None = None
@@ -83,30 +84,30 @@ class LatestFrameSource:
                 if picture_and_format is None:
                     problem = SourceLost(f"{self.name} ended.", "Check that it still sends.")
                     break
-                with self._there:
+                with self._changed:
                     if end is not self._end:
-                        self._memory.back(picture_and_format[0])
+                        self._memory.put_back(picture_and_format[0])
                         break
                     self._number += 1
                     if self._newest is not None:
-                        self._memory.back(self._newest.memory)
+                        self._memory.put_back(self._newest.memory)
                     self._newest = _Picture(*picture_and_format, self._number, time.monotonic_ns())
-                    self._there.notify()
+                    self._changed.notify()
         except AreniteError as error:
             problem = error if isinstance(error, SourceLost) else SourceLost(error.problem, error.hint)
         except Exception as error:  # decoders raise many kinds of errors for data from a network
             problem = SourceLost(f"{self.name} failed: {error}", "Check that it sends a video.")
-        with self._there:
+        with self._changed:
             # If ``close`` did not wait for this thread, it must not change the state of the stream that is open now.
             if end is self._end:
                 self._problem = problem or SourceLost(f"{self.name} was closed.")
-                self._there.notify()
+                self._changed.notify()
 
     def read(self, timeout_s: float) -> Frame | None:
         if self._thread is None:
             raise UsageError(f"The source {self.name} is not open.", "Call open first.")
         end = time.monotonic() + timeout_s
-        with self._there:
+        with self._changed:
             while True:
                 picture, self._newest = self._newest, None
                 if picture is not None:
@@ -114,24 +115,24 @@ class LatestFrameSource:
                         break
                     # This picture is skipped to reach the requested rate, so it counts neither as captured nor as
                     # dropped.
-                    self._memory.back(picture.memory)
+                    self._memory.put_back(picture.memory)
                     self._last = picture.number
                 if self._problem is not None:
                     raise self._problem
                 wait = end - time.monotonic()
                 if wait <= 0:
                     return None
-                self._there.wait(wait)
+                self._changed.wait(wait)
         missed = picture.number - self._last - 1
         self._last = picture.number
-        self.counters.handed_out(missed)
+        self.counters.count_frame(missed)
         return Frame(
             picture.format,
             consecutive_planes(picture.format, picture.memory.ctypes.data),
             picture.memory,
             picture.number,
             picture.time_ns,
-            self._memory.release(picture.memory),
+            self._memory.release_function(picture.memory),
             source=self._index,
             missed=missed,
         )

@@ -40,12 +40,12 @@ class DecodedPicture:
 class MjpegDecoder:
     """Decodes JPEG pictures to the pixel format ``pixels``.
 
-    ``least`` is the minimum width and height: a picture is decoded at the smallest of an eighth, a quarter and a half
-    of its size that is at least ``least``, or else at its full size. This saves much of the time of the inverse DCT,
+    ``min_size`` is the minimum width and height: a picture is decoded at the smallest of an eighth, a quarter and a
+    half of its size that is not smaller, or else at its full size. This saves much of the time of the inverse DCT,
     and much memory. Raises ``UsageError`` if no decoder is installed, or if the pixel format is not supported.
     """
 
-    def __init__(self, pixels: str = "rgb", least: tuple[int, int] | None = None) -> None:
+    def __init__(self, pixels: str = "rgb", min_size: tuple[int, int] | None = None) -> None:
         if pixels not in _COLOURS:
             raise UsageError(f"JPEG cannot be decoded to {pixels}.", f"Use one of {', '.join(_COLOURS)}.")
         try:
@@ -57,7 +57,7 @@ class MjpegDecoder:
             ) from error
         self._jpeg: Any = simplejpeg
         self._pixels, (self._colour, self._bytes) = pixels, _COLOURS[pixels]
-        self._least = least or (0, 0)
+        self._min_size = min_size or (0, 0)
         self._memory = BufferPool()
         self._max_pixels = MAX_PIXELS
         self._format: Format | None = None
@@ -74,7 +74,7 @@ class MjpegDecoder:
         as three eighths, have no fast transform and can take longer than the full size."""
         for divisor in (8, 4, 2):
             part_width, part_height = -(-width // divisor), -(-height // divisor)
-            if all(self._least) and part_width >= self._least[0] and part_height >= self._least[1]:
+            if all(self._min_size) and part_width >= self._min_size[0] and part_height >= self._min_size[1]:
                 return part_width, part_height
         return width, height
 
@@ -98,4 +98,4 @@ class MjpegDecoder:
         known = self._format
         if known is None or (known.width, known.height, known.fps) != (width, height, fps):
             known = self._format = Format(self._pixels, width, height, (width * self._bytes,), fps)
-        return DecodedPicture(known, (memory.ctypes.data,), memory, self._memory.release(memory))
+        return DecodedPicture(known, (memory.ctypes.data,), memory, self._memory.release_function(memory))

@@ -103,7 +103,7 @@ class PacedSource:
         number, time_ns = due_picture
         planes, owner = self._generator.picture(number)
         missed = number - self._last - 1
-        self.counters.handed_out(missed)
+        self.counters.count_frame(missed)
         self._last = number
         return Frame(self._format, planes, owner, number, time_ns, source=self._index, missed=missed)
 

@@ -66,7 +66,8 @@ class PhotoGenerator:
 
     def open(self) -> Format:
         pixels, width, height, fps = self._requested
-        sizes = [_size(shot, width, height) for shot in SHOTS]
+        sizes = [_photo_size(shot, width, height) for shot in SHOTS]
+        # Rows begin at cache lines of 64 bytes.
         stride = -(-max(w for w, _ in sizes) * PIXELS[pixels] // 64) * 64
         stride += 64 if stride % 1024 == 0 else 0  # otherwise rows would compete for cache lines
         self._format = synthetic_format(pixels, width, height, fps, stride)
@@ -76,7 +77,7 @@ class PhotoGenerator:
             self._shots.append((end, chroma, wide, high))
             end = chroma + (high // 2 * stride if pixels == "nv12" else 0)
         # A window is read with full rows, so its last row ends in the next row of the file. Add a row at the end.
-        self._bytes = _file(pixels, width, height, sizes, stride, end + stride)
+        self._bytes = _map_pictures(pixels, width, height, sizes, stride, end + stride)
         return self._format
 
     def picture(self, number: int) -> tuple[tuple[int, ...], object]:
@@ -108,14 +109,14 @@ class PhotoGenerator:
 _PHOTOS = ((512, 512), (600, 400), (451, 300), (512, 512))
 
 
-def _size(shot: Shot, width: int, height: int) -> tuple[int, int]:
+def _photo_size(shot: Shot, width: int, height: int) -> tuple[int, int]:
     """Return the width and height of the photograph in a shot. Both are even and large enough to fill the frame."""
     wide, high = _PHOTOS[shot.photo]
     scale = max(width / wide, height / high) * shot.zoom
     return max(round(wide * scale / 2) * 2, width), max(round(high * scale / 2) * 2, height)
 
 
-def _file(
+def _map_pictures(
     pixels: str, width: int, height: int, sizes: list[tuple[int, int]], stride: int, total: int
 ) -> np.ndarray:
     """Return the file of pictures, mapped from the cache, as uint8, shape (total,). Create it if it does not exist."""

@@ -20,16 +20,16 @@ def decode_picture(data: bytes, order: str, name: str) -> np.ndarray:
     try:
         import PIL  # noqa: F401
     except ImportError:
-        return _by_opencv(data, order, name)
+        return _decode_with_opencv(data, order, name)
     try:
         with open_picture(io.BytesIO(data)) as picture:
             rgb = np.asarray(picture.convert("RGB"))
     except Exception as error:  # each of Pillow's formats has its own errors for malformed files
-        raise _damaged(name, str(error)) from error
+        raise _damage_error(name, str(error)) from error
     return rgb if order == "rgb" else np.ascontiguousarray(rgb[:, :, ::-1])
 
 
-def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
+def _decode_with_opencv(data: bytes, order: str, name: str) -> np.ndarray:
     # OpenCV reads its limit of pixels when it is imported. Its default is a thousand times larger than this limit.
     os.environ.setdefault("OPENCV_IO_MAX_IMAGE_PIXELS", str(MAX_PIXELS))
     try:
@@ -42,11 +42,11 @@ def _by_opencv(data: bytes, order: str, name: str) -> np.ndarray:
     try:
         bgr = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR)
     except cv2.error as error:  # the data is empty, or the picture is too large
-        raise _damaged(name, str(error).strip()) from error
+        raise _damage_error(name, str(error).strip()) from error
     if bgr is None:
-        raise _damaged(name, "OpenCV cannot decode it")
+        raise _damage_error(name, "OpenCV cannot decode it")
     return bgr if order == "bgr" else np.ascontiguousarray(bgr[:, :, ::-1])
 
 
-def _damaged(name: str, reason: str) -> UsageError:
+def _damage_error(name: str, reason: str) -> UsageError:
     return UsageError(f"{name} is not a picture that can be read: {reason}.", "Give PNG or JPEG files.")

@@ -27,7 +27,7 @@ def pictures_of(spec: str) -> list[Path]:
     return sorted(files)
 
 
-#: The largest picture file in bytes.
+#: The size in bytes of the largest picture file that is read.
 MAX_PICTURE_BYTES = 256 << 20
 
 
@@ -84,11 +84,11 @@ class PictureFolder:
             raise EndOfSource(self.name)
         missed = number - self._last - 1
         self._last = number
-        self.counters.handed_out(missed)
+        self.counters.count_frame(missed)
         try:
             return self._frame(number, time_ns, missed)
         except UsageError:
-            self.counters.damaged()
+            self.counters.count_damaged()
             return None
 
     def _frame(self, number: int, time_ns: int, missed: int) -> Frame:

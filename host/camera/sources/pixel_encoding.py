@@ -54,7 +54,9 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
         return (out.reshape(high, wide * 4),)
     r, g, b = (rgb[:, :, k].astype(np.int32) for k in range(3))
     if pixels == "grey":
+        # As in OpenCV: luma in full range (0 to 255), with 15-bit coefficients.
         return (((9798 * r + 19235 * g + 3735 * b + (1 << 14)) >> 15).astype(np.uint8),)
+    # 33 << 19 is 16.5 in fixed point with 20 fractional bits: the smallest luma, 16, and 0.5 for rounding.
     luma = ((269484 * r + 528482 * g + 102760 * b + (33 << 19)) >> 20).astype(np.uint8)
     # Chroma is the mean of two neighboring pixels; for NV12, it is the mean of two pixels in each of two rows. Compute
     # sums here; the larger shifts below divide them.
@@ -65,7 +67,7 @@ def _encode(rgb: np.ndarray, pixels: str) -> tuple[np.ndarray, ...]:
         bits = 22
     # This fits in 32 bits: the sum of four pixels (at most 4 * 255), times the largest factor, plus the offset, is
     # below 2^30.
-    middle = (257 << bits) >> 1
+    middle = (257 << bits) >> 1  # 128.5: the chroma of grey, and 0.5 for rounding
     u = ((-155188 * r - 305135 * g + 460324 * b + middle) >> bits).astype(np.uint8)
     v = ((460324 * r - 385875 * g - 74448 * b + middle) >> bits).astype(np.uint8)
     if pixels == "nv12":

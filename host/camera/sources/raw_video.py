@@ -64,7 +64,7 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     if pixels is None:
         return None
     width, height = int(fields["W"]), int(fields["H"])
-    if _halves(pixels, width, height):
+    if _has_half_chroma(pixels, width, height):
         return None
     rate = re.fullmatch(r"(\d+):(\d+)", fields.get("F", ""))
     fps = int(rate[1]) / int(rate[2]) if rate is not None and int(rate[2]) else 0.0
@@ -89,12 +89,14 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
             streams += 1
             if data[at : at + 4] == b"vids" and stream < 0:
                 stream = streams - 1
+                # AVISTREAMHEADER: dwRate / dwScale is the number of frames per second.
                 scale, rate = struct.unpack_from("<II", data, at + 20)
                 fps = rate / scale if scale else 0.0
         elif kind == b"strf" and stream == streams - 1 and video is None:
+            # BITMAPINFOHEADER: biWidth, biHeight and biCompression. The height is negative if the top row comes first.
             width, height = struct.unpack_from("<ii", data, at + 4)
             pixels = FOURCC.get(bytes(data[at + 16 : at + 20]))
-            if pixels is None or _halves(pixels, width, height):
+            if pixels is None or _has_half_chroma(pixels, width, height):
                 return None
             video = pixels, width, abs(height)
             size = _size(*video)
@@ -109,7 +111,8 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
 
 
 def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[bytes, int, int]]:
-    """Yield (kind, offset of the data, number of bytes) of each chunk in the order of the file, but not of lists."""
+    """Yield (kind, offset of the data, number of bytes) of each chunk in the order of the file, also of the chunks in
+    lists."""
     at = begin
     while at + 8 <= end:
         kind, length = bytes(data[at : at + 4]), struct.unpack_from("<I", data, at + 4)[0]
@@ -120,19 +123,21 @@ def _chunks(data: mmap.mmap | bytes, begin: int, end: int) -> Iterator[tuple[byt
         at += 8 + length + (length & 1)
 
 
-def _halves(pixels: str, width: int, height: int) -> bool:
+def _has_half_chroma(pixels: str, width: int, height: int) -> bool:
     """Return whether some chroma would belong to half a pixel, because a side is odd. Such a recording must be read by
     a decoder."""
     return pixels in SUBSAMPLED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 
 def _size(pixels: str, width: int, height: int) -> int:
+    """Return the number of bytes of a frame. Raises ``ValueError`` for an impossible size."""
     if not (0 < width <= 16384 and 0 < height <= 16384):
         raise ValueError(f"its frames are {width}x{height}")
     return buffer_bytes(pixels, width, height)
 
 
 def _checked(video: RawVideo, name: str) -> RawVideo:
+    """Return ``video``; an impossible frame rate becomes 0. Raises ``DamagedRecording`` if there is no frame."""
     if not video.offsets:
         raise DamagedRecording(
             f"{name} has no complete frame of {video.width}x{video.height}.", "Record it again."

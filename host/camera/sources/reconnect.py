@@ -41,10 +41,10 @@ class ReconnectingSource:
         self._on_message = on_message or (lambda _: None)
         self._first_s, self._max_s, self._silent_s = first_s, max_s, silent_s
         self._random = random.Random(seed)
-        self._away = False
+        self._is_lost = False
         self._wait_s = 0.0
-        self._next = 0.0  # time.monotonic() of the next attempt
-        self._heard = 0.0
+        self._next_attempt_s = 0.0  # time.monotonic() of the next attempt
+        self._last_frame_s = 0.0
         self._rate = 0.0
         self._format: Format | None = None
 
@@ -62,12 +62,12 @@ class ReconnectingSource:
 
     def open(self) -> Format:
         self._format = self.inner.open()
-        self._away, self._heard = False, time.monotonic()
+        self._is_lost, self._last_frame_s = False, time.monotonic()
         return self._format
 
     def read(self, timeout_s: float) -> Frame | None:
         end = time.monotonic() + timeout_s
-        if self._away and not self._back(end):
+        if self._is_lost and not self._reopen(end):
             return None
         try:
             frame = self.inner.read(max(end - time.monotonic(), 0.0))
@@ -76,38 +76,38 @@ class ReconnectingSource:
             return None
         now = time.monotonic()
         if frame is not None:
-            self._heard = now
-        elif self.live and now - self._heard > self._silent_s:
+            self._last_frame_s = now
+        elif self.live and now - self._last_frame_s > self._silent_s:
             self._lose(f"{self.name} sent no picture for {self._silent_s:g} s.")
         return frame
 
     def set_rate(self, fps: float) -> float:
         """Set the rate, now and after each reconnect. While the camera is lost, return the requested rate."""
         self._rate = fps
-        return fps if self._away else self.inner.set_rate(fps)
+        return fps if self._is_lost else self.inner.set_rate(fps)
 
     def close(self) -> None:
         self.inner.close()
 
     def _lose(self, reason: str) -> None:
         self.inner.close()
-        self._away, self._wait_s = True, self._first_s
+        self._is_lost, self._wait_s = True, self._first_s
         self._schedule()
         self._on_message(f"{reason} Reconnecting.")
 
     def _schedule(self) -> None:
         wait = self._wait_s * (1 + JITTER * (2 * self._random.random() - 1))
-        self._next = time.monotonic() + wait
+        self._next_attempt_s = time.monotonic() + wait
         self._wait_s = min(self._wait_s * 2, self._max_s)
 
-    def _back(self, end: float) -> bool:
+    def _reopen(self, end: float) -> bool:
         """Wait for the next attempts to open the camera, at most until the time ``end``. Return True if it is open
         again."""
         while True:
             now = time.monotonic()
-            if self._next > now:
-                time.sleep(max(min(self._next, end) - now, 0.0))
-                if self._next > end:
+            if self._next_attempt_s > now:
+                time.sleep(max(min(self._next_attempt_s, end) - now, 0.0))
+                if self._next_attempt_s > end:
                     return False
             try:
                 format = self.inner.open()
@@ -120,7 +120,7 @@ class ReconnectingSource:
                 self._schedule()
                 continue
             self.counters.reconnects += 1
-            self._away, self._heard = False, time.monotonic()
+            self._is_lost, self._last_frame_s = False, time.monotonic()
             changed = (
                 f" with {format.pixels} {format.width}x{format.height}" if format != self._format else ""
             )

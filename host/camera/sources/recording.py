@@ -27,7 +27,7 @@ class Recording:
         self._pace = FrameClock(live)
         self._last = -1
         self._format: Format | None = None
-        self._at: list[tuple[int, ...]] = []  # addresses of the planes of each frame
+        self._frame_planes: list[tuple[int, ...]] = []  # addresses of the planes of each frame
         self._owner: object = None
 
     def open(self) -> Format:
@@ -45,8 +45,10 @@ class Recording:
             self._requested_fps or video.fps,
         )
         base = np.frombuffer(owner, np.uint8).ctypes.data
-        before = [sum(row * rows for row, rows in planes[:k]) for k in range(len(planes))]
-        self._at = [tuple(base + offset + part for part in before) for offset in video.offsets]
+        plane_offsets = [sum(row * rows for row, rows in planes[:k]) for k in range(len(planes))]
+        self._frame_planes = [
+            tuple(base + offset + plane for plane in plane_offsets) for offset in video.offsets
+        ]
         self._owner = owner
         self._pace.fps = self._pace.fps or self._format.fps or 30.0
         self._pace.restart()
@@ -59,12 +61,12 @@ class Recording:
         if due_picture is None:
             return None
         number, time_ns = due_picture
-        if number >= len(self._at) and not self._loop:
+        if number >= len(self._frame_planes) and not self._loop:
             raise EndOfSource(self.name)
         missed = number - self._last - 1
         self._last = number
-        self.counters.handed_out(missed)
-        planes = self._at[number % len(self._at)]
+        self.counters.count_frame(missed)
+        planes = self._frame_planes[number % len(self._frame_planes)]
         return Frame(self._format, planes, self._owner, number, time_ns, source=self._index, missed=missed)
 
     def set_rate(self, fps: float) -> float:
@@ -74,7 +76,7 @@ class Recording:
     def close(self) -> None:
         """Close the recording. Frames that are still held keep the memory of their pixels."""
         self._format, self._owner = None, None
-        self._at = []
+        self._frame_planes = []
 
 
 def map_raw_video(path: str) -> tuple[RawVideo | None, mmap.mmap]:

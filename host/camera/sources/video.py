@@ -56,7 +56,7 @@ def _retrieve(capture: Any, memory: BufferPool, format: Format) -> tuple[np.ndar
 
 
 @contextmanager
-def _options() -> Iterator[None]:
+def _network_options() -> Iterator[None]:
     """Set FFmpeg's options for network streams in the environment while OpenCV connects, because OpenCV reads them only
     there.
 
@@ -121,9 +121,9 @@ class VideoFile:
         decoded = _retrieve(self._capture, self._memory, self._format)
         missed = number - self._last - 1
         self._last = number
-        self.counters.handed_out(missed)
+        self.counters.count_frame(missed)
         if decoded is None:
-            self.counters.damaged()
+            self.counters.count_damaged()
             return None
         memory, self._format = decoded
         return Frame(
@@ -132,7 +132,7 @@ class VideoFile:
             memory,
             number,
             time_ns,
-            self._memory.release(memory),
+            self._memory.release_function(memory),
             source=self._index,
             missed=missed,
         )
@@ -174,7 +174,7 @@ class NetworkStream:
             self._capture = cv2.VideoCapture(self._url, cv2.CAP_GSTREAMER)
         else:
             timeouts = [cv2.CAP_PROP_OPEN_TIMEOUT_MSEC, OPEN_MS, cv2.CAP_PROP_READ_TIMEOUT_MSEC, READ_MS]
-            with _options():
+            with _network_options():
                 self._capture = cv2.VideoCapture(self._url, cv2.CAP_FFMPEG, timeouts)
         if not self._capture.isOpened():
             raise SourceLost(

@@ -155,7 +155,8 @@ class StreamMeter(Meter):
 
     @property
     def bytes_per_s(self) -> float | None:
-        """Return the bytes per second during the recording by the host's clock; None for less than a second.
+        """Return the bytes per second during the recording by the host's clock; None for a recording of less than a
+        second.
 
         Bytes that are read late do not change the rate (:func:`steady_rate`).
         """
@@ -172,7 +173,7 @@ class StreamMeter(Meter):
             return None
         chunks = [data]
         with suppress(queue.Empty):
-            while len(chunks) < 64:
+            while len(chunks) < 64:  # a limit, so that the caller gets samples although more bytes arrive
                 chunks.append(self._bytes.get_nowait())
         assert self._decoder is not None
         part = replace(self._decoder.feed(b"".join(chunks)), started_s=self._started)

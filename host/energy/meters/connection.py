@@ -83,10 +83,10 @@ def open_connection(where: str, baud: int = 115200, tcp_port: int | None = None)
     return TcpConnection(host, tcp_port)
 
 
-def drain(transport: Transport, quiet_s: float = 0.1, at_most_s: float = 3.0) -> None:
+def drain(transport: Transport, quiet_s: float = 0.1, timeout_s: float = 3.0) -> None:
     """Discard the data that an instrument still sends, until it is quiet for ``quiet_s``. Raises DeviceError if it is
-    not quiet within ``at_most_s``."""
-    end = time.monotonic() + at_most_s
+    not quiet within ``timeout_s``."""
+    end = time.monotonic() + timeout_s
     while transport.read(quiet_s):
         if time.monotonic() > end:
             raise DeviceError(
@@ -113,7 +113,7 @@ class TextLines:
         raw, _, self._pending = self._pending.partition(b"\n")
         return raw.decode("ascii", "replace").strip("\r\n\0")
 
-    def rest(self) -> bytes:
+    def take_rest(self) -> bytes:
         """Remove the bytes after the last complete line from the buffer and return them."""
         remainder, self._pending = self._pending, b""
         return remainder

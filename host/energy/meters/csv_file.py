@@ -112,7 +112,8 @@ def read_csv(path: str | Path, supply_v: float | None = None, rate_hz: float | N
 
 
 def _table(text: str, path: Path) -> tuple[list[str], list[list[str]], str]:
-    """Return the names of the columns, the rows of cells, and the separator. Lines before the header are comments."""
+    """Return the names of the columns, the rows of cells, and the separator. The header is one of the first 40
+    lines; lines before it are comments."""
     lines = [line for line in text.splitlines() if line.strip()]
     for number, line in enumerate(lines[:40]):
         separator = max(",;\t", key=line.count)

@@ -26,7 +26,8 @@ MIN_V, MAX_V = 1.8, 3.3
 SETTINGS = ("trigsrc sw", "trigdelay 0", "pwr on")
 #: The samples per second that the meter's command ``freq`` accepts.
 RATES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000)
-ASCII_LIMIT = 10_000
+#: The highest rate of the text format, in samples per second.
+MAX_ASCII_HZ = 10_000
 #: The relative error of a reading: 2 % in the meter's dynamic range, from memory of the manufacturer's data sheet and
 #: not checked.
 GAIN_ERROR = 0.02
@@ -52,12 +53,12 @@ class Lpm01a(StreamMeter):
         super().__init__()
         if not MIN_V <= supply_v <= MAX_V:
             raise UsageError(f"An LPM01A cannot give {supply_v:g} V.", f"It gives {MIN_V:g} to {MAX_V:g} V.")
-        self._choose, rate_hz = rate_hz is None, rate_hz or ASCII_LIMIT
+        self._can_lower_rate, rate_hz = rate_hz is None, rate_hz or MAX_ASCII_HZ
         if rate_hz not in RATES:
             near = min(RATES, key=lambda rate: abs(rate - rate_hz))
             raise UsageError(f"An LPM01A does not sample at {rate_hz} Hz.", f"The nearest rate is {near}.")
-        self._binary = rate_hz > ASCII_LIMIT if binary is None else binary
-        if not self._binary and rate_hz > ASCII_LIMIT:
+        self._binary = rate_hz > MAX_ASCII_HZ if binary is None else binary
+        if not self._binary and rate_hz > MAX_ASCII_HZ:
             raise UsageError(
                 f"{rate_hz} samples per second are too many for the text format.", "Use the binary format."
             )
@@ -71,7 +72,7 @@ class Lpm01a(StreamMeter):
         # buffer.
         self.transport.write(b"\nstop\n")
         drain(self.transport)
-        self._command("htc")
+        self._command("htc")  # the host takes control
         self._command(f"volt {round(self._supply * 1000)}m")
         self._set_rate()
         self._command("acqtime inf")
@@ -83,7 +84,9 @@ class Lpm01a(StreamMeter):
 
     def _set_rate(self) -> None:
         """Set the requested rate, or the highest that the meter accepts if none was requested. Raises DeviceError."""
-        rates = [rate for rate in reversed(RATES) if rate <= self._rate] if self._choose else [self._rate]
+        rates = (
+            [rate for rate in reversed(RATES) if rate <= self._rate] if self._can_lower_rate else [self._rate]
+        )
         refused: _RefusedError | None = None
         for rate in rates:
             try:
@@ -121,7 +124,7 @@ class Lpm01a(StreamMeter):
     def _begin(self) -> tuple[Decoder, bytes]:
         self._command("start")
         decoder = BinaryDecoder if self._binary else AsciiDecoder
-        return decoder(self._rate, self._supply), self._lines.rest()
+        return decoder(self._rate, self._supply), self._lines.take_rest()
 
     def _end(self) -> None:
         self.transport.write(b"stop\n")
@@ -163,7 +166,7 @@ class Lpm01a(StreamMeter):
         )
 
     def close(self) -> None:
-        """End a recording that runs, switch the board off, and enable the meter's own buttons."""
+        """End a recording that runs, switch the board off, and enable the meter's own buttons (command ``hrc``)."""
         if self._transport is not None:
             if self._thread is not None:
                 with suppress(DeviceError):

@@ -22,7 +22,8 @@ _SAMPLE = re.compile(r"(\d{4})([+-]\d\d)")
 _SECONDS = re.compile(r"(\d+)\s*s\b")
 _MILLISECONDS = re.compile(r"(\d+)\s*ms\b")
 _STOPPED = re.compile(rb"(PowerShield > )?ack stop\r?\n")
-_FIXED = {0xF3: 5, 0xF4: 0, 0xF5: 0, 0xF6: 0, 0xF7: 2}
+#: The number of data bytes of the kinds of messages that have a fixed length.
+_FIXED_BYTES = {0xF3: 5, 0xF4: 0, 0xF5: 0, 0xF6: 0, 0xF7: 2}
 
 
 class TimedSamples:
@@ -159,9 +160,9 @@ class BinaryDecoder:
             if kind == 0xF1:
                 self.timed.notes.append(f"the meter reports: {raw[2:end].decode('ascii', 'replace').strip()}")
             return end + 2
-        if kind not in _FIXED:
+        if kind not in _FIXED_BYTES:
             return 2
-        size = _FIXED[kind]
+        size = _FIXED_BYTES[kind]
         if len(raw) < size + 4:
             return 0
         if raw[2 + size : 4 + size] != b"\xff\xff":

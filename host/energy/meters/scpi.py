@@ -65,12 +65,14 @@ class ScpiLine:
             )
         return answer
 
-    def number(self, question: str, at_least: float, at_most: float) -> float:
+    def number(self, question: str, min_value: float, max_value: float) -> float:
         """Send a query for one number and return it. Raises DeviceError if the answer is anything else, or is not
-        between ``at_least`` and ``at_most``."""
+        between ``min_value`` and ``max_value``."""
         values = self.readings(question, 1)
-        if not at_least <= values[0] <= at_most:
-            raise self._unexpected(question, f"{values[0]:g}", f"a number from {at_least:g} to {at_most:g}")
+        if not min_value <= values[0] <= max_value:
+            raise self._unexpected(
+                question, f"{values[0]:g}", f"a number from {min_value:g} to {max_value:g}"
+            )
         return float(values[0])
 
     def readings(self, question: str, count: int, timeout_s: float = 5.0) -> Floats:
@@ -87,7 +89,8 @@ class ScpiLine:
         shown = f"'{answer[:40]}…' ({len(answer)} characters)" if len(answer) > 40 else f"'{answer}'"
         return DeviceError(
             f"The instrument at {self.where} answers {shown} to '{question}'; expected {expected}.",
-            "Check that no other program uses the instrument, and that it speaks SCPI; then switch it off and on.",
+            "Check that no other program uses the instrument, and that it accepts SCPI commands. Then switch it off and"
+            " on.",
         )
 
     def check(self, action: str) -> None:
@@ -126,8 +129,8 @@ def values_of(text: str) -> Floats | None:
 
 
 def _block_of(text: str) -> str | None:
-    """Return the contents of an IEEE 488.2 block, or None if its length is not what it states. ``#0`` begins a block
-    that ends with the line."""
+    """Return the contents of an IEEE 488.2 block, or None if its length differs from the stated length. ``#0`` begins a
+    block that ends with the line."""
     digits = int(text[1]) if text[1:2].isdigit() else -1
     length = text[2 : 2 + digits]
     if digits == 0:
@@ -259,8 +262,8 @@ class ScpiMeter(Meter):
         if self._error is not None:
             raise self._error
         # Samples up to this time belong to the recording. Later samples may arrive while these samples are read.
-        until = round((time.monotonic() - self._started) * self._rate)
-        while self._fetch() and self._count < until:
+        due_count = round((time.monotonic() - self._started) * self._rate)
+        while self._fetch() and self._count < due_count:
             pass
         self.scpi.send("ABOR")
         self.scpi.check("the recording")

@@ -1,6 +1,6 @@
 """Poll a SCPI instrument for each reading, and choose between polling and the instrument's own sample timer.
 
-Most instruments that measure current support ``READ?``, with some ten readings per second; simple instruments only
+Most instruments that measure current support ``READ?``, with about ten readings per second; simple instruments only
 support ``MEASure``. Times are from the host's clock. This driver has never run on an instrument; it is tested against a
 simulated instrument on a TCP socket.
 """
@@ -88,10 +88,10 @@ class Scpi(Meter):
         range_a: float | None = None,
         gain_error: float | None = None,
     ) -> None:
-        timed = {} if rate_hz is None else {"rate_hz": rate_hz}
+        rate_option = {} if rate_hz is None else {"rate_hz": rate_hz}
         self._where = where
-        self._timed = ScpiMeter(where, supply_v, range_a=range_a, gain_error=gain_error, **timed)
-        self._polled = ScpiPolled(where, supply_v, gain_error=gain_error, **timed)
+        self._timed = ScpiMeter(where, supply_v, range_a=range_a, gain_error=gain_error, **rate_option)
+        self._polled = ScpiPolled(where, supply_v, gain_error=gain_error, **rate_option)
         self._chosen: Meter | None = None
         self._fallback_reason = ""
 

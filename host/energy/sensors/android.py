@@ -20,7 +20,7 @@ from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PowerSource
 from arenite.host.energy.sensors.battery import amperes
-from arenite.host.energy.sysfs import plausible
+from arenite.host.energy.sysfs import checked_watts
 
 TERMUX, DUMPSYS = "termux-battery-status", "dumpsys"
 #: A reading is reused for this time, because the commands are slow and the values change slowly.
@@ -119,7 +119,7 @@ class TermuxBattery:
         millivolts = finite_number(status.get("voltage"))
         name = self.name if millivolts else f"{self.name} at an assumed 3.85 V"
         volts = millivolts / 1e3 if millivolts else 3.85
-        return Power(plausible(volts * amperes(current), name), MEASURED, name)
+        return Power(checked_watts(volts * amperes(current), name), MEASURED, name)
 
 
 def parse_battery(text: str) -> dict[str, str]:
@@ -129,20 +129,21 @@ def parse_battery(text: str) -> dict[str, str]:
 
 
 class DumpsysBattery:
-    """A power meter that computes the mean power from the drop of the charge counter (µAh) since its last step, because
-    ``dumpsys`` reports no current."""
+    """A power meter that computes the mean power from the drop of the charge counter (µAh) since its last change,
+    because ``dumpsys`` reports no current."""
 
     def __init__(self, path: str | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self.name = "dumpsys battery"
         self._clock = clock
         self._answer = CachedReading(lambda: parse_battery(run_command(DUMPSYS, "battery", path=path)), clock)
-        self._mark: tuple[float, float] | None = None
+        # The charge in µAh and the time in seconds at the last change of the charge counter.
+        self._last_change: tuple[float, float] | None = None
         self._watts: float | None = None
 
     def read(self, busy: float) -> Power:
         fields = self._answer.get()
         if fields.get("status") != "3":  # BatteryManager.BATTERY_STATUS_DISCHARGING
-            self._mark = None
+            self._last_change = None
             raise DeviceError(
                 "The battery is not discharging.", "Unplug the charger to measure the power from the battery."
             )
@@ -153,17 +154,17 @@ class DumpsysBattery:
                 "dumpsys battery reports no charge counter.", "Use --power-source estimate."
             ) from error
         now = self._clock()
-        if self._mark is None or charge > self._mark[0]:
-            self._mark = (charge, now)
-        elif charge < self._mark[0] and now > self._mark[1]:
-            self._watts = (self._mark[0] - charge) * 3600e-6 * volts / (now - self._mark[1])
-            self._mark = (charge, now)
+        if self._last_change is None or charge > self._last_change[0]:
+            self._last_change = (charge, now)
+        elif charge < self._last_change[0] and now > self._last_change[1]:
+            self._watts = (self._last_change[0] - charge) * 3600e-6 * volts / (now - self._last_change[1])
+            self._last_change = (charge, now)
         if self._watts is None:
             raise DeviceError(
                 "The charge counter has not changed yet.",
                 "Wait a few minutes for the first figure.",
             )
-        return Power(plausible(self._watts, self.name), MEASURED, self.name)
+        return Power(checked_watts(self._watts, self.name), MEASURED, self.name)
 
 
 def find(path: str | None = None, clock: Callable[[], float] = time.monotonic) -> list[PowerSource]:

@@ -17,7 +17,7 @@ from pathlib import Path
 from arenite.errors import DeviceError
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PowerSource
-from arenite.host.energy.sysfs import children, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import checked_watts, children, read_number, read_text, sensor_lost
 
 #: A device that runs the camera loop draws more than 20 mA, so a smaller value in "µA" is in fact in mA.
 MIN_MICROAMPERES = 20_000
@@ -49,13 +49,13 @@ class Battery:
             if status is None:
                 raise sensor_lost(f"battery {folder.name}", folder)
             if status == "Discharging":
-                parts.append((folder.name, plausible(self._watts(folder), f"battery {folder.name}")))
+                parts.append((folder.name, checked_watts(self._watts(folder), f"battery {folder.name}")))
         if not parts:
             raise DeviceError(
                 f"{self.name} is not discharging.",
                 "Unplug the charger to measure the power from the battery.",
             )
-        total = plausible(sum(watts for _, watts in parts), self.name)
+        total = checked_watts(sum(watts for _, watts in parts), self.name)
         return Power(total, MEASURED, self.name, tuple(parts) if len(parts) > 1 else ())
 
     def _watts(self, folder: Path) -> float:

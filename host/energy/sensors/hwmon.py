@@ -13,7 +13,7 @@ from pathlib import Path
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
-from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import checked_watts, children, numbered, read_number, read_text, sensor_lost
 
 #: Chips whose first channel covers the whole device if the channel has no label, and chips that cover the processor
 #: package.
@@ -32,7 +32,7 @@ class HwmonPower:
         microwatts = read_number(self._path)
         if microwatts is None:
             raise sensor_lost(self.name, self._path)
-        return Power(plausible(microwatts / 1e6, self.name), MEASURED, self.name)
+        return Power(checked_watts(microwatts / 1e6, self.name), MEASURED, self.name)
 
 
 def find(root: Path) -> list[PowerSource]:

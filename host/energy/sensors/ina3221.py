@@ -15,7 +15,7 @@ from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PART, PowerSource
-from arenite.host.energy.sysfs import children, numbered, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import checked_watts, children, numbered, read_number, read_text, sensor_lost
 
 #: Names of the rail that feeds the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
@@ -92,10 +92,10 @@ class Ina3221:
             watts = rail.watts()
             if watts is None:
                 raise sensor_lost(f"INA3221 {rail.name}", rail.where)
-            total += plausible(watts, f"INA3221 {rail.name}")
+            total += checked_watts(watts, f"INA3221 {rail.name}")
         rail_watts = [(rail.name, rail.watts()) for rail in self._parts]
         return Power(
-            plausible(total, self.name),
+            checked_watts(total, self.name),
             MEASURED,
             self.name,
             tuple((name, watts) for name, watts in rail_watts if watts is not None and watts >= 0),

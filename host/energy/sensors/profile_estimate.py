@@ -31,6 +31,7 @@ class ProfileEstimate:
         self._profile, self._root = profile, root
 
     def read(self, busy: float) -> Power:
+        # If ``busy`` is NaN, no core counts as busy.
         cores = min(max(busy, 0.0), float(self._profile.cores)) if busy == busy else 0.0
         watts = self._profile.idle_w + cores * self._profile.core_watts(frequency_ratio(self._root))
         return Power(watts, ESTIMATED, self.name)

@@ -15,7 +15,14 @@ from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
-from arenite.host.energy.sysfs import children, forbidden, plausible, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import (
+    checked_watts,
+    children,
+    is_forbidden,
+    read_number,
+    read_text,
+    sensor_lost,
+)
 
 #: Within this interval the last figure is repeated, because the counter is updated only every 1 ms.
 MIN_INTERVAL_S = 0.02
@@ -72,7 +79,7 @@ class Rapl:
         if elapsed >= MIN_INTERVAL_S:
             self._rails = tuple((domain.name, domain.joules() / elapsed) for domain in self._domains)
             self._last_s = now
-            self._watts = plausible(sum(watts for _, watts in self._rails), self.name)
+            self._watts = checked_watts(sum(watts for _, watts in self._rails), self.name)
         if self._watts is None:
             raise sensor_lost(self.name, self._domains[0].folder)
         return Power(self._watts, MEASURED, self.name, self._rails if len(self._rails) > 1 else ())
@@ -110,7 +117,7 @@ def _describe(
     name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str
 ) -> PowerSource:
     where = str(folders[0])
-    if any(forbidden(folder / "energy_uj") for folder in folders):
+    if any(is_forbidden(folder / "energy_uj") for folder in folders):
         hint = f"permission denied: run as root, or once `sudo chmod a+r {folders[0] / 'energy_uj'}`"
         return PowerSource(name, scope, where, None, hint)
     counts = [read_number(folder / "energy_uj") for folder in folders]

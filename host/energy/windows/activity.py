@@ -107,6 +107,7 @@ def _spans(
 ) -> NDArray[np.float64]:
     """Return start and end of each period above the threshold, shape (n, 2). Short dips are a part of a period; short
     peaks are ignored."""
+    # 1: above the threshold; 0: below the release level; -1: between them, where the state does not change.
     known = np.where(power >= threshold, 1, np.where(power < RELEASE_SHARE * threshold, 0, -1)).astype(
         np.int8
     )
@@ -162,6 +163,7 @@ def _edge(trace: Trace, at: float, width: float) -> float:
         return at
     total = np.cumsum(power)
     left = np.arange(1, count)
+    # The larger this sum, the smaller is the sum of the squared deviations from the two levels.
     gain = total[:-1] ** 2 / left + (total[-1] - total[:-1]) ** 2 / (count - left)
     split = first + int(np.argmax(gain)) + 1
     return float((trace.time_s[split - 1] + trace.time_s[split]) / 2)

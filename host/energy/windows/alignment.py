@@ -61,8 +61,9 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
     length = float(np.median(spans[:, 1] - spans[:, 0]))
     reach = float(np.ptp(spans)) / 2
     energy = trace.cumulative()
-    place, drift, step = _coarse(trace, energy, spans - middle, length, reach, max_drift)
+    place, drift, step = _coarse_place(trace, energy, spans - middle, length, reach, max_drift)
     drift_step = min(max_drift, length / 4 / max(reach, length))
+    # Each round tries 17 places and 17 drifts around the best ones. The next round has a quarter of the steps.
     for _ in range(ROUNDS):
         places = place + np.linspace(-2, 2, 17) * step
         drifts = np.clip(drift + np.linspace(-2, 2, 17) * drift_step, -max_drift, max_drift)
@@ -85,7 +86,7 @@ def align(trace: Trace, events: Sequence[tuple[float, float]], max_drift: float 
     return Alignment(result.offset_s, result.drift, contrast)
 
 
-def _coarse(
+def _coarse_place(
     trace: Trace, energy: Curve, spans: Floats, length: float, reach: float, max_drift: float
 ) -> tuple[float, float, float]:
     """Return the time of the trace at the middle of the events, the drift, and the largest error of this time in

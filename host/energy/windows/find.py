@@ -74,26 +74,26 @@ def find_windows(
     mismatch: DeviceError | None = None
     if len(events):
         try:
-            return _by_events(trace, events, max_drift, offset_s, notes)
+            return _windows_from_events(trace, events, max_drift, offset_s, notes)
         except DeviceError as error:
             mismatch = error
             notes.append(
                 f"the timestamps of the serial port were not used: {error.problem[0].lower()}{error.problem[1:]}"
             )
     try:
-        return _by_current(trace, expected, duration_s, notes)
+        return _windows_from_current(trace, expected, duration_s, notes)
     except DeviceError:
         if mismatch is None:
             raise
         if offset_s is None:
             raise mismatch from None
     # If the current hardly changes, the exact times of the windows do not matter.
-    inside = _inside(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
+    inside = _recorded_windows(trace, [InferenceWindow(a + offset_s, b + offset_s) for a, b in events], notes)
     notes.append("the current hardly changes: the windows are placed by the computer's clock, to a few ms")
     return InferenceWindows(tuple(inside), SERIAL, notes=tuple(notes))
 
 
-def _by_events(
+def _windows_from_events(
     trace: Trace,
     events: Sequence[tuple[float, float]],
     max_drift: float,
@@ -104,30 +104,32 @@ def _by_events(
     alignment = align(trace, events, max_drift)
     if offset_s is not None and abs(alignment.offset_s - offset_s) > MAX_START_DELAY_S:
         raise DeviceError(
-            f"They match the current only {abs(alignment.offset_s - offset_s):.1f} s away from where the two"
-            " clocks put them.",
+            f"The times of the inferences match the current only {abs(alignment.offset_s - offset_s):.1f} s away from"
+            " where the two clocks put them.",
             "Check that the meter is connected to the board that ran.",
         )
     remarks: list[str] = []
-    inside = _inside(trace, alignment.apply(events), remarks)
+    inside = _recorded_windows(trace, alignment.apply(events), remarks)
     edge_share = _edge_share(trace, inside)
     if edge_share < MIN_EDGE_SHARE:
         raise DeviceError(
-            f"The current rises and falls with only {edge_share:.0%} of them.",
+            f"The current rises and falls with only {edge_share:.0%} of the inferences.",
             "Check that the meter is connected to the board that ran, and that the recording covers the run.",
         )
-    spans = _snapped(trace, inside, remarks)
+    spans = _with_current_edges(trace, inside, remarks)
     at = trace.joules_at(np.array([[w.start_s, w.end_s] for w in spans]))
     low, middle, high = np.quantile(at[:, 1] - at[:, 0], [0.25, 0.5, 0.75])
     if high - low > MAX_ENERGY_SPREAD * middle:
         raise DeviceError(
-            f"With them one inference would cost {low * 1e6:.3g} µJ and another {high * 1e6:.3g} µJ.",
+            f"With these times, one inference would take {low * 1e6:.3g} µJ and another {high * 1e6:.3g} µJ.",
             "Check that the meter is connected to the board that ran.",
         )
     return InferenceWindows(tuple(spans), SERIAL, alignment, (*notes, *remarks))
 
 
-def _inside(trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
+def _recorded_windows(
+    trace: Trace, windows: Sequence[InferenceWindow], notes: list[str]
+) -> list[InferenceWindow]:
     """Return the windows that the recording covers. Raises DeviceError if it covers none."""
     inside = [w for w in windows if trace.time_s[0] <= w.start_s and w.end_s <= trace.time_s[-1]]
     if len(inside) < len(windows):
@@ -150,7 +152,7 @@ def _edge_share(trace: Trace, windows: Sequence[InferenceWindow]) -> float:
     return float(np.mean(rises & falls))
 
 
-def _by_current(
+def _windows_from_current(
     trace: Trace, expected: int | None, duration_s: float | None, notes: list[str]
 ) -> InferenceWindows:
     """Return the windows from the current alone. Raises DeviceError if it shows no inference."""
@@ -169,7 +171,9 @@ def _by_current(
     return InferenceWindows(tuple(spans), WAVEFORM, notes=(*notes, *remarks))
 
 
-def _snapped(trace: Trace, predicted: list[InferenceWindow], notes: list[str]) -> list[InferenceWindow]:
+def _with_current_edges(
+    trace: Trace, predicted: list[InferenceWindow], notes: list[str]
+) -> list[InferenceWindow]:
     """Return the windows ``predicted`` with edges from the current, if the current shows the same windows. The edges
     from timestamps include the delays of the serial port."""
     length = float(np.median([window.seconds for window in predicted]))

@@ -33,9 +33,9 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
                 f"The recording has no digital input {bit}."
                 if trace.marks is not None
                 else "This meter records no marks.",
-                "Inputs are 0 to 7; leave the bit out to use timestamps or the current.",
+                "Give an input from 0 to 7, or none to use timestamps or the current.",
             )
-        return marked(trace, bit), bit, []
+        return mark_windows(trace, bit), bit, []
     if trace.marks is None or len(trace) < 2:
         return [], None, []
     changed = int(np.bitwise_or.reduce(trace.marks ^ trace.marks[0]))
@@ -54,14 +54,14 @@ def find_marks(trace: Trace, bit: int | None = None) -> tuple[list[InferenceWind
     low = ratios[chosen] < ACTIVE_LOW_RATIO
     if low:
         notes.append(f"input {chosen} is low during an inference")
-    spans = marked(trace, chosen, low=low)
+    spans = mark_windows(trace, chosen, low=low)
     if spans and float(np.median([w.seconds for w in spans])) * trace.rate_hz < MIN_PULSE_SAMPLES:
         notes.append(f"input {chosen} flickers, as an unconnected input does, and was not used")
         return [], None, notes
     return spans, chosen, notes
 
 
-def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
+def mark_windows(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow]:
     """Return the windows in which the bit is high (low, if ``low`` is set). Glitches, and pulses that the recording
     cuts off, are left out."""
     if trace.marks is None:
@@ -75,7 +75,7 @@ def marked(trace: Trace, bit: int, *, low: bool = False) -> list[InferenceWindow
     edges = edges[: len(edges) // 2 * 2]
     if len(edges) == 0:
         return []
-    spans = _between(trace, edges).reshape(-1, 2)
+    spans = _edge_times(trace, edges).reshape(-1, 2)
     lengths = spans[:, 1] - spans[:, 0]
     valid_spans = spans[lengths >= GLITCH_SHARE * np.median(lengths)]
     return [InferenceWindow(start, end) for start, end in valid_spans.tolist()]
@@ -87,10 +87,10 @@ def falling_edges(trace: Trace, bit: int) -> Floats:
     if trace.marks is None:
         return np.empty(0)
     high = (trace.marks >> bit & 1).astype(np.int8)
-    return _between(trace, np.flatnonzero(np.diff(high) < 0) + 1)
+    return _edge_times(trace, np.flatnonzero(np.diff(high) < 0) + 1)
 
 
-def _between(trace: Trace, edges: np.ndarray) -> Floats:
+def _edge_times(trace: Trace, edges: np.ndarray) -> Floats:
     """Return the time of each edge, in the middle between the sample before it and the sample after it."""
     return np.asarray((trace.time_s[edges - 1] + trace.time_s[edges]) / 2, dtype=np.float64)
 

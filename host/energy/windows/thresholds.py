@@ -48,7 +48,7 @@ def choose_threshold(trace: Trace, candidates: Sequence[ThresholdResult], lowest
     and not empty."""
     plateaus = _plateaus(candidates)
     best = _best(trace, plateaus, _middle(max(plateaus, key=len)), lowest_w)
-    return _awake(trace, plateaus, best) or best
+    return _inferences_within(trace, plateaus, best) or best
 
 
 def _best(
@@ -70,7 +70,7 @@ def _best(
     return best
 
 
-def _awake(
+def _inferences_within(
     trace: Trace, plateaus: Sequence[Sequence[ThresholdResult]], outer: ThresholdResult
 ) -> ThresholdResult | None:
     """Return the windows of the inferences if the windows of ``outer`` are the times in which the board is awake, with
@@ -80,7 +80,7 @@ def _awake(
         inner = _middle(plateau)
         clear = plateau[-1].threshold_w >= MIN_STEP_RATIO * plateau[0].threshold_w
         if clear and inner.threshold_w > outer.threshold_w and _many_in(trace, inner.spans, outer.spans):
-            return _best(trace, plateaus[k:], inner, _between_w(trace, inner.spans, outer.spans))
+            return _best(trace, plateaus[k:], inner, _mean_w_between(trace, inner.spans, outer.spans))
     return None
 
 
@@ -100,7 +100,7 @@ def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64
     return bool(np.all(ends > min_shift)) and _alike(trace, inner)
 
 
-def _between_w(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> float:
+def _mean_w_between(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> float:
     """Return the mean watts within ``outer`` but outside ``inner``."""
     awake, busy = (trace.joules_at(spans) for spans in (outer, inner))
     joules = np.sum(awake[:, 1] - awake[:, 0]) - np.sum(busy[:, 1] - busy[:, 0])
@@ -143,6 +143,8 @@ def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
 
 
 def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = MAX_DEVIATION) -> bool:
+    """Return whether the standard deviations of the windows' energies and lengths, relative to their means, are below
+    ``limit``."""
     at = trace.joules_at(spans)
     values = (at[:, 1] - at[:, 0], spans[:, 1] - spans[:, 0])
     return all(float(np.std(figures)) < limit * float(np.mean(figures)) for figures in values)

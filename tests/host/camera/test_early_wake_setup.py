@@ -93,7 +93,7 @@ def test_a_budget_that_restricts_the_loop_pauses_the_early_wake_up() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"pace": "file"}, "frames of a recording are always there"),
+        ({"pace": "file"}, "the loop never waits for a frame of a recording"),
         ({"overlap": True}, "because frames overlap"),
     ],
 )

@@ -40,9 +40,9 @@ def test_jpeg_is_decoded_in_full_size_if_a_model_crops_the_frame(
     crop = CropWindow(0, 0, 64, 64)
     sizes: list[tuple[int, int] | None] = []
 
-    def recorded(spec: str, *, least: tuple[int, int] | None, **options: Any) -> Source:
-        sizes.append(least)
-        return open_source(spec, least=least, **options)
+    def recorded(spec: str, *, min_size: tuple[int, int] | None, **options: Any) -> Source:
+        sizes.append(min_size)
+        return open_source(spec, min_size=min_size, **options)
 
     monkeypatch.setattr("arenite.host.camera.source_setup.open_source", recorded)
     for window in (None, crop):

@@ -170,7 +170,7 @@ def test_a_change_from_measured_to_estimated_power_adds_a_note(tmp_path: Path) -
 
     supervisor = Supervisor(fake_loop(), {}, instruments=lambda: Instruments(Lost()), root=tmp_path)
     run(supervisor)
-    assert supervisor.notes == ["rapl no longer answers; power is estimated from now on."]
+    assert supervisor.notes == ["rapl can no longer be read; power is estimated from now on."]
 
 
 def test_a_failing_thermometer_is_reported_once() -> None:

@@ -13,7 +13,7 @@ from arenite.errors import UsageError
 from arenite.host.duty.events import Events, PeriodicEvents, PoissonEvents, RecordedEvents
 from arenite.host.duty.finite_queue import finite_queue
 from arenite.host.duty.model import queueing
-from arenite.host.duty.periodic_events import periodic
+from arenite.host.duty.periodic_events import periodic_queue
 from arenite.host.duty.poisson_queue import (
     kingman_bound,
     md1_cdf,
@@ -118,19 +118,21 @@ def test_overload_drops_all_events_above_the_capacity() -> None:
 
 
 def test_periodic_events() -> None:
-    idle_half = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
+    idle_half = periodic_queue(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
     assert idle_half.wait_mean_s == pytest.approx(0.02) and idle_half.wakes_per_s == pytest.approx(10.0)
     assert (idle_half.utilization, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))
     # Each service ends when the next event arrives, so no event is dropped.
-    fully_busy = periodic(0.1, ServiceTimes.of(0.1), NO_SLEEP, 0)
+    fully_busy = periodic_queue(0.1, ServiceTimes.of(0.1), NO_SLEEP, 0)
     assert fully_busy.dropped == 0 and fully_busy.utilization == pytest.approx(1.0)
-    overloaded = periodic(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
+    overloaded = periodic_queue(0.1, ServiceTimes.of(0.15), NO_SLEEP, 0)
     assert overloaded.dropped == pytest.approx(0.5, abs=1e-3)
     variable_service = ServiceTimes.lognormal(0.08, 0.3)
     assert (
-        0 < periodic(0.1, variable_service, NO_SLEEP, None).wait_mean_s < kingman_bound(0.1, variable_service)
+        0
+        < periodic_queue(0.1, variable_service, NO_SLEEP, None).wait_mean_s
+        < kingman_bound(0.1, variable_service)
     )
-    lingering = periodic(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.2), None)
+    lingering = periodic_queue(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.2), None)
     assert lingering.wakes_per_s == 0 and lingering.lingering == pytest.approx(0.6)
 
 
@@ -182,7 +184,7 @@ def test_errors_name_the_value() -> None:
     with pytest.raises(UsageError, match=r"utilization would be 1\.2"):
         unlimited_queue(12.0, ServiceTimes.of(0.1), NO_SLEEP)
     with pytest.raises(UsageError, match="utilization would be 2"):
-        periodic(0.1, ServiceTimes.lognormal(0.2, 0.3), NO_SLEEP, None)
+        periodic_queue(0.1, ServiceTimes.lognormal(0.2, 0.3), NO_SLEEP, None)
     with pytest.raises(UsageError, match="period"):
         PeriodicEvents(0)
     with pytest.raises(UsageError, match="rate of the events"):

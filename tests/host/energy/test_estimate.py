@@ -18,7 +18,7 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.emulator.profile import Profile
 from arenite.host.emulator.timing import CycleCount, CycleTally, load_timing
 from arenite.host.energy.estimate import ACCURACY_NOTE, estimate_energy
-from arenite.host.energy.estimate_counts import TWINS, twin_of
+from arenite.host.energy.estimate_counts import COUNTING_BOARDS, counting_board_of
 from arenite.host.energy.estimate_units import PerCycle, joules, per_cycle, shares
 from arenite.profiles.board import CORES
 from arenite.profiles.boards import all_boards, load_board
@@ -43,19 +43,19 @@ def counted_profile(core: str, classes: dict[str, tuple[int, float]], **rules: t
 
 
 def test_every_instruction_class_has_an_energy() -> None:
-    for core in {core for _, core in TWINS.values()}:
+    for core in {core for _, core in COUNTING_BOARDS.values()}:
         for name in load_timing(core).classes:
             assert energy_units_of(core).unit_of(name).value > 0
 
 
 def test_every_core_has_energies_and_an_emulated_twin() -> None:
-    assert set(TWINS) == set(CORES)
+    assert set(COUNTING_BOARDS) == set(CORES)
     for core in CORES:
         assert energy_units_of(core).mix
     for board in all_boards():
-        twin = twin_of(board)
-        assert twin.emulated
-        assert twin is board or twin.core == TWINS[board.core][1]
+        counting_board = counting_board_of(board)
+        assert counting_board.emulated
+        assert counting_board is board or counting_board.core == COUNTING_BOARDS[board.core][1]
 
 
 @given(st.integers(1, 10**7), st.floats(1.0, 2.5))
@@ -144,9 +144,9 @@ def test_a_real_board_is_counted_on_its_emulated_twin(prepared: Prepared) -> Non
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_the_twin_has_the_counts_of_the_emulated_board(prepared: Prepared) -> None:
-    """For a real board and its emulated twin, the counts are equal and energy does not depend on the clock, so only the
-    joules per cycle differ."""
+def test_a_real_board_has_the_counts_of_its_counting_board(prepared: Prepared) -> None:
+    """For a real board and its counting board, the counts are equal and energy does not depend on the clock, so only
+    the joules per cycle differ."""
     real = estimate_energy(prepared, load_board("nucleo_l4r5zi"), BuildOptions("speed"))
     emulated = estimate_energy(prepared, load_board("qemu_mps2_an386"), BuildOptions("speed"))
     assert real["counted"]["instructions"] == emulated["counted"]["instructions"]
@@ -160,7 +160,7 @@ def test_the_twin_has_the_counts_of_the_emulated_board(prepared: Prepared) -> No
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize(
-    ("board", "twin", "core"),
+    ("board", "counting_board", "core"),
     [
         ("nucleo_l053r8", "qemu_mps2_an385", "cortex-m0"),
         ("esp32-c3-devkitm-1", "qemu_riscv32", "rv32imc"),
@@ -168,9 +168,9 @@ def test_the_twin_has_the_counts_of_the_emulated_board(prepared: Prepared) -> No
         ("ek_ra8d1", "qemu_mps3_an547", "cortex-m55"),
     ],
 )
-def test_boards_with_other_cores(prepared: Prepared, board: str, twin: str, core: str) -> None:
+def test_boards_with_other_cores(prepared: Prepared, board: str, counting_board: str, core: str) -> None:
     actual = estimate_energy(prepared, load_board(board))
-    assert (actual["counted"]["board"], actual["counted"]["core"]) == (twin, core)
+    assert (actual["counted"]["board"], actual["counted"]["core"]) == (counting_board, core)
     assert actual["energy_uj_per_inference"]["median"] > 0
     nearest = any("nearest" in note for note in actual["notes"])
     assert nearest == (load_board(board).core != core)
@@ -221,7 +221,7 @@ def test_a_model_that_does_not_fit_raises_an_error(prepared: Prepared) -> None:
 
 def test_a_core_without_a_twin_raises_an_error() -> None:
     with pytest.raises(UsageError, match="There is no emulated board for the core"):
-        twin_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
+        counting_board_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
 
 
 def test_the_stated_error_agrees_with_the_published_table() -> None:

@@ -31,7 +31,7 @@ def test_the_sensors_read_its_power_and_temperature(tmp_path: Path, name: str) -
         assert power.watts == pytest.approx(plant.watts, rel=0.06)
     else:
         assert name.startswith("raspberry")
-    assert thermometer.read().celsius == pytest.approx(plant.limit_c, abs=1.5)
+    assert thermometer.read().celsius == pytest.approx(plant.throttling_c, abs=1.5)
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_there_is_no_forecast_from_few_samples() -> None:
 
 def test_the_allowed_power_keeps_the_bound() -> None:
     model, _ = fit_model(15, loads)
-    allowed = model.allowed(4.5, 70.0, (6.0, 60.0, 300.0, 900.0))
+    allowed = model.allowed_power(4.5, 70.0, (6.0, 60.0, 300.0, 900.0))
     # In the steady state, the allowed power is (70 - 30) / 6.5 W. For 15 minutes ahead it is close to that.
     assert 5.3 < allowed < 7.5
 

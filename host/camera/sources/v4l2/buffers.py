@@ -137,7 +137,7 @@ class V4l2Buffers:
         self._held_indexes.add(index)
         return int(index)
 
-    def damaged(self, index: int) -> bool:
+    def is_damaged(self, index: int) -> bool:
         """Return whether the picture in the buffer that was dequeued last is damaged: the driver marked it, or it is
         too short."""
         taken = self.taken
@@ -150,18 +150,18 @@ class V4l2Buffers:
         if offsets != self._offsets[index]:
             self._offsets[index] = offsets
             self.planes[index] = self._addresses(index)
-        rooms = self.memory[index].lengths
+        capacities = self.memory[index].lengths
         return any(
-            min(areas[k].bytesused, rooms[k]) - offsets[k] < n for k, n in enumerate(self._picture_bytes)
+            min(areas[k].bytesused, capacities[k]) - offsets[k] < n for k, n in enumerate(self._picture_bytes)
         )
 
     def length(self, index: int) -> int:
         """Return the number of bytes of the picture in the first memory area of the buffer that was dequeued last. It
         is at most the size of the mapped memory."""
-        room = self.memory[index].lengths[0]
+        capacity = self.memory[index].lengths[0]
         if not self._mplane:
-            return int(min(self.taken.bytesused, room))
-        return int(min(self._areas[0].bytesused, room) - self._areas[0].data_offset)
+            return int(min(self.taken.bytesused, capacity))
+        return int(min(self._areas[0].bytesused, capacity) - self._areas[0].data_offset)
 
     def queue(self, index: int) -> None:
         """Give the buffer to the driver, which fills it again."""

@@ -108,18 +108,18 @@ def _cost(mode: Mode, request: RequestedMode) -> tuple[float, ...]:
 def enumerate_modes(device: int, kind: int, request: RequestedMode) -> tuple[list[Mode], list[str]]:
     """Return all supported modes of the open ``device``, and the names of formats that are not supported."""
     modes: list[Mode] = []
-    unread: list[str] = []
-    for description in _each(device, API.ENUM_FMT, API.FmtDesc, type=kind):
+    unsupported: list[str] = []
+    for description in _enumerate(device, API.ENUM_FMT, API.FmtDesc, type=kind):
         code = description.pixelformat
         if code not in PIXELS:
-            unread.append(fourcc_name(code))
+            unsupported.append(fourcc_name(code))
             continue
         for width, height in _sizes(device, code, request):
             modes.append(Mode(code, width, height, _rate(device, code, width, height, request.fps or FPS)))
-    return modes, unread
+    return modes, unsupported
 
 
-def _each(device: int, request: int, struct: type, **fields: int) -> Iterator[Any]:
+def _enumerate(device: int, request: int, struct: type, **fields: int) -> Iterator[Any]:
     """Yield the entries that the driver lists for an ioctl of enumeration. ``fields`` are fields of its structure."""
     for index in range(256):
         item = struct(index=index, **fields)
@@ -137,7 +137,7 @@ def _sizes(device: int, code: int, request: RequestedMode) -> list[tuple[int, in
     """Return the sizes of a format, or the size nearest to the request if the driver supports a range of sizes."""
     wide, high = request.width or WIDTH, request.height or HEIGHT
     listed_sizes = []
-    for item in _each(device, API.ENUM_FRAMESIZES, API.FrmSizeEnum, pixel_format=code):
+    for item in _enumerate(device, API.ENUM_FRAMESIZES, API.FrmSizeEnum, pixel_format=code):
         sizes = getattr(item, "is")
         if item.type != SIZE_DISCRETE:
             s = sizes.stepwise
@@ -153,6 +153,7 @@ def _sizes(device: int, code: int, request: RequestedMode) -> list[tuple[int, in
 
 
 def _stepped(value: int, minimum: int, maximum: int, step: int) -> int:
+    """Return the largest size that the driver supports and that is not above ``value``, or else its smallest size."""
     step = max(step, 1)
     return min(max(minimum, minimum + (value - minimum) // step * step), maximum)
 
@@ -161,7 +162,7 @@ def _rate(device: int, code: int, width: int, height: int, wanted: float) -> flo
     """Return the lowest rate that is not below ``wanted``; if there is none, the highest rate; 0 if no rate is
     listed."""
     rates = []
-    for item in _each(
+    for item in _enumerate(
         device, API.ENUM_FRAMEINTERVALS, API.FrmIvalEnum, pixel_format=code, width=width, height=height
     ):
         intervals = getattr(item, "is")

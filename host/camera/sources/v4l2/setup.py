@@ -39,7 +39,7 @@ class NegotiatedFormat:
     format: Format
     areas: int
     used: list[int]
-    card_rate: bool  # whether the driver can set the frame rate
+    sets_rate: bool  # whether the driver can set the frame rate
 
 
 @dataclass(frozen=True)
@@ -86,10 +86,10 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     signal = _lock_signal(device, path)
     if signal is not None and not request.width and not request.height:
         request = RequestedMode(*signal, request.fps, request.pixels)
-    modes, unread = enumerate_modes(device, has.kind, request)
+    modes, unsupported = enumerate_modes(device, has.kind, request)
     if not modes:
         raise UsageError(
-            f"{path} ({has.card}) has no supported format, only {', '.join(unread) or 'none at all'}.",
+            f"{path} ({has.card}) has no supported format, only {', '.join(unsupported) or 'none at all'}.",
             "A raw sensor needs an image processor: use csi:N on a Jetson, or libcamerasrc in gst:PIPELINE.",
         )
     mode = choose_mode(modes, request)
@@ -106,11 +106,12 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
             f"{pix.width}x{pix.height}, fields {pix.field}, which is not supported.",
             "Request another size or another pixel format.",
         )
-    fps, can = set_interval(device, has.kind, request.fps or mode.fps)
+    fps, sets_rate = set_interval(device, has.kind, request.fps or mode.fps)
     pixels, areas = PIXELS[pix.pixelformat]
     size = (pix.width, pix.height)
     if pixels == "mjpeg":
-        return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], can)
+        # A complete picture has at least the start marker and the end marker of JPEG, two bytes each.
+        return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], sets_rate)
     # (bytes per row, number of rows) of each plane, without gaps.
     planes = planes_of(pixels, *size)
     row_bytes = (
@@ -123,7 +124,7 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     needed = [s * (n - 1) + row for s, (row, n) in zip(strides, planes, strict=True)]
     if areas < len(planes):
         needed = [sum(s * n for s, (_, n) in zip(strides[:-1], planes[:-1], strict=True)) + needed[-1]]
-    return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, strides, fps), areas, needed, can)
+    return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, strides, fps), areas, needed, sets_rate)
 
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:
@@ -151,14 +152,14 @@ def set_interval(device: int, kind: int, fps: float) -> tuple[float, bool]:
             return 0.0, False
         raise
     capture = parm.parm.capture
-    can = bool(capture.capability & CAP_TIMEPERFRAME)
-    if fps and can:
+    sets_rate = bool(capture.capability & CAP_TIMEPERFRAME)
+    if fps and sets_rate:
         interval = 1 / max(Fraction(fps).limit_denominator(1001), Fraction(1, 1001))
         capture.timeperframe.numerator = interval.numerator
         capture.timeperframe.denominator = interval.denominator
         ioctl(device, API.S_PARM, parm, True)
     interval = capture.timeperframe
-    return (interval.denominator / interval.numerator if interval.numerator else 0.0), can
+    return (interval.denominator / interval.numerator if interval.numerator else 0.0), sets_rate
 
 
 def _lock_signal(device: int, path: str) -> tuple[int, int] | None:

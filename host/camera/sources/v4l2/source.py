@@ -41,8 +41,8 @@ MAX_AGE_INTERVALS = 1.5
 
 
 class V4l2Camera:
-    """A ``Source`` of a Linux camera. ``least`` is the minimum width and height to which a JPEG picture may be scaled
-    down while it is decoded."""
+    """A ``Source`` of a Linux camera. ``min_size`` is the minimum width and height to which a JPEG picture may be
+    scaled down while it is decoded."""
 
     live = True
 
@@ -52,30 +52,30 @@ class V4l2Camera:
         request: RequestedMode | None = None,
         *,
         buffers: int = BUFFERS,
-        least: tuple[int, int] | None = None,
+        min_size: tuple[int, int] | None = None,
         index: int = 0,
     ) -> None:
         self.name = path
         self.counters = SourceCounters()
         self.card = ""
-        self._request, self._count, self._least, self._index = (
+        self._request, self._count, self._min_size, self._index = (
             request or RequestedMode(),
             buffers,
-            least,
+            min_size,
             index,
         )
         self._device = -1
-        self._stable = path
+        self._stable_path = path  # a name that the camera keeps when it is plugged in again
         self._poll = select.poll()
         self._buffers: V4l2Buffers | None = None
         self._agreed: NegotiatedFormat | None = None
         self._format: Format | None = None
         self._decoder: MjpegDecoder | None = None
         self._sequence = -1  # number of the last frame that was returned
-        self._driver = -1  # the driver's number of that frame; -1 at the start of a stream
+        self._driver_sequence = -1  # the driver's number of that frame; -1 at the start of a stream
         self._decimator = FrameDecimator()  # used if the driver does not change its rate
-        self._stale_ns = 0
-        self._delay_ns = 0
+        self._stale_ns = 0  # a frame that is older than usual by more than this is outdated
+        self._delay_ns = 0  # the usual age of a frame when it arrives
 
     def open(self) -> Format:
         try:
@@ -89,12 +89,12 @@ class V4l2Camera:
 
     def _start(self) -> Format:
         # A camera that was plugged in again may have another number, and another camera may have its old number.
-        self._device = os.open(self._stable, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
-        self._stable = stable_name(self._stable)
+        self._device = os.open(self._stable_path, os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
+        self._stable_path = stable_name(self._stable_path)
         agreed = self._agreed = negotiate_format(self._device, self.name, self._request)
         self.card = agreed.card
         if agreed.format.pixels == "mjpeg":
-            self._decoder = MjpegDecoder(self._request.pixels or "rgb", self._least)
+            self._decoder = MjpegDecoder(self._request.pixels or "rgb", self._min_size)
             self._format = self._decoder.set_camera_size(agreed.format)
         else:
             self._decoder, self._format = None, agreed.format
@@ -104,7 +104,7 @@ class V4l2Camera:
         self._buffers = V4l2Buffers(
             self._device, agreed.kind, self._count, agreed.format, agreed.areas, agreed.used
         )
-        self._driver = -1
+        self._driver_sequence = -1
         self._decimator.set(None)
         self._stale_ns = int(MAX_AGE_INTERVALS * 1e9 / (agreed.format.fps or 30.0))
         import ctypes
@@ -148,7 +148,7 @@ class V4l2Camera:
                 index = buffers.dequeue()
             except BlockingIOError:
                 break
-            if buffers.damaged(index):
+            if buffers.is_damaged(index):
                 self.counters.errors += 1
                 buffers.queue(index)
                 continue
@@ -171,14 +171,16 @@ class V4l2Camera:
             buffers.queue(newest)
             return None
         if self._decimator.drops_frame(stamp):
-            self._driver = sequence
+            self._driver_sequence = sequence
             buffers.queue(newest)
             return None
         # The driver's counter has 32 bits and wraps around. If the driver does not count, it is always the same.
-        missed = ((sequence - self._driver) & 0xFFFFFFFF) - 1 if self._driver >= 0 else sequence
+        missed = (
+            ((sequence - self._driver_sequence) & 0xFFFFFFFF) - 1 if self._driver_sequence >= 0 else sequence
+        )
         missed = missed if 0 <= missed < 1 << 30 else 0
         if self._decoder is not None:
-            return self._decoded(buffers, newest, length, sequence, missed, stamp)
+            return self._decode_frame(buffers, newest, length, sequence, missed, stamp)
         memory = buffers.memory[newest]
         self._count_frame(sequence, missed)
         return Frame(
@@ -194,11 +196,11 @@ class V4l2Camera:
         )
 
     def _count_frame(self, sequence: int, missed: int) -> None:
-        self._driver = sequence
+        self._driver_sequence = sequence
         self._sequence += missed + 1
-        self.counters.handed_out(missed)
+        self.counters.count_frame(missed)
 
-    def _decoded(
+    def _decode_frame(
         self, buffers: V4l2Buffers, index: int, length: int, sequence: int, missed: int, stamp: int
     ) -> Frame | None:
         """Decode the picture of buffer ``index`` into memory of this source, and give the buffer back to the driver.
@@ -255,7 +257,7 @@ class V4l2Camera:
             return fps
         native = agreed.format.fps
         with suppress(OSError):
-            if agreed.card_rate:
+            if agreed.sets_rate:
                 native = set_interval(self._device, agreed.kind, fps)[0]
         if native and native <= fps * 1.05:
             self._decimator.set(None)

@@ -69,7 +69,7 @@ def test_old_attempts_are_forgotten(attempts: LoginAttempts, clock: Clock) -> No
 def test_memory_and_reports_are_limited(attempts: LoginAttempts, reports: list[str]) -> None:
     for k in range(3 * login_attempts._MAX_NETWORKS):
         attempts.failed(f"192.0.2.{k}", "\udcff")
-    assert len(attempts._of) == login_attempts._MAX_NETWORKS
+    assert len(attempts._networks) == login_attempts._MAX_NETWORKS
     assert len(reports) == login_attempts._MAX_REPORTS + 1 and "no further attempts" in reports[-1]
 
 

@@ -17,7 +17,7 @@ from arenite.converters.processing.specification.image_steps import Colour, Imag
 from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing, Quantize
 from arenite.host.camera.answers.answer import Answer
-from arenite.host.camera.dashboard.preview import MAGIC, WIDTH, Preview, PreviewScaler, pack
+from arenite.host.camera.dashboard.preview import MAGIC, MAX_WIDTH, Preview, PreviewScaler, pack
 from arenite.host.camera.frames.frame import Format, Frame
 from tests.host.camera.dashboard.simulated_run import face, frame_of, served_of, yuyv
 
@@ -45,7 +45,7 @@ def test_every_format_equals_the_reference(pixels: str, gap: int, size: tuple[in
     strides = (row + gap,) * (2 if pixels == "nv12" else 1)
     format = Format(pixels, width, height, strides)
     scaled = PreviewScaler(format).run(frame_of(memory, format))
-    wide = min(width, WIDTH)
+    wide = min(width, MAX_WIDTH)
     high = round(height * wide / width)
     steps = (
         Colour("rgb"),
@@ -124,7 +124,7 @@ def test_frames_of_another_size_after_a_change(preview: tuple[Preview, list[str]
         running_preview.offer(served_of(count), frame_of(memory, format))
         actual, message = running_preview.wait(count - 1, 30)
         header = json.loads(message[8 : 8 + struct.unpack("<I", message[4:8])[0]])
-        assert (actual, header["width"]) == (count, min(width, WIDTH))
+        assert (actual, header["width"]) == (count, min(width, MAX_WIDTH))
     assert errors == []
 
 

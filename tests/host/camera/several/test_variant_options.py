@@ -44,7 +44,7 @@ def test_channels_first(tmp_path: Path) -> None:
     path = tmp_path / "mean.onnx"
     path.write_bytes(onnx_mean(64, 80))
     model = open_model(str(path))
-    assert model.inputs[0].shape == (1, 3, 64, 80) and not model.free
+    assert model.inputs[0].shape == (1, 3, 64, 80) and not model.any_size
     assert with_input_size(model, (40, 32)).inputs[0].shape == (1, 3, 32, 40)
     nhwc_model = open_model("vww")
     assert with_input_size(nhwc_model, (40, 32)).inputs[0].shape == (1, 32, 40, 3)
@@ -52,7 +52,7 @@ def test_channels_first(tmp_path: Path) -> None:
 
 def test_a_model_of_any_size_takes_the_size_of_its_preprocessing(resizable_model: tuple[Path, Path]) -> None:
     model = open_model(str(resizable_model[0]), preprocessing=resizable_model[1])
-    assert model.free and model.inputs[0].shape == (1, 3, 40, 48)
+    assert model.any_size and model.inputs[0].shape == (1, 3, 40, 48)
     with pytest.raises(UsageError, match="any size"):
         open_model(str(resizable_model[0]))
 

@@ -12,7 +12,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.sources.base import EndOfSource
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.sources.picture_decoder import _by_opencv, decode_picture
+from arenite.host.camera.sources.picture_decoder import _decode_with_opencv, decode_picture
 from arenite.host.camera.sources.picture_folder import PictureFolder
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -83,12 +83,12 @@ def test_both_decoders_read_the_same(folder: Path) -> None:
     Image.fromarray(rng.integers(0, 255, (5, 7, 3), dtype=np.uint8), "RGB").save(folder / "noise.png")
     data = (folder / "noise.png").read_bytes()
     for order in ("rgb", "bgr"):
-        assert (decode_picture(data, order, "noise") == _by_opencv(data, order, "noise")).all()
-    for decode in (decode_picture, _by_opencv):
+        assert (decode_picture(data, order, "noise") == _decode_with_opencv(data, order, "noise")).all()
+    for decode in (decode_picture, _decode_with_opencv):
         with pytest.raises(UsageError, match="noise is not a picture"):
             decode(b"nothing", "rgb", "noise")
     with pytest.raises(UsageError, match="noise is not a picture"):
-        _by_opencv(b"", "rgb", "noise")
+        _decode_with_opencv(b"", "rgb", "noise")
 
 
 def test_a_damaged_file_may_be_the_first(folder: Path) -> None:

@@ -144,7 +144,7 @@ def dequeued_buffer(planes: list[tuple[int, int]], picture_bytes: list[int]) -> 
 
 def test_reported_lengths_are_limited_to_the_memory() -> None:
     buffers = dequeued_buffer([(1064, 64)], [4])
-    assert not buffers.damaged(0) and buffers.length(0) == 1000
+    assert not buffers.is_damaged(0) and buffers.length(0) == 1000
     assert buffers.planes[0] == (buffers.memory[0].addresses[0] + 64,)
     buffers._areas[0].bytesused = 1 << 31
     assert buffers.length(0) == 4096 - 64
@@ -152,8 +152,8 @@ def test_reported_lengths_are_limited_to_the_memory() -> None:
     buffers.taken.bytesused = 5000
     assert buffers.length(0) == 4096
     # The memory ends before a complete picture does, because the picture begins at data_offset.
-    assert dequeued_buffer([(4196, 100)], [4096]).damaged(0)
-    assert not dequeued_buffer([(4096, 0)], [4096]).damaged(0)
+    assert dequeued_buffer([(4196, 100)], [4096]).is_damaged(0)
+    assert not dequeued_buffer([(4096, 0)], [4096]).is_damaged(0)
 
 
 def test_buffers_smaller_than_pictures_raise_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
