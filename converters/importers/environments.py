@@ -177,9 +177,9 @@ class Environment:
         last = [line for line in text.splitlines() if line.strip()][-_LAST_LINES:]
         ending = f"was ended by signal {-returncode}" if returncode < 0 else f"ended with code {returncode}"
         message = f": {last[-1].strip()}" if last else ""
-        hint = "The lines before:\n  " + "\n  ".join(last[:-1]) if len(last) > 1 else ""
+        hint = "The lines before this message:\n  " + "\n  ".join(last[:-1]) if len(last) > 1 else ""
         if returncode == -signal.SIGKILL:
-            hint = "It took too long, or memory ran out."
+            hint = "It ran longer than its time limit, or the memory ran out. Close other programs and try again."
         return ToolError(f"{script.name} in the environment '{self.name}' {ending}{message}.", hint)
 
 
@@ -222,7 +222,9 @@ def environment(name: str, *, progress: bool = True) -> Environment:
     """
     known = specs()
     if name not in known:
-        raise UsageError(f"There is no environment '{name}'.", f"Known: {', '.join(known)}.")
+        raise UsageError(
+            f"There is no environment '{name}'.", f"Give one of these names: {', '.join(known)}."
+        )
     spec = known[name]
     if all(_importable(m) for m in spec.modules):
         return Environment(name, Path(sys.executable), own=False)

@@ -58,6 +58,7 @@ _WRONG_SQNR_DB = 10.0
 #: The maximum time of one step of a conversion, in seconds.
 MAX_SECONDS = 3600.0
 
+#: The classes of the errors that the child reports, by ``kind`` in its ``error.json``.
 _ERRORS: dict[str, type[AreniteError]] = {"usage": UsageError, "model": ModelError}
 
 
@@ -147,7 +148,7 @@ class FrameworkProcess:
                 flatbuffer, model, notes = _converted(folder)
                 status.update(f"Comparing with {source} ...")
                 samples = _samples(model, inputs)
-                _hand_over(folder, samples)
+                _write_samples(folder, samples)
             except BaseException:
                 self._send("skip")
                 raise
@@ -187,7 +188,7 @@ class FrameworkProcess:
 def _error(reply: dict[str, str]) -> AreniteError:
     hint = (
         reply["hint"]
-        or "The framework's own tools may report more; or convert the model to .tflite with them."
+        or "Convert the model to .tflite with the framework's own tools: they may also say more about the error."
     )
     return _ERRORS.get(reply["kind"], ModelError)(reply["problem"], hint)
 
@@ -200,11 +201,13 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
         model, folds = to_float32(model)
         model, moved = remove_transposes(model)
         notes = (*folds, *moved)
-    model = shorten_tensor_names(_as_source(model, json.loads((folder / "order.json").read_text("utf-8"))))
+    model = shorten_tensor_names(
+        _restore_signature(model, json.loads((folder / "order.json").read_text("utf-8")))
+    )
     return to_flatbuffer(model), model, [*model.repairs, *notes, *batch_notes(model)]
 
 
-def _as_source(model: Model, order: dict[str, list[str]]) -> Model:
+def _restore_signature(model: Model, order: dict[str, list[str]]) -> Model:
     """Return the model with inputs and outputs in the order and with the names of the source.
 
     Converters sort inputs and outputs and change their names.
@@ -249,7 +252,7 @@ def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:
     return [*random_samples, *(typed_samples(model, samples) if samples is not None else [])]
 
 
-def _hand_over(folder: Path, samples: list[list[np.ndarray]]) -> None:
+def _write_samples(folder: Path, samples: list[list[np.ndarray]]) -> None:
     """Write ``inputs.npz``: the number of samples as ``samples``, and one array per sample and input, which is named
     after the indices of both, such as ``0_1`` for input 1 of sample 0."""
     arrays = {f"{k}_{i}": value for k, sample in enumerate(samples) for i, value in enumerate(sample)}

@@ -44,9 +44,10 @@ class ImportedModel:
 
     ``flatbuffer`` is float32, or quantized if the source was already quantized (``quantized``). ``sha256`` is the hash
     of the source's bytes. ``agreement`` compares the outputs of ``flatbuffer`` with the outputs of the source in its
-    own framework. It is None if nothing was changed. ``made_by`` has the versions of the packages that determine the
+    own framework. It is None if they were not compared, as for a TFLite file whose weights were not converted and for a
+    classical model. ``made_by`` has the versions of the packages that determine the
     bytes of ``flatbuffer``. ``notes`` has a sentence for each change. ``labels`` has the names of the classes, if the
-    source has some. ``is_classifier`` is true if the source itself decides for the class with the largest output.
+    source names them. ``is_classifier`` is true if the source itself decides for the class with the largest output.
     """
 
     kind: str

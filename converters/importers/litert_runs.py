@@ -54,7 +54,8 @@ def batch_notes(model: Model) -> tuple[str, ...]:
     """Return a sentence for each input whose first dimension, usually the batch, is not 1."""
     g = model.main
     return tuple(
-        f"Input '{t.name}' {list(t.shape)} takes {t.shape[0]} at once: if that is a batch, export it with a batch of 1."
+        f"Input '{t.name}' has the shape {list(t.shape)}: if its first dimension is a batch, export the model with a "
+        "batch of 1."
         for t in (g.tensors[i] for i in g.inputs)
         if t.shape and t.shape[0] != 1
     )

@@ -53,7 +53,8 @@ def resolve(requires: Sequence[str], *options: str) -> str:
     )
     if run.returncode != 0:
         raise ToolError(
-            f"uv found no versions for {', '.join(requires)}: {run.stderr.strip()}", "Change the pins."
+            f"uv found no versions for {', '.join(requires)}: {run.stderr.strip()}",
+            "Change the versions in environments.toml.",
         )
     return run.stdout
 
@@ -100,7 +101,7 @@ def make(name: str, table: Mapping[str, Any]) -> list[Path]:
             if not _still_valid(LOCK_FOLDER / f"{name}.first.txt", table["first"]):
                 raise
             print(
-                f"{table['index']} gave no answer; {name}.first.txt has the same pins and stays.",
+                f"{table['index']} gave no answer; {name}.first.txt is kept, because it has the same versions.",
                 file=sys.stderr,
             )
     for file_name, text in files.items():
@@ -116,7 +117,9 @@ def main(names: Sequence[str]) -> None:
     tables = tomllib.loads((LOCK_FOLDER.parent / "environments.toml").read_text("utf-8"))
     for name in names or tables:
         if name not in tables:
-            raise UsageError(f"There is no environment '{name}'.", f"Known: {', '.join(tables)}.")
+            raise UsageError(
+                f"There is no environment '{name}'.", f"Give one of these names: {', '.join(tables)}."
+            )
         for path in make(name, tables[name]):
             print(path)
 

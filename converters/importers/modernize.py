@@ -21,7 +21,8 @@ from arenite.converters.tflite.writer import to_flatbuffer
 #: A computed tensor of one of these types shows that a model is quantized.
 _QUANTIZED = frozenset({"int8", "uint8", "int16"})
 
-#: LiteRT's kernels accept weights of these types together with float32 activations. They convert one of the two.
+#: LiteRT's kernels accept weights of these types together with float32 activations. The kernels
+#: convert the weights to float32, or the activations to integers.
 _STORED = frozenset({"int8", "uint8"})
 
 
@@ -78,6 +79,7 @@ def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
 
 
 def _with_float_weights(model: Model) -> tuple[Model, int]:
+    """Return the model with the weights of ``_hybrid_inputs`` as float32, and the number of these weight tensors."""
     changed = 0
     for subgraph, g in enumerate(model.subgraphs):
         tensors = list(g.tensors)

@@ -49,15 +49,15 @@ def install(
     locked = ("--require-hashes", "--no-deps")
     console = SafeConsole(stderr=True, quiet=not progress, highlight=False, markup=False)
     started = monotonic()
-    with console.status(f"Creating the environment '{name}', once") as status:
+    with console.status(f"Creating the environment '{name}' (only the first time)") as status:
 
         def report(line: str) -> None:
             step = _step(line)
             if step:
-                status.update(f"Creating the environment '{name}', once: {step}")
+                status.update(f"Creating the environment '{name}' (only the first time): {step}")
 
         if not console.is_terminal:
-            console.print(f"Creating the environment '{name}', once ...")
+            console.print(f"Creating the environment '{name}' (only the first time) ...")
         small_build = first_lock is not None
         if first_lock is not None:
             extra = ("--retries=0", f"--extra-index-url={index}")
@@ -74,6 +74,8 @@ def install(
 
 
 def _run(command: list[str], name: str, report: Callable[[str], None]) -> None:
+    """Run pip for the environment called ``name``, and call ``report`` with each line of its output. Raises
+    ``ToolError`` if pip fails."""
     lines: list[str] = []
     with Child(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"

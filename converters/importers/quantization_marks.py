@@ -11,7 +11,8 @@ from arenite.converters.importers import source_kinds
 #: Text that every quantized model of a kind contains: names of operators, layers or configurations.
 _MARKS: dict[str, tuple[bytes, ...]] = {
     source_kinds.ONNX: (b"uantize", b"QLinear", b"Integer", b"TreeEnsemble"),  # trees need no quantization
-    # Classes such as QuantizeWrapperV2 and QuantizedDTypePolicy. Keras writes "quantization_config" for every layer.
+    # Classes such as QuantizeWrapperV2 and QuantizedDTypePolicy. "quantization_config" shows nothing, because
+    # Keras writes it for every layer.
     source_kinds.KERAS: (b"Quantize",),
     source_kinds.KERAS_H5: (b"Quantize",),
     source_kinds.SAVED_MODEL: (b"uantiz", b"FakeQuant"),
@@ -21,7 +22,7 @@ _MARKS: dict[str, tuple[bytes, ...]] = {
 #: The kinds of TensorFlow Lite files with float activations.
 FLOAT_FILES = (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC)
 
-#: Larger graphs in archives are not searched.
+#: A larger JSON file in an archive is not searched: its model may be quantized.
 _MAX_GRAPH_BYTES = 64 << 20
 
 

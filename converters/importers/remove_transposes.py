@@ -89,7 +89,7 @@ class _TransposeRemover:
             weights = self.tensors[layer.inputs[1]]
             assert weights.data is not None
             new = self._constant(weights, np.ascontiguousarray(weights.data[:, columns_order]))
-            self._replace(layer, inputs=(layer.inputs[0], new, *layer.inputs[2:]), counts=False)
+            self._replace(layer, inputs=(layer.inputs[0], new, *layer.inputs[2:]), removes_transpose=False)
         self._replace(op, inputs=(source, *op.inputs[1:]))
 
     def _transposed(self, tensor: int) -> tuple[int, list[int]] | None:
@@ -115,6 +115,7 @@ class _TransposeRemover:
         self.tensors.append(replace(like, index=len(self.tensors), shape=data.shape, data=data))
         return self.tensors[-1].index
 
-    def _replace(self, op: Op, inputs: tuple[int, ...], counts: bool = True) -> None:
+    def _replace(self, op: Op, inputs: tuple[int, ...], removes_transpose: bool = True) -> None:
+        """Give ``op`` other inputs. ``removes_transpose`` says whether this makes a TRANSPOSE unnecessary."""
         self.ops[op.index] = replace(self.ops[op.index], inputs=inputs)
-        self.absorbed += counts
+        self.absorbed += removes_transpose

@@ -46,8 +46,8 @@ _FORMATS = {
 
 _CHECKPOINT = (
     "a PyTorch checkpoint, which holds weights but no graph",
-    "Give module:function, a function that builds the model and loads the weights, or save it with torch.export.save "
-    "as .pt2.",
+    "Give module:function, a function that builds the model and loads the weights, or save the model with "
+    "torch.export.save as .pt2.",
 )
 
 _PICKLE = (

@@ -19,8 +19,8 @@ _LOWEST, _HIGHEST = -0x7F800001, 0x7F800000
 
 @dataclass(frozen=True)
 class FeatureStep:
-    """``(x + before) * factor + after``, where each is an array with one value per feature. If ``divide``, the sum is
-    divided by ``factor``."""
+    """The function ``(x + before) * factor + after`` of the features ``x``, or ``(x + before) / factor + after`` if
+    ``divide``. ``before``, ``factor`` and ``after`` have one value per feature."""
 
     before: np.ndarray
     factor: np.ndarray
@@ -54,6 +54,7 @@ def thresholds_before(
         sign *= np.sign(step.factor[feature])
 
     def holds(keys: np.ndarray) -> np.ndarray:
+        """Return whether ``f(x) <= threshold`` for the float32 ``x`` with each key."""
         values = values_of(keys)
         for step in steps:
             values = step.apply(values, feature)

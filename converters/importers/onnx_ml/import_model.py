@@ -24,7 +24,8 @@ from arenite.errors import UnsupportedModelError, UsageError
 #: The largest number of features of a linear model or a perceptron.
 MAX_INPUTS = 2048
 
-#: If the scales of features differ by more than this factor, one scale for all inputs loses much of the smallest ones.
+#: If the scales of features differ by more than this factor, one scale for all inputs leaves the smallest features few
+#: quantization steps.
 _MAX_SCALE_RATIO = 32
 
 _RELU = 1
@@ -65,7 +66,7 @@ def import_classical(source: str, options: ImportOptions) -> ImportedModel:
         if options.features != "float32":
             raise UsageError(
                 f"--features {options.features} is for trees; {source} has fully connected layers.",
-                "Leave it out. The recipe of the quantization determines the type of the input.",
+                "Leave out --features. The recipe of the quantization determines the type of the input.",
             )
         assert isinstance(value, (Linear, Activated))
         model, notes = _dense_model(value, input_name, name), _range_notes(reading)
@@ -220,8 +221,8 @@ def _range_notes(reading: Reading) -> list[str]:
         return []
     return [
         f"The scaler multiplies one feature {reading.scale_ratio:,.0f} times as much as another, so the ranges of the "
-        "features are very different. The input has one scale for all features, which loses the small ones. Convert "
-        "the model without its scaler, to_onnx(pipeline[-1], ...), and scale the features in your program."
+        "features are very different. The input has one scale for all features, which makes the small ones inexact. "
+        "Convert the model without its scaler, to_onnx(pipeline[-1], ...), and scale the features in your program."
     ]
 
 

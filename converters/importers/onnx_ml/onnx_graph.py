@@ -37,6 +37,8 @@ MAX_DIMENSIONS = 32
 #: tensor without raw data.
 MAX_VALUES = 1 << 22
 
+# The numbers of the fields in onnx.proto, by the message that has them. The first fields of the last line belong to
+# TensorProto. The tags are the first bytes of list elements: field number << 3 | wire type.
 _MODEL_PRODUCER, _MODEL_GRAPH = 2, 7
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 5, 11, 12
 _NODE_INPUT, _NODE_OUTPUT, _NODE_NAME, _NODE_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 2, 3, 4, 5, 7
@@ -155,7 +157,8 @@ def _graph(data: memoryview) -> OnnxGraph:
 
 
 def _node(data: memoryview, limit: int) -> tuple[OnnxNode, int]:
-    """Return the operator, and the number of integers and texts in its attributes, which may be ``limit``."""
+    """Return the operator, and the number of integers and texts in its attributes. Raises ``ValueError`` if there are
+    more than ``limit``."""
     texts: dict[int, list[str]] = {
         _NODE_INPUT: [],
         _NODE_OUTPUT: [],
@@ -179,7 +182,8 @@ def _node(data: memoryview, limit: int) -> tuple[OnnxNode, int]:
 
 
 def _attribute(data: memoryview, limit: int) -> tuple[str, Attribute, int]:
-    """Return the name, the value, and the number of integers and texts, which may be ``limit``."""
+    """Return the name and the value of an attribute, and the number of integers and texts in it. Raises ``ValueError``
+    if there are more than ``limit``."""
     name, value = "", None
     floats: list[np.ndarray] = []
     ints: list[int] = []
@@ -288,6 +292,8 @@ def _tensor(data: memoryview) -> tuple[str, np.ndarray | None]:
 
 
 def _input(data: memoryview) -> OnnxInput:
+    """Return the input in a ``ValueInfoProto``: name (field 1), type (2), tensor_type (1), shape (2), dim and dim_value
+    (1)."""
     fields = dict(message_fields(data))
     tensor = dict(message_fields(as_message(fields.get(2)))).get(1)
     shape: list[int | None] = []

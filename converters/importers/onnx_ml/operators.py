@@ -16,7 +16,8 @@ HINT = (
     "Supported are trees, forests, gradient boosting, linear models and perceptrons, after scalers. Compute other "
     "steps before the model, in your own program."
 )
-_POST = {"NONE": None, "SOFTMAX": "SOFTMAX", "SOFTMAX_ZERO": "SOFTMAX", "LOGISTIC": "LOGISTIC"}
+#: The activation (None for no activation) for each value of the attribute ``post_transform``.
+_POST_TRANSFORMS = {"NONE": None, "SOFTMAX": "SOFTMAX", "SOFTMAX_ZERO": "SOFTMAX", "LOGISTIC": "LOGISTIC"}
 
 #: Operators that change no value here: a label stays a label, and the shape [1, n] stays.
 _UNCHANGED = frozenset(
@@ -26,7 +27,11 @@ _UNCHANGED = frozenset(
 
 @dataclass
 class Reading:
-    """The values that were read so far, the labels of the classes, and notes for the user."""
+    """What is known while the operators of ``graph`` are evaluated one after the other.
+
+    ``values`` has the symbolic values of the tensors that depend on the model's input, and ``constants`` the other
+    tensors, both by name. ``labels`` has the names of the classes, and ``notes`` sentences for the user.
+    """
 
     graph: OnnxGraph
     values: dict[str, Value] = field(default_factory=dict)
@@ -39,7 +44,7 @@ class Reading:
         """Return the computed value at an input. Raises ``UnsupportedModelError`` if it is a constant or missing."""
         name = node.inputs[position] if position < len(node.inputs) else ""
         if name not in self.values:
-            raise refuse(node, f"its input {position} '{name}' is no value that Arenite can follow")
+            raise refuse(node, f"its input {position} '{name}' does not depend on the model's input")
         return self.values[name]
 
     def constant(self, node: OnnxNode, position: int) -> np.ndarray | None:
@@ -99,7 +104,7 @@ def _read_labels(reading: Reading, node: OnnxNode) -> None:
 
 
 def _row(node: OnnxNode, array: np.ndarray | None, size: int) -> np.ndarray:
-    """Return a constant that is one value, or one per feature."""
+    """Return the constant ``array`` as float64. It must have one value, or one for each of ``size`` features."""
     if array is None or array.dtype.kind not in "fiu" or array.size not in (1, size):
         raise refuse(node, f"it needs a constant with one value, or one for each of {size} features")
     return array.astype(np.float64).reshape(-1)
@@ -140,6 +145,7 @@ def _arithmetic(reading: Reading, node: OnnxNode) -> list[Value]:
 
 
 def _matrix(node: OnnxNode, array: np.ndarray | None, inputs: int) -> np.ndarray:
+    """Return the constant ``array`` as float64. It must be a matrix with ``inputs`` rows."""
     if array is None or array.dtype.kind != "f" or array.ndim != 2 or array.shape[0] != inputs:
         raise refuse(node, f"it needs a constant matrix with {inputs} rows")
     return array.astype(np.float64)
@@ -188,9 +194,9 @@ def _linear_model(reading: Reading, node: OnnxNode) -> list[Value]:
     _read_labels(reading, node)
     if len(reading.labels) == 2 and len(weights) == 1:
         z = z.through(np.array([[-1.0], [1.0]]), np.zeros(2))
-    if post not in _POST:
+    if post not in _POST_TRANSFORMS:
         raise refuse(node, f"it has the transformation {post}")
-    kind = _POST[post]
+    kind = _POST_TRANSFORMS[post]
     return [Label(), z if kind is None else Activated(kind, z)]
 
 
@@ -209,7 +215,7 @@ def _normalizer(reading: Reading, node: OnnxNode) -> list[Value]:
         if value.kind == "LOGISTIC" and value.size > 2:
             reading.notes.append(
                 "The outputs are the probability of each class against all others; they do not sum to 1. The class "
-                "with the largest one is the same."
+                "with the largest probability is the same as in the source."
             )
         return [value]
     if norm != "L2":
@@ -232,12 +238,12 @@ def _concat(reading: Reading, node: OnnxNode) -> list[Value]:
 
 
 def _columns(reading: Reading, node: OnnxNode) -> list[Value]:
-    """Evaluate ArrayFeatureExtractor of scores: some of the columns."""
+    """Evaluate ArrayFeatureExtractor of scores, which selects some of their columns."""
     indices = reading.constant(node, 1)
     value = reading.value(node)
     size = len(value.bias) if isinstance(value, Linear) else value.size if isinstance(value, Activated) else 0
     if indices is None or not indices.size or indices.min() < 0 or indices.max() >= size:
-        raise refuse(node, f"it selects columns outside of {size}")
+        raise refuse(node, f"it selects columns that its input, with {size} columns, does not have")
     chosen = indices.reshape(-1).astype(np.int64)
     if isinstance(value, Activated) and value.kind == "LOGISTIC":
         return [Activated("LOGISTIC", value.linear.rows(chosen))]
@@ -250,7 +256,7 @@ def _trees(reading: Reading, node: OnnxNode) -> list[Value]:
     if not isinstance(x, Linear) or x.steps is None:
         raise refuse(node, "trees must follow the model's input or scalers of single features")
     post = str(node.attributes.get("post_transform", "NONE"))
-    if post not in _POST:
+    if post not in _POST_TRANSFORMS:
         raise refuse(node, f"it has the transformation {post}")
     is_classifier = node.kind == "TreeEnsembleClassifier"
     if is_classifier:
@@ -291,17 +297,18 @@ def _trees(reading: Reading, node: OnnxNode) -> list[Value]:
 def _binary(
     node: OnnxNode, values: np.ndarray, start: np.ndarray, trees: int, post: str
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return (values, bias) for two classes if each leaf has one value.
+    """Return (values, bias) for two classes if each leaf has one value. ``start`` has the base values.
 
-    If all are positive, they are the probability p of class 1, and the outputs are 1 - p and p. Otherwise they are the
-    logarithm of the odds z, and the outputs are 0 and z. This is ONNX's rule.
+    If all values are positive, they are the probability p of class 1, and the outputs are 1 - p and p. Otherwise they
+    are the logarithm of the odds z, and the outputs are 0 and z. This is ONNX's rule.
     """
     if start.size not in (1, 2) or not np.isfinite(start).all():
         raise refuse(node, f"it has {start.size} base values for 2 outputs")
     base = float(start[-1])
     if post == "NONE" and (values >= 0).all():
         others = 1 / trees - values
-        # ONNX stores the values as float32. Without their rounding error, the leaves of fully grown trees are votes.
+        # ONNX stores the values as float32. Without their rounding error, the leaves of fully grown trees are votes:
+        # 0 or 1 / trees.
         others = np.where(np.abs(others) < 1e-6 / trees, 0.0, others)
         return np.stack([others, values], axis=1), np.array([-base, base])
     return np.stack([np.zeros(len(values)), values], axis=1), np.array([0.0, base])

@@ -14,7 +14,8 @@ from arenite.converters.importers.onnx_ml.tree_nodes import TreeNodes
 class Linear:
     """``weights @ x + bias``, where ``x`` is the output of ``layer``, or the model's input if ``layer`` is None.
 
-    ``steps`` has the same function as steps on each feature, if it is one of the model's input; else None.
+    ``steps`` has the same function as a sequence of ``FeatureStep``, if it is a function of the model's input that
+    changes each feature on its own. Otherwise ``steps`` is None.
     """
 
     layer: Activated | None
@@ -61,7 +62,11 @@ class Activated:
 
 @dataclass(frozen=True)
 class Trees:
-    """The scores of a tree ensemble. ``values`` are the real leaves, (leaves, outputs), ``bias`` the start values."""
+    """The scores of a tree ensemble: the sums of the leaves that the trees reach, plus ``bias``.
+
+    ``values`` has the leaves as real numbers, of shape (leaves, outputs). ``steps`` change the features before the
+    trees, and ``features`` is their number.
+    """
 
     nodes: TreeNodes
     values: np.ndarray

@@ -19,6 +19,9 @@ _MODES = {
     "BRANCH_GT": (True, False),
     "BRANCH_GTE": (True, True),
 }
+#: The largest number of weights (leaves times columns), 128 MiB of float64.
+_MAX_WEIGHTS = 1 << 24
+
 _SMALLER = "Train a smaller model: fewer trees, or a smaller depth."
 _EXPORT = "Export the model again with the current skl2onnx or onnxmltools."
 
@@ -43,9 +46,9 @@ class TreeNodes:
 def read_tree_nodes(node: OnnxNode, prefix: str, columns: int) -> TreeNodes:
     """Return the nodes of the ONNX operator ``node``.
 
-    ``prefix`` is that of the attributes of the leaves, "class" or "target". ``columns`` is the number of classes or
-    targets. Raises ``ModelError`` for attributes that are no trees, and ``UnsupportedModelError`` for modes and sizes
-    that are not supported.
+    The names of the leaves' attributes begin with ``prefix``, "class" or "target". ``columns`` is the number of classes
+    or targets. Raises ``ModelError`` for attributes that are no trees, and ``UnsupportedModelError`` for modes and
+    sizes that are not supported.
     """
 
     def ints(name: str, length: int | None = None) -> np.ndarray:
@@ -154,14 +157,18 @@ def _preorder(left: np.ndarray, right: np.ndarray, is_leaf: np.ndarray, roots: n
 def _weights(
     node: OnnxNode, prefix: str, columns: int, rows: _Rows, place: np.ndarray, leaves: int
 ) -> np.ndarray:
+    """Return the weights, of shape (leaves, columns). ``place`` has, for each position in the attributes, the new
+    number of the node, or ``~leaf`` for a leaf."""
     tree = _array(node, f"{prefix}_treeids", "iu", None)
     number = _array(node, f"{prefix}_nodeids", "iu", len(tree))
     column = _array(node, f"{prefix}_ids", "iu", len(tree))
     tensor = f"{prefix}_weights_as_tensor"
     name = tensor if node.attributes.get(tensor) is not None else f"{prefix}_weights"
     values = _array(node, name, "f", len(tree)).astype(np.float64)
-    if columns > MAX_OUTPUTS or columns * leaves > 1 << 24:
-        raise UnsupportedModelError(f"{node} has {columns:,} outputs and {leaves:,} leaves.", _SMALLER)
+    if columns > MAX_OUTPUTS or columns * leaves > _MAX_WEIGHTS:
+        raise UnsupportedModelError(
+            f"{node} has {columns:,} outputs and {leaves:,} leaves, which is too much.", _SMALLER
+        )
     if len(column) and not (column.min() >= 0 and column.max() < columns):
         raise _damaged(node, f"a leaf has a value for output {column.max()}, but there are {columns}")
     if not np.isfinite(values).all():

@@ -60,6 +60,8 @@ def to_fixed_point(values: np.ndarray, bias: np.ndarray, trees: int) -> FixedPoi
     if is_exact:
         step = _float32_step(smallest)
         return FixedPoint(integers.astype(np.int64), start.astype(np.int64), step, True, 0.0)
+    # The sum in steps, without rounding, must be below _MAX_SUM by more than the rounding of all leaves and of the
+    # start value can add: half a step each.
     total = largest * trees + float(np.abs(bias).max(initial=0.0))
     smallest_step = _float32_step(max(largest / _MAX_LEAF, total / (_MAX_SUM - trees - 2)))
     step = float(np.nextafter(np.float32(smallest_step), np.float32(np.inf)))
@@ -137,8 +139,8 @@ def _compact_leaves(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def _smaller_trees(
     nodes: TreeNodes, threshold: np.ndarray, leaf_of: np.ndarray, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return feature, threshold, left, right and roots without the nodes that decide nothing. A leaf has its number in
-    the compact leaves. ``low`` and ``high`` are the limits of every feature."""
+    """Return feature, threshold, left, right and roots without the nodes that decide nothing. A child ``~k`` is row
+    ``k`` of the compact leaves. ``low`` and ``high`` are the limits of every feature."""
     feature_of, threshold_of = nodes.feature.tolist(), threshold.tolist()
     left_of, right_of = nodes.left.tolist(), nodes.right.tolist()
     # A node's replacement, if its comparison has only one result.

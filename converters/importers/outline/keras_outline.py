@@ -1,4 +1,4 @@
-"""Read the outline of a Keras model from the JSON that describes it."""
+"""Read the outline of a Keras model (its inputs, outputs and layers) from the JSON that describes the model."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ _REFUSED_WITH_CAUSE = ("Lambda", "StringLookup", "IntegerLookup", "TextVectoriza
 _GATES = {"LSTM": 4, "GRU": 3, "SimpleRNN": 1}
 _RECURRENT = ("LSTM", "GRU", "SimpleRNN", "RNN")
 
+#: The keys of a layer's configuration with a step in pixels.
 _STEPS = ("strides", "dilation_rate")
 _MODELS = ("Functional", "Sequential", "Model")
 
@@ -29,8 +30,8 @@ _MODELS = ("Functional", "Sequential", "Model")
 def read_keras(description: dict[str, Any]) -> Outline:
     """Return the outline of the model that ``description``, the JSON object in a Keras file, describes.
 
-    Raises ``KeyError``, ``TypeError``, ``ValueError``, ``AttributeError`` or ``IndexError`` if it has another form than
-    expected.
+    Raises ``KeyError``, ``TypeError``, ``ValueError``, ``AttributeError`` or ``IndexError`` if ``description`` has
+    another form than expected.
     """
     config = description["config"]
     layers = {_name(layer): layer for layer in config["layers"]}
@@ -59,7 +60,7 @@ def check_keras_classes(source: str, description: dict[str, Any]) -> None:
             raise UnsupportedModelError(
                 f"Layer '{_name(layer)}' of {source} uses the class '{refused.name[:80]}', which is not among the "
                 "Keras classes that are loaded from files.",
-                "Save it with model.export() as a SavedModel, which needs no Python code.",
+                "Save the model with model.export() as a SavedModel, which needs no Python code.",
             ) from refused
 
 
@@ -97,6 +98,7 @@ def _numbers(value: Any) -> tuple[int, ...]:
 def _inputs(
     description: dict[str, Any], config: dict[str, Any], layers: dict[str, Any]
 ) -> tuple[OutlineTensor, ...] | None:
+    """Return the inputs in their order, or None if one is not known."""
     if description["class_name"] == "Sequential":
         first = config["layers"][0]
         shape = _batch_shape(first) or config.get("build_input_shape")

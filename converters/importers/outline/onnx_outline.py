@@ -1,4 +1,4 @@
-"""Read the outline of an ONNX model. The field numbers are those of onnx.proto3."""
+"""Read the outline of an ONNX model: its inputs, outputs and layers. The field numbers are those of onnx.proto3."""
 
 from __future__ import annotations
 
@@ -30,15 +30,17 @@ _CONTROL_FLOW = frozenset({"If", "Loop", "Scan"})
 #: Operators whose outputs depend on the shapes of their inputs only, which are fixed.
 _SHAPE_OPERATORS = frozenset({"Shape", "Size"})
 
+#: ``data_location`` of a tensor that is in another file, and ``data_type`` of float32.
 _EXTERNAL = 1
+_FLOAT32 = 1
 
 
 def read_onnx(source: str, data: memoryview) -> Outline:
     """Return the outline of the ONNX model ``data``. ``source`` is its path.
 
-    ``layers`` contains no control flow that depends on constants only, no operators of the graphs that control flow
-    chooses from, and no operators of classical models.
-    Raises ``ModelError`` if a file with weights is missing, and ``ValueError`` if the model is damaged.
+    ``layers`` leaves out control flow that depends on constants only, the operators of the graphs that control flow
+    chooses from, and the operators of classical models.
+    Raises ``ModelError`` if a separate file with weights is missing, and ``ValueError`` if the model is damaged.
     """
     graph = next(messages(data, _GRAPH), None)
     if graph is None:
@@ -49,9 +51,10 @@ def read_onnx(source: str, data: memoryview) -> Outline:
         _check_external(source, tensor)
     inputs = [_tensor(value) for value in messages(graph, _INPUTS)]
     inputs = [value for value in inputs if value.name not in constants]
+    # operators that the file itself defines as functions
     own_operators = {text(function, 1) for function in messages(data, _FUNCTIONS)}
     varying = {value.name for value in inputs}  # tensors that depend on the values of an input
-    pictures: set[str] = set()
+    pictures: set[str] = set()  # tensors that certainly have the layout NCHW
     shapes = {value.name: value.shape for value in (*inputs, *map(_tensor, messages(graph, _INNER_TENSORS)))}
     layers = []
     outputs = tuple(_tensor(value) for value in messages(graph, _OUTPUTS))
@@ -69,7 +72,9 @@ def read_onnx(source: str, data: memoryview) -> Outline:
         tuple(layers),
         tuple(inputs),
         outputs,
-        sum(math.prod(numbers(tensor, 1)) for tensor in constants.values() if numbers(tensor, 2) == [1]),
+        sum(
+            math.prod(numbers(tensor, 1)) for tensor in constants.values() if numbers(tensor, 2) == [_FLOAT32]
+        ),
         tuple(
             value.shape is not None and len(value.shape) == 4 and (True if value.name in pictures else None)
             for value in inputs
@@ -137,5 +142,5 @@ def _check_external(source: str, tensor: memoryview) -> None:
     if "\0" in location or not (Path(source).parent / location).exists():
         raise ModelError(
             f"{source}: tensor '{text(tensor, 8)}' is in the file '{location}', which is missing.",
-            f"Copy it into the folder {Path(source).parent}, or export the model again as one file.",
+            f"Copy this file into the folder {Path(source).parent}, or export the model again as one file.",
         )

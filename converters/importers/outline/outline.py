@@ -10,7 +10,7 @@ Shape = tuple[int | None, ...]
 
 @dataclass(frozen=True)
 class OutlineTensor:
-    """An input or output. ``shape`` is in the layout of the source. None in place of the shape: it is not known."""
+    """An input or output. ``shape`` is in the layout of the source, or None if it is not known."""
 
     name: str
     shape: Shape | None

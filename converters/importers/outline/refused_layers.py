@@ -15,10 +15,10 @@ from arenite.converters.importers.outline.outline import Outline, OutlineLayer
 from arenite.converters.importers.subprocesses.step_limit import MAX_UNROLLED_STEPS
 from arenite.errors import UnsupportedModelError
 
-#: The largest stride and dilation of a convolution: a kernel's parameters are bytes.
+#: The largest stride and dilation of a convolution, which the kernels store in a byte.
 MAX_STEP = 255
 
-#: Attributes of convolutions with strides or dilations, in the words of all frameworks.
+#: The names of convolutions in all frameworks.
 _CONVOLUTION = re.compile(r"(?i)(aten\.)?\w*conv\w*(\.\w+)?")
 
 
@@ -55,15 +55,15 @@ _VARYING_SIZE = _Cause(
 )
 _TEXT = _Cause(
     "looks up or hashes words or numbers, for which there is no kernel",
-    "Look them up before the model, and give it the numbers that the layer computes.",
+    "Do this in your program, and give the model the numbers that the layer computes.",
 )
 _RANDOM = _Cause(
     "draws random numbers, but a microcontroller must give the same outputs for the same inputs",
-    "Leave it out of the model that you export (export it in the mode for inference), or give the numbers as an input.",
+    "Export the model without this layer (in the mode for inference), or give the numbers as an input.",
 )
 _FUNCTION = _Cause(
     "computes a function for which there is no kernel",
-    "Replace it by a function of docs/operators.md, or compute it outside of the model.",
+    "Replace the layer by a function of docs/operators.md, or compute it outside of the model.",
 )
 _QUANTIZED = _Cause(
     "is quantized already, which onnx2tf does not carry over",
@@ -71,7 +71,7 @@ _QUANTIZED = _Cause(
 )
 _UNKNOWN = _Cause(
     "is an operator that onnx2tf does not have",
-    "Export the model without it, or with other layers; or export it from PyTorch as .pt2 or from Keras as .keras.",
+    "Export the model without this layer, or export it from PyTorch as .pt2 or from Keras as .keras.",
 )
 _PYTHON = _Cause(
     "contains Python code, which is not run",

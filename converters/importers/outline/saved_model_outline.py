@@ -1,5 +1,5 @@
-"""Read the outline of a SavedModel. The field numbers are those of saved_model.proto, meta_graph.proto, graph.proto and
-function.proto of TensorFlow."""
+"""Read the outline of a SavedModel: its inputs, outputs and layers. The field numbers are those of saved_model.proto,
+meta_graph.proto, graph.proto and function.proto of TensorFlow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
         tuple(OutlineLayer(text(node, 1), text(node, 2), _steps(node)) for node in nodes),
         tuple(sorted(inputs, key=lambda tensor: tensor.name)),  # the order in which they are converted
         tuple(sorted(outputs, key=lambda tensor: tensor.name)),
-        sum(_variable_size(node) for node in nodes if text(node, 2) == "VarHandleOp") or None,  # or constants
+        sum(_variable_size(node) for node in nodes if text(node, 2) == "VarHandleOp")
+        or None,  # None: constants
         (False,) * len(inputs),
     )
 

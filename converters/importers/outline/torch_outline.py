@@ -1,4 +1,4 @@
-"""Read the outline of a program that torch.export.save wrote."""
+"""Read the outline (inputs, outputs and layers) of a program that torch.export.save wrote."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from arenite.converters.importers.outline.outline import Outline, OutlineLayer, 
 
 #: A place in the stack trace of a node.
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
+
+#: Parts of paths that are not of the user's program.
 _FRAMEWORKS = ("site-packages", "dist-packages", "/lib/python", "<string>", "<frozen")
 
 #: Arguments with steps in pixels.
@@ -19,7 +21,8 @@ _STEPS = ("stride", "dilation")
 def read_torch_program(program: dict[str, Any]) -> Outline:
     """Return the outline of ``program``, the JSON object in a .pt2 file.
 
-    Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` if it has another form than expected.
+    Raises ``KeyError``, ``TypeError``, ``ValueError`` or ``AttributeError`` if ``program`` has another form than
+    expected.
     """
     module = program["graph_module"]
     graph, signature = module["graph"], module["signature"]

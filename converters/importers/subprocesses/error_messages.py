@@ -13,6 +13,7 @@ _CALLING = re.compile(
     r"Exception encountered when calling (?:layer )?[\"']?([\w/.\-]+)[\"']?(?: \(type (\w+)\))?"
 )
 _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ([\w<>]+)|\(([^()\s]+\.py):(\d+) in ([\w<>]+)\)')
+#: Parts of paths that are not of the user's program.
 _FRAMEWORKS = ("site-packages", "dist-packages", "/lib/python", "<string>", "<frozen", "<eval_with_key>")
 
 _MAX_CHARACTERS = 300

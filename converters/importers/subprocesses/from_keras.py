@@ -15,7 +15,7 @@ from tf_tools import to_tflite
 
 _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
 
-_WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
+_WITHOUT_CLASSES = "Save the model with model.export() as a SavedModel, which needs no Python code."
 
 
 def convert(job: Any) -> Any:
@@ -25,7 +25,7 @@ def convert(job: Any) -> Any:
     if not tensors:
         raise Refusal(
             f"The model in {job.source} does not state the shapes of its inputs.",
-            "Call it once on data before saving it, or save it with model.export() as a SavedModel.",
+            "Call the model once on data before you save it, or save it with model.export() as a SavedModel.",
             "model",
         )
     names = _names(tensors)
@@ -87,7 +87,7 @@ def _unroll(model: Any, shapes: Any) -> Any:
                     "bytes.",
                     "model",
                 )
-            steps = outer.input.shape[1] or longest
+            steps = outer.input.shape[1] or longest  # Keras may leave the number of steps open
             if steps > MAX_UNROLLED_STEPS:
                 raise Refusal(
                     f"Layer '{layer.name}' ({type(layer).__name__}) has {steps} time steps; at most "
@@ -121,12 +121,12 @@ def load(job: Any) -> Any:
         if version.startswith("3") and not wrapped:
             import keras
 
-            with _explained(job):
+            with _LoadingErrors(job):
                 return keras.saving.load_model(path, compile=False), f"keras {keras.__version__}", [], False
         import tf_keras
 
         ran_by = f"tf_keras {tf_keras.__version__}"
-        with _explained(job):
+        with _LoadingErrors(job):
             if not wrapped:
                 return tf_keras.models.load_model(path, compile=False), ran_by, [], False
             model, notes, quantized = _load_wrapped(job, path, wrapped)
@@ -144,7 +144,7 @@ def _load_wrapped(job: Any, path: Any, wrapped: Any) -> Any:
         raise Refusal(
             f"{job.source} was trained with quantization, and tf_keras cannot read back its own .keras files of such "
             "models.",
-            "Save it as .h5 or with tf.saved_model.save instead.",
+            "Save the model as .h5 or with tf.saved_model.save instead.",
             "model",
         )
     with ExitStack() as scopes:
@@ -164,7 +164,7 @@ def _load_wrapped(job: Any, path: Any, wrapped: Any) -> Any:
     return model, notes, quantized
 
 
-class _explained:
+class _LoadingErrors:
     """A context manager that turns loading errors with a known remedy into a ``Refusal``."""
 
     def __init__(self, job: Any) -> None:

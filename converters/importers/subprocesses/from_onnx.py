@@ -37,49 +37,58 @@ def convert(job: Any) -> Any:
     inputs = [i for i in model.graph.input if i.name not in constants]
     names = [i.name for i in inputs]
     shapes = fixed_shapes(job, [(i.name, _open_shape(i)) for i in inputs])
-    _fix(inputs, shapes)
+    _set_shapes(inputs, shapes)
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
     layouts = {n: image_layout(model.graph, n, s) for n, s in zip(names, shapes, strict=True) if n in images}
     images = [n for n in images if layouts[n] != "NHWC"]  # NHWC images keep their layout
-    turned = [] if job.keep_layout else images
+    nhwc_images = [] if job.keep_layout else images
     simple, notes = replace_activations(_simplified(model))
     notes += prepare_recurrent(simple, _tensor_shapes(simple))
-    keras_model = _by_onnx2tf(simple, names, shapes, turned, images)
+    keras_model = _convert_with_onnx2tf(simple, names, shapes, nhwc_images, images)
 
     import tensorflow as tf
     from tf_tools import to_tflite
 
-    safe = [f"input_{k}" if not n.isidentifier() else n for k, n in enumerate(names)]
+    signature_inputs = [f"input_{k}" if not n.isidentifier() else n for k, n in enumerate(names)]
     dtypes = [tf.as_dtype(onnx.helper.tensor_dtype_to_np_dtype(i.type.tensor_type.elem_type)) for i in inputs]
-    last = [
-        tuple(s[a] for a in axes) if n in turned and (axes := channels_last(s)) else s
+    nhwc_shapes = [
+        tuple(s[a] for a in axes) if n in nhwc_images and (axes := channels_last(s)) else s
         for n, s in zip(names, shapes, strict=True)
     ]
     outputs = [o.name for o in model.graph.output]
-    safe_out = [f"output_{k}" if not n.isidentifier() else n for k, n in enumerate(outputs)]
+    signature_outputs = [f"output_{k}" if not n.isidentifier() else n for k, n in enumerate(outputs)]
 
     def call(**values: Any) -> Any:
-        result = tf.nest.flatten(keras_model([values[n] for n in safe], training=False))
-        return dict(zip(safe_out, result, strict=True))
+        result = tf.nest.flatten(keras_model([values[n] for n in signature_inputs], training=False))
+        return dict(zip(signature_outputs, result, strict=True))
 
-    flatbuffer = to_tflite(call, list(zip(safe, last, dtypes, strict=True)), keras_model)
+    flatbuffer = to_tflite(call, list(zip(signature_inputs, nhwc_shapes, dtypes, strict=True)), keras_model)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     out_shapes = [tuple(t.shape) for t in keras_model.outputs]
 
     def run(sample: Any) -> Any:
-        feed = {n: sample[s] for n, s in zip(names, safe, strict=True)}
-        feed = {n: np.transpose(v, CHANNELS_FIRST) if n in turned else v for n, v in feed.items()}
+        feed = {n: sample[s] for n, s in zip(names, signature_inputs, strict=True)}
+        feed = {n: np.transpose(v, CHANNELS_FIRST) if n in nhwc_images else v for n, v in feed.items()}
         result = session.run(outputs, feed)
-        return {n: _in_layout(y, s) for n, y, s in zip(safe_out, result, out_shapes, strict=True)}
+        return {n: _in_layout(y, s) for n, y, s in zip(signature_outputs, result, out_shapes, strict=True)}
 
     notes += [
         _layout_note(n, s, layouts[n])
-        for n, s in zip(names, last, strict=True)
-        if n in turned or (layouts.get(n) == "NHWC" and not job.keep_layout)
+        for n, s in zip(names, nhwc_shapes, strict=True)
+        if n in nhwc_images or (layouts.get(n) == "NHWC" and not job.keep_layout)
     ]
     ran_by = f"onnxruntime {onnxruntime.__version__}"
-    return Converted(flatbuffer, safe, safe_out, run, ran_by, notes, input_names=names, output_names=outputs)
+    return Converted(
+        flatbuffer,
+        signature_inputs,
+        signature_outputs,
+        run,
+        ran_by,
+        notes,
+        input_names=names,
+        output_names=outputs,
+    )
 
 
 def _refuse_unknown_operators(model: Any) -> None:
@@ -116,7 +125,7 @@ def _layout_note(name: str, shape: Any, layout: str) -> str:
         return f"Input '{name}' is NHWC {list(shape)}; the ONNX model has it as NCHW."
     return (
         f"Input '{name}' is NHWC {list(shape)}: the 4 dimensions that the ONNX model has were assumed to be NCHW. If "
-        "they are not, convert it with --keep-layout."
+        "they are not, convert the model with --keep-layout."
     )
 
 
@@ -126,7 +135,7 @@ def _read(job: Any) -> Any:
         if problem := external_problem(model, Path(job.source).parent):
             raise Refusal(
                 f"{job.source}: {problem}.",
-                "Copy the file with the weights itself into the folder of the model, as the model names it.",
+                "Copy the file with the weights (not a link to it) into the folder of the model, under the name above.",
                 "model",
             )
         onnx.external_data_helper.load_external_data_for_model(model, str(Path(job.source).parent))
@@ -137,7 +146,7 @@ def _read(job: Any) -> Any:
         words = str(error).strip().splitlines()
         raise Refusal(
             f"{job.source} is not a valid ONNX model: {words[0][:200].rstrip('.') if words else type(error).__name__}.",
-            "Export or download it again; weights in files beside it must stay beside it.",
+            "Export or download the model again. Files with its weights must stay in the same folder.",
             "model",
         ) from error
     return model
@@ -155,7 +164,8 @@ def _has_shape(value: Any) -> Any:
     return value.type.HasField("tensor_type") and value.type.tensor_type.HasField("shape")
 
 
-def _fix(inputs: Any, shapes: Any) -> None:
+def _set_shapes(inputs: Any, shapes: Any) -> None:
+    """Give the graph inputs ``inputs`` the fixed shapes ``shapes``."""
     for value, shape in zip(inputs, shapes, strict=True):
         for dim, size in zip(value.type.tensor_type.shape.dim, shape, strict=True):
             dim.ClearField("dim_param")
@@ -183,11 +193,11 @@ def _tensor_shapes(model: Any) -> Any:
     return {v.name: _open_shape(v) for v in [*graph.input, *graph.value_info] if _has_shape(v)}
 
 
-def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -> Any:
+def _convert_with_onnx2tf(model: Any, names: Any, shapes: Any, nhwc_images: Any, images: Any) -> Any:
     """Return the Keras model that onnx2tf creates from an ONNX model.
 
     ``names`` and ``shapes`` belong to the inputs. ``images`` are the names of the NCHW images among the inputs, and
-    ``turned`` the names of the images that become NHWC.
+    ``nhwc_images`` the names of the images that become NHWC.
     """
     import onnx2tf
 
@@ -198,7 +208,7 @@ def _by_onnx2tf(model: Any, names: Any, shapes: Any, turned: Any, images: Any) -
         np.save(_PICTURES, np.random.default_rng(0).random((20, 128, 128, 3), np.float32))
         path = Path(folder) / "model.onnx"
         onnx.save(model, path)
-        unchanged = [n for n in images if n not in turned]
+        unchanged = [n for n in images if n not in nhwc_images]
         plain = [n for n in names if n not in images]
         try:
             return onnx2tf.convert(

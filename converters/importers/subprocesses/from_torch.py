@@ -16,8 +16,8 @@ import torch
 from error_messages import describe, local_variable, remedy
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
 from torch_files import checked_copy
-from torch_rrelu import without_random_slopes
-from torch_transposed import without_padding
+from torch_rrelu import replace_rrelu
+from torch_transposed import remove_padding
 
 
 def convert(job: Any) -> Any:
@@ -29,31 +29,34 @@ def convert(job: Any) -> Any:
     values = tuple(_example(s, d) for s, d in zip(shapes, dtypes, strict=True))
     with torch.no_grad():
         results = _flat(module(*values))
-    turned = [] if job.keep_layout else [i for i, s in enumerate(shapes) if channels_last(s)]
-    turned_out = [] if job.keep_layout else [i for i, y in enumerate(results) if channels_last(y.shape)]
-    last = _ChannelsLast(module, turned, turned_out).eval()
-    arguments = tuple(v.permute(channels_last(v.shape)) if i in turned else v for i, v in enumerate(values))
-    edge = _converted(last, arguments)
+    nhwc_inputs = [] if job.keep_layout else [i for i, s in enumerate(shapes) if channels_last(s)]
+    nhwc_outputs = [] if job.keep_layout else [i for i, y in enumerate(results) if channels_last(y.shape)]
+    wrapper = _ChannelsLast(module, nhwc_inputs, nhwc_outputs).eval()
+    arguments = tuple(
+        v.permute(channels_last(v.shape)) if i in nhwc_inputs else v for i, v in enumerate(values)
+    )
+    edge_model = _converted(wrapper, arguments)
     inputs = [f"args_{i}" for i in range(len(shapes))]
     outputs = [f"output_{i}" for i in range(len(results))]
 
     def run(sample: Any) -> Any:
         tensors = [torch.from_numpy(np.array(sample[n])).to(d) for n, d in zip(inputs, dtypes, strict=True)]
         with torch.no_grad():
-            result = _flat(last(*tensors))
+            result = _flat(wrapper(*tensors))
         return {n: y.numpy() for n, y in zip(outputs, result, strict=True)}
 
     notes = [
         f"Input '{names[i]}' is NHWC {list(arguments[i].shape)}; the PyTorch model has it as NCHW."
-        for i in turned
+        for i in nhwc_inputs
     ]
     return Converted(
-        _exported(edge), inputs, outputs, run, f"torch {torch.__version__}", notes, input_names=names
+        _exported(edge_model), inputs, outputs, run, f"torch {torch.__version__}", notes, input_names=names
     )
 
 
-#: What litert_torch's error names, and the function that returns the module in a form that it converts.
-_REWRITES = {"mhlo.convolution": without_padding, "aten.rrelu": without_random_slopes}
+#: Operators that litert_torch refuses, as its errors name them, and the function that returns the module without the
+#: operator.
+_REWRITES = {"mhlo.convolution": remove_padding, "aten.rrelu": replace_rrelu}
 
 
 class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
@@ -73,7 +76,7 @@ class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
 def _converted(module: Any, arguments: Any) -> Any:
     """Return the model that litert_torch converts ``module`` to. ``arguments`` are example inputs.
 
-    If litert_torch refuses an operator of ``_REWRITES``, it gets the module without it.
+    If litert_torch refuses an operator of ``_REWRITES``, the module is converted without this operator.
     """
     try:
         rewrites = dict(_REWRITES)
@@ -108,6 +111,7 @@ def _converted(module: Any, arguments: Any) -> Any:
 def _layer(error: BaseException) -> str:
     """Return the module and the operator at which a conversion failed with ``error``, such as "'features.0' (Conv2d,
     aten.conv2d.default)". Return "" if they are not known."""
+    # In the functions of litert_torch and PyTorch, the variable with the operator's node has one of these names.
     for name in ("node", "n"):
         node = local_variable(error, name)
         if isinstance(node, torch.fx.Node) and node.meta.get("nn_module_stack"):
@@ -119,10 +123,10 @@ def _layer(error: BaseException) -> str:
     return ""
 
 
-def _exported(edge: Any) -> Any:
+def _exported(edge_model: Any) -> Any:
     with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
         path = Path(folder) / "model.tflite"
-        edge.export(str(path))
+        edge_model.export(str(path))
         return path.read_bytes()
 
 
@@ -138,7 +142,7 @@ def _program(job: Any) -> Any:
     except Exception as error:
         raise Refusal(
             f"torch {torch.__version__} cannot read {job.source}: {str(error).strip().splitlines()[0][:200]}",
-            "Export and save it again with torch.export.save, if necessary with that version.",
+            "Export the model again and save it with torch.export.save, if necessary with this version of PyTorch.",
             "model",
         ) from error
     finally:
@@ -201,7 +205,7 @@ def _called(source: Any) -> Any:
             ) from error
         raise Refusal(
             f"The module '{name}' needs '{error.name}', which the environment for PyTorch does not have.",
-            "Install it, torch and litert-torch in the Python that runs Arenite; that Python is then used instead.",
+            f"Install {error.name}, torch and litert-torch in the Python that runs Arenite; that Python is then used.",
         ) from error
     if not callable(getattr(module, function, None)):
         raise Refusal(f"The module '{name}' has no function '{function}'.", "Check the name.")

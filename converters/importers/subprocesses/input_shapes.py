@@ -18,7 +18,8 @@ class ShapeProblem(Exception):
 def fixed_input_shapes(user_shapes: Any, inputs: Any) -> Any:
     """Return a list with the shape of each input, without open dimensions.
 
-    ``inputs`` is a list of (name, shape with None for each open dimension, or None without a number of dimensions).
+    ``inputs`` is a list of (name, shape with None for each open dimension, or None if not even the number of
+    dimensions is known).
     ``user_shapes`` maps the names of inputs to the shapes that the user gave; "" stands for the only input. An open
     first dimension (the batch) becomes 1 if the user gave no shape. Raises ``ShapeProblem`` if a size is wrong or
     missing.

@@ -51,6 +51,7 @@ TanhShrink Tensordot Threshold Tile TopK Trace Transpose Tril Triu TrueDivide Tr
 Where ZerosLike
 """
 
+#: Initializers, regularizers, constraints and policies of data types.
 _PARTS_OF_LAYERS = """
 Constant GlorotNormal GlorotUniform HeNormal HeUniform IdentityInitializer LecunNormal LecunUniform Ones Orthogonal
 OrthogonalInitializer RandomNormal RandomUniform STFTInitializer TruncatedNormal VarianceScaling Zeros constant

@@ -16,9 +16,9 @@ MAX_CONFIG_BYTES = 32 << 20
 #: The maximum number of groups and datasets in an HDF5 file.
 MAX_OBJECTS = 100_000
 
-_DAMAGED = "Save or download it again."
+_DAMAGED = "Save or download the model again."
 
-_WITHOUT_CLASSES = "Save it with model.export() as a SavedModel, which needs no Python code."
+_WITHOUT_CLASSES = "Save the model with model.export() as a SavedModel, which needs no Python code."
 
 
 def checked_config(source: Any, kind: Any) -> Any:

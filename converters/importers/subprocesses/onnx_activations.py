@@ -1,8 +1,8 @@
 """Replace activations of an ONNX model that TFLite lacks: GELU made of Erf or Tanh, other uses of Erf, and Softsign.
 
-ONNX has GELU only since version 20 of its operators, so exporters write it as 5 to 8 operators. One of them, Erf, does
-not exist in TFLite. A group of operators is recognized by the values that it computes, not by the order of its
-operators, because exporters differ in where they divide and multiply.
+ONNX has GELU only since version 20 of its operators (opset 20), so exporters write it as 5 to 8 operators. One of them,
+Erf, does not exist in TFLite. A group of operators is recognized by the values that it computes, not by the order of
+its operators, because exporters differ in where they divide and multiply.
 """
 
 import math
@@ -116,6 +116,7 @@ class _Graph:
     def _match(self, node: Any, expected: Any) -> Any:
         for output in self._descendants(node.output[0]):
             for source in self._ancestors(node.input[0]):
+                # 3 * _MAX_STEPS is more than the number of operators between any ``source`` and ``output``.
                 value = self._value(output, {source: _POINTS}, 3 * _MAX_STEPS)
                 if value is not None and np.abs(value - expected).max() < _TOLERANCE:
                     return self.producers[output], source, output

@@ -37,6 +37,7 @@ def prepare_recurrent(model: Any, shapes: Any) -> Any:
                 "convolution with a stride.",
                 "model",
             )
+        # An input that is absent has the name "".
         inputs = list(node.input) + [""] * (_INITIAL_H + (node.op_type == "LSTM") + 1 - len(node.input))
         _drop_lengths(name, inputs, constants, steps)
         directions = 2 if attributes.get("direction", b"forward") == b"bidirectional" else 1

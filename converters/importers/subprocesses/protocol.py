@@ -85,7 +85,7 @@ def main(converters: Any, packages: Any) -> None:
         job = Job(line.rstrip("\n"))
         try:
             conversion = converters[job.kind](job)
-            _hand_over(job, conversion)
+            _write_model(job, conversion)
             print("converted", file=replies, flush=True)
             job.stage = f"run {job.source}"
             if sys.stdin.readline().strip() != "go":
@@ -97,12 +97,15 @@ def main(converters: Any, packages: Any) -> None:
             print("failed", file=replies, flush=True)
         except Exception as error:
             traceback.print_exc()
-            hint = remedy(error) or ("Save or download it again." if job.stage.startswith("read ") else "")
+            hint = remedy(error) or (
+                "Save or download the model again." if job.stage.startswith("read ") else ""
+            )
             _fail(job, "failed", f"Cannot {job.stage}: {describe(error)}.", hint)
             print("failed", file=replies, flush=True)
 
 
-def _hand_over(job: Any, conversion: Any) -> None:
+def _write_model(job: Any, conversion: Any) -> None:
+    """Write ``model.tflite`` and ``order.json``."""
     (job.folder / "model.tflite").write_bytes(conversion.flatbuffer)
     names = ("inputs", "outputs", "input_names", "output_names")
     order = json.dumps({name: getattr(conversion, name) for name in names})
@@ -147,7 +150,8 @@ def _versions(packages: Any) -> Any:
 def fixed_shapes(job: Any, inputs: Any) -> Any:
     """Return a list with the shape of each input, without open dimensions.
 
-    ``inputs`` is a list of (name, shape with None for each open dimension, or None without a number of dimensions).
+    ``inputs`` is a list of (name, shape with None for each open dimension, or None if not even the number of
+    dimensions is known).
     ``job.shapes`` has the shapes that the user gave. Raises ``Refusal`` if a size is wrong or missing.
     """
     try:

@@ -22,12 +22,14 @@ def choose_signature(source: Any, signature: Any, names: Any) -> Any:
     if not names:
         raise SignatureProblem(
             f"{source} has no signature, so its inputs are unknown.",
-            "Save it with signatures, for example with model.export().",
+            "Save the model with signatures, for example with model.export().",
             "model",
         )
     if signature:
         if signature not in names:
-            raise SignatureProblem(f"{source} has no signature '{signature}'.", f"It has {', '.join(names)}.")
+            raise SignatureProblem(
+                f"{source} has no signature '{signature}'.", f"Choose one of {', '.join(names)}."
+            )
         return signature
     if "serving_default" in names:  # Keras exports the same function a second time, as "serve"
         names = [name for name in names if name != "serve"]

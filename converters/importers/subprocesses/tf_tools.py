@@ -43,14 +43,14 @@ def to_tflite(function: Any, inputs: Any, trackable: Any, quantized: Any = False
             if "xf16>" in str(error) or "xbf16>" in str(error):
                 raise Refusal(
                     "The model computes in 16 bits, for which TensorFlow Lite has no operators.",
-                    "Save it with float32 computation; in Keras, .keras and .h5 files are changed to that.",
+                    "Save the model with float32 computation, or give a .keras or .h5 file, which is changed to that.",
                     "model",
                 ) from error
             layers = _layers(str(error))
             named = (f"tf.{m} (layer '{layers[m]}')" if m in layers else f"tf.{m}" for m in missing)
             raise Refusal(
                 f"TensorFlow Lite has no operator for {', '.join(named)}.",
-                "Compute it outside the model, or with other operators.",
+                "Compute this part outside the model, or with other operators.",
                 "model",
             ) from error
 

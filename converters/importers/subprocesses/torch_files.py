@@ -30,8 +30,10 @@ _MEMBERS = re.compile(
     r"|serialized_(exported_program\.json|state_dict\.pt|constants\.pt|example_inputs\.pt|state_dict\.json)"
     r"|extra_files/.*"
 )
+#: The names of files with tensors.
 _TENSOR_FILE = re.compile(r"(weight|tensor)_\d+|[\w.]+\.pt|")
 
+#: The names of accepted operators.
 _TARGET = re.compile(
     r"torch\.ops\.(aten|prims|quantized_decomposed|quantized|higher_order)\.\w+(\.\w+)?"
     r"|_operator\.[a-z_]+|math\.[a-z0-9]+|torch\.sym_\w+|torch\._sym_\w+"
@@ -39,6 +41,7 @@ _TARGET = re.compile(
 #: Operators of ATen that open files.
 _FILE_OPERATORS = re.compile(r"torch\.ops\.aten\.(from_file|save|load)\b")
 
+#: The accepted types of the structure of inputs or outputs. None is a tensor.
 _TREE_TYPES = (
     None,
     "builtins.tuple",
@@ -48,6 +51,7 @@ _TREE_TYPES = (
     "torch.Size",
 )
 
+#: The accepted parts of an expression for the sizes of a shape: nodes of its syntax tree, functions, and symbols.
 _EXPRESSION_NODES = (
     ast.Expression, ast.Call, ast.Name, ast.Constant, ast.keyword, ast.Load, ast.BinOp, ast.UnaryOp, ast.Compare,
     ast.BoolOp, ast.operator, ast.unaryop, ast.cmpop, ast.boolop, ast.Tuple,

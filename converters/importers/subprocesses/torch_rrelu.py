@@ -5,7 +5,7 @@ from typing import Any
 import torch
 
 
-def without_random_slopes(module: Any, arguments: Any) -> Any:
+def replace_rrelu(module: Any, arguments: Any) -> Any:
     """Return ``module``, exported with the example inputs ``arguments``, with LeakyReLU in place of RReLU.
 
     RReLU has random slopes only in training. Otherwise its slope is the mean of its limits.

@@ -9,7 +9,7 @@ import torch
 _CONVOLUTION = torch.ops.aten.conv_transpose2d.input
 
 
-def without_padding(module: Any, arguments: Any) -> Any:
+def remove_padding(module: Any, arguments: Any) -> Any:
     """Return ``module``, exported with the example inputs ``arguments``, with transposed convolutions without padding.
 
     PyTorch's ``padding`` removes a border of the output, and ``output_padding`` removes less of it at the end. So the
@@ -31,8 +31,8 @@ def without_padding(module: Any, arguments: Any) -> Any:
 def _rewrite(graph: Any, node: Any) -> None:
     """Replace the transposed convolution ``node`` by one without padding and a slice of its output.
 
-    ``full`` is the output size without padding. ``missing`` is the number of rows and columns after its end. If there
-    are any, the bias is added last, so that they hold it too.
+    ``full`` is the output size without padding. ``missing`` is the number of rows and columns that ``output_padding``
+    adds after the end of that output. If there are any, the bias is added last, so that they hold it too.
     """
     arguments = dict(enumerate(node.args))
     x, weight, bias = arguments[0], arguments[1], arguments.get(2)

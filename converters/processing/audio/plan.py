@@ -48,8 +48,8 @@ PAD_NONE, PAD_ZEROS, PAD_REFLECT = 0, 1, 2
 
 @dataclass(frozen=True)
 class AudioPlan:
-    """Numbers and tables of a sound front end. The logarithm's offset or floor is ``mantissa * 2^exponent`` in units of
-    the training pipeline's values."""
+    """Numbers and tables of a sound front end. The module ``tables`` describes the tables. The logarithm's offset or
+    floor is ``mantissa * 2^exponent`` in units of the training pipeline's values."""
 
     samples: int  # samples per recording
     frames: int  # frames per recording
@@ -63,7 +63,7 @@ class AudioPlan:
     power: int  # 1 if the spectrum has magnitudes, 2 if it has powers
     peak: int  # PEAK_..., how the peak that samples are divided by is found
     unit: bool  # whether the training pipeline's samples are from -1 to 1
-    window: np.ndarray | None  # see ``tables.window``
+    window: np.ndarray | None
     mirror: int  # weight n of the window equals weight mirror - n
     sines: np.ndarray
     logs: np.ndarray
@@ -79,6 +79,7 @@ class AudioPlan:
 
     @property
     def bins(self) -> int:
+        """The number of filters."""
         return len(self.filters.first)
 
     @property
@@ -88,6 +89,7 @@ class AudioPlan:
         The scaling of the frame is not included. An integer magnitude is the magnitude of the samples divided by half
         the FFT's length, and a power has twice the exponent of a magnitude.
         """
+        # log2 of half the FFT's length. An int16 sample is 2^15 times a sample from -1 to 1.
         magnitude = (self.fft.bit_length() - 2) - (15 if self.unit and not self.peak else 0)
         return self.power * magnitude - self.filters.exponent + (POWER_SHIFT if self.power == 2 else 0)
 
@@ -130,7 +132,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     bank = filters(mel, source, fft)
     bins = len(bank.first)
     mantissa, exponent = _binary(log.offset or log.floor)
-    base = {"e": math.log(2), "2": 1.0, "10": math.log10(2)}[log.base]
+    log_of_2 = {"e": math.log(2), "2": 1.0, "10": math.log10(2)}[log.base]
     return AudioPlan(
         samples=source.samples,
         frames=frames,
@@ -154,7 +156,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
         mantissa=mantissa,
         exponent=exponent,
         is_floor=log.floor > 0,
-        factor=round(base * log.factor * (1 << 28)),
+        factor=round(log_of_2 * log.factor * (1 << 28)),
         affine=input_values.affine(spec, 1),
         dtype=input_values.result_type(spec),
     )

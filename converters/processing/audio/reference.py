@@ -179,6 +179,8 @@ def _spectrum_exponent(plan: AudioPlan, scale: np.ndarray) -> np.ndarray:
 def integer_sqrt(values: np.ndarray) -> np.ndarray:
     """Return the square root of values below 2^62, to about 15 bits, by linear interpolation in a table."""
     table = root_table().astype(np.int64)
+    # ``top`` is the value, shifted by an even number of bits so that it has 31 or 32 bits. Its bits from bit 25 on are
+    # the index of the table, which begins at 32, and its lower 25 bits the place between two entries.
     up = bit_length(values) - 32
     up += up & 1
     top = np.where(up >= 0, values >> np.maximum(up, 0), values << np.maximum(-up, 0))
@@ -211,6 +213,7 @@ def _logarithms(plan: AudioPlan, sums: np.ndarray, exponents: np.ndarray, top: i
     # Sums and offset must stay below 2^62. If the offset would not fit, both are shifted right.
     cut = np.maximum(at + int(mantissa).bit_length() - _MAX_BITS, 0)
     at = at - cut
+    # the offset or the floor, in units of the sums
     other = np.where(
         at >= 0, np.int64(mantissa) << np.clip(at, 0, 62), np.int64(mantissa) >> np.clip(-at, 0, 63)
     )

@@ -151,7 +151,7 @@ def _slaney_hertz(mel: np.ndarray) -> np.ndarray:
 def cosines(step: Mfcc, bins: int) -> np.ndarray:
     """Return the coefficients of the DCT: int32 [coefficients, bins], where 2^30 is 1."""
     if step.coefficients > bins:
-        raise record_error(f"MFCC: {step.coefficients} coefficients of {bins} bins.")
+        raise record_error(f"MFCC: {bins} bins have at most {bins} coefficients, not {step.coefficients}.")
     return np.round(cosine_matrix(step, bins) * (1 << DCT_BITS)).astype(np.int32)
 
 

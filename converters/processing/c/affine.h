@@ -1,8 +1,8 @@
 /* The map from a value with 16 fractional bits to a tensor's stored value: normalize and quantize in one step.
  *
  * It uses integers, except for a tensor of real numbers. Then the result is the product of an exact difference and a
- * constant. IEEE 754 rounds it in the same way on every machine, with or without an FPU, and no compiler can contract
- * it.
+ * constant. IEEE 754 rounds it in the same way on every machine, with or without an FPU, and no compiler can fuse
+ * it with an addition.
  */
 #ifndef ARENITE_AFFINE_H
 #define ARENITE_AFFINE_H

@@ -37,7 +37,7 @@ class ImagePlan:
     across: Axis  # along rows
     down: Axis  # along columns
     flavour: str  # how resized values are rounded, see ``resample_kind``
-    ties_to_even: bool
+    ties_to_even: bool  # how ties are rounded, see ``resample_kind``
     working: str
     grey: tuple[int, int, int, int]  # weights and bits, see ``pixel_formats.GREY``
     late_grey: bool
@@ -90,7 +90,7 @@ class _PictureGeometry:
 
     def resize(self, width: int, height: int, step: Resize | Letterbox) -> None:
         if self.across is not None:
-            raise record_error("A picture can be resized once.")
+            raise record_error("A picture can be resized only once.")
         w, h = self.size
         self.across = axis(w, width, step.method, step.convention)
         self.down = axis(h, height, step.method, step.convention, down=True)
@@ -117,57 +117,57 @@ def _cut(side: Axis, position: int, size: int) -> tuple[Axis, int]:
 
 def plan_image(spec: Preprocessing, format: str, width: int, height: int) -> ImagePlan:
     """Return the plan for a buffer of ``format``. Raises ``UsageError`` if the steps do not fit such a picture."""
-    at = _PictureGeometry(width, height, pixel_formats.color_order(format))
+    geometry = _PictureGeometry(width, height, pixel_formats.color_order(format))
     for step in spec.steps:
         if isinstance(step, Colour):
-            at.colour(step)
+            geometry.colour(step)
         elif isinstance(step, Crop):
-            at.crop(*crop_box(step, *at.size))
+            geometry.crop(*crop_box(step, *geometry.size))
         elif isinstance(step, Resize):
-            at.resize(*resized_size(step, *at.size), step)
+            geometry.resize(*resized_size(step, *geometry.size), step)
         elif isinstance(step, Letterbox):
-            _letterbox(at, step)
-    if at.across is None or at.down is None:
-        at.across, at.down = identity(at.size[0]), identity(at.size[1])
-    channels = 1 if at.order == "grey" else 3
-    working = 1 if at.working == "grey" else 3
-    fraction = at.flavour == "fraction"
+            _letterbox(geometry, step)
+    if geometry.across is None or geometry.down is None:
+        geometry.across, geometry.down = identity(geometry.size[0]), identity(geometry.size[1])
+    channels = 1 if geometry.order == "grey" else 3
+    working = 1 if geometry.working == "grey" else 3
+    fraction = geometry.flavour == "fraction"
     return ImagePlan(
         format=format,
         width=width,
         height=height,
-        window=(at.window[0], at.window[1]),
-        across=at.across,
-        down=at.down,
-        flavour=at.flavour,
-        ties_to_even=at.even,
-        working=at.working,
-        grey=pixel_formats.GREY[at.grey],
-        late_grey=at.late_grey,
+        window=(geometry.window[0], geometry.window[1]),
+        across=geometry.across,
+        down=geometry.down,
+        flavour=geometry.flavour,
+        ties_to_even=geometry.even,
+        working=geometry.working,
+        grey=pixel_formats.GREY[geometry.grey],
+        late_grey=geometry.late_grey,
         channels=channels,
-        canvas=at.size,
-        left=at.place[0],
-        top=at.place[1],
-        fill=(at.fill * working)[:working],
+        canvas=geometry.size,
+        left=geometry.place[0],
+        top=geometry.place[1],
+        fill=(geometry.fill * working)[:working],
         dtype=input_values.result_type(spec),
         table=None if fraction else input_values.tables(spec, channels),
         affine=input_values.affine(spec, channels) if fraction else None,
     )
 
 
-def _letterbox(at: _PictureGeometry, step: Letterbox) -> None:
-    x, y, w, h = letterbox_box(step, *at.size)
-    at.resize(w, h, step)
-    channels = 1 if at.order == "grey" else 3
+def _letterbox(geometry: _PictureGeometry, step: Letterbox) -> None:
+    x, y, w, h = letterbox_box(step, *geometry.size)
+    geometry.resize(w, h, step)
+    channels = 1 if geometry.order == "grey" else 3
     if len(step.fill) not in (1, channels):
         raise record_error(
             f"Letterbox: fill has {len(step.fill)} values, but there are {channels} channels at this point."
         )
-    if at.working == "grey" and len(set(step.fill)) > 1:
+    if geometry.working == "grey" and len(set(step.fill)) > 1:
         raise record_error(
             "Letterbox: fill is a color, but the picture is grey on all channels at this point."
         )
-    at.place, at.size, at.fill = [x, y], (step.width, step.height), step.fill
+    geometry.place, geometry.size, geometry.fill = [x, y], (step.width, step.height), step.fill
 
 
 def source_plan(spec: Preprocessing, channels: int, width: int, height: int) -> ImagePlan:

@@ -22,7 +22,7 @@ from arenite.converters.processing.specification.pixel_formats import (
 
 LANES = 8  # outputs that the vector code computes at a time
 PREFETCH_ROWS = 4  # the distance in rows from the row that is computed to the row that is prefetched
-#: The outputs in the order in which the table ``order`` has them, because AVX2 shuffles two halves.
+#: The order of the outputs in the table ``order``: AVX2 shuffles each half of a vector on its own.
 _TWOS = (0, 1, 4, 5, 2, 3, 6, 7)
 _ABSENT = 0x80  # a byte of ``order`` that becomes 0
 
@@ -80,6 +80,7 @@ def vector_of(plan: ImagePlan) -> VectorTables | None:
     across = plan.across
     row_bytes = planes_of(plan.format, plan.width, plan.height)[0][0]
     has_few_taps = across.taps <= 2
+    # A load reads 8 bytes of a packed row, 4 bytes of a plane, or a block of pixels.
     is_wide_enough = (
         (4 if plan.format in PLANES else LANES) <= row_bytes if has_few_taps else plan.width >= BLOCK
     )

@@ -88,8 +88,8 @@ class CompiledImage:
 
     def run(self, data: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Return the result for ``data``, a uint8 buffer without gaps between its rows. The result is written to
-        ``out`` if it is given; it must be contiguous and have ``shape`` and the plan's type. Raises ``UsageError``
-        if the buffer has another size."""
+        ``out`` if that is given. ``out`` must be contiguous and have ``shape`` and the plan's type. Raises
+        ``UsageError`` if the buffer has another size."""
         plan = self.plan
         data = np.ascontiguousarray(data, np.uint8)
         if data.size != buffer_bytes(plan.format, plan.width, plan.height):

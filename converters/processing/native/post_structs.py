@@ -193,7 +193,7 @@ def segments_fields(plan: MaskPlan) -> dict[str, Any]:
 def softmax_struct(plan: TopKPlan) -> SoftmaxStruct:
     assert plan.values is not None
     struct = SoftmaxStruct()
-    _with_powers(struct, True)
+    _set_powers(struct, True)
     fill(struct, softmax_fields(plan))
     fill(struct.values, values_fields(plan.values))
     return struct
@@ -201,7 +201,7 @@ def softmax_struct(plan: TopKPlan) -> SoftmaxStruct:
 
 def boxes_struct(plan: BoxesPlan) -> BoxesStruct:
     struct = BoxesStruct()
-    _with_powers(struct, boxes_powers(plan))
+    _set_powers(struct, boxes_powers(plan))
     struct.anchors, struct.anchors_array = address(plan.anchors), plan.anchors
     fill(struct, boxes_fields(plan))
     for name, fields in (*boxes_layouts(plan).items(), *boxes_values(plan).items()):
@@ -219,7 +219,7 @@ def squares_struct(plan: MsePlan) -> SquaresStruct:
 
 def landmarks_struct(plan: PointsPlan) -> LandmarksStruct:
     struct = LandmarksStruct()
-    _with_powers(struct, landmarks_powers(plan))
+    _set_powers(struct, landmarks_powers(plan))
     fill(struct, landmarks_fields(plan))
     fill(struct.values, values_fields(plan.values))
     return struct
@@ -232,7 +232,7 @@ def segments_struct(plan: MaskPlan) -> SegmentsStruct:
     return struct
 
 
-def _with_powers(struct: Any, needed: bool) -> None:
+def _set_powers(struct: Any, needed: bool) -> None:
     """Set the table of powers of two if it is ``needed``. An attribute keeps the array alive as long as the struct."""
     struct.powers_array = exp_table() if needed else None
     struct.powers = address(struct.powers_array)

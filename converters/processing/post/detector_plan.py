@@ -52,16 +52,16 @@ class BoxesPlan:
     nms: Nms
     iou: int  # with ``REAL_BITS`` fractional bits
     x_first: bool  # whether x is before y
-    corners: bool = False
-    exponential: bool = False
-    logits: bool = False
+    corners: bool = False  # whether a box is two corners instead of a center and a size
+    exponential: bool = False  # whether sizes are exponents of e
+    logits: bool = False  # whether scores are values before the sigmoid
     anchors: np.ndarray | None = None  # uint16 [count, 4]
     points: int = 0  # number of landmarks
     point_first: int = 4  # field of the first landmark's first number
     point_values: int = 2  # numbers per landmark
     key_scale: float = 1.0  # real score = key_scale * (key - key_zero) for integer scores
     key_zero: int = 0
-    object_zero: int = 0
+    object_zero: int = 0  # zero point of integer scores; used with objectness
 
 
 def key_scale(scores: Tensor) -> float:

@@ -104,7 +104,8 @@ def _integer(plan: BoxesPlan, stored: np.ndarray) -> int:
 
 
 def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """Return the products of class score and objectness as integer keys."""
+    """Return the products of class score and objectness as keys. For integers, a key is a quarter of the product of the
+    stored values minus their zero point, so that it fits 32 bits."""
     if plan.weights.dtype == "float32":
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))

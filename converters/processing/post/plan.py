@@ -33,6 +33,8 @@ MAX_ELEMENTS_MSE = 8192
 
 @dataclass(frozen=True)
 class TopKPlan:
+    """The plan to select the best classes."""
+
     step: TopK
     dtype: str
     count: int  # number of classes
@@ -44,6 +46,8 @@ class TopKPlan:
 
 @dataclass(frozen=True)
 class MsePlan:
+    """The plan to compute the mean squared error."""
+
     step: Mse
     input: TensorReader
     output: TensorReader
@@ -98,6 +102,9 @@ def _top_k(step: TopK, outputs: Sequence[Tensor]) -> TopKPlan:
 def _mse(step: Mse, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> MsePlan:
     a, b = tensor_of(inputs, step.input, "input"), tensor_of(outputs, step.output, "output")
     if a.elements != b.elements or a.elements > MAX_ELEMENTS_MSE:
-        raise record_error(f"MSE: input and output have {a.elements} and {b.elements} values.")
+        raise record_error(
+            f"MSE: input and output have {a.elements} and {b.elements} values, expected the same number, at most "
+            f"{MAX_ELEMENTS_MSE:,}."
+        )
     unit = float(np.float32(1.0 / (a.elements * 2.0 ** (2 * REAL_BITS))))
     return MsePlan(step, values_of(a, 1.0), values_of(b, 1.0), a.elements, unit)

@@ -92,11 +92,11 @@ def points(plan: PointsPlan, outputs: Sequence[np.ndarray]) -> np.ndarray:
 
 def mask(plan: MaskPlan, values: np.ndarray) -> np.ndarray:
     """Return the class of each pixel: uint8 [height, width]."""
-    offset = plan.pixel
+    layout = plan.pixel
     pixels = np.arange(plan.shape[0] * plan.shape[1])[:, None]
     channels = np.arange(plan.first, plan.last)[None]
     if plan.holds_classes:
         return values.astype(np.uint8).reshape(plan.shape)
-    class_keys = keys(values[offset.first + pixels * offset.step + channels * offset.field])
+    class_keys = keys(values[layout.first + pixels * layout.step + channels * layout.field])
     classes = class_keys[:, 0] >= plan.least if plan.last - plan.first == 1 else class_keys.argmax(axis=1)
     return classes.astype(np.uint8).reshape(plan.shape)

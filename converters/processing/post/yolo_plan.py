@@ -37,14 +37,14 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
     if columns:
         rows, fields = fields, rows
     start = 5 if step.objectness else 4
-    marks = step.points * step.point_values
-    classes = step.classes or fields - start - marks
-    if classes < 1 or start + classes + marks > fields or max(rows, fields) > MAX_ROWS:
+    landmark_numbers = step.points * step.point_values
+    classes = step.classes or fields - start - landmark_numbers
+    if classes < 1 or start + classes + landmark_numbers > fields or max(rows, fields) > MAX_ROWS:
         raise record_error(
             f"YOLO: the output of {'x'.join(map(str, tensor.shape))} has {rows} boxes of {fields} numbers; expected "
-            f"at most {MAX_ROWS:,} boxes of at least {start + max(classes, 1) + marks} numbers."
+            f"at most {MAX_ROWS:,} boxes of at least {start + max(classes, 1) + landmark_numbers} numbers."
         )
-    pace, field = (1, rows) if columns else (fields, 1)
+    box_step, field = (1, rows) if columns else (fields, 1)
     sides = _unit(step.unit, inputs)
     square = 4 * tensor.scale**2 if step.objectness and tensor.dtype != "float32" else 0.0
     least = threshold_key(tensor, step.threshold, step.logits)
@@ -57,9 +57,9 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
         centres=values_of(tensor, *sides),
         sizes=values_of(tensor, *sides),
         weights=weights,
-        box=ElementLayout(0, pace, field),
-        score=ElementLayout(start * field, pace, field),
-        object=ElementLayout(4 * field, pace) if step.objectness else None,
+        box=ElementLayout(0, box_step, field),
+        score=ElementLayout(start * field, box_step, field),
+        object=ElementLayout(4 * field, box_step) if step.objectness else None,
         label=None,
         labels="float32",
         count=rows,

@@ -118,7 +118,7 @@ class Preprocessing:
         if not picture:
             _sound().check_audio_order(body)
         elif sum(kind in (Resize, Letterbox) for kind in body) > 1:
-            raise record_error("A picture can be resized once.")
+            raise record_error("A picture can be resized only once.")
 
     @property
     def quantize_step(self) -> Quantize | None:

@@ -124,7 +124,7 @@ def test_steps_that_do_not_fit_the_image_are_an_error(steps: list[dict[str, Any]
         ([FRAME | {"length": 512, "centre": "zeros"}, FFT | {"length": 1024}, LOG], "padding = 'both'"),
         (
             [FRAME, FFT, {"do": "mel", "bins": 4}, LOG, {"do": "mfcc", "coefficients": 5}],
-            "5 coefficients of 4",
+            "4 bins have at most 4 coefficients, not 5",
         ),
         ([FRAME, FFT, {"do": "mel", "bins": 2, "low": 1, "high": 2}, LOG], "no bin of the spectrum"),
     ],

@@ -148,7 +148,7 @@ void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, voi
             int32_t value = features[f];
             if (p->cosines) {
                 const int32_t *row = p->cosines + f * p->bins;
-                int64_t sum = 1 << 29;
+                int64_t sum = 1 << 29; /* rounds the 30 fractional bits of the cosines */
                 for (uint32_t b = 0; b < p->bins; b++) {
                     sum += (int64_t)row[b] * features[b];
                 }

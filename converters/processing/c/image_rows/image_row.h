@@ -82,6 +82,7 @@
     }
 #endif
 
+/* A buffered value is rounded to a byte, has 15 bits for OpenCV's method, or is the whole sum. */
 #define AR_KEEP_BYTE(sum) (((sum) + (1u << (AR_WEIGHT_BITS - 1))) >> AR_WEIGHT_BITS)
 #define AR_KEEP_OPENCV(sum) ((sum) >> 4)
 #define AR_KEEP_ALL(sum) (sum)

@@ -1,6 +1,7 @@
 /* Finds the boxes of a detector: decodes boxes with their anchors, and drops or averages boxes that overlap. */
 #include "post.h"
 
+/* 16 times the input's side, with 16 fractional bits. */
 #define MAX_COORDINATE (16 << 16)
 
 /* Returns `value`, limited to `low` and MAX_COORDINATE. */
@@ -74,7 +75,8 @@ static int overlap(const ar_boxes *p, const ar_box *a, const ar_box *b)
     return (both >> 1) * (1 << 16) > (all >> 1) * p->iou;
 }
 
-/* Returns the key of objectness times score. The zero point is subtracted from integers before the product. */
+/* Returns the key of objectness times score. The zero point is subtracted from integers before the product,
+ * of which the lowest two bits are dropped so that it fits 32 bits. */
 static int32_t times(const ar_boxes *p, int32_t object, int32_t score)
 {
     if (p->scores_dtype == AR_POST_FLOAT32) {

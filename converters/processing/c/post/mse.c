@@ -1,7 +1,7 @@
 /* The anomaly score of an autoencoder: the mean squared error between its input and its output. */
 #include "post.h"
 
-#define MAX_DIFFERENCE (1 << 25)
+#define MAX_DIFFERENCE (1 << 25) /* 512, with 16 fractional bits */
 
 float ar_mse(const ar_squares *p, const void *input, const void *output)
 {

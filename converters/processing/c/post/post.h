@@ -97,16 +97,17 @@ typedef struct {
     uint16_t anchor;
 } ar_box;
 
+/* The largest number of landmarks per box. */
 enum { AR_POST_MAX_POINTS = 32 };
 
-/* Parameters of a detector, whose tensors have one row for each anchor. The maps of centers and sizes have channel 0
- * for y and height, and channel 1 for x and width. */
+/* Parameters of a detector, whose tensors have one row for each anchor. `centres` and `sizes` have channel 0 for y and
+ * height, and channel 1 for x and width. */
 typedef struct {
     const uint16_t *anchors; /* center y, center x, height, width, 2^15 is 1; 0 for none */
     const uint32_t *powers;  /* see ar_exponential; 0 if not needed */
     ar_affine centres;
     ar_affine sizes;
-    ar_affine weights; /* channel 0 for keys, 1 for classes and count that the model outputs */
+    ar_affine weights; /* channel 0 converts keys of scores, channel 1 classes and the count of boxes */
     ar_layout box;
     ar_layout score;
     ar_layout object;     /* field 0: objectness, in the scores' tensor */
@@ -154,7 +155,7 @@ typedef struct {
 /* Returns the mean squared error between input and output. */
 float ar_mse(const ar_squares *p, const void *input, const void *output);
 
-/* The map has channel 0 for y, 1 for x and 2 for the score. */
+/* Parameters of landmarks. `values` has channel 0 for y, 1 for x and 2 for the score. */
 typedef struct {
     const uint32_t *powers; /* see ar_exponential; 0 if scores are not logits */
     ar_affine values;

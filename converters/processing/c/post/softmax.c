@@ -9,7 +9,7 @@ static uint32_t power_of_e(const uint32_t *powers, int64_t value)
     if (value <= 0) {
         return powers[0];
     }
-    if (value > 20 << 16) {
+    if (value > 20 << 16) { /* e^-20 is only 2 units */
         return 0;
     }
     /* The result is 2^-down, where `down` is rounded up. The table has 128 steps per unit; values between two steps are
