@@ -57,6 +57,8 @@ class ChannelRanges:
 
 
 def random_input(shape: tuple[int, ...], kind: int, rng: np.random.Generator) -> np.ndarray:
+    """Return a random int8 input. ``kind`` is 0 for noise, 1 for extreme values, 2 for one value everywhere, and 3 for
+    noise in blocks of 8 x 8 positions."""
     if kind == 0:
         return rng.integers(-128, 128, shape).astype(np.int8)
     if kind == 1:
@@ -91,6 +93,8 @@ def climb(chain: list[Layer], k: int, units: np.ndarray, sign: int, rng: np.rand
                 # A saturated unit gets a small slope, so that the search can move it away from its limit.
                 slope = slope * np.where(unsaturated[j], 1.0, 0.02)
             slope = (slope * layer.scale) @ layer.weights.reshape(len(layer.bias), -1)
+        # In each step, this share of the inputs, those with the steepest slopes, moves to its best limit. It falls
+        # from one half to 2 %.
         share = max(0.02, 0.5 * (1 - step / STEPS))
         strong = np.abs(slope) >= np.quantile(np.abs(slope), 1 - share, axis=1, keepdims=True)
         x = np.where(strong, np.where(slope > 0, 127.0, -128.0), x)

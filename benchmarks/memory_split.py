@@ -115,6 +115,7 @@ def _placeable(prepared: Prepared) -> list[int]:
 
 
 def _largest_out(prepared: Prepared, limits: Limits) -> Prepared | None:
+    """Move the largest tensors to the slow memory, one after the other, until the others fit the fast memory."""
     graph: Subgraph = prepared.model.main
     tensors = sorted(_placeable(prepared), key=lambda t: -graph.tensors[t].nbytes)
     for moved in range(len(tensors) + 1):
@@ -125,6 +126,7 @@ def _largest_out(prepared: Prepared, limits: Limits) -> Prepared | None:
 
 
 def _first_come(prepared: Prepared, limits: Limits) -> Prepared | None:
+    """Put each tensor, in the order in which they are computed, into the fast memory if it fits there."""
     placed = dict.fromkeys(_placeable(prepared), False)
     best = _planned(prepared, limits, placed)
     for t in placed:
@@ -136,6 +138,7 @@ def _first_come(prepared: Prepared, limits: Limits) -> Prepared | None:
 
 
 def _all_out(prepared: Prepared, limits: Limits) -> Prepared | None:
+    """Move all tensors to the slow memory."""
     return _planned(prepared, limits, dict.fromkeys(_placeable(prepared), False))
 
 

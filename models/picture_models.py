@@ -36,7 +36,7 @@ def picture_models() -> tuple[PictureModel, ...]:
     return tuple(_read(block) for block in _blocks())
 
 
-def by_name(name: str) -> PictureModel | None:
+def picture_model_by_name(name: str) -> PictureModel | None:
     """Return the record of the zoo model with this name or alias, or None. Upper and lower case are equal, and so are
     - and _."""
     plain_name = _normalize_name(name)
@@ -46,7 +46,7 @@ def by_name(name: str) -> PictureModel | None:
     return None
 
 
-def by_hash(sha256: str) -> PictureModel | None:
+def picture_model_by_hash(sha256: str) -> PictureModel | None:
     """Return the record of the model whose file has this SHA-256 hash, or None."""
     return next((model for model in _models_containing(sha256) if model.sha256 == sha256), None)
 

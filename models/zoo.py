@@ -16,7 +16,7 @@ from arenite.files import cache_directory, replace_file
 from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import ZooEntry, manifest
-from arenite.models.picture_models import by_name, cached_model_path
+from arenite.models.picture_models import cached_model_path, picture_model_by_name
 
 __all__ = ["cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
 
@@ -33,7 +33,7 @@ def zoo_entry(name: str) -> ZooEntry:
         UsageError: There is no such model. The hint lists similar names.
     """
     models = manifest().models
-    alias_model = by_name(name) if name not in models else None
+    alias_model = picture_model_by_name(name) if name not in models else None
     if alias_model is not None:
         return models[alias_model.name]
     if name not in models:

@@ -3,9 +3,9 @@
 The frames are 1280x720 YUYV pictures of photographs, in a ring of buffers. Every contender uses one thread, and they
 take turns of 30 frames. The figures are medians over at least ``--frames`` frames after a warm-up. ``--json`` prints
 one object on standard output. ``--docs`` updates docs/camera-performance.md. PARTS runs only these parts: naive
-(plain OpenCV code), recorded (the same, on a recording), mediapipe, written (bytes that the loop writes), steady
-(jitter), cold (cold start), governor, answers (agreement with references). MediaPipe's environment (about 500 MB) is
-created on first use. The exit code is 1 if a target is missed.
+(plain OpenCV code), recorded (the same, on a recording), mediapipe, written (bytes that the loop writes to memory),
+steady (jitter), cold (cold start), governor, answers (agreement with references). MediaPipe's environment (about 500
+MB) is created on first use. The exit code is 1 if a target is missed.
 """
 
 from __future__ import annotations

@@ -138,6 +138,7 @@ def device(scenario: Scenario, seed: int) -> HostProfile:
     profile, rng = load_host(scenario.host), random.Random(seed)
     factors = [1.0] * 6 if seed <= 1 else [rng.uniform(0.8, 1.25) for _ in range(6)]
     heat = profile.thermal
+    # The resistance to the air and the idle power differ by a third as much as the other figures.
     heat = replace(
         heat,
         case_ambient_k_w=(heat.case_ambient_k_w + scenario.box_k_w) * (1 + (factors[0] - 1) / 3),

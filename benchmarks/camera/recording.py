@@ -33,6 +33,7 @@ def write_avi(path: Path, frames: list[np.ndarray]) -> None:
     """Write raw 1280x720 YUYV frames (uint8) to an AVI file. The file has an index at the end, which players
     require."""
     size = frames[0].nbytes
+    # The fields of the structures avih and strh. The flag 0x10 means, in avih, that the file has an index.
     main = (1_000_000 // FPS, size * FPS, 0, 0x10, len(frames), 0, 1, size, WIDTH, HEIGHT, 0, 0, 0, 0)
     stream = (0, 0, 0, 0, 1, FPS, 0, len(frames), size, 0, 0, 0, 0, WIDTH, HEIGHT)
     header = _chunk(b"strh", b"vidsYUY2" + struct.pack("<IHHIIIIIIII4H", *stream))

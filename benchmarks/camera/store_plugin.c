@@ -175,6 +175,7 @@ static void watch(qemu_plugin_id_t id)
 
 EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
 {
+    /* The numbers of the system calls are those of Linux on aarch64 and on x86-64. */
     bool arm = strcmp(info->target_name, "aarch64") == 0;
     receive_syscalls[0] = arm ? 63 : 0;
     receive_syscalls[1] = arm ? 67 : 17;

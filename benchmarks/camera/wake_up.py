@@ -50,9 +50,10 @@ TIMER_SLACK_NS = 50_000
 
 @dataclass(frozen=True)
 class Variant:
-    """A way to wait. ``options`` are those of ``arenite camera``. ``nap_us`` is a pause between two polls. ``priority``
-    means SCHED_FIFO, which needs rights.
-    ``keep_awake`` means a process of idle priority on every processor, which never sleeps."""
+    """A way to wait. ``options`` are those of ``arenite camera``. ``early_ms`` is the time before a frame from which on
+    the loop polls, and ``nap_us`` a pause between two polls. ``warm`` means a run of the model before each frame.
+    ``priority`` means SCHED_FIFO, which needs rights. ``keep_awake`` means a process of idle priority on every
+    processor, which never sleeps."""
 
     title: str
     options: str = ""
@@ -165,7 +166,7 @@ class _Turns:
         turn, place = divmod(self._number, FRAMES_PER_TURN)
         if self.variants[turn % len(self.variants)].keep_awake:
             cpu += self._idle_processes.cpu_ns()
-        # The first rounds teach the predictions.
+        # The first turn of each variant is not counted, because its reader still learns when frames arrive.
         if place and turn >= len(self.variants):
             sample = self.samples[turn % len(self.variants)]
             begin, end = served.spans["invoke"]

@@ -19,6 +19,7 @@ from benchmarks.classical.measure import Measurement, measure
 
 _CHILD = Path(__file__).parent / "children" / "train_models.py"
 
+#: The function ``classify`` for Arenite and for emlearn, and ``prepare``, whose instructions are not counted.
 _OURS = """\
 #include "samples.h"
 #include "{name}_model.h"
@@ -127,7 +128,8 @@ def _ours(library: Path, is_network: bool) -> list[Path]:
     adapter = library / "adapter.c"
     stored = "for (int k = 0; k < FEATURES; k++) { ours_model_input_0()[k] = ours_model_input_0_stored(features[k]); }"
     copy = "for (volatile int k = 0; k < FEATURES; k++) { ours_model_input_0()[k] = features[k]; }"
-    # A network's features are float32 and are quantized: that is counted. Trees take the features as they are.
+    # ``classify`` quantizes the float32 features of a network, so that this is counted. Trees take int16 features as
+    # they are, so ``prepare`` copies them.
     prepare, fill = ("", stored) if is_network else (copy, "")
     header = (library / "src" / "ours_model.h").read_text()
     c_type = header.split(" *ours_model_output_0")[0].rpartition(" ")[2]

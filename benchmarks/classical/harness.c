@@ -19,6 +19,11 @@ extern uint32_t stack_top, data_start, data_end, data_load, bss_start, bss_end;
 #define SYST_CVR (*(volatile uint32_t *)0xE000E018u)
 #define CPACR (*(volatile uint32_t *)0xE000ED88u)
 
+/* Operations of semihosting. */
+#define SYS_WRITE0 4
+#define SYS_EXIT 0x18
+#define ADP_STOPPED_APPLICATION_EXIT 0x20026
+
 static void semihost(int operation, const void *argument)
 {
     register int r0 __asm__("r0") = operation;
@@ -35,9 +40,10 @@ static void print(uint32_t value, char end)
         *--at = (char)('0' + value % 10);
         value /= 10;
     } while (value);
-    semihost(4, at);
+    semihost(SYS_WRITE0, at);
 }
 
+/* Takes only the time of a call, which is subtracted. */
 __attribute__((noinline)) static int nothing(const sample_type *features)
 {
     __asm__ volatile("" ::"r"(features));
@@ -56,7 +62,7 @@ int main(void)
     int answer;
     SYST_RVR = 0xFFFFFFu;
     SYST_CVR = 0;
-    SYST_CSR = 5;
+    SYST_CSR = 5; /* on, with the clock of the core, without interrupts */
     for (uint32_t k = 0; k < SAMPLES; k++) {
         prepare(samples[k]);
         const uint32_t call = ticks(nothing, samples[k], &answer);
@@ -64,13 +70,13 @@ int main(void)
         print((uint32_t)answer, ' ');
         print(spent, '\n');
     }
-    semihost(0x18, (const void *)0x20026);
+    semihost(SYS_EXIT, (const void *)ADP_STOPPED_APPLICATION_EXIT);
     return 0;
 }
 
 void reset(void)
 {
-    CPACR |= 0xF << 20;
+    CPACR |= 0xF << 20; /* the FPU is on */
     for (uint32_t *to = &data_start, *from = &data_load; to < &data_end;) {
         *to++ = *from++;
     }

@@ -112,10 +112,10 @@ def all_cases(shared: Path | None) -> list[Case]:
     cases += [Case(KEYWORDS, r, network, calibration, test, ("--recipe", r)) for r in RECIPES]
     cases.append(Case(MODELS, "kws01", network, calibration, test, reference=models / "kws01_int8.tflite"))
     for name in ("ic01", "vww01"):
-        twin = models / f"{name}_int8.tflite"
-        calibration, test = photograph_samples(twin, folder)
+        published = models / f"{name}_int8.tflite"
+        calibration, test = photograph_samples(published, folder)
         network = str(models / f"{name}_float32.tflite")
-        cases.append(Case(MODELS, name, network, calibration, test, reference=twin))
+        cases.append(Case(MODELS, name, network, calibration, test, reference=published))
     return cases
 
 

@@ -88,11 +88,11 @@ def keyword_samples(file: Path, folder: Path) -> tuple[Path, Path]:
     return paths
 
 
-def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path, Path]:
-    """Write ``count`` patches of two photographs, in the size and range of the input of the int8 model ``twin``. 200
+def photograph_samples(int8_model: Path, folder: Path, count: int = 600) -> tuple[Path, Path]:
+    """Write ``count`` patches of two photographs, in the size and range of the input of the model ``int8_model``. 200
     patches are for calibration, the remaining patches for the comparison. They have no labels. Return the paths of the
     two files."""
-    main = load(twin).main
+    main = load(int8_model).main
     tensor = main.tensors[main.inputs[0]]
     limits = representable_range(tensor)
     assert limits is not None
@@ -110,7 +110,7 @@ def photograph_samples(twin: Path, folder: Path, count: int = 600) -> tuple[Path
         patches.append(np.asarray(patch, np.float32))
     x = limits[0] + np.stack(patches) / 255 * (limits[1] - limits[0])
     folder.mkdir(parents=True, exist_ok=True)
-    paths = folder / f"{twin.stem}_200.npz", folder / f"{twin.stem}_rest.npz"
+    paths = folder / f"{int8_model.stem}_200.npz", folder / f"{int8_model.stem}_rest.npz"
     np.savez(paths[0], x=x[:200].astype(np.float32))
     np.savez(paths[1], x=x[200:].astype(np.float32))
     return paths
@@ -127,6 +127,7 @@ def dense_samples(folder: Path) -> tuple[Path, Path]:
 
 
 def _photographs() -> list[Image.Image]:
+    # The photographs are in the same package, scikit-learn, as the data set "digits".
     files = replace(
         manifest().datasets["digits"], name="photographs", paths=_PHOTOGRAPHS, sha256=_PHOTOGRAPHS_SHA256
     )

@@ -63,6 +63,7 @@ def table_rows(device: DutyBoard, service_s: float) -> list[list[str]]:
             queue,
             sleep,
         )
+        # (figure of the board, relative error of the prediction, unit of the figure in the table)
         pairs = [
             (observed.utilization, difference(q.utilization, observed.utilization), 1.0),
             (

@@ -2,9 +2,8 @@
 ``python -m benchmarks.estimates.fit_timing [FILE.json ...]``.
 
 This program reads the results that ``python -m benchmarks.table`` wrote to out/bench/, for all boards and optimization
-goals. It writes
-profiles/timing.json, which has for each core and kernel (separately for builds that are optimized for size) the
-non-negative least-squares solution of
+goals. It writes profiles/timing.json, which has for each core and kernel (separately for builds that are optimized for
+size) the non-negative least-squares solution of
 
     instructions = per_mac * MACs + per_output * outputs + per_call.
 

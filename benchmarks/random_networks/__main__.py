@@ -3,7 +3,8 @@
 This program draws networks from a generator of architectures, trains each for at most 15 seconds, converts it with
 ``arenite convert`` as plain int8 and with ``--auto``, scores the images on samples that nothing else has used, and runs
 an image on an emulated Cortex-M4F. Models, images and a JSON object per network are written to out/random_networks, and
-are kept: a network whose row exists is not converted again, unless ``--again`` is given. ``--docs`` updates
+are kept: a network whose row exists is not converted again, unless ``--again`` is given. Neither is it imported as a
+float model again, unless ``--import-again`` is given. ``--docs`` updates
 docs/conversions.md. NAMES runs only the networks whose names contain one of them.
 """
 

@@ -123,8 +123,8 @@ def _network(
 
 
 def _activation(draw: random.Random, activations: tuple[str, ...], position: int) -> str:
-    """Return the activation of block ``position``: each of ``activations`` once, but the last, which the head has. The
-    blocks after them have one that does not saturate."""
+    """Return the activation of block ``position``. The first blocks have one of ``activations`` each, without the last
+    one, which the head has. Further blocks have an activation that does not saturate."""
     if position < len(activations) - 1:
         return activations[position]
     return draw.choice([a for a in activations if a not in SATURATING] or ["linear"])
@@ -159,6 +159,7 @@ def _convolutions(draw: random.Random, activations: tuple[str, ...], count: int)
 
 
 def _u_net(draw: random.Random, activations: tuple[str, ...]) -> tuple[Block, ...]:
+    """Return the blocks of a U-Net: one "down" for each activation but the last, a convolution, and as many "up"."""
     levels = len(activations) - 1
     downs = [
         {

@@ -98,6 +98,7 @@ def _scores(network: Network, images: dict[str, Path], folder: Path) -> list[dic
     dataset = load_dataset(
         samples_of(network, "test", folder), [graph.tensors[i] for i in graph.inputs], calibration=False
     )
+    # The file has the targets of the first output only. The seed is that of the test samples in training.py.
     targets = make_task(network.task, len(dataset), 4).y
     dataset = replace(dataset, labels=targets[0], more_labels=dict(enumerate(targets[1:], 1)))
     values: dict[str, list[list[np.ndarray]]] = {

@@ -47,7 +47,7 @@ def is_exact(row: Row) -> bool:
 
 
 def summary(rows: Sequence[Row]) -> str:
-    """Return a sentence with the numbers that the benchmark is for."""
+    """Return sentences with the number of converted networks, their losses, and the number of bit-exact images."""
     converted = [r for r in rows if refusal_of(r) is None]
     refusals = [refusal for r in rows if (refusal := refusal_of(r)) is not None]
     text = f"{len(converted)} of {len(rows)} networks were converted"
@@ -86,8 +86,8 @@ def _cells(r: Row) -> list[str]:
 
 
 def _recipe(r: Row) -> str:
-    """Return the label of the recipe that ``--auto`` chose. If it is the first one, the label does not say how int8 was
-    improved, so this is added."""
+    """Return the label of the recipe that ``--auto`` chose. The label "int8" does not say how int8 was improved, so the
+    improvements are added."""
     calibration = r["auto"]["result"]["calibration"]
     auto = calibration["auto"]
     label, recipe = auto["tried"][auto["chosen"]]["label"], calibration["recipe"]

@@ -27,7 +27,7 @@ def make_task(name: str, count: int, seed: int) -> TaskData:
 
 
 def _patterns(shape: tuple[int, ...], key: int) -> np.ndarray:
-    """Return one pattern per class."""
+    """Return one pattern per class: float64 [CLASSES, *shape]. Each ``key`` gives other patterns."""
     return np.random.default_rng([77, key]).normal(size=(CLASSES, *shape))
 
 

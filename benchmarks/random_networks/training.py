@@ -59,8 +59,8 @@ def train_networks(networks: Sequence[Network], folder: Path) -> None:
 
 
 def _write(path: Path, data: TaskData, *, for_training: bool) -> None:
-    """Write samples. Only files for training number the arrays of a single input. Files for Arenite have no targets of
-    an output after the first: without them Arenite compares this output with the float model's."""
+    """Write samples. A single input is the array ``x0`` in files for training, and ``x`` in files for Arenite. Files
+    for Arenite have targets of the first output only: Arenite compares each further output with the float model's."""
     single = len(data.x) == 1 and not for_training
     arrays: dict[str, Any] = {"x" if single else f"x{i}": x for i, x in enumerate(data.x)}
     if for_training:

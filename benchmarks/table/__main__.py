@@ -19,7 +19,7 @@ from arenite.host.bench.compare import BaselineRecord, compare, read_baseline
 from arenite.host.report.generated_tables import DOCS, replace_section
 from arenite.models import zoo
 from arenite.profiles.boards import all_boards, load_board
-from benchmarks.table.pages import full, short
+from benchmarks.table.pages import all_runs_page, short_tables
 from benchmarks.table.runs import VARIANTS, BenchmarkRun, Job, run_all
 from benchmarks.table.targets import Verdict, read_targets, verdict_on
 
@@ -49,12 +49,12 @@ def main(argv: list[str] | None = None) -> int:
             run.result["compare"] = compare(run.result, records)
     verdicts = verdicts_of_runs(runs, records)
     write_atomic(OUT / "table.json", json.dumps(as_json(runs, verdicts), indent=1) + "\n")
-    text = full(runs, verdicts)
+    text = all_runs_page(runs, verdicts)
     write_atomic(OUT / "table.md", text)
     print(text)
     if options.docs:
         page = DOCS / "performance.md"
-        write_atomic(page, replace_section(page.read_text("utf-8"), "measured", short(runs, verdicts)))
+        write_atomic(page, replace_section(page.read_text("utf-8"), "measured", short_tables(runs, verdicts)))
     return 1 if any(run.failed for run in runs) else 0
 
 

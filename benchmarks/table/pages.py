@@ -13,7 +13,7 @@ from benchmarks.table.targets import Verdict
 Verdicts = Mapping[tuple[str, str, str, str], Verdict]
 
 
-def full(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
+def all_runs_page(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     """Return a Markdown table with one row per run, followed by the missed targets and notes."""
     head = ["model", "board", "variant", "bit-exact", "instructions", "÷ baseline", "per MAC", "est. cycles"]
     head += ["cycles per instruction", "init", "arena B", "stack B", "RAM B", "code B", "weights B"]
@@ -67,7 +67,7 @@ def _notes(result: Mapping[str, Any] | None) -> list[str]:
     return [compared["note"]] if compared and compared["note"] else []
 
 
-def short(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
+def short_tables(runs: Sequence[BenchmarkRun], verdicts: Verdicts) -> str:
     """Return Markdown tables: the instructions for each board, then total RAM and code for each board with such
     targets. A figure with a target has the target in parentheses."""
     results = {(r.job.model.stem, r.job.board.name, r.job.variant): r.result for r in runs}

@@ -64,7 +64,8 @@ class Figures:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The figures of the float network and of both int8 models. ``more`` are those with more test samples."""
+    """The figures of the float network and of both int8 models. ``more`` has the same figures for more test
+    samples."""
 
     name: str
     float_score: float
@@ -122,8 +123,8 @@ def compare(name: str) -> Comparison:
     report = arenite.convert(OUT / f"{name}.keras", image, calibration=calibration)
     assert report.path == image
 
-    def comparison(test: np.ndarray, labels: np.ndarray, floats: Path) -> Comparison:
-        with np.load(floats) as data:
+    def comparison(test: np.ndarray, labels: np.ndarray, float_outputs: Path) -> Comparison:
+        with np.load(float_outputs) as data:
             expected = data["outputs"]
         theirs, ours = (figures(p, test, labels, expected) for p in (OUT / f"{name}.tflite", image))
         return Comparison(name, score(expected, labels), theirs, ours)
@@ -198,7 +199,7 @@ def table(comparisons: Sequence[Comparison]) -> str:
 def more_table(comparisons: Sequence[Comparison]) -> str:
     """Return the table of the figures with more test samples: scores, decisions, SQNR and the ratio of the errors."""
     head = (*_HEAD, "ratio of mean differences")
-    rows = [(*cells[: len(_HEAD)], cells[10]) for cells in map(row, comparisons)]
+    rows = [(*row(c)[: len(_HEAD)], f"{c.error_ratio:.2f}") for c in comparisons]
     return markdown_table(head, rows, range(1, len(head)))
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 TRAINING, CALIBRATION, TEST = 4000, 256, 1000
-#: The number of further test samples, and that of pictures whose pixels are classified.
+#: The number of further test samples, and their number for the task "blobs", whose samples have a class per pixel.
 MORE_TEST, MORE_TEST_PICTURES = 10_000, 1000
 SIDE = 24
 
@@ -35,7 +35,7 @@ class Task:
 
 
 def tasks(count: int = TRAINING + CALIBRATION + TEST, stream: int = 0) -> dict[str, Task]:
-    """Return ``count`` samples of each task. They are the same in every run, and others for each ``stream``."""
+    """Return ``count`` samples of each task. They are the same in every run. Each ``stream`` has other samples."""
     return {
         "gratings": gratings(count, stream),
         "blobs": blobs(count, stream),

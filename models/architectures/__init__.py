@@ -39,7 +39,7 @@ def network(name: str, shape: Sequence[int], classes: int, width: float = 1.0) -
         close_names = difflib.get_close_matches(name, ARCHITECTURES, 1)
         raise UsageError(
             f"There is no architecture '{name}'.",
-            f"Did you mean {close_names[0]}?" if close_names else f"Known: {', '.join(ARCHITECTURES)}.",
+            f"Did you mean {close_names[0]}?" if close_names else f"Give one of {', '.join(ARCHITECTURES)}.",
         )
     if not WIDTH_LIMITS[0] <= width <= WIDTH_LIMITS[1]:
         raise UsageError(

@@ -28,13 +28,14 @@ def detector(shape: Sequence[int], classes: int, width: float = 1.0) -> Network:
     kernel = kernel_size(shape, 3, 3)
     b = Builder()
     x = b.conv(INPUT, channels(16, width), kernel, (2, 2))
+    # (channels at width 1, stride) of each block
     for base, stride in ((32, 2), (64, 1), (64, 2), (128, 1), (128, 1), (128, 1)):
         x = b.depthwise(x, kernel, (stride, stride))
         x = b.conv(x, channels(base, width), (1, 1))
     anchors = -(-high // STRIDE) * -(-wide // STRIDE) * len(SIZES)
     boxes = b.conv(x, 4 * len(SIZES), (1, 1), activation="", normalize=False)
-    # With this bias, nearly every anchor starts as background. Otherwise the many anchors without an object would
-    # dominate the loss.
+    # With this bias, each class has a probability of 1 % at the start, so nearly every anchor starts as background.
+    # Otherwise the many anchors without an object would dominate the loss.
     scores = b.conv(x, classes * len(SIZES), (1, 1), activation="", normalize=False, bias=-log(99))
     outputs = [b.reshape(boxes, (anchors, 4)), b.reshape(scores, (anchors, classes), activation="sigmoid")]
     return b.network("detector", width, shape, classes, outputs)

@@ -47,6 +47,6 @@ def dataset(name: str, resolution: int | None = None, *, progress: bool = True) 
             f"There is no data set called '{name}'.",
             f"Did you mean {close_names[0]}?"
             if close_names
-            else f"Known: {', '.join(DATASETS)}, and files FILE.npz.",
+            else f"Give one of {', '.join(DATASETS)}, or a file FILE.npz.",
         )
     return DATASETS[name](resolution, progress)

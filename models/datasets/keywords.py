@@ -151,6 +151,7 @@ def _speak_samples(
 
 def _key() -> str:
     """Return a hash of everything that determines the samples."""
+    # The version is followed by "Data at" and a folder, which does not change the samples.
     version = subprocess.run([speech.espeak_executable(), "--version"], capture_output=True).stdout
     parts = (
         *(

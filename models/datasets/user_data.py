@@ -13,8 +13,8 @@ from arenite.models.datasets.training_data import CLASSIFY, TrainingData, Traini
 
 _HINT = "Write it with numpy.savez(path, x=..., y=...), and with x_test and y_test if you have test samples."
 
-#: The number of training steps of 64 samples from which the default number of epochs follows. With fewer samples, the
-#: training has more epochs.
+#: With the default number of epochs, a training takes about this number of steps of 64 samples. So fewer samples get
+#: more epochs.
 _TRAINING_STEPS = 3000
 
 
@@ -36,7 +36,7 @@ def user_data(path: Path, resolution: int | None = None) -> TrainingData:
         test = np.arange(len(x)) % 5 == 4
         x, y, x_test, y_test = x[~test], y[~test], x[test], y[test]
     if x.shape[1:] != x_test.shape[1:] or not len(x_test):
-        raise UsageError(f"{path}: training samples are {x.shape}, test samples {x_test.shape}.", _HINT)
+        raise UsageError(f"{path}: x has the shape {x.shape}, and x_test has {x_test.shape}.", _HINT)
     spec = None
     if x.dtype == np.uint8 and x.ndim == 4 and x.shape[3] in (1, 3):
         x, spec = resize_images(x, resolution, largest=255.0)

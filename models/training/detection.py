@@ -59,6 +59,7 @@ def detections(offsets: np.ndarray, scores: np.ndarray, anchor_boxes: np.ndarray
     """
     class_numbers, score = scores.argmax(-1), scores.max(-1)
     order = np.argsort(-score, kind="stable")
+    # Boxes that overlap a better box are left out below, so more candidates are needed.
     order = order[score[order] >= MIN_DETECTION_SCORE][: MAX_DETECTIONS * 10]
     boxes = decode(offsets[order], anchor_boxes[order])
     overlaps = iou(boxes, boxes)

@@ -104,7 +104,7 @@ class TrainingResult:
         }
 
 
-def with_options(options: TrainingOptions, **overrides: Any) -> TrainingOptions:
+def override_options(options: TrainingOptions, **overrides: Any) -> TrainingOptions:
     """Return ``options`` with the values of ``overrides`` that are not None. With other data, resolution and settings
     are set to None first."""
     changed = {k: v for k, v in overrides.items() if v is not None}
@@ -214,7 +214,7 @@ def _check_settings(settings: TrainingSettings) -> None:
         if not minimum <= value <= maximum:
             raise UsageError(
                 f"--{name} {value:g} is outside {minimum:g} to {maximum:g}.",
-                "Leave it out to use the default of the data.",
+                f"Leave out --{name} to use the default of the data.",
             )
 
 

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 TREE_METHODS = ("inline", "inline-soft", "loadable", "loadable-soft")
-NETWORK_METHODS = ("loadable",)  # 0.23.2 cannot write the inline form
+NETWORK_METHODS = ("loadable",)  # emlearn 0.23.2 cannot write the inline form
 
 
 def whole_numbers(x: np.ndarray) -> np.ndarray:
@@ -63,8 +63,9 @@ def _export(
     for method in methods:
         file = str(folder / f"{name}_{method}.h")
         if methods == TREE_METHODS:
-            form, _, votes = method.partition("-")
-            soft = {"leaf_bits": 8} if votes else {}
+            # In a "soft" model a leaf has the probabilities of the classes, with 8 bits, instead of one class.
+            form, _, voting = method.partition("-")
+            soft = {"leaf_bits": 8} if voting else {}
             emlearn.convert(model, method=form, dtype="int16_t", **soft).save(
                 file=file, name="em", format="c"
             )

@@ -22,6 +22,7 @@ VOCABULARY = 24
 
 
 def activated(name: Any, x: Any) -> Any:
+    """Return ``x`` after the activation ``name``."""
     if name == "prelu":
         return layers.PReLU(shared_axes=[1, 2] if len(x.shape) == 4 else None)(x)
     if name == "threshold":
@@ -41,6 +42,7 @@ def widened(name: Any, filters: Any) -> Any:
 
 
 def normalized(name: Any, x: Any) -> Any:
+    """Return ``x`` after the normalization ``name``, which can be "none"."""
     if name == "batch":
         return layers.BatchNormalization(momentum=0.9)(x)
     if name == "layer":
@@ -51,6 +53,7 @@ def normalized(name: Any, x: Any) -> Any:
 
 
 def finished(block: Any, x: Any) -> Any:
+    """Return ``x`` after the normalization and the activation of ``block``."""
     return activated(block["activation"], normalized(block["norm"], x))
 
 

@@ -54,6 +54,7 @@ class ChannelNorm(nn.Module):  # type: ignore[misc]
 
 
 def norm(name: Any, channels: Any, rank: Any) -> Any:
+    """Return the module of the normalization ``name``. ``rank`` is the number of dimensions of its input."""
     if name == "batch":
         return {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d}[rank](channels)
     if name == "layer" and rank == 2:

@@ -37,8 +37,8 @@ MAX_DIMENSIONS = 32
 #: tensor without raw data.
 MAX_VALUES = 1 << 22
 
-# The numbers of the fields in onnx.proto, by the message that has them. The first fields of the last line belong to
-# TensorProto. The tags are the first bytes of list elements: field number << 3 | wire type.
+# The numbers of the fields in onnx.proto. ``_DIMS`` to ``_LOCATION`` are fields of TensorProto. A tag is the first byte
+# of each element in a list of numbers or texts: field number << 3 | wire type.
 _MODEL_PRODUCER, _MODEL_GRAPH = 2, 7
 _GRAPH_NODE, _GRAPH_INITIALIZER, _GRAPH_INPUT, _GRAPH_OUTPUT = 1, 5, 11, 12
 _NODE_INPUT, _NODE_OUTPUT, _NODE_NAME, _NODE_TYPE, _NODE_ATTRIBUTE, _NODE_DOMAIN = 1, 2, 3, 4, 5, 7

@@ -110,7 +110,7 @@ class SoundSteps:
         high = mel.high or self.source.rate / 2
         if mel.convention == "tf":
             if not self.frameworks.available("tensorflow"):
-                return "needs tensorflow, which is not in any environment yet"
+                return "needs tensorflow, which `arenite skew --install` downloads"
             job = {"op": "mel", "bins": mel.bins, "fft": fft.length, "rate": self.source.rate}
             job |= {"low": mel.low, "high": high}
             filtered, name = self.frameworks.run("tensorflow", job, spectrum)

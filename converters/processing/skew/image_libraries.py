@@ -109,7 +109,7 @@ def _resize(
     if convention == "torch" or method == "area":
         framework = "torch" if convention == "torch" else "tensorflow"
         if not frameworks.available(framework):
-            return f"needs {framework}, which is not in any environment yet"
+            return f"needs {framework}, which `arenite skew --install` downloads"
         job = {"op": "resize", "width": width, "height": height, "method": method}
         library_result, name = frameworks.run(framework, job, values)
         return library_result.astype(np.float64), name, FRACTION

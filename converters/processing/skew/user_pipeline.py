@@ -73,7 +73,7 @@ def compare_pipeline(
             difference = _compare(changed, data, user_results)
         except UsageError:
             continue
-        if difference.mean_abs < best * 0.5:
+        if difference.mean_abs < best * 0.5:  # only a change that halves the difference counts
             best, advice = difference.mean_abs, description
     if not advice:
         return result, "No change of a single step gives a much smaller difference."

@@ -26,6 +26,7 @@ FORMATS = (
 )
 METHODS = ("nearest", "bilinear", "area")
 #: The libraries whose definition of a method can be chosen. They differ in sampling points, antialiasing and rounding.
+#: tf-corners is TensorFlow's ``align_corners=True``, and tf-legacy is TensorFlow without ``half_pixel_centers``.
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
 MAX_SIDE = 16384
 
@@ -101,7 +102,9 @@ class Crop:
             check_within(self.width, 1, MAX_SIDE, "Crop: width")
             check_within(self.height, 1, MAX_SIDE, "Crop: height")
         if (self.x == -1) != (self.y == -1) or self.x < -1 or self.y < -1:
-            raise record_error(f"Crop: x, y is {self.x}, {self.y}, expected both at 0 or more, or neither.")
+            raise record_error(
+                f"Crop: x, y is {self.x}, {self.y}, expected two positions from 0 on, or -1 for both."
+            )
 
 
 @dataclass(frozen=True)

@@ -150,7 +150,7 @@ def _find_file(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
     if path.suffix.lower() in _SUFFIXES or path.is_file():
         return _file(path, path.stem)
-    model = pictures.by_name(name_or_path)
+    model = pictures.picture_model_by_name(name_or_path)
     if model is not None:
         cached = pictures.cached_model_path(model.name, model.sha256)
         if cached.is_file() and (file := _file(cached, model.name)).sha256 == model.sha256:
@@ -176,7 +176,7 @@ class _ModelFacts:
         self._file, self._header = file, header
         self._extra = _extra(header)
         self._metadata = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
-        self._zoo_record = pictures.by_hash(file.sha256)
+        self._zoo_record = pictures.picture_model_by_hash(file.sha256)
         self._ultralytics = None
         if self._zoo_record is None:
             from arenite.host.camera.model.ultralytics_metadata import read_ultralytics_metadata

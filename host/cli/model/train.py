@@ -150,7 +150,7 @@ def _training_options(
     """Return the options of the training ``name``, which is a recorded training or an architecture. Options that are
     not None replace recorded options."""
     from arenite.models.architectures import ARCHITECTURES
-    from arenite.models.training.training import TrainingOptions, with_options
+    from arenite.models.training.training import TrainingOptions, override_options
     from arenite.models.training.training_records import training_records
 
     records = training_records()
@@ -166,9 +166,9 @@ def _training_options(
     else:
         raise UsageError(
             f"There is no architecture and no recorded training '{name}'.",
-            f"Known: {', '.join((*ARCHITECTURES, *records))}.",
+            f"Give one of {', '.join((*ARCHITECTURES, *records))}.",
         )
-    return with_options(
+    return override_options(
         options,
         data=data,
         width=width,

@@ -14,7 +14,7 @@ from arenite.errors import UsageError
 from arenite.host.bench.compare import BaselineRecord
 from arenite.profiles.boards import all_boards, load_board
 from benchmarks.table import __main__ as table
-from benchmarks.table.pages import full, short
+from benchmarks.table.pages import all_runs_page, short_tables
 from benchmarks.table.runs import VARIANTS, BenchmarkRun, Job
 from benchmarks.table.targets import read_targets
 from tests.host.small_graphs import classifier, save
@@ -52,10 +52,10 @@ def test_verdicts_of_all_three_kinds() -> None:
         ("ram", "ram_total"): (40000, 33792, False),
         ("ram", "instructions"): (1.304, 1.15, False),
     }
-    text = full(runs, verdicts)
+    text = all_runs_page(runs, verdicts)
     assert "3 of 5 targets met" in text and "does not fit" in text
     assert "vww01_int8 on qemu_mps2_an386, ram: ram_total 40,000, the target is at most 33,792" in text
-    page = short(runs, verdicts)
+    page = short_tables(runs, verdicts)
     assert "230 (0.23 ≤ 0.24)" in page and "300 (1.3 > 1.15 ✗)" in page and "40,000 (> 33,792 ✗)" in page
     assert all(row.count("|") == 6 for row in page.splitlines() if row.startswith("| vww01_int8 | 230"))
     rows = table.as_json(runs, verdicts)["rows"]

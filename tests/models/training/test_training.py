@@ -20,7 +20,7 @@ from arenite.models.datasets.pictures import resize_images
 from arenite.models.datasets.training_data import TrainingData, TrainingSettings
 from arenite.models.training.exported_data import calibration_indices, save_data
 from arenite.models.training.outputs import check_outputs, write_output
-from arenite.models.training.training import TrainingOptions, train, with_options
+from arenite.models.training.training import TrainingOptions, override_options, train
 from arenite.models.training.training_records import training_records
 
 
@@ -145,10 +145,10 @@ def test_calibration_samples_are_balanced_over_unbalanced_classes() -> None:
 def test_options_give_the_command_of_a_training() -> None:
     options = TrainingOptions("dscnn", "mnist", 0.5, resolution=20, epochs=3)
     assert options.command == "arenite train dscnn --data mnist --width 0.5 --resolution 20 --epochs 3"
-    assert with_options(options, width=0.25, seed=None).command.endswith(
+    assert override_options(options, width=0.25, seed=None).command.endswith(
         "--width 0.25 --resolution 20 --epochs 3"
     )
-    assert with_options(options, data="digits").command == "arenite train dscnn --data digits --width 0.5"
+    assert override_options(options, data="digits").command == "arenite train dscnn --data digits --width 0.5"
 
 
 def test_recorded_trainings_have_a_score_and_a_command() -> None:
