@@ -113,7 +113,7 @@ def test_a_fixed_batch_larger_than_one_gives_a_note(tmp_path: Path) -> None:
     n.inputs.append(x)
     y = n.op("RELU", [x], (4, 6), "float32", quant=None)
     result = import_source(_save(tmp_path, n.model([y])))
-    assert any("[4, 6] takes 4 at once" in note for note in result.notes)
+    assert any("[4, 6]: if its first dimension is a batch" in note for note in result.notes)
     assert not any("at once" in note for note in import_source(_save(tmp_path, float_net())).notes)
 
 

@@ -67,7 +67,7 @@ def test_toml_and_json_files_are_read(tmp_path: Path) -> None:
         ({"kind": "image"}, [7], "step 1: is not a table"),
         ({"kind": "image"}, [{"do": "crop", "fraction": float("nan")}], "expected a finite number"),
         ({"kind": "image"}, [RESIZE | {"convention": "torch", "method": "area"}], "no method area"),
-        ({"kind": "image"}, [RESIZE, RESIZE], "resized once"),
+        ({"kind": "image"}, [RESIZE, RESIZE], "resized only once"),
         ({"kind": "image"}, [FRAME], "'frame' is not allowed here"),
         ({"kind": "image"}, [{"do": "normalise"}, RESIZE], "'normalise' is not allowed here"),
         ({"kind": "image"}, [{"do": "normalise", "std": 0}], "above 0"),
