@@ -23,6 +23,7 @@ QUIET_SECONDS = 2.0
 """A download that takes less time shows no progress."""
 
 TIMEOUT_SECONDS = 900.0
+"""A download with pip fails if it takes longer than this time."""
 
 
 @contextmanager
@@ -43,7 +44,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
         folder = Path(temporary)
         if package.registry == "npm":
             file = folder / "package.tgz"
-            _from_npm(package, file, progress)
+            _download_from_npm(package, file, progress)
             yield file
             return
         requirements = folder / "requirements.txt"
@@ -64,7 +65,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
         yield files[0]
 
 
-def _from_npm(package: Package, file: Path, progress: bool) -> None:
+def _download_from_npm(package: Package, file: Path, progress: bool) -> None:
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     show_bar = progress and console.is_terminal

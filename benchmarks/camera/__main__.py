@@ -154,6 +154,7 @@ GROUPS = ("overhead", "naive", "peer", "written", "steady", "cold", "governor", 
 
 
 def _stages(comparison: compare.LoopComparison) -> dict[str, Any]:
+    """Return the median times of one model, in milliseconds, and the numbers of frames, as a JSON object."""
     from benchmarks.camera.rows import ms
 
     split = {name: ms(values) for name, values in comparison.ours.stages.items()}

@@ -25,6 +25,7 @@ from benchmarks.camera.blazeface_reference import decode, overlap, short_range
 from benchmarks.camera.cases import Case
 from benchmarks.camera.pictures import HEIGHT, WIDTH, Picture, pictures
 
+#: The smallest score of a face that is reported.
 MIN_SCORE = 0.5
 #: Two boxes show the same face if their intersection over union is at least this.
 MIN_OVERLAP = 0.8

@@ -31,7 +31,7 @@ class LoopTimes:
     #: From the start of the first stage to the end of the last stage.
     all_stages_ns: list[int] = field(default_factory=list)
 
-    def without_invoke_ns(self) -> list[int]:
+    def overhead_ns(self) -> list[int]:
         return [total - invoke for total, invoke in zip(self.frame_ns, self.stages["invoke"], strict=True)]
 
 

@@ -18,6 +18,7 @@ from benchmarks.camera.blazeface_reference import decode, short_range
 from benchmarks.camera.cases import Case
 from benchmarks.camera.pictures import HEIGHT, WIDTH
 
+#: The smallest score of a face that is reported.
 MIN_SCORE = 0.5
 
 

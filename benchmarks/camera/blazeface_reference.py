@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+#: The side of the model's input in pixels.
 SIZE = 128
 
 

@@ -17,7 +17,7 @@ from benchmarks.camera.pictures import RING, ring
 #: The number of frames of one turn. It is large compared with the frames that refill the caches, but a turn is short
 #: compared with changes of other load.
 FRAMES_PER_TURN = 30
-WARM_UP = 60
+WARM_UP_FRAMES = 60
 #: The ways to run MediaPipe: its running mode, the input format, and the number of processors for its threads (0: all).
 #: MediaPipe has no option to use only one thread.
 MEDIAPIPE = tuple(
@@ -46,9 +46,9 @@ def compare_with_baseline(case: Case, frames: int, buffers: int = RING) -> LoopC
     naive = BaselineLoop(case)
     with AreniteLoop(case) as ours:
         comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
-        for k in range(WARM_UP):
+        for k in range(WARM_UP_FRAMES):
             naive.run(ring_frames[k % len(ring_frames)])
-        ours.run(WARM_UP, times=LoopTimes(), buffers=buffers)
+        ours.run(WARM_UP_FRAMES, times=LoopTimes(), buffers=buffers)
         interruptions = Interruptions()
         for _ in turns(frames):
             interruptions.begin()
@@ -83,8 +83,8 @@ def compare_with_mediapipe(case: Case, frames: int) -> PeerComparison:
     with FaceDetector(case.path) as peer, AreniteLoop(case) as ours:
         peer_ns: dict[tuple[str, str, int], list[int]] = {way: [] for way in MEDIAPIPE}
         for way in MEDIAPIPE:
-            peer.round(*way, WARM_UP)
-        ours.run(WARM_UP, times=LoopTimes())
+            peer.round(*way, WARM_UP_FRAMES)
+        ours.run(WARM_UP_FRAMES, times=LoopTimes())
         faces: list[Any] = []
         for _ in turns(frames):
             for way in MEDIAPIPE:

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.camera.arenite_loop import AreniteLoop, LoopTimes
 from benchmarks.camera.cases import Case
 
-WARM_UP = 120
+WARM_UP_FRAMES = 120
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class FrameJitter:
 def measure_jitter(case: Case, frames: int, fps: float | None) -> FrameJitter:
     times = LoopTimes()
     with AreniteLoop(case) as ours:
-        ours.run(WARM_UP if fps is None else WARM_UP // 4, fps, LoopTimes())
+        ours.run(WARM_UP_FRAMES if fps is None else WARM_UP_FRAMES // 4, fps, LoopTimes())
         ours.run(frames, fps, times, all_frames=True)
     # At a frame rate, the time between two answers includes the wait for the camera.
     work = times.frame_ns if fps is None else times.all_stages_ns

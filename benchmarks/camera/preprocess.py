@@ -35,6 +35,7 @@ MODELS: dict[str, tuple[str, tuple[int, ...], str, float, int]] = {
     "BlazeFace f32 128²": ("face_detection_short_range", (1, 128, 128, 3), "float32", 0.0, 0),
     "EfficientNet-lite0 uint8 224²": ("efficientnet_lite0", (1, 224, 224, 3), "uint8", 1 / 128, 127),
 }
+#: OpenCV's conversion to RGB for each format, without the beginning "COLOR_" of its name.
 _CODES = {
     "yuyv": "YUV2RGB_YUYV",
     "uyvy": "YUV2RGB_UYVY",

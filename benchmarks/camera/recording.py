@@ -22,7 +22,7 @@ from arenite.host.camera.sources.recording import Recording
 from benchmarks.camera.arenite_loop import AreniteLoop, LoopTimes
 from benchmarks.camera.baseline_loop import BaselineLoop
 from benchmarks.camera.cases import Case
-from benchmarks.camera.comparison import FRAMES_PER_TURN, WARM_UP, LoopComparison, turns
+from benchmarks.camera.comparison import FRAMES_PER_TURN, WARM_UP_FRAMES, LoopComparison, turns
 from benchmarks.camera.interruptions import Interruptions
 from benchmarks.camera.pictures import HEIGHT, LARGE_RING, WIDTH, ring
 
@@ -98,12 +98,12 @@ def compare_with_recording(case: Case, frames: int) -> LoopComparison:
         with AreniteLoop(case) as ours:
             comparison = LoopComparison(case, ours.times, runtime=ours.runtime.name)
             unused = ring_frames[0]
-            for _ in range(WARM_UP // len(ring_frames)):
+            for _ in range(WARM_UP_FRAMES // len(ring_frames)):
                 for _ in ring_frames:
                     naive.run(unused)
                 naive.rewind()
             source = Recording(str(path), loop=True)
-            ours.run(WARM_UP, times=LoopTimes(), source=source)
+            ours.run(WARM_UP_FRAMES, times=LoopTimes(), source=source)
             interruptions = Interruptions()
             for _ in turns(frames):
                 naive.rewind()

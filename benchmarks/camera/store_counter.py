@@ -128,7 +128,7 @@ def count_stores(target: str, *arguments: str, frames: int = 3, warm: int = 3) -
         done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
         if done.returncode:
             last = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-            raise ToolError(f"{target} failed under QEMU: {last[-1]}", "Run it without QEMU first.")
+            raise ToolError(f"{target} failed under QEMU: {last[-1]}", "Run the program without QEMU first.")
         report = json.loads(about.read_text())
         return _frames(out, report["regions"], _Map(report["maps"]))
 
@@ -157,6 +157,7 @@ class _Map:
 
 
 def _frames(out: Path, regions: dict[str, tuple[int, int]], names: _Map) -> list[StoreCounts]:
+    """Return the counts of each frame in ``out``, the file that the plugin wrote (store_plugin.c describes it)."""
     frames = []
     pages: dict[int, tuple[int, np.ndarray]] = {}
     with out.open() as file:
@@ -214,6 +215,7 @@ def _runs(pages: dict[int, tuple[int, np.ndarray]]) -> list[tuple[int, int]]:
 
 
 def _plugin(folder: Path) -> Path:
+    """Compile the plugin, and return the path of its library."""
     library = folder / f"store-plugin-{hashlib.sha256(_SOURCE.read_bytes()).hexdigest()[:8]}.so"
     compiler = os.environ.get("CC", "gcc")
     try:

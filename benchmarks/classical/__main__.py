@@ -73,6 +73,7 @@ def main() -> None:
 
 
 def _compare(source: Path, folder: Path, includes: Path, newlib: Path) -> None:
+    """Print a row of the table for each engine and build of the model ``source``."""
     name = source.stem
     data = np.load(folder / f"{name}.npz")
     is_network = name.startswith("mlp")

@@ -81,6 +81,7 @@ def _selected(case: Case, names: Sequence[str]) -> bool:
 
 
 def all_cases(shared: Path | None) -> list[Case]:
+    """Return the conversions of all tables. Without the folder ``shared``, those of its models are left out."""
     folder = FOLDER
     sources = mnist_sources(folder)
     calibration, test = folder / "calibration.npz", folder / "test.npz"

@@ -153,6 +153,7 @@ def score(outputs: np.ndarray, targets: np.ndarray) -> float:
 
 
 def row(c: Comparison) -> tuple[str, ...]:
+    """Return the cells of one network for the table."""
     ours, theirs = c.arenite, c.tensorflow
     return (
         c.name,

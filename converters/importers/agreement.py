@@ -60,7 +60,7 @@ def agreement(pairs: Iterable[tuple[list[np.ndarray], list[np.ndarray]]], source
             if np.size(e) != np.size(a):
                 raise ModelError(
                     f"The converted model gives an output of shape {np.shape(a)} where {source} gives {np.shape(e)}.",
-                    "The converter misread the model: export it with another version or with constants folded.",
+                    "The converter misread the model: export it with constants folded or another framework version.",
                 )
             e64, a64 = np.asarray(e, np.float64).ravel(), np.asarray(a, np.float64).ravel()
             same = (e64 == a64) | (np.isnan(e64) & np.isnan(a64))

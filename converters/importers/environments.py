@@ -256,6 +256,7 @@ def directory(spec: EnvironmentSpec) -> Path:
 
 
 def _make(spec: EnvironmentSpec, folder: Path, env: Environment, progress: bool) -> None:
+    """Create the environment ``env`` in ``folder``, and write its stamp last. Raises ``ToolError``."""
     if folder.exists():
         shutil.rmtree(folder)  # left by a process that was interrupted
     _check_python(spec)
@@ -285,6 +286,7 @@ def _make(spec: EnvironmentSpec, folder: Path, env: Environment, progress: bool)
 
 
 def _check_python(spec: EnvironmentSpec) -> None:
+    """Raise ``ToolError`` if this Python is newer than the packages of ``spec`` support."""
     newest = (
         tuple(int(part) for part in spec.max_python.split(".")) if spec.max_python else sys.version_info[:2]
     )

@@ -293,7 +293,7 @@ def _verdict(source: str, compared: Agreement | None, varies: bool, run: SourceR
         raise ModelError(
             f"The model converted from {source} does not compute the same as its source: {compared.sqnr_db:.1f} dB "
             f"against {compared.source}, largest difference {compared.max_abs:.3g}.",
-            "This framework's converter cannot convert it correctly: give the model in another format, or as .tflite.",
+            "The framework's converter cannot convert this model correctly: give it in another format.",
         )
     if compared.sqnr_db < _POOR_SQNR_DB:
         notes.append(

@@ -34,6 +34,7 @@ def random_inputs(model: Model, count: int = RANDOM_SAMPLES) -> list[list[np.nda
 
 
 def _random(t: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return random values for the input ``t``. ``limit`` is the number of valid indices if the values are indices."""
     dtype = DTYPES[t.dtype]
     if dtype is None:
         raise ModelError(
@@ -107,7 +108,7 @@ def run_litert(
     except (ValueError, RuntimeError) as error:
         raise ModelError(
             f"LiteRT refuses the converted model: {str(error).strip()}.",
-            "Some of its operators are not TensorFlow Lite's own: change the model, or convert it with another tool.",
+            "Some operators of the model are not TensorFlow Lite's own: replace them, or convert it with another tool.",
         ) from error
     inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
     for k, sample in enumerate(samples):

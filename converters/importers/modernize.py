@@ -68,7 +68,7 @@ def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
     ``UnsupportedModelError`` for a shape that depends on the data.
     """
     halves = sum(t.dtype == "float16" and t.is_constant for g in model.subgraphs for t in g.tensors)
-    model, weights = _with_float_weights(model)
+    model, weights = _convert_weights_to_float(model)
     model, folds = fold_constants(model)
     notes = []
     if halves:
@@ -78,7 +78,7 @@ def to_float32(model: Model) -> tuple[Model, tuple[str, ...]]:
     return model, (*notes, *(() if halves else folds))
 
 
-def _with_float_weights(model: Model) -> tuple[Model, int]:
+def _convert_weights_to_float(model: Model) -> tuple[Model, int]:
     """Return the model with the weights of ``_hybrid_inputs`` as float32, and the number of these weight tensors."""
     changed = 0
     for subgraph, g in enumerate(model.subgraphs):
@@ -117,6 +117,7 @@ def _hybrid_inputs(g: Subgraph, op: Op) -> list[int]:
 
 
 def _dequantized(t: Tensor, index: int) -> Tensor:
+    """Return the quantized constant ``t`` as a float32 constant with the index ``index``."""
     assert t.quant is not None and t.data is not None
     shape = [1] * len(t.shape)
     if t.quant.per_axis:

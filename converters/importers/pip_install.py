@@ -14,6 +14,7 @@ from arenite.errors import ToolError
 from arenite.processes import Child
 from arenite.safe_console import SafeConsole
 
+#: A part of pip's message about a file with a wrong hash.
 _WRONG_HASH = "DO NOT MATCH THE HASHES"
 
 TIMEOUT_SECONDS = 3600.0
@@ -130,7 +131,7 @@ def _failure(name: str, lines: Sequence[str]) -> ToolError:
         reason = "the package index cannot be reached"
     return ToolError(
         f"Could not create the environment '{name}': {reason}.",
-        "Check the network, or the package index that pip is configured for; the environment then works offline.",
+        "Check the network and pip's package index. The environment works offline as soon as it is created.",
     )
 
 

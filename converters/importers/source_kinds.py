@@ -31,6 +31,7 @@ ACCEPTED_SOURCES = (
     "or module:function that builds a PyTorch model."
 )
 
+#: The first bytes of HDF5 files and of ZIP files, and the form of module:function.
 _HDF5 = b"\x89HDF\r\n\x1a\n"
 _ZIP = b"PK\x03\x04"
 _FACTORY = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")

@@ -107,6 +107,7 @@ def keywords(resolution: int | None = None, progress: bool = True) -> TrainingDa
 
 
 def _make_data(progress: bool) -> dict[str, np.ndarray]:
+    """Return the arrays of the data set from the cache. Generate and store them if they are not there."""
     path = cache_directory() / "datasets" / f"keywords-{_key()}.npz"
     try:
         with np.load(path) as file:

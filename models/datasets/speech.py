@@ -15,6 +15,7 @@ import numpy as np
 from arenite.errors import ToolError, UsageError
 from arenite.processes import run as run_command
 
+#: The samples per second, and the samples of one sound.
 RATE = 16_000
 SAMPLES = 16_000
 
@@ -70,7 +71,7 @@ def speak_word(word: str, speaker: Speaker) -> np.ndarray:
     ]
     try:
         process = run_command(command, capture_output=True, timeout=60)
-        with wave.open(io.BytesIO(_with_sizes(process.stdout))) as file:
+        with wave.open(io.BytesIO(_set_sizes(process.stdout))) as file:
             rate = file.getframerate()
             samples = np.frombuffer(file.readframes(file.getnframes()), "<i2").astype(np.float64)
     except (OSError, subprocess.TimeoutExpired, wave.Error, EOFError) as error:
@@ -86,7 +87,7 @@ def speak_word(word: str, speaker: Speaker) -> np.ndarray:
     return resample(trimmed / np.abs(trimmed).max(), rate)
 
 
-def _with_sizes(data: bytes) -> bytes:
+def _set_sizes(data: bytes) -> bytes:
     """Return the WAV file ``data`` with the correct sizes in its header. espeak-ng cannot write them to a pipe."""
     data_offset = data.find(b"data", 12)
     if data[:4] != b"RIFF" or data_offset < 0:

@@ -13,7 +13,7 @@ def accuracy(probabilities: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean(probabilities.argmax(-1) == labels))
 
 
-def per_class(probabilities: np.ndarray, labels: np.ndarray) -> list[float]:
+def accuracy_per_class(probabilities: np.ndarray, labels: np.ndarray) -> list[float]:
     """Return the accuracy on the samples of each class, in the order of class numbers. It is NaN for a class without
     samples. The arguments are those of ``accuracy``."""
     hits = probabilities.argmax(-1) == labels

@@ -38,7 +38,7 @@ def training_score(network: Network, data: TrainingData, outputs: Sequence[np.nd
     network, for all test samples."""
     n = len(data.x_test)
     if data.task == CLASSIFY:
-        parts = dict(zip(data.labels, metrics.per_class(outputs[0], data.y_test), strict=True))
+        parts = dict(zip(data.labels, metrics.accuracy_per_class(outputs[0], data.y_test), strict=True))
         return TrainingScore("accuracy", metrics.accuracy(outputs[0], data.y_test), n, parts)
     if data.task == RECONSTRUCT:
         errors = metrics.reconstruction_errors(data.x_test, outputs[0])

@@ -43,7 +43,7 @@ from mediapipe.tasks.python import BaseOptions, vision
 mp: Any = importlib.import_module("mediapipe")
 
 
-def with_normalization(model: bytes) -> bytes:
+def add_normalization(model: bytes) -> bytes:
     """Return ``model`` with the metadata that MediaPipe requires for a float input. They specify that a pixel p becomes
     (p - 127.5) / 127.5."""
     normalization = metadata.NormalizationOptionsT()
@@ -129,7 +129,7 @@ def best(result, width: int, height: int):
 def main() -> None:
     cv2.setNumThreads(1)
     with open(sys.argv[1], "rb") as stream:
-        detectors = Detectors(with_normalization(stream.read()))
+        detectors = Detectors(add_normalization(stream.read()))
     rgb, yuyv = np.load(sys.argv[2]), np.load(sys.argv[3])
     height, width = rgb.shape[1:3]
     allowed = os.sched_getaffinity(0)

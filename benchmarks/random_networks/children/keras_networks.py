@@ -196,6 +196,7 @@ def block_of(block: Any, x: Any) -> Any:
 
 
 def build(network: Any, data: Any) -> Any:
+    """Return the Keras model that ``network`` describes. ``data`` has the arrays of its task."""
     inputs, features = [], []
     for i, trunk in enumerate(network["trunks"]):
         values = data[f"x{i}"]
@@ -235,6 +236,7 @@ class Limit(keras.callbacks.Callback):  # type: ignore[misc]
 
 
 def train(network: Any, data: Any, folder: Any) -> None:
+    """Train ``network`` on ``data``, and write its files to ``folder``."""
     keras.utils.set_random_seed(network["number"])
     model = build(network, data)
     losses = ["mse" if k == "values" else "sparse_categorical_crossentropy" for k in network["outputs"]]

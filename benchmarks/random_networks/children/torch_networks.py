@@ -336,6 +336,7 @@ def loss_of(kind: Any, output: Any, y: Any) -> Any:
 
 
 def train(network: Any, data: Any, folder: Any) -> None:
+    """Train ``network`` on ``data``, and write its files to ``folder``."""
     torch.manual_seed(network["number"])
     inputs = []
     for i in range(len(network["trunks"])):

@@ -99,7 +99,7 @@ def _read(path: Path, options: ImportOptions) -> Reading:
     if len(graph.inputs) != 1:
         raise UnsupportedModelError(
             f"{path} has {len(graph.inputs)} inputs; a classical model has one, a row of features.",
-            "Export it with one input: to_onnx(model, X[:1].astype(numpy.float32)).",
+            "Export the model with one input: to_onnx(model, X[:1].astype(numpy.float32)).",
         )
     (source,) = graph.inputs
     stated = options.shape.get(source.name) or options.shape.get("")
@@ -109,7 +109,7 @@ def _read(path: Path, options: ImportOptions) -> Reading:
         raise UnsupportedModelError(
             f"The input '{source.name}' of {path} has the shape {list(shape)}, expected [batch, features] with up to "
             f"{MAX_INPUTS:,} features.",
-            "Export it with a fixed number of features: to_onnx(model, X[:1].astype(numpy.float32)).",
+            "Export the model with a fixed number of features: to_onnx(model, X[:1].astype(numpy.float32)).",
         )
     reading = Reading(graph, {source.name: Linear.identity(size)})
     reading.constants.update({name: value for name, value in graph.constants.items() if value is not None})
@@ -119,6 +119,7 @@ def _read(path: Path, options: ImportOptions) -> Reading:
 
 
 def _tree_model(trees: Trees, input_name: str, output_name: str, features: str) -> tuple[Model, list[str]]:
+    """Return the model with the custom operator for ``trees``, and notes on it."""
     if features not in FEATURE_TYPES:
         raise UsageError(
             f"--features does not take '{features}'.", f"Give one of {', '.join(FEATURE_TYPES)}."

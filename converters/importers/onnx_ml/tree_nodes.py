@@ -182,6 +182,8 @@ def _weights(
 
 
 def _array(node: OnnxNode, name: str, kinds: str, length: int | None) -> np.ndarray:
+    """Return the attribute ``name`` as an array of one dimension. ``kinds`` has the accepted NumPy kinds. ``length`` is
+    the number of values, or None for any number above 0."""
     value = node.attributes.get(name)
     if value is None and length == 0:
         return np.zeros(0, np.int64 if kinds == "iu" else np.float64)

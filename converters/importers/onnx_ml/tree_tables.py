@@ -13,6 +13,7 @@ from arenite.errors import UnsupportedModelError
 
 #: Sums of leaves stay below this, so that a float32 has their exact value.
 _MAX_SUM = 1 << 24
+#: The largest magnitude of a leaf, which an image stores as int16.
 _MAX_LEAF = (1 << 15) - 1
 
 #: Leaves are exact multiples of a step if they differ from multiples by at most this part of the step. ONNX stores

@@ -171,6 +171,7 @@ def check_layers(kind: str, outline: Outline) -> None:
 
 
 def _cause(kind: str, layer: OutlineLayer) -> _Cause | None:
+    """Return why ``layer`` of a source of the kind ``kind`` is refused, or None if it is not refused."""
     if layer.volume:
         return _VOLUME
     if layer.time_steps > MAX_UNROLLED_STEPS:

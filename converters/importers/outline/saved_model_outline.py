@@ -11,6 +11,7 @@ from arenite.converters.importers.subprocesses.signature_choice import Signature
 from arenite.errors import ModelError, UsageError
 
 _META_GRAPHS, _GRAPH, _SIGNATURES = 2, 2, 5
+#: The name of the signature with which TensorFlow initializes a model.
 _INITIALIZATION = "__saved_model_init_op"
 _FLOAT32 = 1
 

@@ -6,6 +6,7 @@ from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor
 
 _FLOATS = ("float32", "float16")
+#: The options with the vertical and the horizontal step, in pixels.
 _STEPS = {
     "strides": ("stride_h", "stride_w"),
     "dilations": ("dilation_h_factor", "dilation_w_factor"),

@@ -9,9 +9,11 @@ _EMPTY = re.compile(
     r"when calling .*|[\^~ ]+|Arguments received by .*|\* .*|• .*"
 )
 
+#: Keras's message that names the layer in which an error occurred.
 _CALLING = re.compile(
     r"Exception encountered when calling (?:layer )?[\"']?([\w/.\-]+)[\"']?(?: \(type (\w+)\))?"
 )
+#: A place in a stack trace.
 _PLACE = re.compile(r'File "([^"]+)", line (\d+), in ([\w<>]+)|\(([^()\s]+\.py):(\d+) in ([\w<>]+)\)')
 #: Parts of paths that are not of the user's program.
 _FRAMEWORKS = ("site-packages", "dist-packages", "/lib/python", "<string>", "<frozen", "<eval_with_key>")
@@ -44,6 +46,7 @@ def remedy(error: BaseException) -> str:
 
 
 def _cause(error: BaseException, text: str) -> str:
+    """Return the type of ``error`` and the sentence of its message ``text`` that names the cause."""
     if isinstance(error, KeyError) and error.args:
         return f"{type(error).__name__}: the framework's converter does not know '{error.args[0]}'"
     text = re.sub(r"\{\{[^{}]*\}\}", "", text)  # TensorFlow's own names of graph nodes

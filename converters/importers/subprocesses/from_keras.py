@@ -13,12 +13,14 @@ from protocol import Converted, Refusal, fixed_shapes
 from step_limit import MAX_UNROLLED_STEPS
 from tf_tools import to_tflite
 
+#: Layers of the TensorFlow Model Optimization Toolkit.
 _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "QuantizeWrapperV2", "QuantizeLayer")
 
 _WITHOUT_CLASSES = "Save the model with model.export() as a SavedModel, which needs no Python code."
 
 
 def convert(job: Any) -> Any:
+    """Convert the Keras file of ``job``, and return a ``Converted``."""
     model, ran_by, notes, quantized = load(job)
     job.stage = f"convert {job.source}"
     tensors = list(getattr(model, "inputs", None) or [])
@@ -82,7 +84,7 @@ def _unroll(model: Any, shapes: Any) -> Any:
             if getattr(layer, "stateful", False):
                 raise Refusal(
                     f"Layer '{layer.name}' ({type(layer).__name__}) is stateful: it keeps its state between runs.",
-                    "Build it with stateful=False, and make the state an input and an output of the model "
+                    "Build the layer with stateful=False, and make the state an input and an output of the model "
                     "(initial_state, return_state=True). Both then have the same scale, so your program can copy the "
                     "bytes.",
                     "model",

@@ -20,10 +20,12 @@ from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_sh
 #: The file name of onnx2tf's sample pictures.
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
 
+#: The operators of quantized models.
 _QUANTIZED = re.compile(r"QLinear\w+|(Dynamic)?QuantizeLinear|DequantizeLinear|\w+Integer")
 
 
 def convert(job: Any) -> Any:
+    """Convert the ONNX file of ``job``, and return a ``Converted``."""
     model = _read(job)
     quantized = sorted({n.op_type for n in model.graph.node if _QUANTIZED.fullmatch(n.op_type)})
     if quantized:
@@ -71,7 +73,9 @@ def convert(job: Any) -> Any:
         feed = {n: sample[s] for n, s in zip(names, signature_inputs, strict=True)}
         feed = {n: np.transpose(v, CHANNELS_FIRST) if n in nhwc_images else v for n, v in feed.items()}
         result = session.run(outputs, feed)
-        return {n: _in_layout(y, s) for n, y, s in zip(signature_outputs, result, out_shapes, strict=True)}
+        return {
+            n: _to_output_layout(y, s) for n, y, s in zip(signature_outputs, result, out_shapes, strict=True)
+        }
 
     notes += [
         _layout_note(n, s, layouts[n])
@@ -130,6 +134,7 @@ def _layout_note(name: str, shape: Any, layout: str) -> str:
 
 
 def _read(job: Any) -> Any:
+    """Return the ONNX model of ``job``. Raises ``Refusal`` if it is not valid."""
     try:
         model = onnx.load(job.source, load_external_data=False)
         if problem := external_problem(model, Path(job.source).parent):
@@ -238,7 +243,7 @@ def _convert_with_onnx2tf(model: Any, names: Any, shapes: Any, nhwc_images: Any,
             os.chdir(start)
 
 
-def _in_layout(value: Any, shape: Any) -> Any:
+def _to_output_layout(value: Any, shape: Any) -> Any:
     """Return the ONNX output ``value`` in the layout of the Keras model's output, which has the shape ``shape``: in
     NHWC if only that gives this shape."""
     if value.ndim == 4 and value.shape != shape and tuple(value.shape[a] for a in (0, 2, 3, 1)) == shape:

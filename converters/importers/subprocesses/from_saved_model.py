@@ -10,6 +10,7 @@ from tf_tools import has_fake_quantization, to_tflite
 
 
 def convert(job: Any) -> Any:
+    """Convert the SavedModel of ``job``, and return a ``Converted``."""
     check_saved_model(job.source)
     loaded = tf.saved_model.load(job.source)
     job.stage = f"convert {job.source}"

@@ -21,6 +21,7 @@ from torch_transposed import remove_padding
 
 
 def convert(job: Any) -> Any:
+    """Convert the program or the user's function of ``job``, and return a ``Converted``."""
     if job.kind == "torch-export":
         module, names, shapes, dtypes = _program(job)
     else:
@@ -193,6 +194,7 @@ def _factory(job: Any) -> Any:
 
 
 def _called(source: Any) -> Any:
+    """Return what the user's function ``source`` (module:function) returns."""
     sys.path.insert(0, os.getcwd())
     name, _, function = source.partition(":")
     try:
@@ -201,7 +203,7 @@ def _called(source: Any) -> Any:
         if error.name == name.split(".")[0]:
             raise Refusal(
                 f"There is no module '{name}' in this folder.",
-                "Start Arenite in the folder that contains it.",
+                "Start Arenite in the folder that contains the module.",
             ) from error
         raise Refusal(
             f"The module '{name}' needs '{error.name}', which the environment for PyTorch does not have.",

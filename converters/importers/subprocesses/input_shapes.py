@@ -45,6 +45,7 @@ def fixed_input_shapes(user_shapes: Any, inputs: Any) -> Any:
 
 
 def _fixed(name: Any, shape: Any, user_shape: Any, several: Any) -> Any:
+    """Return the shape of one input without open dimensions. ``several`` says whether the model has several inputs."""
     shape_text = "[" + ", ".join("?" if d is None else str(d) for d in shape) + "]"
     if user_shape is not None:
         if len(user_shape) != len(shape) or any(

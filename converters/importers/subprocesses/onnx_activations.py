@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from onnx import helper, numpy_helper, version_converter
 
+#: Operators that compute each element on its own, and functions that compute the same.
 _ELEMENTWISE = {
     "Add": np.add,
     "Sub": np.subtract,

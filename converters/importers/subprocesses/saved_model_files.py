@@ -11,6 +11,7 @@ from protocol import Refusal
 MAX_GRAPH_BYTES = 512 << 20
 MAX_FOLDER_BYTES = 2 << 30
 
+#: Operators that use files, devices, the network or Python code.
 _FORBIDDEN = re.compile(
     r"ReadFile|WriteFile|MatchingFiles|\w*PyFunc\w*|(Save|Restore)(Slices?)?|\w*Reader(V2)?|LMDBReader|SqlDataset"
     r"|(TextLine|TFRecord|FixedLengthRecord|CSV|LMDB|Snapshot|Save|Load|Assert|DataService|Experimental\w*)Dataset\w*"

@@ -113,7 +113,9 @@ def _checked_json(source: Any, name: Any, data: Any) -> Any:
     try:
         program = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise Refusal(f"{name} in {source} is not valid JSON: {error}.", "Save it again.", "model") from error
+        raise Refusal(
+            f"{name} in {source} is not valid JSON: {error}.", "Save the model again.", "model"
+        ) from error
     pending = [program]
     while pending:
         value = pending.pop()
@@ -196,5 +198,5 @@ def _check_tree(source: Any, text: Any) -> None:
                     raise Refusal(f"{source} has the structure {decoded[:100]}.", _AGAIN, "model")
     except ValueError as error:
         raise Refusal(
-            f"{source} has a damaged structure of inputs: {error}.", "Save it again.", "model"
+            f"{source} has a damaged structure of inputs: {error}.", "Save the model again.", "model"
         ) from error

@@ -34,6 +34,7 @@ from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
 _MAX_BITS = 62  # the sum and the offset of a logarithm are below 2^62
+#: The bits of a word. Only the upper word of a product is used.
 _WORD = 32
 _INT32 = (-(2**31), 2**31 - 1)
 

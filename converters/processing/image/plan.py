@@ -71,6 +71,7 @@ class _PictureGeometry:
         self.fill: tuple[int, ...] = (0,)
 
     def colour(self, step: Colour) -> None:
+        """Change the order of the colors. After the resize, a conversion to grey sets ``late_grey``."""
         if step.to == self.order:
             return
         if step.to == "grey":

@@ -205,7 +205,7 @@ def _integer_weights(weights: list[float]) -> list[int]:
     return integer_weights
 
 
-def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
+def _trim_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
     """Remove the weights that are 0 at the start and end of a span."""
     used = [k for k, w in enumerate(weights) if w] or [0]
     return first + used[0], weights[used[0] : used[-1] + 1]
@@ -214,7 +214,7 @@ def _without_zeros(first: int, weights: list[int]) -> tuple[int, list[int]]:
 def _axis(size: int, spans: list[tuple[int, list[int]]]) -> Axis:
     """Return the axis of ``spans``: (first source position, weights) of each output. All outputs get the same number of
     taps: shorter spans are padded with zeros, and moved if they would leave the source."""
-    spans = [_without_zeros(*span) for span in spans]
+    spans = [_trim_zeros(*span) for span in spans]
     taps = max(len(weights) for _, weights in spans)
     start = np.zeros(len(spans), np.int32)
     table = np.zeros((len(spans), taps), np.int32)

@@ -28,6 +28,7 @@ METHODS = ("nearest", "bilinear", "area")
 #: The libraries whose definition of a method can be chosen. They differ in sampling points, antialiasing and rounding.
 #: tf-corners is TensorFlow's ``align_corners=True``, and tf-legacy is TensorFlow without ``half_pixel_centers``.
 CONVENTIONS = ("pil", "opencv", "tf", "tf-legacy", "tf-corners", "torch")
+#: The largest side of a picture in pixels.
 MAX_SIDE = 16384
 
 #: The methods that each convention supports.

@@ -94,7 +94,7 @@ def affine(spec: Preprocessing, channels: int) -> Affine:
     q = spec.quantize_step
     offsets, multipliers, shifts, steps = [], [], [], []
     for mean, std in channel_parameters(spec, channels):
-        offsets.append(_in_range(round(mean * divide * (1 << FRACTION_BITS)), "mean"))
+        offsets.append(_check_range(round(mean * divide * (1 << FRACTION_BITS)), "mean"))
         step = 1.0 / (divide * std * (1 << FRACTION_BITS))
         steps.append(float(np.float32(step)))
         multiplier, shift = (1 << 30, 30) if q is None else _fixed(step / q.scale)
@@ -105,7 +105,7 @@ def affine(spec: Preprocessing, channels: int) -> Affine:
     return Affine(tuple(offsets), tuple(multipliers), tuple(shifts), tuple(steps), zero, low, high)
 
 
-def _in_range(value: int, name: str) -> int:
+def _check_range(value: int, name: str) -> int:
     if abs(value) >= 1 << 30:
         raise record_error(f"Normalise: the {name} is too far from the values that it is subtracted from.")
     return value

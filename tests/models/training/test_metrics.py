@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from arenite.models.training.detection import average_precision, detections
-from arenite.models.training.metrics import accuracy, per_class, reconstruction_errors, roc_auc
+from arenite.models.training.metrics import accuracy, accuracy_per_class, reconstruction_errors, roc_auc
 
 
 def test_accuracy_in_total_and_per_class() -> None:
     outputs = np.array([[0.9, 0.1, 0.0], [0.2, 0.7, 0.1], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
     labels = np.array([0, 1, 1, 1])
     assert accuracy(outputs, labels) == 0.75
-    first, second, third = per_class(outputs, labels)
+    first, second, third = accuracy_per_class(outputs, labels)
     assert (first, second) == (1.0, pytest.approx(2 / 3))
     assert np.isnan(third)
 
