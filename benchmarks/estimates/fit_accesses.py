@@ -25,7 +25,15 @@ import numpy as np
 
 from arenite.files import write_atomic
 from arenite.firmware.generator.target import Target
-from arenite.firmware.sizes.accesses import PATH, AccessRates, first_work, key_of, per_layer, rates, work_of
+from arenite.firmware.sizes.accesses import (
+    PATH,
+    AccessRates,
+    accesses_by_layer,
+    first_work,
+    key_of,
+    rates,
+    work_of,
+)
 from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
 from benchmarks.estimates.access_counts import MODELS, ModelAccesses, count_tensor_accesses
@@ -118,7 +126,9 @@ def counted(c: ModelAccesses) -> int:
 
 def estimated(c: ModelAccesses) -> float:
     """Return the number of loads and stores of all tensors that the stored rates predict."""
-    return sum(sum(loads.values()) + sum(stores.values()) for _, loads, stores in per_layer(c.generated))
+    return sum(
+        sum(loads.values()) + sum(stores.values()) for _, loads, stores in accesses_by_layer(c.generated)
+    )
 
 
 if __name__ == "__main__":

@@ -56,6 +56,7 @@ _ZIG_LINK_FLAGS = (
 #: Tables for unwinding the stack name these functions. The linker script discards the tables, but the linker would keep
 #: the functions of the runtime library.
 _ARM_LINK_FLAGS = ("--defsym=__aeabi_unwind_cpp_pr0=0", "--defsym=__aeabi_unwind_cpp_pr1=0")
+#: Flags with which zig compiles its runtime library.
 _RUNTIME_FLAGS = ("-O", "ReleaseSmall", "-fstrip", "-ffunction-sections", "-fdata-sections")
 _INSTALL_ZIG = "pip install 'arenite[bench]'"
 

@@ -37,6 +37,7 @@ def offline_package_files() -> Mapping[str, str]:
         "type": "tool",
         "name": "tool-scons",
         "version": version,
+        # the identifier of tool-scons in PlatformIO's registry
         "spec": {"owner": "platformio", "id": 8192, "name": "tool-scons", "requirements": None, "uri": None},
     }
     folder = "packages/tool-scons"

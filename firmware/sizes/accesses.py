@@ -55,7 +55,8 @@ POINTWISE = " pointwise"
 
 
 def key_of(kernel: str, work: InputWork) -> str:
-    """Return the key of a kernel's rates in the table. ``work`` is the work of its first input."""
+    """Return the key of a kernel's rates in the table. A function for single rows has the rates of its kernel. ``work``
+    is the work of the first input."""
     return kernel.removesuffix("_row") + (POINTWISE if work.macs and work.window <= work.nbytes else "")
 
 
@@ -101,7 +102,7 @@ def _pooled_bytes(op: Op, output_bytes: int) -> int:
     return output_bytes * int(op.options.get("filter_height") or 1) * int(op.options.get("filter_width") or 1)
 
 
-def per_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dict[int, float]]]:
+def accesses_by_layer(generated: Generated) -> Iterator[tuple[int, dict[int, float], dict[int, float]]]:
     """Yield (index of the layer, loads by tensor, stores by tensor) for each layer that has code. Tensors are named by
     their index in the graph."""
     graph = generated.model.main
@@ -129,7 +130,7 @@ def estimate_accesses(generated: Generated) -> AccessCounts:
     }
     total: dict[int, float] = {}
     variables: dict[str, float] = {}
-    for index, loads, stores in per_layer(generated):
+    for index, loads, stores in accesses_by_layer(generated):
         op = generated.layers[index].op
         for t, count in (*loads.items(), *stores.items()):
             total[t] = total.get(t, 0.0) + count

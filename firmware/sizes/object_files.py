@@ -183,6 +183,7 @@ def _read(elf: Any, label: str, stack: Mapping[str, int], objects: ObjectSet) ->
             # The linker does not use a library's definition of a symbol that is already defined.
             objects.symbols.setdefault(symbol.name, node)
         if symbol["st_info"]["type"] == "STT_FUNC":
+            # gcc adds these endings to the names of functions that it has specialized or split.
             base = re.sub(r"\.(constprop|isra|part|cold)(\.\d+)*", "", symbol.name)
             frames[index] = max(frames.get(index, 0), stack.get(symbol.name, stack.get(base, 0)))
     for section in sections:

@@ -185,6 +185,7 @@ def predict(
     def total(*kinds: str) -> int:
         return sum(_word(merged.sections[n].size) for n in live if merged.sections[n].kind in kinds)
 
+    # The measured support code has the tick counters and the input copy of the sample model, not those of this model.
     ticks = next(n for n in support.sections if n.startswith("main.c:") and "layer_ticks" in n)
     static_ticks = 4 * max(len(generated.calls), 1) - _word(support.sections[ticks].size)
     code = total("text", "rodata", "data", "vectors") + _model_code(generated, engine)
@@ -243,7 +244,7 @@ def _model_code(generated: Generated, engine: ObjectSet) -> int:
     for segment in generated.segments:
         nbytes += (0 if segment.streamed_input else _word(layer)) + call_bytes(segment.call, engine)
     graph = generated.model.main
-    nbytes += 4 * max(len(generated.calls), 1)
+    nbytes += 4 * max(len(generated.calls), 1)  # the addresses of the layer functions
     nbytes += (len(graph.inputs) + len(graph.outputs)) * _sizeof("ar_io", engine)
     nbytes += _sizeof("ar_model", engine) + _word(len(generated.name) + 1)
     nbytes += _PART_BYTES if slow_arena_bytes(generated) else 0

@@ -74,6 +74,7 @@ def _constant_bytes(g: Generated) -> int:
     parameters = sum(_aligned(_bytes_of(call.fields)) for call in calls)
     state = sum(_aligned(v.nbytes if v.fill is None else 0) + 16 for v in g.variables)
     tensors = len(g.model.main.inputs) + len(g.model.main.outputs)
+    # 12 bytes for the ``ar_io`` of an input or output, and 4 bytes for the address of a layer function.
     return (
         arrays + parameters + state + 12 * tensors + 4 * len(calls) + len(g.name.encode()) * 4 + _MODEL_BYTES
     )

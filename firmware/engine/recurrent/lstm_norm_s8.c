@@ -15,6 +15,7 @@ static void normalize(const ar_lstm_gate *gate, int16_t *values, int32_t count)
         squares += values[i] * values[i];
     }
     const int32_t mean = sum / count * 1024 + sum % count * 1024 / count; /* sum * 1024 / count in 32 bits */
+    /* 2^20 times the variance; the mean is multiplied by 2^10. */
     const int64_t scaled_variance = squares * ((1 << 20) / count) - (int64_t)mean * mean;
     int32_t variance = (int32_t)(scaled_variance / (1 << 20));
     if (variance < 1) {

@@ -18,6 +18,7 @@ void ar_l2_normalization_s8(const ar_l2_normalization_params *p)
         int right;
         const int32_t multiplier = ar_inv_sqrt(sum, &right);
         for (int32_t i = 0; i < p->depth; i++) {
+            /* The output's scale is 2^-7. */
             const int32_t value = ar_requant(in[i] + p->input_offset, multiplier, 7 - right);
             out[i] = (int8_t)ar_clamp(value, INT8_MIN, INT8_MAX);
         }

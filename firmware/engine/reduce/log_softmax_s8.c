@@ -64,7 +64,8 @@ void ar_log_softmax_s8(const ar_log_softmax_params *p)
             int32_t value = INT8_MIN;
             if (in[i] - largest > too_small) {
                 const int32_t diff = ar_requant(in[i] - largest, p->multiplier, p->shift);
-                value = ar_round_shift(diff - log_sum, 22) + 127;
+                value = ar_round_shift(diff - log_sum, 22) +
+                        127; /* from Q5.26 to scale 2^-4 and zero point 127 */
             }
             out[i] = (int8_t)ar_clamp(value, INT8_MIN, INT8_MAX);
         }

@@ -11,7 +11,8 @@
 static inline uint32_t leaf_row(const AR_TREE_FEATURE *x, const uint16_t *at)
 {
 #ifdef __ARM_FEATURE_DSP
-/* One node. The offset of a feature is one feature too large, because 0 stands for a leaf. */
+/* One node. The offset of a feature is one feature too large, because 0 stands for a leaf. The lower half of `word` has
+ * the bytes to skip, its upper half the threshold. */
 #define NODE                                                                   \
     "ldrh %[offset], [%[at]], #2\n"                                            \
     "cbz %[offset], 2f\n"                                                      \

@@ -11,9 +11,9 @@ from arenite.firmware.sizes.accesses import (
     ASSUMED_RATES,
     AccessRates,
     InputWork,
+    accesses_by_layer,
     estimate_accesses,
     key_of,
-    per_layer,
     rates,
     rates_of,
     work_of,
@@ -53,7 +53,7 @@ def test_every_tensor_is_counted_for_each_layer_that_uses_it(tmp_path: Path) -> 
     generated = retargeted.generated
     total = estimate_accesses(generated)
     sums: dict[int, float] = {}
-    for _, loads, stores in per_layer(generated):
+    for _, loads, stores in accesses_by_layer(generated):
         for t, count in (*loads.items(), *stores.items()):
             assert count > 0
             sums[t] = sums.get(t, 0) + count

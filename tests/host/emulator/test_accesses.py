@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import ToolError
-from arenite.firmware.sizes.accesses import per_layer
+from arenite.firmware.sizes.accesses import accesses_by_layer
 from arenite.host.bench.devices.measure import measure
 from arenite.host.bench.samples import random_samples
 from arenite.host.build.options import BuildOptions
@@ -50,7 +50,7 @@ def test_stores_are_exact_and_loads_agree_with_the_estimate(
     loaded = estimated = 0.0
     touched_tensors = by_tensor(generated, addresses, layers)
     for layer, touched, (_, loads, _) in zip(
-        generated.calls, touched_tensors, per_layer(generated), strict=True
+        generated.calls, touched_tensors, accesses_by_layer(generated), strict=True
     ):
         (output,) = layer.op.outputs
         assert touched[output].stores == graph.tensors[output].nbytes, layer.op.name

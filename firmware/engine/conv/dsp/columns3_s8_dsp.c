@@ -7,7 +7,8 @@
 /* Registers: r0: address for the next widened inputs; r1: minus the number of channels left; r2-r6: ends of the
  * columns, then bytes 0 and 2 of a word of each column; r7-r11: bytes 1 and 3 of these words; r12: number of rows left;
  * lr: address of the next row's address. Stack: sp +0: ends of the columns; +20: offset + in_c; +24: missing; +28:
- * padding_end; +32: in_c. The end of a column is the address after its in_c bytes in the current row. */
+ * padding_end; +32: in_c. The end of a column is the address after its in_c bytes in the current row. In a
+ * row of padding all columns end at padding_end. */
 __attribute__((naked)) void ar_columns3_s8_dsp(const ar_columns_s8_dsp *c __attribute__((unused)),
                                                const int8_t *const *rows __attribute__((unused)),
                                                int32_t offset __attribute__((unused)),

@@ -159,6 +159,7 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
         /* Copy the rows with their padding, and read the copies as if they were the image. `overhang` is the number of
          * bytes that the last group of a run reads after the run. */
         const int32_t overhang = run_bytes + p->rest - p->run_width * in_c;
+        /* A group of a block has 4 words if all blocks have 2 pixels, otherwise 6. */
         int8_t *to = (int8_t *)((int32_t *)p->scratch + p->groups * (out_w < 3 || out_w == 4 ? 4 : 6));
         for (int32_t k = 0; k < p->k_h; k++) {
             padded_window(p, to, rows[k], in_w, column, p->padded_w);
@@ -180,6 +181,7 @@ static void compute_row(const ar_conv_2d_dsp_params *p, const int8_t *const *row
 
     for (int32_t left = out_w; left > 0;) {
         const int32_t offset = column * in_c;
+        /* The last four pixels are two blocks of 2 pixels, because a block of one pixel takes as long as one of 2. */
         const int32_t pixels = left == 1 ? 1 : left == 2 || left == 4 ? 2 : 3;
         void (*dot)(const dot_work *) = DOT2;
         if (pixels == 3) {

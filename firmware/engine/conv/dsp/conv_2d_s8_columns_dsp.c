@@ -16,6 +16,7 @@ void ar_conv_2d_s8_columns_dsp_row(const void *params, const int8_t *const *rows
     int32_t left = p->out_w;
     int32_t *const x = p->scratch;
     const uint32_t zero_point = (uint8_t)p->zero_point * 0x01010101u;
+    /* A group of a block has 4 words if all blocks have 2 pixels, otherwise 6. */
     int8_t *padding = (int8_t *)(x + groups * (left == 2 || left == 4 ? 4 : 6));
     for (int32_t i = 0; i < in_c; i += 4, padding += 4) {
         __builtin_memcpy(padding, &zero_point, 4);

@@ -18,6 +18,7 @@ static inline int32_t scale(SUM x, uint64_t mantissa, int exponent)
     if (x == (int32_t)x && shift - 4 <= 30 - 4) {
         const int32_t multiplier = (int32_t)(mantissa >> 22);
         const int32_t high = (int32_t)((int64_t)(int32_t)x * multiplier >> 32) + (1 << (shift - 1));
+        /* The condition is true if the fraction, which is the low `shift` bits, is neither 0 nor all ones. */
         if ((((uint32_t)high + 1) << (32 - shift)) > (1u << (32 - shift))) {
             return high >> shift;
         }
