@@ -18,7 +18,7 @@ typedef struct {
 
 /* The position of an iteration. Initialize it with {0}: the first element is at offset 0. */
 typedef struct {
-    uint32_t offset;
+    uint32_t offset; /* of the current element, in elements */
     uint32_t index[AR_WALK_DIMS];
 } ar_walk;
 

@@ -17,32 +17,34 @@
 
 #define AR_TREE_LEAF 0x8000u
 #define AR_TREE_LAST 0x8000u
+
 typedef struct {
-    const void *input;
-    int32_t *output;
-    const uint16_t *nodes;
+    const void *input;     /* [features] */
+    int32_t *output;       /* [outputs] */
+    const uint16_t *nodes; /* see above */
     const int16_t *leaves; /* rows of `width` values; with pairs: the different values */
     const uint16_t
         *pairs; /* 0 if a leaf is a row, which is added to the last outputs. Otherwise a leaf is a list of
                             * pairs (output << value_bits) + value. The last pair of a list has AR_TREE_LAST. */
     const int32_t *bias; /* [outputs] */
-    uint16_t trees;
+    uint16_t trees;      /* number of trees */
     uint16_t outputs;
-    uint16_t width;
-    uint8_t feature_shift;
-    uint8_t value_bits;
+    uint16_t width;        /* number of values in a row of `leaves` */
+    uint8_t feature_shift; /* see the nodes above */
+    uint8_t value_bits;    /* see `pairs` */
 } ar_tree_ensemble_params;
 
 void ar_tree_ensemble_f32(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s16(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s8(const ar_tree_ensemble_params *p);
 
-/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes the code, because its size is known then. It
- * is a function that gets the features and the outputs, sets the outputs, and uses no stack. */
+/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes machine code and not C, so that the size of
+ * the code is known before the build. The code is a function that gets the features and the outputs, sets the outputs,
+ * and uses no stack. */
 typedef struct {
-    const void *input;
-    int32_t *output;
-    const void *code; /* address + 1: an odd address stands for Thumb code */
+    const void *input; /* [features] */
+    int32_t *output;   /* [outputs] */
+    const void *code;  /* address + 1: an odd address stands for Thumb code */
 } ar_tree_code_params;
 
 void ar_tree_code(const ar_tree_code_params *p);

@@ -40,7 +40,8 @@ static inline int8_t ar_dw_output(int32_t sum, const int32_t *scale, int32_t rou
     return (int8_t)(y < -128 ? -128 : y > 127 ? 127 : y);
 }
 
-/* The parameters of one output pixel, in the order in which the assembly loads them. */
+/* The parameters of one output pixel, in the order in which the assembly loads them. Fields without a comment are as in
+ * ar_depthwise_dsp_params. */
 typedef struct {
     const int32_t *scale;
     int8_t *out;

@@ -11,18 +11,18 @@ typedef struct {
     const void *input1;
     const void *input2;
     void *output;
-    ar_broadcast shape;
+    ar_broadcast shape;  /* how the inputs are broadcast to the output */
     int32_t multiplier1; /* of input 1; the real multiplier is less than one */
     int32_t multiplier2;
-    int32_t output_multiplier;
-    int16_t offset1; /* minus the input's zero point */
+    int32_t output_multiplier; /* of the sum or product of the scaled inputs */
+    int16_t offset1;           /* minus the input's zero point */
     int16_t offset2;
-    int16_t output_offset;
-    int16_t act_min, act_max;
-    uint8_t shift1; /* a right shift of input 1 */
+    int16_t output_offset;    /* the output's zero point */
+    int16_t act_min, act_max; /* outputs are clamped to this range */
+    uint8_t shift1;           /* a right shift of input 1 */
     uint8_t shift2;
-    uint8_t output_shift;
-    int8_t sign2; /* 1 to add, -1 to subtract */
+    uint8_t output_shift; /* a right shift, together with output_multiplier */
+    int8_t sign2;         /* 1 to add, -1 to subtract */
 } ar_add_params;
 
 void ar_add_s8(const ar_add_params *p);

@@ -14,7 +14,7 @@ typedef struct {
     int32_t multiplier1, multiplier2;
     int32_t constant;
     uint8_t shift;
-    int8_t act_min, act_max;
+    int8_t act_min, act_max; /* outputs are clamped to this range */
 } ar_add_linear_params;
 
 void ar_add_s8_linear(const ar_add_linear_params *p);

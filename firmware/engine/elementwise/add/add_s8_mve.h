@@ -16,7 +16,7 @@ typedef struct {
     uint32_t count;
     uint32_t row; /* number of elements of a row */
     uint8_t shift;
-    int8_t act_min, act_max;
+    int8_t act_min, act_max; /* outputs are clamped to this range */
 } ar_add_mve_params;
 
 void ar_add_s8_mve(const ar_add_mve_params *p);

@@ -20,7 +20,7 @@ void ar_compare(const ar_compare_params *p);
 
 typedef struct {
     ar_compare_params base;
-    int32_t multiplier1;
+    int32_t multiplier1; /* of input 1, for the common scale of both inputs */
     int32_t multiplier2;
     int16_t offset1; /* minus the input's zero point */
     int16_t offset2;

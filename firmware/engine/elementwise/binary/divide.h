@@ -23,10 +23,10 @@ void ar_divide_int(const ar_divide_int_params *p);
 
 typedef struct {
     ar_divide_int_params base; /* `operation` is not used */
-    int32_t multiplier;
-    int32_t offset1; /* minus the input's zero point */
+    int32_t multiplier; /* multiplier and shift convert the quotient of the inputs to the output's scale */
+    int32_t offset1;    /* minus the input's zero point */
     int32_t offset2;
-    int32_t output_offset;
+    int32_t output_offset; /* the output's zero point */
     int8_t shift;
 } ar_divide_scaled_params;
 

@@ -11,11 +11,11 @@ typedef struct {
     const void *input2;
     void *output;
     ar_broadcast shape;
-    int32_t multiplier;
-    int16_t offset1; /* minus the input's zero point */
+    int32_t multiplier; /* of the product of the inputs, with `shift`: see ar_requant */
+    int16_t offset1;    /* minus the input's zero point */
     int16_t offset2;
-    int16_t output_offset;
-    int16_t act_min, act_max;
+    int16_t output_offset;    /* the output's zero point */
+    int16_t act_min, act_max; /* outputs are clamped to this range */
     int8_t shift;
 } ar_mul_params;
 

@@ -8,7 +8,7 @@ typedef struct {
     const void *input;
     void *output;
     uint32_t count;
-    float scale;
+    float scale; /* scale and zero point of the integers */
     int32_t zero_point;
     uint8_t type; /* of the integers: AR_INT8, AR_UINT8 or AR_INT16 */
 } ar_quantize_params;

@@ -9,11 +9,11 @@ typedef struct {
     const void *input;
     void *output;
     uint32_t count;
-    int32_t multiplier;
-    int32_t input_offset; /* minus the input's zero point */
-    int32_t output_offset;
-    int32_t act_min, act_max;
-    uint8_t input_type; /* AR_INT8, AR_UINT8, AR_INT16 or AR_INT32 */
+    int32_t multiplier;       /* multiplier and shift of ar_requant */
+    int32_t input_offset;     /* minus the input's zero point */
+    int32_t output_offset;    /* the output's zero point */
+    int32_t act_min, act_max; /* outputs are clamped to this range */
+    uint8_t input_type;       /* AR_INT8, AR_UINT8, AR_INT16 or AR_INT32 */
     uint8_t output_type;
     int8_t shift;
 } ar_requantize_params;
