@@ -47,7 +47,7 @@ static uint8_t received[64];
 static int32_t received_bytes, received_at;
 
 /* The serial line. open_line initializes it. read_line reads up to `bytes` bytes to `received`, waits for them for at
- * most `wait` ticks, and returns their number, or -1 after an error. drain_line waits until all bytes have been sent. */
+ * most `wait` ticks, and returns their number, or -1 after an error. drain_line waits until all bytes are sent. */
 #ifdef ARENITE_USB_SERIAL_JTAG
 static void open_line(void)
 {

@@ -35,6 +35,7 @@ void ar_fault(void)
 void ar_start_c(void)
 {
 #ifdef AR_HEALTH
+    /* If epc1 is still 0 in ar_fault, there was no exception. */
     __asm__ volatile("wsr %0, epc1\n"
                      "wsr %0, epc2\n"
                      "wsr %0, excvaddr" ::"r"(0));

@@ -3,20 +3,21 @@
  * The nodes of all trees are one array of 16-bit words. A tree begins with the number of words that follow. Its root is
  * next, then the root's left subtree, then its right subtree, and so on:
  *
- *   a leaf:  AR_TREE_LEAF + the position of the leaf
+ *   a leaf:  AR_TREE_LEAF + the number of the leaf's row in `leaves`, or the index of its first pair in `pairs`
  *   a node:  (feature << feature_shift) + the words to skip to the right subtree. If they do not fit into
  *            feature_shift bits, or are all ones there, these bits are ones, and a word with the words to skip follows.
  *            Then the threshold: one word, or the low and the high word for float features.
  *
  * A node goes to the left if its feature is less than or equal to the threshold. Float features are compared as
- * integers: the bits of a negative number are reversed except the sign, which gives the order of the numbers. */
+ * integers: all bits of a negative number except the sign are inverted, so the integers have the order of the
+ * numbers. */
 #ifndef ARENITE_TREE_ENSEMBLE_H
 #define ARENITE_TREE_ENSEMBLE_H
 
 #include <stdint.h>
 
-#define AR_TREE_LEAF 0x8000u
-#define AR_TREE_LAST 0x8000u
+#define AR_TREE_LEAF 0x8000u /* the bit of a leaf in `nodes` */
+#define AR_TREE_LAST 0x8000u /* the bit of a leaf's last pair in `pairs` */
 
 typedef struct {
     const void *input;     /* [features] */
@@ -38,9 +39,9 @@ void ar_tree_ensemble_f32(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s16(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s8(const ar_tree_ensemble_params *p);
 
-/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes machine code and not C, so that the size of
- * the code is known before the build. The code is a function that gets the features and the outputs, sets the outputs,
- * and uses no stack. */
+/* Trees as machine code of Armv7-M and later (Thumb-2). The generator writes machine code and not C, so that the size
+ * of the code is known before the build. The code is a function that gets the addresses of the features and the
+ * outputs, sets the outputs, and uses no stack. */
 typedef struct {
     const void *input; /* [features] */
     int32_t *output;   /* [outputs] */
