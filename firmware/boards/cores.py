@@ -1,4 +1,4 @@
-"""The compiler and its flags for each processor core. No other module defines them.
+"""The compiler and its flags for each processor core, for gcc. ``toolchains.py`` has the flags of zig.
 
 The cycles of a network are estimated as instructions × ``cpi``. This is a rule of thumb for a whole network, not a
 measurement; ``cpi_source`` names its source.

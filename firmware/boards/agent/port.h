@@ -1,6 +1,6 @@
 /* The functions that a board provides for the agent: serial bytes, a counter, and a restart.
  *
- * One port_<family>.c implements this; start_<architecture>.c brings the machine to main().
+ * One port_<family>.c implements these functions; start_<architecture>.c starts the core and calls main().
  */
 #ifndef ARENITE_PORT_H
 #define ARENITE_PORT_H

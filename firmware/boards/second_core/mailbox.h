@@ -1,9 +1,10 @@
 /* A mailbox of one word, through which two cores share the halves of a layer. The cores write it in turn.
  *
- * The word is the function that the second core has to run, or 0 while that core is idle. The first core stores it
- * (release). The second core loads it (acquire), runs it, and stores 0 (release), for which the first core waits
- * (acquire). So each core sees everything that the other one wrote before its store. The compiler turns these accesses
- * into plain loads, stores and fences: no core needs instructions for atomic read-modify-write.
+ * The word is the address of the function that the second core has to run, or 0 while that core is idle. The first core
+ * stores the address (release). The second core loads the address (acquire), runs the function, and stores 0 (release).
+ * The first core waits for this 0 (acquire). So each core sees everything that the other one wrote before its store.
+ * The compiler turns these accesses into plain loads, stores and fences: no core needs instructions for atomic
+ * read-modify-write.
  *
  * Each port waits in the way that suits its board, and defines ar_fork and ar_join of parallel.h with these functions.
  */

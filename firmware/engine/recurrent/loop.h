@@ -1,5 +1,6 @@
-/* A body of layers that runs once per step, such as one time step of a recurrent layer. The body has one set of
- * addresses: each step copies its part of a sequence to them, and its results from them. */
+/* A body of layers that runs once per step, such as one time step of a recurrent layer. All steps use the same
+ * addresses: before a step, its part of a sequence is copied to the body's input, and after the step its results are
+ * copied from the body's output. */
 #ifndef ARENITE_LOOP_H
 #define ARENITE_LOOP_H
 

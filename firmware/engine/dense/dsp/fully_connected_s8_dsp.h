@@ -1,5 +1,5 @@
 /* FULLY_CONNECTED with one row of inputs, int8, on cores with the DSP extension. Convolutions with one output pixel use
- * it, too. */
+ * this kernel, too. */
 #ifndef ARENITE_FULLY_CONNECTED_S8_DSP_H
 #define ARENITE_FULLY_CONNECTED_S8_DSP_H
 

@@ -1,4 +1,4 @@
-/* FULLY_CONNECTED for Helium, int8. CONV_2D with one output pixel also uses it, with another rounding. */
+/* FULLY_CONNECTED for Helium, int8. CONV_2D with one output pixel also uses this kernel, with another rounding. */
 #ifndef ARENITE_FULLY_CONNECTED_S8_MVE_H
 #define ARENITE_FULLY_CONNECTED_S8_MVE_H
 
