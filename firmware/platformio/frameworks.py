@@ -32,8 +32,8 @@ def framework_files(
 
 
 def build_commands(board: Board, project: str = ".") -> list[str]:
-    """Return alternative command lines, of which each one builds the firmware in the folder ``project``, and flashes it if
-    the board is real."""
+    """Return alternative command lines: each one builds the firmware in the folder ``project``, and flashes it if the
+    board is real."""
     in_project = project == "."
     if board.emulated:
         return ["pio run" if in_project else f"pio run -d {project}"]
