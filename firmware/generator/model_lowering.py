@@ -294,7 +294,7 @@ def row_needs_of(graph: Subgraph, op: Op, target: Target) -> RowRequirements:
     rows = lowering_of(op).rows(graph, op) if chosen is None else chosen.rows(graph, op, target)
     if rows is None:
         raise PlanError(
-            f"The plan streams operator {op.index} {op.name}, which cannot run by rows.",
+            f"The plan streams operator {op.index} {op.name}, which cannot run row by row.",
             "Convert the model again to make a new plan.",
         )
     return rows

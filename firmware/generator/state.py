@@ -140,7 +140,7 @@ def check_state(model: Model) -> None:
             if late := sorted(names & used):
                 raise UnsupportedModelError(
                     f"operator {op.index} CALL_ONCE: variable '{late[0]}' is used before it is initialized.",
-                    "Put CALL_ONCE first.",
+                    "Export the model with CALL_ONCE as its first operator.",
                 )
             assigned |= names
         elif op.index in uses:

@@ -64,7 +64,8 @@ def plan_for(model: Model, needs: Sequence[OpRequirements], target: Target, know
         if streamed is None:
             raise UsageError(
                 "This model cannot take its input row by row.",
-                "Its first operators must run by rows, and nothing else may read the input; leave out --stream-input.",
+                "Leave out --stream-input, which needs a model whose first operators can run row by row, and whose "
+                "input is read by no other operator.",
             )
         return streamed
     complete_plan = plan_complete_tensors(model, needs) if known_plan is None else known_plan

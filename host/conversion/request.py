@@ -83,7 +83,7 @@ def check_request(request: ConversionRequest) -> None:
             'Give one of them; --budget "drop=0.5%,..." limits the loss too.',
         )
     if request.auto and request.calibration is None:
-        raise UsageError("--auto compares outputs on real inputs.", "Add --calibration.")
+        raise UsageError("--auto needs real inputs, because it compares outputs.", "Add --calibration.")
     if request.budget is not None and not request.boards:
         raise UsageError("A budget needs a board.", "Give one with --board; `arenite boards` lists them.")
     if (request.budget is not None or request.field_data is not None) and request.calibration is None:

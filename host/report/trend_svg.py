@@ -23,13 +23,13 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class TrendPoint:
-    """The value of one run. ``label`` is drawn below its mark, ``tooltip`` appears under the pointer. ``bad`` marks a
-    regression."""
+    """The value of one run. ``label`` is drawn below its mark, ``tooltip`` appears under the pointer.
+    ``is_regression`` colors the mark."""
 
     label: str
     value: float
     tooltip: str
-    bad: bool = False
+    is_regression: bool = False
 
 
 def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
@@ -62,7 +62,7 @@ def trend_svg(title: str, dots: Sequence[TrendPoint]) -> str:
     parts.append(f'<path class="ar-line" d="{path}"/>')
     label_step = -(-len(dots) // 6)
     for k, dot in enumerate(dots):
-        css_class, size = (' class="ar-bad"', 5) if dot.bad else ("", 3)
+        css_class, size = (' class="ar-bad"', 5) if dot.is_regression else ("", 3)
         tooltip = f"<title>{text(dot.tooltip)}</title>"
         parts.append(
             f'<circle{css_class} cx="{x(k):.1f}" cy="{y(dot.value):.1f}" r="{size}">{tooltip}</circle>'

@@ -104,7 +104,9 @@ def page_model(
     title = name if source == FILES else f"{name} on the {source}"
     if spec is not None and isinstance(spec.source, AudioSource):
         if source == CAMERA:
-            raise UsageError(f"{prepared.path.name} takes sound.", "Use --page microphone or --page files.")
+            raise UsageError(
+                f"{prepared.path.name} takes sound, not pictures.", "Use --page microphone or --page files."
+            )
         rate = spec.source.rate
         return prepared, Page(source, name, title, {"rate": rate, "hop": rate // _HOPS_PER_S})
     if source == MICROPHONE:

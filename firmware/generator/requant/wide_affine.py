@@ -194,7 +194,11 @@ def solve_wide(steps: OutputSteps, real: np.ndarray, output_zero_point: int) -> 
 def _search(
     steps: OutputSteps, base: np.ndarray, lines: np.ndarray, usual: np.int64, two_sided: bool | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None:
-    """Return multiplier, offset and the offset of negative accumulators, per channel."""
+    """Return multiplier, offset and the offset of negative accumulators, per channel; None if a channel has none.
+
+    ``base`` are the multipliers to try first, ``lines`` are the levels, shifted to the left like the products, and
+    ``usual`` is the offset that rounds to nearest. Without ``two_sided``, the third result is None.
+    """
     channels = len(base)
     chosen = np.full(channels, -1, np.int64)
     offsets = np.zeros((2, channels), np.int64)

@@ -28,8 +28,8 @@ SOURCES = (
 _BYTES = np.array([0, 2, 1, 3])
 #: With at least this number of output pixels, unpacked weights save more instructions than the unpacking needs.
 _MIN_PIXELS = 16
-#: A FULLY_CONNECTED with fewer weights is small in ``is_small_beside_unpacked``.
-SMALL = 2048
+#: A FULLY_CONNECTED with fewer weights may be too small to justify the code of an int4 kernel.
+MIN_WEIGHTS = 2048
 #: The value of ``PairRequantization.form`` that means two-sided: AR_DOT_TWO_SIDED in dot_s8_dsp.h.
 _TWO_SIDED = 2
 
@@ -97,7 +97,7 @@ def is_fast_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
 def is_small_beside_unpacked(graph: Subgraph, op: Op, target: Target) -> bool:
     """Return whether a FULLY_CONNECTED is too small to justify the code of an int4 kernel, because other layers need
     the kernel for unpacked weights anyway."""
-    small = graph.tensors[op.inputs[1]].elements < SMALL
+    small = graph.tensors[op.inputs[1]].elements < MIN_WEIGHTS
     return target.optimise == "speed" and small and is_fast_unpacked(graph, op, target)
 
 

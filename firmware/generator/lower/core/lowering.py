@@ -39,7 +39,7 @@ NULL = Expr("0")
 
 
 def arena_address(offset: int) -> Expr:
-    """Return the address ``offset`` bytes into the arena."""
+    """Return the address ``offset`` bytes into the arena. ``AT`` is a macro of the generated C file."""
     return Expr(f"AT({offset})")
 
 

@@ -13,7 +13,7 @@ from arenite.firmware.generator.lower.conv.channel_pairs import (
     row_order,
 )
 from arenite.firmware.generator.lower.conv.conv_2d_int4_dsp import (
-    SMALL,
+    MIN_WEIGHTS,
     is_int4,
     is_small_beside_unpacked,
     nibble_words,
@@ -70,7 +70,7 @@ def _small(graph: Subgraph, op: Op, target: Target) -> bool:
     """Return whether a layer is too small to justify the code of a kernel for it. Another kernel then runs it."""
     if target.optimise == "speed":
         return is_small_beside_unpacked(graph, op, target)
-    return graph.tensors[op.inputs[1]].elements < SMALL
+    return graph.tensors[op.inputs[1]].elements < MIN_WEIGHTS
 
 
 @variant

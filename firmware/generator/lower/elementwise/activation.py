@@ -39,7 +39,10 @@ class SigmoidLike(Unary):
         inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         if out.dtype == "int16" and log2_if_power_of_two(out.scale) != -15:
             raise refuse(
-                op, out, f"scale is {out.scale:g}, TFLite needs 1/32768", "Convert again with TFLite."
+                op,
+                out,
+                f"scale is {out.scale:g}, TFLite needs 1/32768",
+                "Convert the model again with TFLite's converter.",
             )
         if inp.dtype == "int16" and not 0 < self.input_scaling(inp)[0] <= 0xFFFF:
             raise refuse(op, inp, f"scale {inp.scale:g} is out of range", "Calibrate the model on real data.")
@@ -96,7 +99,10 @@ class Logistic(SigmoidLike):
         expected = 1 / 256 if out.dtype == "int8" else 1 / 32768
         if out.scale != expected:
             raise refuse(
-                op, out, f"scale is {out.scale:g}, TFLite needs {expected:g}", "Convert again with TFLite."
+                op,
+                out,
+                f"scale is {out.scale:g}, TFLite needs {expected:g}",
+                "Convert the model again with TFLite's converter.",
             )
 
 

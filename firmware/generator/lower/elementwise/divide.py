@@ -145,7 +145,12 @@ class Pow(Binary):
         super().check(graph, op)
         exponent = graph.tensors[op.inputs[1]]
         if exponent.data is not None and bool((exponent.data < 0).any()):
-            raise refuse(op, exponent, "has a negative exponent", "TFLite has no such integer power.")
+            raise refuse(
+                op,
+                exponent,
+                "has a negative exponent",
+                "Use exponents of 0 or more: TFLite has no negative integer powers.",
+            )
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         base, exponent = self.operands(ctx.graph, ctx.op)

@@ -63,7 +63,12 @@ class BlockMove(Movement):
         """Return the width of a block in pixels."""
         size = int(op.options["block_size"])
         if size < 1 or len(graph.tensors[op.inputs[0]].shape) != 4:
-            raise refuse(op, graph.tensors[op.inputs[0]], "needs rank 4 and a block of 1 or more", "Reshape.")
+            raise refuse(
+                op,
+                graph.tensors[op.inputs[0]],
+                "needs rank 4 and a block of 1 or more",
+                "Export the model with 4 dimensions.",
+            )
         return size
 
 

@@ -84,7 +84,8 @@ class ResizeBilinear(Resize):
                 raise refuse(
                     op,
                     graph.tensors[op.outputs[0]],
-                    f"the rounding of the step from {axis['in_size']} to {axis['out_size']} pixels is too coarse",
+                    f"the rounded step from {axis['in_size']} to {axis['out_size']} pixels is too coarse: the last "
+                    "output would lie beyond the image",
                     "Resize in two steps.",
                 )
 

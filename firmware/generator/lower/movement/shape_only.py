@@ -23,7 +23,12 @@ class ShapeOnly(Lowering):
     def check(self, graph: Subgraph, op: Op) -> None:
         source, target = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
         if DTYPES[source.dtype] is None:
-            raise refuse(op, source, f"has type {source.dtype}", "Quantize the model to int8 or int16.")
+            raise refuse(
+                op,
+                source,
+                f"has type {source.dtype}, which Arenite does not support",
+                "Quantize the model to int8 or int16.",
+            )
         require_dtype(op, target, (source.dtype,))
         if source.elements != target.elements:
             raise refuse(

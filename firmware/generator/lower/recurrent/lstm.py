@@ -177,7 +177,7 @@ class UnidirectionalSequenceLstm(Lowering):
                 op,
                 m.cell_state,
                 f"LiteRT cannot compute tanh for the cell state's scale {m.cell_state.scale}",
-                "Calibrate the model with data that moves the cell state more.",
+                "Calibrate the model with data for which the cell state has larger values.",
             )
         is_consistent = (
             (m.input_weights[0] is None) == (m.recurrent_weights[0] is None) == (m.bias[0] is None)
@@ -208,7 +208,10 @@ class UnidirectionalSequenceLstm(Lowering):
         mixed = m.outputs > m.cells or (m.outputs < m.cells and m.time_major and m.batches > 1)
         if m.peephole[1] is not None and mixed:
             raise refuse(
-                op, m.peephole[1], "LiteRT mixes up peephole weights of a projection", "Remove the peephole."
+                op,
+                m.peephole[1],
+                "LiteRT reads wrong peephole weights beside this projection",
+                "Remove the peephole.",
             )
         if m.projection is not None:
             self._constant(op, m.projection, "int8", "projection weights")

@@ -36,7 +36,12 @@ class L2Normalization(Lowering):
                 "Quantize the model again with LiteRT's converter.",
             )
         if op.options["fused_activation_function"]:
-            raise refuse(op, out, "a fused activation is not defined here", "Put it after this operator.")
+            raise refuse(
+                op,
+                out,
+                "a fused activation is not defined here",
+                "Export the activation as a separate operator.",
+            )
         if not inp.shape or inp.shape[-1] > _DEPTH_LIMIT:
             raise refuse(
                 op,

@@ -69,6 +69,7 @@ class LogSoftmax(Lowering):
                 "rows": inp.elements // depth,
                 "multiplier": multiplier,
                 "reverse_multiplier": reverse_multiplier,
+                # TFLite's CalculateInputRadius with 5 integer bits
                 "diff_min": -math.floor(31 * 2.0**26 / 2.0**shift),
                 "depth": u16(op, depth, "depth"),
                 "shift": shift,

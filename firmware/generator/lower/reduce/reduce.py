@@ -191,7 +191,12 @@ class ReduceProd(Reduce):
     def check_values(self, op: Op, inp: Tensor, out: Tensor, count: int) -> None:
         if inp.dtype == "int32":
             if inp.quant is not None:
-                raise refuse(op, inp, "is quantized int32", "Export the model with plain int32 values.")
+                raise refuse(
+                    op,
+                    inp,
+                    "has int32 values with a scale",
+                    "Export the model with int32 values without quantization.",
+                )
         elif not -31 <= self.multiplier(inp, out, count)[1] < 8:
             raise refuse(
                 op, out, "its scale is too far from the input's", "Calibrate the model with more data."

@@ -206,9 +206,12 @@ REFUSED = {
     "wrong permutation": (single_op("TRANSPOSE", [(2, 3), [0, 0]], [(2, 2)]), "shapes do not fit"),
     "negative padding": (single_op("PAD", [(2, 3), [[0, 0], [-1, 0]]], [(2, 2)]), "paddings"),
     "too much mirror": (single_op("MIRROR_PAD", [(2, 3), [[0, 0], [3, 0]]], [(2, 6)], mode=0), "mirror more"),
-    "slice outside": (single_op("SLICE", [(4,), [3], [2]], [(2,)]), "leave a dimension"),
+    "slice outside": (single_op("SLICE", [(4,), [3], [2]], [(2,)]), "reach beyond a dimension"),
     "stride 0": (single_op("STRIDED_SLICE", [(4,), [0], [4], [0]], [(4,)]), "stride is 0"),
-    "index outside": (single_op("STRIDED_SLICE", [(4,), [4], [5], [1]], [()], shrink_axis_mask=1), "leaves"),
+    "index outside": (
+        single_op("STRIDED_SLICE", [(4,), [4], [5], [1]], [()], shrink_axis_mask=1),
+        "is outside of a dimension",
+    ),
     "two ellipses": (
         single_op("STRIDED_SLICE", [(4, 4), [0, 0], [4, 4], [1, 1]], [(4, 4)], ellipsis_mask=3),
         "two",
