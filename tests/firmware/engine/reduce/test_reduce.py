@@ -99,7 +99,7 @@ def variable_axes() -> Model:
         (reduction("SUM", (2, 3), [0], dtype="int16", quant=S16, out_quant=S16), ["SUM", "int16"]),
         (reduction("REDUCE_MIN", (2, 3), [0], out_quant=S16), ["differ from the input's"]),
         (reduction("REDUCE_ANY", (2, 3), [0]), ["int8", "bool"]),
-        (reduction("REDUCE_PROD", (2, 3), [0], dtype="int32", out_quant=None), ["quantized int32"]),
+        (reduction("REDUCE_PROD", (2, 3), [0], dtype="int32", out_quant=None), ["int32 values with a scale"]),
         (reduction("REDUCE_PROD", (2, 3), [0], quant=Quantization((1e6,), (0,))), ["too far"]),
         (reduction("MEAN", (2,) * 10, [0, 2, 4, 6, 8]), ["alternate more than 7 times"]),
     ],
