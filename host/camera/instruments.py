@@ -48,8 +48,8 @@ def open_instruments(
         notes.append("This computer reports no temperature, so the temperature limit cannot be kept.")
     if limits.power_w is None and limits.temperature_c is None and limits.latency_ms is None:
         return Instruments(meter, thermometer)
-    all_levers = _levers(options, loop, format, levers)
-    frequency = _frequency_lever(options, profile, notes) if energy.set_frequency else None
+    all_levers = _make_levers(options, loop, format, levers)
+    frequency = _make_frequency_lever(options, profile, notes) if energy.set_frequency else None
     if frequency is not None:
         all_levers.append(frequency)
     governor = Governor(limits, all_levers, idle_w=profile.idle_w, max_w=profile.max_power_w)
@@ -57,7 +57,7 @@ def open_instruments(
     return Instruments(meter, thermometer, governor, restore)
 
 
-def _levers(
+def _make_levers(
     options: CameraOptions, loop: Loop, format: Format, more: Sequence[Callable[[], Lever]]
 ) -> list[Lever]:
     """Return the governor's levers, in the order in which it moves them. ``more`` are functions that create the last
@@ -75,7 +75,7 @@ def _levers(
     return levers
 
 
-def _frequency_lever(
+def _make_frequency_lever(
     options: CameraOptions, profile: HostProfile, notes: list[str]
 ) -> CpufreqLever | DevfreqLever | None:
     """Return the lever for the frequency of the processor that the model runs on."""

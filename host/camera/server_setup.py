@@ -60,7 +60,7 @@ class ModelServers:
         try:
             if self.options.memory_mb is not None:
                 self._open_pool(int(self.options.memory_mb * 1e6))
-            self.server: FrameServer = self._build()
+            self.server: FrameServer = self._build_server()
         except BaseException:
             self._stack.close()
             raise
@@ -92,25 +92,25 @@ class ModelServers:
     def close(self) -> None:
         self._stack.close()
 
-    def _build(self) -> FrameServer:
+    def _build_server(self) -> FrameServer:
         options = self.options
         if options.variants:
-            return self._variants([options.name, *options.variants])
+            return self._build_variants([options.name, *options.variants])
         if options.cascade:
-            return self._cascade(options.cascade)
+            return self._build_cascade(options.cascade)
         if options.rerun_below:
-            return self._rerun(options.rerun_below)
+            return self._build_rerun(options.rerun_below)
         if options.also:
             from arenite.host.camera.several.pooled_server import ModelGroup
 
-            return ModelGroup([self._single(name) for name in (options.name, *options.also)])
+            return ModelGroup([self._build_single(name) for name in (options.name, *options.also)])
         if options.threads > 1:
-            return self._threads(options.threads)
-        return self._single(options.name)
+            return self._build_thread_variants(options.threads)
+        return self._build_single(options.name)
 
     # One model
 
-    def _model(self, name: str) -> CameraModel:
+    def _open_model(self, name: str) -> CameraModel:
         """Open and return a model. The options of preprocessing, postprocessing and labels apply to the first model
         only."""
         if self.models:
@@ -127,7 +127,7 @@ class ModelServers:
         self.notes += [note for note in model.notes if note not in self.notes]
         return model
 
-    def _runtime(
+    def _open_runtime(
         self,
         model: CameraModel,
         name: str | None = None,
@@ -176,13 +176,13 @@ class ModelServers:
         self.notes += [note for note in runtime.notes if note not in self.notes]
         return runtime
 
-    def _single(self, name: str) -> FrameServer:
-        model = self._model(name)
+    def _build_single(self, name: str) -> FrameServer:
+        model = self._open_model(name)
         if self._pool is not None:
             from arenite.host.camera.several.pooled_server import PooledModelServer
 
             return PooledModelServer(model, self._pool, str(model.path))
-        server = ModelServer(model, self._runtime(model))
+        server = ModelServer(model, self._open_runtime(model))
         self._stack.callback(server.close)
         self.warm.append(server)
         return server
@@ -192,7 +192,7 @@ class ModelServers:
 
         def opener(key: str) -> Runtime:
             model = next(model for model in self.models if model.path == Path(key))
-            return self._runtime(model)
+            return self._open_runtime(model)
 
         self.slots = 1
         self._pool = ModelPool(budget_bytes, opener, lambda key: Path(key).stat().st_size)
@@ -201,32 +201,32 @@ class ModelServers:
 
     # Several models
 
-    def _cascade(self, text: str) -> FrameServer:
+    def _build_cascade(self, text: str) -> FrameServer:
         from arenite.host.camera.several.cascade import Cascade, CascadeStage
         from arenite.host.camera.several.cascade_rules import parse_cascade
 
         plans = parse_cascade(text)
         self.crops = any(plan.rule is not None and plan.rule.margin is not None for plan in plans)
-        stages = [CascadeStage(self._single(plan.model), plan.rule) for plan in plans]
+        stages = [CascadeStage(self._build_single(plan.model), plan.rule) for plan in plans]
         cascade = Cascade(stages)
         self.parts["cascade"] = cascade.to_json
         return cascade
 
-    def _rerun(self, text: str) -> FrameServer:
+    def _build_rerun(self, text: str) -> FrameServer:
         from arenite.host.camera.several.cascade import Cascade, CascadeStage
         from arenite.host.camera.several.cascade_rules import LowConfidenceRule, parse_rerun
 
         below, name = parse_rerun(text)
         cascade = Cascade(
             [
-                CascadeStage(self._single(self.options.name), LowConfidenceRule(below)),
-                CascadeStage(self._single(name)),
+                CascadeStage(self._build_single(self.options.name), LowConfidenceRule(below)),
+                CascadeStage(self._build_single(name)),
             ]
         )
         self.parts["cascade"] = cascade.to_json
         return cascade
 
-    def _variants(self, texts: list[str]) -> FrameServer:
+    def _build_variants(self, texts: list[str]) -> FrameServer:
         """Return a server of model variants. Open each variant once before the loop begins, to measure its cost."""
         from arenite.host.camera.several.variant_lever import VariantLever
         from arenite.host.camera.several.variant_options import (
@@ -241,7 +241,7 @@ class ModelServers:
         opened: dict[str, CameraModel] = {}
         for spec in specs:
             if spec.model not in opened:
-                opened[spec.model] = self._model(spec.model)
+                opened[spec.model] = self._open_model(spec.model)
             model = opened[spec.model]
             extra: dict[str, str] = {}
             if spec.size is not None:
@@ -255,7 +255,7 @@ class ModelServers:
                 extra: dict[str, str] = extra,
                 label: str = spec.label,
             ) -> ModelServer:
-                return ModelServer(model, self._runtime(model, runtime, options=extra), label)
+                return ModelServer(model, self._open_runtime(model, runtime, options=extra), label)
 
             server = open_variant()
             # Creating a reader raises an error if the outputs of this variant do not fit the postprocessing. That must
@@ -273,19 +273,19 @@ class ModelServers:
         self.warm.append(server_of_variants)
         return server_of_variants
 
-    def _threads(self, count: int) -> FrameServer:
+    def _build_thread_variants(self, count: int) -> FrameServer:
         """Return a server whose variants are the same model with ``count`` threads, ``count`` - 1 threads, and so
         on."""
         from arenite.host.camera.several.variant_server import ModelVariant, VariantServer
         from arenite.host.governor.levers import threads_lever
 
-        model = self._model(self.options.name)
+        model = self._open_model(self.options.name)
         if self._pool is not None:
             raise UsageError("--memory-budget works with one thread only.", "Leave out --threads.")
 
         def variant(threads: int) -> ModelVariant:
             def open_variant() -> ModelServer:
-                return ModelServer(model, self._runtime(model, threads=threads))
+                return ModelServer(model, self._open_runtime(model, threads=threads))
 
             return ModelVariant(f"{threads} threads", threads / count, open_variant)
 

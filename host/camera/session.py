@@ -109,8 +109,8 @@ class CameraSession:
                 f"Preprocessing runs in NumPy, about 100 times slower than in C. {native.unavailable_reason()}"
             )
         self.outputs = open_outputs(options.outputs, self.source, self.model.name, self._stack, self.report)
-        self.loop = self._loop(self._overlap(invoke_s))
-        self.supervisor = self._supervisor()
+        self.loop = self._make_loop(self._should_overlap(invoke_s))
+        self.supervisor = self._make_supervisor()
 
     def _on_source_message(self, text: str) -> None:
         """Add a message of a source to the notes. Only the first and the last notes are kept, because a camera that
@@ -134,7 +134,7 @@ class CameraSession:
             fastest = fastest or min(times)
         return fastest
 
-    def _overlap(self, invoke_s: float) -> bool:
+    def _should_overlap(self, invoke_s: float) -> bool:
         """Return whether frames overlap, if an inference takes ``invoke_s`` seconds."""
         overlap = self.options.loop.overlap
         if overlap is not None or self.servers.server.slots < 2:
@@ -144,7 +144,7 @@ class CameraSession:
         fps = self.options.source.fps or self.format.fps or 30.0
         return invoke_s > OVERLAP_SHARE / fps
 
-    def _loop(self, overlap: bool) -> Loop:
+    def _make_loop(self, overlap: bool) -> Loop:
         options = self.options.loop
         if options.overlap and self.servers.server.slots < 2:
             self.notes.append(
@@ -184,7 +184,7 @@ class CameraSession:
             on_thread_start=self._scheduling.on_thread_start,
         )
 
-    def _supervisor(self) -> Supervisor:
+    def _make_supervisor(self) -> Supervisor:
         limits, model, servers = self.options.energy.limits, self.model, self.servers
         shape = "x".join(map(str, model.inputs[0].shape))
         describe = {
@@ -208,7 +208,7 @@ class CameraSession:
         supervisor = Supervisor(
             self.loop,
             describe,
-            instruments=self._instruments,
+            instruments=self._open_instruments,
             watchers=self.outputs.listeners,
             notes=self.notes,
             root=self.options.energy.root,
@@ -219,7 +219,7 @@ class CameraSession:
             supervisor.watchers.append(EarlyWakePause(self.early_wake, limits != Limits()))
         return supervisor
 
-    def _instruments(self) -> Instruments:
+    def _open_instruments(self) -> Instruments:
         """Open the sensors and the governor. This is called in the supervisor's thread."""
         from arenite.host.camera.instruments import open_instruments
 
@@ -277,13 +277,13 @@ class CameraSession:
     def run(self) -> CameraResult:
         """Serve until a limit of the options, the end of the source, or ``stop``. Return the result. Raises
         ``AreniteError``."""
-        soak = self._soak()
+        soak = self._make_soak()
         scenario: dict[str, Any] | None = None
         self.supervisor.start()
         self._running = True
         try:
             if self.options.loop.scenario is not None:
-                scenario = self._scenario(self.options.loop.scenario)
+                scenario = self._run_scenario(self.options.loop.scenario)
             else:
                 self.loop.run()
         finally:
@@ -308,7 +308,7 @@ class CameraSession:
         )
         return self.result
 
-    def _soak(self) -> Soak | None:
+    def _make_soak(self) -> Soak | None:
         minutes = self.options.loop.soak_minutes
         if minutes is None:
             return None
@@ -319,7 +319,7 @@ class CameraSession:
         self.supervisor.watchers.append(soak)
         return soak
 
-    def _unused_by_scenario(self) -> list[str]:
+    def _ignored_options(self) -> list[str]:
         """Return the options that were given but that a scenario ignores."""
         loop, outputs = self.options.loop, self.options.outputs
         values = {
@@ -335,13 +335,13 @@ class CameraSession:
         }
         return [f"--{name}" for name, value in values.items() if value]
 
-    def _scenario(self, name: str) -> dict[str, Any]:
+    def _run_scenario(self, name: str) -> dict[str, Any]:
         """Send queries to the server as the MLPerf Inference scenario ``name`` requires, instead of running the loop.
         Return the result's JSON."""
         from arenite.host.camera.scenarios.sample_library import collect_frames
         from arenite.host.camera.scenarios.scenario_runs import run_scenario
 
-        unused = self._unused_by_scenario()
+        unused = self._ignored_options()
         if unused:
             self.notes.append(f"A scenario does not use {', '.join(unused)}.")
         frames = collect_frames(self.source)

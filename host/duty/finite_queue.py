@@ -75,14 +75,14 @@ def finite_queue(
     probabilities = served * left / rate_hz
     full = max(1 - float(probabilities.sum()), 0.0)
     if queue <= MAX_PLACES:
-        waits = _percentiles(rate_hz, service, sleep, left, percentiles)
+        waits = _wait_percentiles(rate_hz, service, sleep, left, percentiles)
     elif rho < 1 and full < 1e-3:  # equivalent to an unlimited queue
         waits = lattice_percentiles(*mg1_lattice(rate_hz, service, sleep), percentiles)
     else:
         raise _too_long(queue, rho)
     mean_events = float(np.arange(states) @ probabilities) + states * full
     return Queueing(
-        method=_method(service, queue, sleep),
+        method=_method_text(service, queue, sleep),
         **shares(rate_hz, service, sleep, float(probabilities[0]), served),
         dropped=full,
         wait_mean_s=max(mean_events / served - service.mean_s, 0.0),
@@ -97,7 +97,7 @@ def _too_long(queue: int, rho: float) -> UsageError:
     )
 
 
-def _method(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
+def _method_text(service: ServiceTimes, queue: int, sleep: Sleep) -> str:
     kind = "D" if service.fixed else "G"
     waking = " with wake-up time" if sleep.wake_s else ""
     if queue == 0:
@@ -136,7 +136,7 @@ def _residuals(rate_hz: float, times_s: Floats, count: int, step: float, size: i
     return halves
 
 
-def _percentiles(
+def _wait_percentiles(
     rate_hz: float, service: ServiceTimes, sleep: Sleep, left: Floats, percentiles: Sequence[float]
 ) -> dict[float, float]:
     """Return the percentiles of the wait in s, by percentile. ``left[n]`` is the probability that a departure leaves n

@@ -2,8 +2,8 @@
 
 The model's firmware is built with ``firmware/duty/duty.c`` in place of its usual loop, which answers the host's
 requests. The host sends events over the serial port, as times on the board's counter. The device sleeps, wakes, infers
-and drops events at these times, and reports the outcome of each event. Under ``-icount`` all times are virtual, so the
-figures are the same on every computer and under any load.
+and drops events at these times, and reports the outcome of each event. With QEMU's option ``-icount`` all times are
+virtual, so the figures are the same on every computer and under any load.
 """
 
 from __future__ import annotations

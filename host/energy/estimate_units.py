@@ -25,7 +25,7 @@ Bound = Literal["value", "low", "high"]
 @dataclass(frozen=True)
 class ClassShare:
     """The energy of one instruction class: ``moves`` times its coefficient ``unit``. The class named "stall" stands for
-    the cycles in which the pipeline waits."""
+    the cycles in which the pipeline waits. ``group`` is the name of the classes that share this coefficient."""
 
     name: str
     group: str

@@ -91,9 +91,9 @@ def measure_board(
         progress("build", 0, 1)
         elf = build(folder)
         expected = _expected_outputs(prepared, config.samples)
-        log, trace, info_hz = _record(project, elf, meter, config, expected, progress)
+        log, trace, info_hz = _record_run(project, elf, meter, config, expected, progress)
     _require_current(trace)
-    windows = _windows(trace, log, config, board, info_hz)
+    windows = _find_windows(trace, log, config, board, info_hz)
     result = measure(trace, windows)
     return EnergyMeasurement(project, log, trace, result, tuple(_notes(board, log, result, config)))
 
@@ -117,7 +117,7 @@ def _expected_outputs(prepared: Prepared, samples: Samples) -> list[list[bytes]]
     return [[np.ascontiguousarray(v).tobytes() for v in reference.run(s)] for s in samples.inputs]
 
 
-def _record(
+def _record_run(
     project: Project,
     elf: Path,
     meter: Meter,
@@ -214,13 +214,13 @@ def _stop_condition(
         if trace is None:
             return True
         with suppress(DeviceError):
-            return len(_windows(trace, log, config, board, tick_hz).spans) >= goal
+            return len(_find_windows(trace, log, config, board, tick_hz).spans) >= goal
         return False
 
     return is_done
 
 
-def _windows(
+def _find_windows(
     trace: Trace, log: InferenceLog, config: MeasurementConfig, board: Board, tick_hz: int
 ) -> InferenceWindows:
     """Return the windows of the inferences in ``trace``. The times of the log are converted to seconds since the start

@@ -43,7 +43,7 @@ def power_candidates(
     "/": tests give a folder with simulated system files.
     """
     base = Path(root)
-    path = _commands(base, path)
+    path = _command_path(base, path)
     all_sources = [
         *ina3221.find(base),
         *hwmon.find(base),
@@ -55,7 +55,7 @@ def power_candidates(
     return sorted(all_sources, key=lambda source: (SCOPES.index(source.scope), source.open is None))
 
 
-def _commands(base: Path, path: str | None) -> str | None:
+def _command_path(base: Path, path: str | None) -> str | None:
     """Return the search path of Android's commands. This is ``path``, or an empty path if ``path`` is None and ``base``
     is a folder with simulated system files: the commands on PATH would read this device's sensors."""
     return path if path is not None or base == Path("/") else ""
@@ -109,7 +109,7 @@ class Failover:
                 self._meters.pop(index, None)
                 continue
             if index != self._current:
-                self._change(index)
+                self._set_current(index)
             self._lost.pop(index, None)
             self._failures, self._last = 0, power
             return power
@@ -118,7 +118,7 @@ class Failover:
             f"No power source can be read: {problems}.", "Choose the estimate with --power-source estimate."
         )
 
-    def _change(self, index: int) -> None:
+    def _set_current(self, index: int) -> None:
         """Make the candidate ``index`` the current source, and add a note about it."""
         self._current = index
         better = [problem for i, (_, problem) in self._lost.items() if i < index]
@@ -187,7 +187,7 @@ def open_thermometer(
         # A profile without ``models`` describes a typical laptop or desktop. Its trip point is a guess and not used.
         trip = known.thermal.trip_c if known.models and known.thermal.trips_on == "junction" else None
         return ThermalZones(watched, limit_c, trip)
-    path = _commands(base, path)
+    path = _command_path(base, path)
     candidates: list[Any] = [
         android_thermal.AndroidThermometer(path, limit_c, clock),
         android_thermal.TermuxThermometer(path, None, clock),

@@ -32,7 +32,7 @@ class SimulatedSysfs:
         self._gpu = "sys/class/devfreq/57000000.gpu"
         self._create_files()
 
-    def _put(self, name: str, value: object) -> None:
+    def _write_file(self, name: str, value: object) -> None:
         path = self._root / name
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True)
@@ -48,13 +48,13 @@ class SimulatedSysfs:
     def _create_files(self) -> None:
         profile, heat = self._profile, self._profile.thermal
         if profile.models:
-            self._put("proc/device-tree/model", f"{profile.models[0]} (simulated)")
+            self._write_file("proc/device-tree/model", f"{profile.models[0]} (simulated)")
         for policy in self._cpufreq:
             steps = [f"{mhz * 1000:.0f}" for mhz in profile.steps_mhz]
-            self._put(f"{policy}/scaling_available_frequencies", " ".join(steps) + " ")
-            self._put(f"{policy}/cpuinfo_min_freq", steps[0])
-            self._put(f"{policy}/cpuinfo_max_freq", steps[-1])
-            self._put(f"{policy}/scaling_max_freq", steps[-1])
+            self._write_file(f"{policy}/scaling_available_frequencies", " ".join(steps) + " ")
+            self._write_file(f"{policy}/cpuinfo_min_freq", steps[0])
+            self._write_file(f"{policy}/cpuinfo_max_freq", steps[-1])
+            self._write_file(f"{policy}/scaling_max_freq", steps[-1])
         for cpu in range(profile.cores):
             folder = self._root / f"sys/devices/system/cpu/cpu{cpu}"
             folder.mkdir(parents=True, exist_ok=True)
@@ -63,46 +63,46 @@ class SimulatedSysfs:
                 link.symlink_to(Path("../cpufreq") / Path(self._cpufreq[cpu % len(self._cpufreq)]).name)
         if profile.accelerator_steps_mhz and self._jetson:
             hertz = [f"{mhz * 1e6:.0f}" for mhz in profile.accelerator_steps_mhz]
-            self._put(f"{self._gpu}/available_frequencies", " ".join(hertz))
-            self._put(f"{self._gpu}/max_freq", hertz[-1])
-            self._put(f"{self._gpu}/min_freq", hertz[0])
+            self._write_file(f"{self._gpu}/available_frequencies", " ".join(hertz))
+            self._write_file(f"{self._gpu}/max_freq", hertz[-1])
+            self._write_file(f"{self._gpu}/min_freq", hertz[0])
         zone = "sys/class/thermal/thermal_zone0"
         if self._jetson:
-            self._put(f"{zone}/type", "CPU-therm")
-            self._put("sys/class/thermal/thermal_zone1/type", "PMIC-Die")
-            self._put("sys/class/thermal/thermal_zone1/temp", 100000)
-            self._put("sys/class/thermal/thermal_zone1/trip_point_0_type", "critical")
-            self._put("sys/class/thermal/thermal_zone1/trip_point_0_temp", 120000)
+            self._write_file(f"{zone}/type", "CPU-therm")
+            self._write_file("sys/class/thermal/thermal_zone1/type", "PMIC-Die")
+            self._write_file("sys/class/thermal/thermal_zone1/temp", 100000)
+            self._write_file("sys/class/thermal/thermal_zone1/trip_point_0_type", "critical")
+            self._write_file("sys/class/thermal/thermal_zone1/trip_point_0_temp", 120000)
             hwmon = "sys/class/hwmon/hwmon1"
             total = "POM_5V_IN" if profile.name == "jetson_nano" else "VDD_IN"
-            self._put(f"{hwmon}/name", "ina3221")
+            self._write_file(f"{hwmon}/name", "ina3221")
             for channel, label in enumerate((total, "POM_5V_GPU", "POM_5V_CPU"), 1):
-                self._put(f"{hwmon}/in{channel}_label", label)
-                self._put(f"{hwmon}/in{channel}_input", 5000)
-            self._put(f"{hwmon}/in7_label", "sum of shunt voltages")
+                self._write_file(f"{hwmon}/in{channel}_label", label)
+                self._write_file(f"{hwmon}/in{channel}_input", 5000)
+            self._write_file(f"{hwmon}/in7_label", "sum of shunt voltages")
         elif self._phone:
-            self._put(f"{zone}/type", "cpu-0-0-usr")
-            self._put("sys/class/thermal/thermal_zone1/type", "skin-therm")
-            self._put("sys/class/thermal/thermal_zone1/trip_point_0_type", "passive")
-            self._put("sys/class/thermal/thermal_zone1/trip_point_0_temp", f"{heat.trip_c * 1000:.0f}")
-            self._put("sys/class/power_supply/battery/type", "Battery")
-            self._put("sys/class/power_supply/battery/status", "Discharging")
-            self._put("sys/class/power_supply/battery/voltage_now", 3850000)
-            self._put("system/build.prop", "ro.product.model=simulated")
+            self._write_file(f"{zone}/type", "cpu-0-0-usr")
+            self._write_file("sys/class/thermal/thermal_zone1/type", "skin-therm")
+            self._write_file("sys/class/thermal/thermal_zone1/trip_point_0_type", "passive")
+            self._write_file("sys/class/thermal/thermal_zone1/trip_point_0_temp", f"{heat.trip_c * 1000:.0f}")
+            self._write_file("sys/class/power_supply/battery/type", "Battery")
+            self._write_file("sys/class/power_supply/battery/status", "Discharging")
+            self._write_file("sys/class/power_supply/battery/voltage_now", 3850000)
+            self._write_file("system/build.prop", "ro.product.model=simulated")
         elif self._x86:
-            self._put(f"{zone}/type", "x86_pkg_temp")
-            self._put("sys/class/powercap/intel-rapl:0/name", "package-0")
-            self._put("sys/class/powercap/intel-rapl:0/max_energy_range_uj", RAPL_RANGE_UJ)
+            self._write_file(f"{zone}/type", "x86_pkg_temp")
+            self._write_file("sys/class/powercap/intel-rapl:0/name", "package-0")
+            self._write_file("sys/class/powercap/intel-rapl:0/max_energy_range_uj", RAPL_RANGE_UJ)
         else:
-            self._put(f"{zone}/type", "cpu-thermal")
+            self._write_file(f"{zone}/type", "cpu-thermal")
         has_trip = self._jetson or self._phone or self._x86
         kind, trip = ("passive", 95.0 if self._phone else heat.trip_c) if has_trip else ("critical", 110.0)
-        self._put(f"{zone}/trip_point_0_type", kind)
-        self._put(f"{zone}/trip_point_0_temp", f"{trip * 1000:.0f}")
-        self._put(
+        self._write_file(f"{zone}/trip_point_0_type", kind)
+        self._write_file(f"{zone}/trip_point_0_temp", f"{trip * 1000:.0f}")
+        self._write_file(
             "sys/class/thermal/cooling_device0/type", "cpu-balanced" if self._jetson else "cpufreq-cpu0"
         )
-        self._put("sys/class/thermal/cooling_device0/max_state", 10)
+        self._write_file("sys/class/thermal/cooling_device0/max_state", 10)
 
     def caps(self) -> tuple[float, float]:
         """Return the caps that levers wrote, for cores and accelerator, relative to the hardware's highest frequency.
@@ -136,18 +136,20 @@ class SimulatedSysfs:
         """Write all sensors. ``cap`` is the firmware's frequency cap, relative to the highest frequency."""
         zone = "sys/class/thermal/thermal_zone"
         step = 0.5 if self._jetson else 0.1  # NVIDIA's tegrastats shows steps of half a degree
-        self._put(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
+        self._write_file(f"{zone}0/temp", round(round(junction_c / step) * step * 1000))
         if self._jetson:
             for channel, value in enumerate((watts, *self._parts), 1):
                 # The chip measures current in steps of about 2 mA on the Nano's shunts.
-                self._put(f"sys/class/hwmon/hwmon1/curr{channel}_input", round(value / 5.0 * 1000 / 2) * 2)
+                self._write_file(
+                    f"sys/class/hwmon/hwmon1/curr{channel}_input", round(value / 5.0 * 1000 / 2) * 2
+                )
         elif self._phone:
-            self._put(f"{zone}1/temp", round(case_c * 10) * 100)
-            self._put("sys/class/power_supply/battery/current_now", -round(watts / 3.85 * 1e6))
+            self._write_file(f"{zone}1/temp", round(case_c * 10) * 100)
+            self._write_file("sys/class/power_supply/battery/current_now", -round(watts / 3.85 * 1e6))
         elif self._x86:
-            self._put("sys/class/powercap/intel-rapl:0/energy_uj", self._energy_uj)
-        self._put("sys/class/thermal/cooling_device0/cur_state", state)
+            self._write_file("sys/class/powercap/intel-rapl:0/energy_uj", self._energy_uj)
+        self._write_file("sys/class/thermal/cooling_device0/cur_state", state)
         for policy in self._cpufreq:
             max_value = self._profile.steps_mhz[-1] * 1000
             lever_cap = self._ratio(f"{policy}/scaling_max_freq", max_value)
-            self._put(f"{policy}/scaling_cur_freq", f"{max_value * min(lever_cap, cap):.0f}")
+            self._write_file(f"{policy}/scaling_cur_freq", f"{max_value * min(lever_cap, cap):.0f}")

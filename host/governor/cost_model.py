@@ -136,7 +136,7 @@ class PowerModel:
     def add(
         self, watts: float, row: np.ndarray, rate: float, duty: float, saved: float, seconds: float
     ) -> None:
-        """Add a sample of power at a settled setting.
+        """Add a sample of power that was measured at a single setting.
 
         ``row``: the setting as a row of ``space.rows``. ``rate``: frames per second. ``duty`` and ``saved``: see
         ``SettingSpace.duty``. ``seconds``: time since the previous sample.
@@ -170,7 +170,7 @@ class PowerModel:
 
     def _min_frame_j(self, watts: float, rate: float) -> float:
         """Return a lower bound of the joules of a frame at the present setting, from the power above the given idle
-        power; 0 if no idle power was given. The bound is needed because the filter cannot separate E from P0 at a
+        power, less a margin of 15 %; 0 if no idle power was given. The bound is needed because the filter cannot separate E from P0 at a
         constant rate, so E may drift."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 

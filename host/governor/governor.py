@@ -124,7 +124,7 @@ class Governor:
             return []
         bounds = self._targets.bounds(observation.t_s)
         now = OperatingPoint(self._levels(), history.mean_watts, history.mean_rate)
-        reason = self._exceeded(now, bounds)
+        reason = self._find_exceeded_limit(now, bounds)
         if reason:
             self._starting = False
             return self._lower_quality(observation.t_s, now, bounds, reason)
@@ -172,7 +172,7 @@ class Governor:
     def _levels(self) -> tuple[int, ...]:
         return tuple(lever.level for lever in self.levers)
 
-    def _row(self) -> tuple[np.ndarray, float, float]:
+    def _setting_row(self) -> tuple[np.ndarray, float, float]:
         """Return the present setting as a row of ``SettingSpace.rows``, its duty, and the watts that a rest saves."""
         here = np.array([self._levels()])
         duty, saved = self._space.duty(here)
@@ -180,8 +180,8 @@ class Governor:
 
     def _predicted_watts(self) -> float | None:
         """Return the power that the learned costs predict, for a sensor that fails. If there never was a sensor,
-        return a figure that grows with the work."""
-        row, duty, saved = self._row()
+        return a figure that grows with the work: the thermal model needs no particular unit."""
+        row, duty, saved = self._setting_row()
         rate = self._history.rate or 0.0
         if self._history.had_power:
             return self._power.watts(row, rate, duty, saved) if self._power.known else None
@@ -193,7 +193,7 @@ class Governor:
         history = self._history
         if history.settled_samples < 1 or history.watts is None:
             return
-        row, duty, saved = self._row()
+        row, duty, saved = self._setting_row()
         rate = history.rate or 0.0
         if not history.power_missing:
             self._power.noise = max(0.01, history.noise)
@@ -205,9 +205,10 @@ class Governor:
                 requested = float(lever.label(lever.level))
             self._latency.add(history.latency_ms, row, rate / max(duty, 0.05), rate < 0.93 * requested * duty)
 
-    def _exceeded(self, now: OperatingPoint, bounds: PlanBounds) -> str:
+    def _find_exceeded_limit(self, now: OperatingPoint, bounds: PlanBounds) -> str:
         """Return a description of a limit that is exceeded; "" if all limits are kept."""
         history, limits, target = self._history, self.limits, bounds.target_w
+        # The mean of several samples has less noise than one sample.
         slack = max(
             self._targets.dead_band(), history.noise / math.sqrt(min(max(1, history.settled_samples), 15))
         )
@@ -265,7 +266,7 @@ class Governor:
         if not any(now.levels):
             return []
         current = float(self._planner.quality_loss(np.array([now.levels]), np.array([now.rate]))[0])
-        patient = t_s - self._last_quality_move_s >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < 20
+        patient = t_s - self._last_quality_move_s >= QUALITY_HOLD_S + self._hold - HOLD_S or t_s < START_S
         best = self._selector.select_better_setting(now, bounds, current) if patient else None
         if best is None:
             best = self._selector.choose(now, bounds, frozen=True)

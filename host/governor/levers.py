@@ -193,7 +193,7 @@ class _CapLever(StepLever):
         ratios = [step / steps[0] for step in steps]
         costs = [ratio * (voltage_floor + (1 - voltage_floor) * ratio) ** 2 for ratio in ratios]
         self._restore = {file: read_text(file) for file in files}
-        super().__init__("frequency", list(self._raw), costs, self._cap, ratios)
+        super().__init__("frequency", list(self._raw), costs, self._set_cap, ratios)
 
     @property
     def cap(self) -> float:
@@ -207,7 +207,7 @@ class _CapLever(StepLever):
                 with suppress(OSError):  # if the driver was unloaded, its cap is gone too
                     file.write_text(before)
 
-    def _cap(self, label: Label) -> None:
+    def _set_cap(self, label: Label) -> None:
         wanted = self._raw[float(label)]
         for file in self._files:
             file.write_text(f"{wanted:.0f}\n")

@@ -4,6 +4,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const WIDE = 100, HIGH = 40;
 export const MINUTES = 5;
 
+// Return a new HTML element with attributes and children.
 export function make(name, attributes = {}, ...children) {
   const node = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -17,6 +18,7 @@ function svg(name, attributes = {}) {
   return node;
 }
 
+// Format a number, by default with about three significant digits; a dash if there is none.
 export function number(value, digits) {
   if (value === null || value === undefined || Number.isNaN(value)) return "–";
   if (digits === undefined) {

@@ -1,8 +1,8 @@
 """Open a model for the camera loop: its file, its tensors, its preprocessing and its postprocessing.
 
-Several places may describe these steps. The first place that has a description is used: the options, the record of
-Arenite in the image, the author's TFLite Metadata in the file, the zoo's entry for this file. If there is no
-description, the steps are guessed from the tensors, and a note says so.
+Several places may describe these steps. The first place that has a description is used: the options, the record that
+Arenite writes into a converted model, the author's TFLite Metadata in the file, the zoo's entry for this file. If there
+is no description, the steps are guessed from the tensors, and a note says so.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from arenite.host.camera.model.tflite_header import ModelHeader, read_header
 from arenite.input_files import check_is_file
 from arenite.models import picture_models as pictures
 
-#: The name of the metadata entry that ``converters.image`` writes into an image. That module is not imported, because
-#: it would slow down the start.
+#: The name of the metadata entry that ``converters.image`` writes into a converted model. That module is not imported,
+#: because it would slow down the start.
 _IMAGE = "arenite"
 _SUFFIXES = (".tflite", ".onnx")
 #: The first words of the tasks of zoo models that do not take pictures.
@@ -68,7 +68,7 @@ def open_model(
     Only the few fields that the loop needs are read; the runtime loads the rest.
 
     Args:
-        name_or_path: a ``.tflite`` or ``.onnx`` file, an image of Arenite, or a name such as ``blazeface``.
+        name_or_path: a ``.tflite`` or ``.onnx`` file, or a name of the zoo such as ``blazeface``.
         preprocessing: a TOML or JSON file that replaces the recorded steps.
         postprocessing: a TOML or JSON file that replaces the recorded steps.
         labels: a text file with one label per line.
@@ -131,7 +131,7 @@ class _File:
     sha256: str
 
 
-def _file(path: Path, name: str) -> _File:
+def _map_file(path: Path, name: str) -> _File:
     """Map the file into memory, and return it with its SHA-256. A runtime that also maps the file shares the pages."""
     try:
         check_is_file(path)
@@ -149,11 +149,11 @@ def _file(path: Path, name: str) -> _File:
 def _find_file(name_or_path: str) -> _File:
     path = Path(name_or_path).expanduser()
     if path.suffix.lower() in _SUFFIXES or path.is_file():
-        return _file(path, path.stem)
+        return _map_file(path, path.stem)
     model = pictures.picture_model_by_name(name_or_path)
     if model is not None:
         cached = pictures.cached_model_path(model.name, model.sha256)
-        if cached.is_file() and (file := _file(cached, model.name)).sha256 == model.sha256:
+        if cached.is_file() and (file := _map_file(cached, model.name)).sha256 == model.sha256:
             return file
     # This imports the downloader, which takes time.
     from arenite.models import zoo
@@ -164,7 +164,7 @@ def _find_file(name_or_path: str) -> _File:
             f"The zoo's {item.name} is for {item.task} and takes no pictures.",
             f"Choose a model for pictures: {', '.join(m.aliases[0] for m in pictures.picture_models() if m.zoo)}.",
         )
-    return _file(zoo.fetch(item.name), item.name)
+    return _map_file(zoo.fetch(item.name), item.name)
 
 
 class _ModelFacts:
@@ -174,7 +174,7 @@ class _ModelFacts:
 
     def __init__(self, file: _File, header: ModelHeader) -> None:
         self._file, self._header = file, header
-        self._extra = _extra(header)
+        self._extra = _image_extra(header)
         self._metadata = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
         self._zoo_record = pictures.picture_model_by_hash(file.sha256)
         self._ultralytics = None
@@ -185,7 +185,7 @@ class _ModelFacts:
 
     def preprocessing(self, first: Tensor, notes: list[str]) -> Preprocessing:
         if KEY in self._extra:
-            return Preprocessing.from_json(self._extra[KEY], "The image's preprocessing")
+            return Preprocessing.from_json(self._extra[KEY], "The model's recorded preprocessing")
         known = None
         if self._zoo_record is not None:
             known = Preprocessing.from_json(self._zoo_record.preprocessing, self._zoo_record.name)
@@ -201,7 +201,7 @@ class _ModelFacts:
 
     def postprocessing(self, names: tuple[str, ...], notes: list[str]) -> Postprocessing | None:
         if POST_KEY in self._extra:
-            return Postprocessing.from_json(self._extra[POST_KEY], "The image's postprocessing")
+            return Postprocessing.from_json(self._extra[POST_KEY], "The model's recorded postprocessing")
         if self._zoo_record is not None:
             return Postprocessing.from_json(self._zoo_record.postprocessing, self._zoo_record.name)
         if self._ultralytics is not None:
@@ -229,8 +229,8 @@ def _read_labels(path: Path) -> tuple[str, ...]:
     return read_labels(path)
 
 
-def _extra(header: ModelHeader) -> dict[str, Any]:
-    """Return the entries of ``extra`` in the record of an Arenite image; {} for other files."""
+def _image_extra(header: ModelHeader) -> dict[str, Any]:
+    """Return the entries of ``extra`` in the record of a model that Arenite converted; {} for other files."""
     try:
         record = json.loads(header.metadata.get(_IMAGE, b"{}"))
     except (ValueError, RecursionError):

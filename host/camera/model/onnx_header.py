@@ -55,13 +55,13 @@ def read_onnx(data: memoryview, name: str) -> ModelHeader:
                 constant.add(
                     next((as_text(v) for f, v in message_fields(value) if f == _TENSOR_PROTO_NAME), "")
                 )
-        inputs = [tensor for tensor in map(_tensor, input_messages) if tensor.name not in constant]
-        return ModelHeader(tuple(inputs), tuple(map(_tensor, output_messages)), metadata)
+        inputs = [tensor for tensor in map(_read_tensor, input_messages) if tensor.name not in constant]
+        return ModelHeader(tuple(inputs), tuple(map(_read_tensor, output_messages)), metadata)
     except (ValueError, IndexError) as error:
         raise ModelError(f"Cannot read {name}: {error}.", "Give a .tflite or .onnx file.") from error
 
 
-def _tensor(value: memoryview) -> Tensor:
+def _read_tensor(value: memoryview) -> Tensor:
     parts = dict(message_fields(value))
     dtype, shape = "resource", []
     for field, entry in message_fields(

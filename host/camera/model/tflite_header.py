@@ -56,9 +56,9 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
     try:
         root = TableView.root(data)
         graph = root.table_of(_MODEL_SUBGRAPHS, 0)
-        inputs = tuple(_tensor(graph, i) for i in graph.integers(_GRAPH_INPUTS))
-        outputs = tuple(_tensor(graph, i) for i in graph.integers(_GRAPH_OUTPUTS))
-        detections = _detections(root, graph)
+        inputs = tuple(_read_tensor(graph, i) for i in graph.integers(_GRAPH_INPUTS))
+        outputs = tuple(_read_tensor(graph, i) for i in graph.integers(_GRAPH_OUTPUTS))
+        detections = _detection_outputs(root, graph)
         metadata = {}
         for entry in root.tables(_MODEL_METADATA):
             key = entry.text(0)
@@ -71,7 +71,7 @@ def read_header(data: Buffer, wanted: tuple[str, ...], name: str) -> ModelHeader
     return ModelHeader(inputs, outputs, metadata, detections)
 
 
-def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
+def _detection_outputs(root: TableView, graph: TableView) -> tuple[int, ...]:
     """Return the index in the graph's outputs of each output of the detection operator; () if there is no such
     operator."""
     codes = [code.text(_CODE_CUSTOM) for code in root.tables(_MODEL_CODES)]
@@ -86,7 +86,7 @@ def _detections(root: TableView, graph: TableView) -> tuple[int, ...]:
     return ()
 
 
-def _tensor(graph: TableView, index: int) -> Tensor:
+def _read_tensor(graph: TableView, index: int) -> Tensor:
     table = graph.table_of(_GRAPH_TENSORS, index)
     dtype = _TYPES.get(table.integer(_TENSOR_TYPE, "b"), "resource")
     # A dynamic dimension is stored as 1, or as -1 in older files.

@@ -80,9 +80,9 @@ class Metrics:
 
     def text(self) -> str:
         """Return the metrics in Prometheus' text format 0.0.4."""
-        return render([*self._own(), *state_families(self._state), *build_families()])
+        return render([*self._loop_families(), *state_families(self._state), *build_families()])
 
-    def _own(self) -> Iterator[MetricFamily]:
+    def _loop_families(self) -> Iterator[MetricFamily]:
         frames = self._state.get("frames") or {}
         yield MetricFamily(
             "arenite_camera_frames_served_total",

@@ -38,9 +38,9 @@ def render(families: Iterable[MetricFamily]) -> str:
         lines.append(f"# TYPE {family.name} {family.kind}")
         for labels, value in family.samples:
             if family.kind == "histogram":
-                lines += _histogram(family, labels, value)
+                lines += _histogram_lines(family, labels, value)
             else:
-                lines.append(f"{family.name}{_labels(labels)} {_number(value)}")
+                lines.append(f"{family.name}{_format_labels(labels)} {_format_number(value)}")
     return "\n".join(lines) + "\n"
 
 
@@ -88,7 +88,7 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
     yield _one(
         p + "budget_latency_seconds", "Latency limit of the budget.", None if limit is None else limit / 1e3
     )
-    yield from _governor(p, state.get("governor") or {})
+    yield from _governor_families(p, state.get("governor") or {})
     yield _one(
         p + "written_bytes_total",
         "Bytes that the loop itself wrote, without those of the runtime.",
@@ -106,7 +106,7 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
         )
 
 
-def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
+def _governor_families(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
     levers = governor.get("levels") or []
     for key, name, about in (
         ("level", "governor_level", "Level of a lever; 0 is full quality."),
@@ -131,7 +131,7 @@ def _governor(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
 
 def build_families() -> Iterator[MetricFamily]:
     """Yield the metrics of this build and of this process."""
-    yield _one("arenite_build_info", "This build of Arenite.", 1, _build())
+    yield _one("arenite_build_info", "This build of Arenite.", 1, _build_labels())
     try:
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[1])
@@ -142,7 +142,7 @@ def build_families() -> Iterator[MetricFamily]:
 
 
 @cache
-def _build() -> dict[str, str]:
+def _build_labels() -> dict[str, str]:
     import platform
     from importlib.metadata import PackageNotFoundError, version
 
@@ -173,16 +173,16 @@ def _label_values(record: Mapping[str, Any], *names: str) -> dict[str, str]:
     return {name: str(record[name]) for name in names if record.get(name) is not None}
 
 
-def _histogram(family: MetricFamily, labels: Mapping[str, str], counts: list[int]) -> Iterator[str]:
+def _histogram_lines(family: MetricFamily, labels: Mapping[str, str], counts: list[int]) -> Iterator[str]:
     running = 0
     for bound, count in zip((*family.buckets, math.inf), counts, strict=False):
         running += count
-        yield f"{family.name}_bucket{_labels({**labels, 'le': _number(bound)})} {running}"
-    yield f"{family.name}_sum{_labels(labels)} {_number(counts[-1] / 1e9)}"
-    yield f"{family.name}_count{_labels(labels)} {running}"
+        yield f"{family.name}_bucket{_format_labels({**labels, 'le': _format_number(bound)})} {running}"
+    yield f"{family.name}_sum{_format_labels(labels)} {_format_number(counts[-1] / 1e9)}"
+    yield f"{family.name}_count{_format_labels(labels)} {running}"
 
 
-def _labels(labels: Mapping[str, str]) -> str:
+def _format_labels(labels: Mapping[str, str]) -> str:
     return "{" + ",".join(f'{k}="{_escaped(v)}"' for k, v in labels.items()) + "}" if labels else ""
 
 
@@ -191,7 +191,7 @@ def _escaped(text: str, quote: bool = True) -> str:
     return text.replace('"', r"\"") if quote else text
 
 
-def _number(value: Any) -> str:
+def _format_number(value: Any) -> str:
     if isinstance(value, bool | int):
         return str(int(value))
     if math.isinf(value):

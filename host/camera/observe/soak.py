@@ -79,12 +79,12 @@ class Soak:
         if t > MINUTE:
             self._minute_1.end_s = MINUTE
         if t - self._now.begin_s >= self._part_s:
-            self._close(t)
+            self._close_part(t)
 
     def close(self) -> None:
         """Do nothing: there are no resources to close."""
 
-    def _close(self, t: float) -> None:
+    def _close_part(self, t: float) -> None:
         window = self._statistics.restart("soak")
         if window is not None:
             self._now.window = window
@@ -96,7 +96,7 @@ class Soak:
         first = self._minute_1
         first.window = self._statistics.window("minute_1")
         # The first parts contain the warm-up of the loop; they are evaluated like all other parts.
-        steady, enough = self._steady()
+        steady, enough = self._find_steady_parts()
         begin = steady.begin if steady.begin is not None else len(self._parts) * 2 // 3
         last = SoakPart(self._parts[begin].begin_s if self._parts else 0.0)
         for part in self._parts[begin:]:
@@ -105,7 +105,7 @@ class Soak:
         settled = last.begin_s if steady.begin is not None else None
         return SoakResult(end / MINUTE, first, last, settled, steady.unsettled, enough)
 
-    def _steady(self) -> tuple[SteadyState, bool]:
+    def _find_steady_parts(self) -> tuple[SteadyState, bool]:
         """Return the steady state, and whether there are enough parts to decide whether the run became steady."""
         series: dict[str, list[float]] = {"fps": [part.fps for part in self._parts]}
         series["p50_ms"] = [part.window.percentile_ms("total", 50) or 0.0 for part in self._parts]

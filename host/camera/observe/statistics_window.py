@@ -88,7 +88,7 @@ class StatisticsWindow:
             if distribution is None:
                 distribution = self.stages[name] = Distribution(self.exact)
             distribution.add(values)
-        self._count(folded)
+        self._add_counts(folded)
 
     def merge(self, other: StatisticsWindow) -> None:
         """Extend this window by ``other``, which follows it."""
@@ -97,9 +97,9 @@ class StatisticsWindow:
             if distribution is None:
                 distribution = self.stages[name] = Distribution(self.exact)
             distribution.merge(other_distribution)
-        self._count(other)
+        self._add_counts(other)
 
-    def _count(self, more: BlockTimes | StatisticsWindow) -> None:
+    def _add_counts(self, more: BlockTimes | StatisticsWindow) -> None:
         for own_counts, other_counts in ((self.by, more.by), (self.models, more.models)):
             for name, count in other_counts.items():
                 own_counts[name] = own_counts.get(name, 0) + count

@@ -54,9 +54,9 @@ class Timeline:
         self._actions = NewGovernorActions()
         self._closed = False
         # The bracket and the first event are one line, so that a file without further events is valid too.
-        self._writer.write("[" + _line(_meta("process_name", 0, name=title)))
-        self._add(_meta("thread_name", _GOVERNOR_TRACK, name="governor"))
-        self._add(_meta("thread_sort_index", _GOVERNOR_TRACK, sort_index=_GOVERNOR_TRACK))
+        self._writer.write("[" + _to_line(_metadata_event("process_name", 0, name=title)))
+        self._write_event(_metadata_event("thread_name", _GOVERNOR_TRACK, name="governor"))
+        self._write_event(_metadata_event("thread_sort_index", _GOVERNOR_TRACK, sort_index=_GOVERNOR_TRACK))
 
     @property
     def failure(self) -> str | None:
@@ -96,15 +96,17 @@ class Timeline:
         at = (end or time.monotonic_ns()) / 1e3
         track = base + _EVENTS_TRACK
         if served.missed:
-            self._instant(
+            self._write_instant(
                 f"dropped {served.missed}", "drop", track, at, frame=served.number, count=served.missed
             )
         if served.late:
-            self._instant("late", "late", track, at, frame=served.number, age_ms=served.age_ns / 1e6)
+            self._write_instant("late", "late", track, at, frame=served.number, age_ms=served.age_ns / 1e6)
         if served.by != "model":
-            self._instant(served.by, "by", track, at, frame=served.number)
+            self._write_instant(served.by, "by", track, at, frame=served.number)
         if self._frames_written == self._limit:
-            self._instant("from here on only late frames and frames after dropped ones", "limit", track, at)
+            self._write_instant(
+                "from here on only late frames and frames after dropped ones", "limit", track, at
+            )
 
     def update(self, state: Mapping[str, Any]) -> None:
         at = time.monotonic_ns() / 1e3
@@ -122,12 +124,14 @@ class Timeline:
         for name, values in counters.items():
             known = {k: v for k, v in values.items() if v is not None}
             if known:
-                self._add({"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": known})
+                self._write_event(
+                    {"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": known}
+                )
         now = state.get("t_s")
         for action in self._actions.new(state):
             when = at if now is None else max(at - (now - action["t_s"]) * 1e6, 0.0)
             name = f"{action['lever']}: {action['from']} → {action['to']}"
-            self._instant(name, "governor", _GOVERNOR_TRACK, when, reason=action["reason"])
+            self._write_instant(name, "governor", _GOVERNOR_TRACK, when, reason=action["reason"])
 
     def close(self) -> None:
         if not self._closed:
@@ -150,11 +154,11 @@ class Timeline:
         self._tracks.add(base)
         camera = f"camera {source}: " if source else ""
         for track, name in enumerate((*STAGES, "other", "events")):
-            self._add(_meta("thread_name", base + track, name=camera + name))
-            self._add(_meta("thread_sort_index", base + track, sort_index=base + track))
+            self._write_event(_metadata_event("thread_name", base + track, name=camera + name))
+            self._write_event(_metadata_event("thread_sort_index", base + track, sort_index=base + track))
 
-    def _instant(self, name: str, kind: str, track: int, at: float, **args: Any) -> None:
-        self._add(
+    def _write_instant(self, name: str, kind: str, track: int, at: float, **args: Any) -> None:
+        self._write_event(
             {
                 "ph": "i",
                 "name": name,
@@ -167,15 +171,15 @@ class Timeline:
             | ({"args": args} if args else {})
         )
 
-    def _add(self, event: Mapping[str, Any]) -> None:
-        self._writer.write(_line(event))
+    def _write_event(self, event: Mapping[str, Any]) -> None:
+        self._writer.write(_to_line(event))
 
 
-def _line(event: Mapping[str, Any]) -> str:
+def _to_line(event: Mapping[str, Any]) -> str:
     return json.dumps(event, separators=(",", ":"), ensure_ascii=False) + ",\n"
 
 
-def _meta(event: str, track: int, **args: Any) -> dict[str, Any]:
+def _metadata_event(event: str, track: int, **args: Any) -> dict[str, Any]:
     return {"ph": "M", "name": event, "pid": _PROCESS, "tid": track, "args": args}
 
 

@@ -48,10 +48,10 @@ def available_runtimes() -> list[Availability]:
     This function does not load the libraries of accelerators; ``choose_runtime`` tests whether a runtime works for a
     model.
     """
-    return [*_litert(), _interpreter(), *_onnx()]
+    return [*_litert_runtimes(), _interpreter_runtime(), *_onnx_runtimes()]
 
 
-def _litert() -> list[Availability]:
+def _litert_runtimes() -> list[Availability]:
     from arenite.host.camera.runtimes import litert_library as lite
 
     try:
@@ -74,14 +74,14 @@ def _litert() -> list[Availability]:
     ]
 
 
-def _interpreter() -> Availability:
+def _interpreter_runtime() -> Availability:
     packages = [name for name in ("ai_edge_litert", "tflite_runtime") if importlib.util.find_spec(name)]
     return Availability(
         INTERPRETER, bool(packages), packages[0] if packages else "pip install ai-edge-litert"
     )
 
 
-def _onnx() -> list[Availability]:
+def _onnx_runtimes() -> list[Availability]:
     from arenite.host.camera.runtimes.onnx import PROVIDERS, onnxruntime
 
     try:

@@ -51,17 +51,17 @@ class CompiledModel:
         self.copies_slots = False
         before = allocated_bytes()
         self._lib = lite.library()
-        self._close = contextlib.ExitStack()
+        self._resources = contextlib.ExitStack()
         try:
             _, log = lite.with_captured_log(lambda: self._load(threads, slots, options))
         except LiteRtError as error:
-            self._close.close()
+            self._resources.close()
             raise ModelError(
                 f"{name} cannot run {path}: LiteRT reported: {error.message}.",
                 "Try --runtime litert-interpreter, or convert the model again.",
             ) from error
         except BaseException:
-            self._close.close()
+            self._resources.close()
             raise
         if log:
             self.notes += (f"LiteRT reported: {log}",)
@@ -77,18 +77,18 @@ class CompiledModel:
             accelerators, options.get("dispatch", ""), options.get("plugins", "")
         )
         self._model = lib.make("LiteRtCreateModelFromFile", self._environment, os.fsencode(self.path))
-        self._close.callback(lib.c.LiteRtDestroyModel, self._model)
+        self._resources.callback(lib.c.LiteRtDestroyModel, self._model)
         self._compiled = self._compile(accelerators, threads, options)
-        self._close.callback(lib.c.LiteRtDestroyCompiledModel, self._compiled)
+        self._resources.callback(lib.c.LiteRtDestroyCompiledModel, self._compiled)
         if accelerators != lite.CPU:
             self._check_accelerated()
         self._index, self._signature = self._choose_signature(options)
         self._resize(options)
-        inputs, outputs = self._tensors("Input"), self._tensors("Output")
+        inputs, outputs = self._signature_tensors("Input"), self._signature_tensors("Output")
         self._buffer_bytes = slots * sum(tensor.bytes for tensor in inputs + outputs)
         buffers = [SlotBuffers(lib, self._environment, inputs, outputs) for _ in range(slots)]
         for slot_buffers in buffers:
-            self._close.callback(slot_buffers.close)
+            self._resources.callback(slot_buffers.close)
         order_in, order_out = self._file_order("Input", len(inputs)), self._file_order("Output", len(outputs))
         self.slots = tuple(
             TensorSlot(tuple(slot.inputs[i] for i in order_in), tuple(slot.outputs[i] for i in order_out))
@@ -172,7 +172,7 @@ class CompiledModel:
         )  # fmt: skip
         return list(layouts)
 
-    def _tensors(self, kind: str) -> list[SignatureTensor]:
+    def _signature_tensors(self, kind: str) -> list[SignatureTensor]:
         lib, index = self._lib, Size(self._index)
         count = lib.size(f"LiteRtGetNumSignature{kind}s", self._signature)
         layouts = self._output_layouts() if kind == "Output" else [lite.Layout() for _ in range(count)]
@@ -233,14 +233,14 @@ class CompiledModel:
         """Run the model again to capture LiteRT's messages about the failure. Raises ``ModelError`` if it fails
         again."""
         try:
-            lite.with_captured_log(lambda: self._again(slot))
+            lite.with_captured_log(lambda: self._run_again(slot))
         except LiteRtError as error:
             raise ModelError(
                 f"{self.name} failed on {self.path}: LiteRT reported: {error.message}.",
                 "Try another runtime: --runtime litert-interpreter.",
             ) from error
 
-    def _again(self, slot: int) -> None:
+    def _run_again(self, slot: int) -> None:
         if status := self._run(*self._calls[slot]):
             raise LiteRtError("LiteRtRunCompiledModel", status)
 
@@ -249,7 +249,7 @@ class CompiledModel:
         if not hasattr(self, "_closed"):
             self._closed = True
             self.invoke = self._invoke_closed
-            self._close.close()
+            self._resources.close()
 
     def _invoke_closed(self, slot: int = 0) -> None:
         raise UsageError(f"The runtime of {self.path} is closed.", "Open it again.")

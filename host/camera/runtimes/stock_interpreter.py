@@ -66,8 +66,8 @@ class StockInterpreter:
                 "Convert the model again, or try another runtime.",
             ) from error
         self._delegates = delegates  # kept longer than the interpreter, which calls them when it is freed
-        self._inputs = [self._memory(details) for details in self._interpreter.get_input_details()]
-        self._outputs = [self._memory(details) for details in self._interpreter.get_output_details()]
+        self._inputs = [self._tensor_memory(details) for details in self._interpreter.get_input_details()]
+        self._outputs = [self._tensor_memory(details) for details in self._interpreter.get_output_details()]
         own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
         self._copies: list[np.ndarray] = []
         self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
@@ -85,7 +85,7 @@ class StockInterpreter:
         #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
 
-    def _memory(self, details: dict[str, Any]) -> TensorMemory:
+    def _tensor_memory(self, details: dict[str, Any]) -> TensorMemory:
         view = self._interpreter.tensor(details["index"])()
         dtype = np.dtype(details["dtype"])
         if dtype.kind not in "fiub" or not view.size:
@@ -165,7 +165,7 @@ def import_interpreter() -> Any:
 def _create_interpreter(
     module: Any, path: Path, threads: int, options: Mapping[str, str], delegate: str
 ) -> tuple[Any, list[Any]]:
-    delegates = [_delegate(module, delegate)] if delegate else []
+    delegates = [_load_delegate(module, delegate)] if delegate else []
     interpreter = module.Interpreter(
         model_path=str(path), num_threads=threads, experimental_delegates=delegates or None
     )
@@ -177,7 +177,7 @@ def _create_interpreter(
     return interpreter, delegates
 
 
-def _delegate(module: Any, text: str) -> Any:
+def _load_delegate(module: Any, text: str) -> Any:
     library, *pairs = text.split(",")
     options = {}
     for pair in pairs:

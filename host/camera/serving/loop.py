@@ -156,7 +156,7 @@ class Loop:
     # In sequence
 
     def _run_in_sequence(self) -> None:
-        while not self._done(self.served):
+        while not self._is_done(self.served):
             frame, begin = self._next_frame()
             if frame is None:
                 continue
@@ -199,7 +199,7 @@ class Loop:
             thread.start()
         begun = 0
         try:
-            while not self._done(begun):
+            while not self._is_done(begun):
                 slot = free.get()
                 self._wait_for_invoke()
                 frame, begin = self._next_frame()
@@ -229,7 +229,7 @@ class Loop:
 
     # Stages
 
-    def _done(self, count: int) -> bool:
+    def _is_done(self, count: int) -> bool:
         return (
             self._stop.is_set()
             or (self.frames is not None and count >= self.frames)

@@ -132,14 +132,14 @@ def _reason(error: Exception) -> str:
 def _priority_limit() -> str:
     import resource
 
-    return _limit(resource.getrlimit(resource.RLIMIT_RTPRIO)[0], "")
+    return _limit_text(resource.getrlimit(resource.RLIMIT_RTPRIO)[0], "")
 
 
 def _memory_limit() -> str:
     import resource
 
-    return _limit(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], " bytes")
+    return _limit_text(resource.getrlimit(resource.RLIMIT_MEMLOCK)[0], " bytes")
 
 
-def _limit(value: int, unit: str) -> str:
+def _limit_text(value: int, unit: str) -> str:
     return "none" if value < 0 else f"{value:,}{unit}"

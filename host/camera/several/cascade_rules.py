@@ -130,7 +130,7 @@ def parse_cascade(text: str) -> tuple[StageSpec, ...]:
                 f"The cascade's part {part!r} has no condition for the next model.",
                 f"Write MODEL:LABEL>=SCORE, {EXAMPLE}.",
             )
-        stages.append(StageSpec(model.strip(), _rule(condition.strip())))
+        stages.append(StageSpec(model.strip(), _parse_rule(condition.strip())))
     if ">=" in parts[-1]:
         raise UsageError(
             f"The cascade's last part {parts[-1]!r} has a condition, but no model follows it.",
@@ -146,10 +146,10 @@ def parse_rerun(text: str) -> tuple[float, str]:
     score, colon, model = (part.strip() for part in text.partition(":"))
     if not colon or not model or not re.fullmatch(r"\d*\.?\d+", score):
         raise UsageError(f"{text!r} is not a score and a model.", f"Give {RERUN_EXAMPLE}.")
-    return _score(score, text), model
+    return _parse_score(score, text), model
 
 
-def _rule(text: str) -> LabelRule:
+def _parse_rule(text: str) -> LabelRule:
     crop = _CROP.search(text)
     margin = None
     if crop is not None:
@@ -168,11 +168,11 @@ def _rule(text: str) -> LabelRule:
                 f"The cascade's condition {alternative.strip()!r} is not LABEL>=SCORE.",
                 f"Give {EXAMPLE}; '>=0.5' without a label stands for any label.",
             )
-        wanted.append((condition["label"].strip(), _score(condition["score"], alternative.strip())))
+        wanted.append((condition["label"].strip(), _parse_score(condition["score"], alternative.strip())))
     return LabelRule(tuple(wanted), margin)
 
 
-def _score(text: str, where: str) -> float:
+def _parse_score(text: str, where: str) -> float:
     value = float(text)
     if not 0 < value <= 1:
         raise UsageError(

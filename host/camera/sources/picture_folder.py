@@ -66,7 +66,7 @@ class PictureFolder:
         problem = None
         for number in range(len(self._files)):
             try:
-                return self._frame(number, 0, 0).format
+                return self._read_frame(number, 0, 0).format
             except UsageError as error:
                 problem = problem or error
         assert problem is not None
@@ -86,12 +86,12 @@ class PictureFolder:
         self._last = number
         self.counters.count_frame(missed)
         try:
-            return self._frame(number, time_ns, missed)
+            return self._read_frame(number, time_ns, missed)
         except UsageError:
             self.counters.count_damaged()
             return None
 
-    def _frame(self, number: int, time_ns: int, missed: int) -> Frame:
+    def _read_frame(self, number: int, time_ns: int, missed: int) -> Frame:
         path = self._files[number % len(self._files)]
         try:
             picture = decode_picture(read_bytes(path, MAX_PICTURE_BYTES), self._pixels, str(path))

@@ -44,9 +44,9 @@ def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     head = bytes(data[:12])
     reader: Callable[[mmap.mmap | bytes, str], RawVideo | None] | None = None
     if head.startswith(b"YUV4MPEG2 "):
-        reader = _y4m
+        reader = _read_y4m
     elif head[:4] == b"RIFF" and head[8:] == b"AVI ":
-        reader = _avi
+        reader = _read_avi
     if reader is None:
         return None
     try:
@@ -55,7 +55,7 @@ def read_raw_video(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
         raise DamagedRecording(f"{name} is damaged: {error}.", "Record it again.") from error
 
 
-def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+def _read_y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     end = data.find(b"\n", 0, 1024)
     fields = {part[:1]: part[1:] for part in bytes(data[: max(end, 0)]).decode("ascii").split(" ")[1:]}
     pixels = _Y4M.get(fields.get("C", "420jpeg"))
@@ -68,7 +68,7 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
         return None
     rate = re.fullmatch(r"(\d+):(\d+)", fields.get("F", ""))
     fps = int(rate[1]) / int(rate[2]) if rate is not None and int(rate[2]) else 0.0
-    size = _size(pixels, width, height)
+    size = _frame_bytes(pixels, width, height)
     offsets, at = [], end + 1
     while data[at : at + 5] == b"FRAME":
         begin = data.find(b"\n", at, at + 256) + 1
@@ -79,7 +79,7 @@ def _y4m(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     return _checked(RawVideo(pixels, width, height, fps, tuple(offsets)), name)
 
 
-def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
+def _read_avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
     """Read an AVI file. Read its RIFF lists and not its index, because an interrupted recording has no index, and a
     file above 1 GB has several indices."""
     video: tuple[str, int, int] | None = None
@@ -99,7 +99,7 @@ def _avi(data: mmap.mmap | bytes, name: str) -> RawVideo | None:
             if pixels is None or _has_half_chroma(pixels, width, height):
                 return None
             video = pixels, width, abs(height)
-            size = _size(*video)
+            size = _frame_bytes(*video)
         elif video is not None and kind[:2] == b"%02d" % stream and kind[2:] in (b"dc", b"db"):
             if length == size and at + size <= len(data):
                 offsets.append(at)
@@ -129,7 +129,7 @@ def _has_half_chroma(pixels: str, width: int, height: int) -> bool:
     return pixels in SUBSAMPLED and bool(width % 2 or (pixels in PLANES and height % 2))
 
 
-def _size(pixels: str, width: int, height: int) -> int:
+def _frame_bytes(pixels: str, width: int, height: int) -> int:
     """Return the number of bytes of a frame. Raises ``ValueError`` for an impossible size."""
     if not (0 < width <= 16384 and 0 < height <= 16384):
         raise ValueError(f"its frames are {width}x{height}")

@@ -61,9 +61,9 @@ class InaI2c(PolledMeter):
             raw = self._read(self._chip.identity[0], 2)
             check_identity(self._chip, raw, f"The chip at {self._address:#04x} of {self._path}")
         for register, value in self._chip.config:
-            self._bus(os.write, bytes([register]) + value.to_bytes(2, "big"))
+            self._transfer(os.write, bytes([register]) + value.to_bytes(2, "big"))
 
-    def _bus(self, call: Callable[[int, Any], Any], argument: Any) -> Any:
+    def _transfer(self, call: Callable[[int, Any], Any], argument: Any) -> Any:
         try:
             return call(self._file, argument)
         except OSError as error:
@@ -73,8 +73,8 @@ class InaI2c(PolledMeter):
             ) from error
 
     def _read(self, register: int, size: int) -> bytes:
-        self._bus(os.write, bytes([register]))
-        return bytes(self._bus(os.read, size))
+        self._transfer(os.write, bytes([register]))
+        return bytes(self._transfer(os.read, size))
 
     def read_sample(self) -> tuple[float, float]:
         """See :class:`PolledMeter`."""

@@ -32,7 +32,7 @@ class Trace:
     started_s: float | None = None  # time.monotonic() of the host at about time 0, with the delays of USB
     gain_error: float | None = None  # relative to the reading, as the manufacturer states it; None: unknown
     notes: tuple[str, ...] = ()  # remarks on this recording
-    meta: Mapping[str, Any] = field(default_factory=dict)
+    meta: Mapping[str, Any] = field(default_factory=dict)  # facts about the meter and its settings, by name
 
     def __len__(self) -> int:
         return len(self.time_s)

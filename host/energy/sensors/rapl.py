@@ -97,23 +97,24 @@ def find(root: Path, clock: Callable[[], float] = time.monotonic) -> list[PowerS
         elif name == "psys":
             platform.append(folder)
         elif folder.name.count(":") > 1:
-            sources.append(_describe(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
+            sources.append(_make_source(f"RAPL {name}", PART, [folder], clock, "a part of a package"))
     if packages:
         names = "+".join(read_text(folder / "name") or "" for folder in packages)
         sources.insert(
             0,
-            _describe(
+            _make_source(
                 f"RAPL {names}", PACKAGE, packages, clock, "processors without screen, disk and supply"
             ),
         )
     for folder in platform:
         sources.insert(
-            0, _describe("RAPL psys", DEVICE, [folder], clock, "the platform, as the board maker defined it")
+            0,
+            _make_source("RAPL psys", DEVICE, [folder], clock, "the platform, as the board maker defined it"),
         )
     return sources
 
 
-def _describe(
+def _make_source(
     name: str, scope: str, folders: list[Path], clock: Callable[[], float], note: str
 ) -> PowerSource:
     where = str(folders[0])

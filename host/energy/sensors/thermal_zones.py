@@ -72,10 +72,10 @@ def zones(root: Path) -> list[Zone]:
             usable_zones.append(zone)
     throttling = [zone for zone in usable_zones if zone.trip is not None]
     chip = [zone for zone in usable_zones if any(part in zone.name.lower() for part in CHIP_ZONES)]
-    return throttling or chip or _hwmon(root) or usable_zones
+    return throttling or chip or _hwmon_zones(root) or usable_zones
 
 
-def _hwmon(root: Path) -> list[Zone]:
+def _hwmon_zones(root: Path) -> list[Zone]:
     sensors = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or ""

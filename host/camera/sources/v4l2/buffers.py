@@ -71,16 +71,16 @@ class V4l2Buffers:
         self._mplane = kind == CAPTURE_MPLANE
         areas = planes if self._mplane else 0
         # There is one structure for dequeued buffers, and one structure per buffer to queue it again.
-        self.taken, self._areas = self._buffer(0)
+        self.taken, self._areas = self._buffer_struct(0)
         self._buffer_records = []
         self._plane_arrays = []  # kept alive, because the structures contain their addresses
         self._offsets: list[tuple[int, ...]] = []
         # Addresses of the planes of each buffer, as in ``Frame.planes``.
         self.planes: list[tuple[int, ...]] = []
         for index in range(self.count):
-            buffer, array = self._buffer(index)
+            buffer, array = self._buffer_struct(index)
             ioctl(device, API.QUERYBUF, buffer, True)
-            self.memory.append(self._map(index, buffer, array, areas))
+            self.memory.append(self._map_buffer(index, buffer, array, areas))
             self._buffer_records.append(buffer)
             self._plane_arrays.append(array)
             if any(has < needs for has, needs in zip(self.memory[-1].lengths, picture_bytes, strict=True)):
@@ -97,7 +97,7 @@ class V4l2Buffers:
         for index in range(self.count):
             self.queue(index)
 
-    def _buffer(self, index: int) -> tuple[Any, Any]:
+    def _buffer_struct(self, index: int) -> tuple[Any, Any]:
         """Return a structure for buffer ``index``, and its array of planes (None for a device of the kind
         ``CAPTURE``)."""
         buffer = API.Buffer(index=index, type=self._kind, memory=MMAP)
@@ -107,7 +107,7 @@ class V4l2Buffers:
             buffer.m.planes, buffer.length = ctypes.addressof(array), MAX_PLANES
         return buffer, array
 
-    def _map(self, index: int, buffer: Any, array: Any, areas: int) -> MappedBuffer:
+    def _map_buffer(self, index: int, buffer: Any, array: Any, areas: int) -> MappedBuffer:
         offsets_and_lengths = (
             [(array[k].m.mem_offset, array[k].length) for k in range(areas)]
             if areas

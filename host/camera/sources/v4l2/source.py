@@ -122,7 +122,7 @@ class V4l2Camera:
         waited = False
         try:
             while True:
-                frame = self._newest(buffers, waited)
+                frame = self._newest_frame(buffers, waited)
                 if frame is not None:
                     return frame
                 wait = end - time.monotonic()
@@ -135,7 +135,7 @@ class V4l2Camera:
         except OSError as error:
             raise lost_error(self.name, error) from error
 
-    def _newest(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
+    def _newest_frame(self, buffers: V4l2Buffers, waited: bool) -> Frame | None:
         """Dequeue all buffers that have a picture. Return the newest complete picture, and give the other buffers back
         to the driver. Return None if there is no picture yet.
 

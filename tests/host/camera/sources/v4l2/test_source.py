@@ -134,7 +134,7 @@ def dequeued_buffer(planes: list[tuple[int, int]], picture_bytes: list[int]) -> 
     buffers = V4l2Buffers.__new__(V4l2Buffers)
     buffers._kind, buffers._mplane, buffers._picture_bytes = CAPTURE_MPLANE, True, picture_bytes
     buffers._format = Format("mjpeg", 64, 64, ())
-    buffers.taken, buffers._areas = buffers._buffer(0)
+    buffers.taken, buffers._areas = buffers._buffer_struct(0)
     buffers.memory = [MappedBuffer([mmap.mmap(-1, 4096) for _ in planes], [])]
     buffers._offsets, buffers.planes = [(0,) * len(planes)], [buffers.memory[0].addresses]
     for area, (bytes_used, offset) in zip(buffers._areas, planes, strict=False):
