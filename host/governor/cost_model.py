@@ -170,8 +170,8 @@ class PowerModel:
 
     def _min_frame_j(self, watts: float, rate: float) -> float:
         """Return a lower bound of the joules of a frame at the present setting, from the power above the given idle
-        power, less a margin of 15 %; 0 if no idle power was given. The bound is needed because the filter cannot separate E from P0 at a
-        constant rate, so E may drift."""
+        power, less a margin of 15 %; 0 if no idle power was given. The bound is needed because the filter cannot
+        separate E from P0 at a constant rate, so E may drift."""
         return 0.85 * (watts - self._idle) / max(rate, 1e-6) if self._idle is not None else 0.0
 
     def _model(
