@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from arenite.converters.graph.byte_table import planned_graph
@@ -24,8 +24,48 @@ def plan_body(loop: Loop, needs: Sequence[OpRequirements]) -> Plan:
     operators of the body."""
     graph = planned_graph(loop.body)
     body_plan = plan(graph, needs, alignment=_ALIGNMENT)
+    if carried_order(loop, body_plan.offsets) is None:
+        # Each state keeps its memory until the end of the step, so no result can be there.
+        states = dict.fromkeys((*graph.outputs, *(state for _, state in loop.carried)))
+        graph = replace(graph, outputs=tuple(states))
+        body_plan = plan(graph, needs, alignment=_ALIGNMENT)
     check(graph, body_plan, needs)
     return body_plan
+
+
+def carried_order(loop: Loop, offsets: Mapping[int, int]) -> tuple[tuple[int, int], ...] | None:
+    """Return ``loop.carried`` without the values that the next step finds at their address, in an order in which no
+    copy overwrites a value that a later copy needs. Return None if there is no such order. ``offsets`` are the
+    addresses of the body's tensors.
+
+    The copies of ``loop.finals`` are the last ones. They take a carried value from where the next step would read it.
+    """
+    tensors = loop.body.tensors
+
+    def overlap(a: int, b: int) -> bool:
+        return offsets[a] < offsets[b] + tensors[b].nbytes and offsets[b] < offsets[a] + tensors[a].nbytes
+
+    pending = [(result, state) for result, state in loop.carried if offsets[result] != offsets[state]]
+    carried = dict(loop.carried)
+    others = [part.inner for part in loop.finals if part.inner not in carried]
+    others += [state for result, state in loop.carried if offsets[result] == offsets[state]]
+    if any(overlap(state, other) for _, state in pending for other in others):
+        return None
+    order = []
+    while pending:
+        free = next(
+            (
+                pair
+                for pair in pending
+                if not any(overlap(pair[1], other[0]) for other in pending if other != pair)
+            ),
+            None,
+        )
+        if free is None:
+            return None
+        order.append(free)
+        pending.remove(free)
+    return tuple(order)
 
 
 def moved(body_plan: Plan, by: int) -> Plan:

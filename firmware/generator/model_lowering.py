@@ -15,7 +15,7 @@ from arenite.converters.planner.row_requirements import RowRequirements, StateLa
 from arenite.errors import PlanError
 from arenite.firmware.generator.constants import ConstantPool
 from arenite.firmware.generator.generated_model import Generated, Layer, SegmentCode, symbols_in
-from arenite.firmware.generator.loop_body import body_target, moved
+from arenite.firmware.generator.loop_body import body_target, carried_order, moved
 from arenite.firmware.generator.lower.core.lowering import (
     NULL,
     Expr,
@@ -183,7 +183,8 @@ def _lower_loop(context: _Context, prefix: str) -> tuple[KernelCall, tuple[Op, .
         return arena_address(body_plan.offsets[tensor])
 
     layers = Expr(f"{prefix}layer_{context._layer}_body")
-    loop_kernel = loop_call(context, address, list(calls.values()), layers)
+    carried = require_accepted(carried_order(loop, body_plan.offsets))
+    loop_kernel = loop_call(context, address, carried, list(calls.values()), layers)
     return loop_kernel, tuple(loop.body.ops[k] for k in calls)
 
 

@@ -54,11 +54,16 @@ class LoopLowering(Lowering):
 
 
 def loop_call(
-    ctx: LowerContext, address: Callable[[int], Expr], body: Sequence[KernelCall], layers: Expr
+    ctx: LowerContext,
+    address: Callable[[int], Expr],
+    carried: Sequence[tuple[int, int]],
+    body: Sequence[KernelCall],
+    layers: Expr,
 ) -> KernelCall:
     """Return the call that runs the LOOP of ``ctx``.
 
-    ``address`` returns the address of a tensor of the body. ``body`` has the calls of the body's layers, and ``layers``
+    ``address`` returns the address of a tensor of the body. ``carried`` are the copies to the states of the next step
+    (``loop_body.carried_order``). ``body`` has the calls of the body's layers, and ``layers``
     is the name of the array of their functions.
     """
     loop = require_accepted(loop_of(ctx.op))
@@ -80,12 +85,9 @@ def loop_call(
     before = [into(part) for part in loop.slices]
     # The next step reads the result of this step where it is, if the planner has given it the address of the state.
     after = [out_of(part) for part in loop.sequences]
-    after += [
-        row(address(a), address(b), 0, 0, tensors[a].nbytes)
-        for a, b in loop.carried
-        if address(a) != address(b)
-    ]
-    last = [out_of(part) for part in loop.finals]
+    after += [row(address(a), address(b), 0, 0, tensors[a].nbytes) for a, b in carried]
+    states = dict(loop.carried)
+    last = [out_of(part._replace(inner=states.get(part.inner, part.inner))) for part in loop.finals]
     fields = {
         "copies": StructArray("ar_loop_copy", [*first, *before, *after, *last]),
         "layers": layers,

@@ -161,3 +161,21 @@ def test_the_body_has_one_copy_of_the_constants() -> None:
 def test_a_model_without_copies_stays() -> None:
     model = quantized(recurrent_model("rnn", steps=2))
     assert roll_loops(model) == (model, ())
+
+
+@pytest.mark.parametrize("state_is_output", [False, True])
+def test_no_copy_between_steps_overwrites_a_state(state_is_output: bool) -> None:
+    """Small layers share the memory of a state with the next value of another state: the order of the copies
+    matters."""
+    models = []
+    for units in (3, 6, 12, 20):
+        n = RecurrentNet("lstm", folded=False, seed=units)
+        rows = n.steps_of(n.input((1, 8, FEATURES), "float32"))
+        h, c = (n.input((1, units), "float32") for _ in range(2))
+        n.recurrent(rows[:1], units)  # makes the weights
+        for row in rows:
+            h, c = n._lstm(row, h, c)
+        models.append(quantized(n.model([h, c] if state_is_output else [n.dense(h, 4), n.dense(c, 4)])))
+    for model in models:
+        assert len(loops(model)) == 1
+    assert_exact(models)
