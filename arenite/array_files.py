@@ -39,7 +39,7 @@ def read_arrays(path: str | Path, only: Collection[str] | None = None) -> dict[s
         total = sum(member.file_size for member in members)
         if total > max(FREE_BYTES, MAX_RATIO * size):
             raise ValueError(
-                f"its {size:,} bytes expand to {total:,}, more than measured data shrink by; "
+                f"its {size:,} bytes expand to {total:,} bytes, a higher ratio than that of compressed samples; "
                 "write it with numpy.savez, without compression"
             )
         _check_memory(total)
@@ -116,7 +116,7 @@ class _one_error:
         )
         if isinstance(error, damaged):
             raise ValueError(str(error) or "the file is cut off") from error
-        # The archive states an offset before the start of the file.
+        # The archive gives an offset before the start of the file, so seeking to it failed.
         if isinstance(error, OSError) and error.errno == errno.EINVAL:
             raise ValueError("the archive is damaged") from error
         if isinstance(error, (MemoryError, OverflowError)):

@@ -10,9 +10,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-#: The largest recording of a meter or of events in bytes. They are the largest files that commands read as text.
+#: The largest size of a recording (of a power meter or of events) in bytes. Recordings are the largest files that
+#: commands read as text.
 MAX_TRACE_BYTES = 256 << 20
-#: The largest file of settings, labels or results in bytes.
+#: The largest size of a file with settings, labels or results in bytes.
 MAX_SETTINGS_BYTES = 16 << 20
 
 
@@ -47,8 +48,8 @@ def read_text(path: str | Path, encoding: str = "utf-8", *, max_bytes: int = MAX
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value that the JSON text describes. Raises ``ValueError`` for text that is not JSON or that Python
-    cannot take, such as 100,000 nested lists."""
+    """Return the value that the JSON text describes. Raises ``ValueError`` for text that is not JSON, or that is
+    nested too deeply for Python, such as 100,000 nested lists."""
     try:
         return json.loads(text)
     except RecursionError as error:

@@ -24,8 +24,8 @@ else:
 
 
 @contextmanager
-def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator[None]:
-    """Lock the file ``path`` while the block runs. ``waiting`` is called once if another process has the lock.
+def file_lock(path: Path, on_wait: Callable[[], None] | None = None) -> Iterator[None]:
+    """Lock the file ``path`` while the block runs. ``on_wait`` is called once if another process has the lock.
 
     Raises ``OSError`` if the file cannot be locked.
     """
@@ -39,8 +39,8 @@ def file_lock(path: Path, waiting: Callable[[], None] | None = None) -> Iterator
             except OSError as error:
                 if not isinstance(error, BlockingIOError | PermissionError):
                     raise
-            if waiting is not None and not reported:
-                waiting()
+            if on_wait is not None and not reported:
+                on_wait()
             reported = True
             time.sleep(0.5)
         yield

@@ -81,9 +81,9 @@ class Child(subprocess.Popen[Any]):
         if sys.platform == "win32":
             super().__init__(list(command), **options)
             return
-        pipe = _guard()
+        pipe = _guard_pipe()
 
-        def prepare() -> None:
+        def prepare() -> None:  # runs in the new process, before it starts the program
             os.write(pipe, b"+%d\n" % os.getpid())
             if limits:
                 _set_limits(limits)
@@ -106,13 +106,15 @@ class Child(subprocess.Popen[Any]):
         return code
 
     def _forget(self, code: int | None) -> int | None:
+        """Return ``code``. If it is an exit status, so that the process has ended, first kill the rest of its
+        session and remove it from the guard's list."""
         if sys.platform != "win32" and code is not None and self._registered:
             self._registered = False
             # Programs that the process left running are in its session. While one of them runs, the system does not
             # give the number of the session to another process.
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, signal.SIGKILL)
-            _tell(f"-{self.pid}\n")
+            _write_to_guard(f"-{self.pid}\n")
         return code
 
 
@@ -151,20 +153,20 @@ def temporary_folder(prefix: str = "arenite-") -> Iterator[Path]:
         with tempfile.TemporaryDirectory(prefix=prefix) as name:
             yield Path(name)
         return
-    _guard()
+    _guard_pipe()
     while True:
         folder = base / f"{prefix}{os.urandom(6).hex()}"
-        _tell(f"D {folder}\n")
+        _write_to_guard(f"D {folder}\n")
         try:
             folder.mkdir(0o700)
             break
         except FileExistsError:
-            _tell(f"F {folder}\n")
+            _write_to_guard(f"F {folder}\n")
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        _tell(f"F {folder}\n")
+        _write_to_guard(f"F {folder}\n")
 
 
 def _set_limits(limits: Mapping[int, int]) -> None:
@@ -179,7 +181,7 @@ def _set_limits(limits: Mapping[int, int]) -> None:
             resource.setrlimit(limit, (new, new))
 
 
-def _guard() -> int:
+def _guard_pipe() -> int:
     """Return the file descriptor with which this process writes to the guard. The guard is started when it is first
     needed, and again after a fork, because a guard watches only one process."""
     global _pipe
@@ -202,7 +204,7 @@ def _guard() -> int:
         return _pipe[1]
 
 
-def _tell(line: str) -> None:
-    """Write ``line`` to the guard."""
+def _write_to_guard(line: str) -> None:
+    """Write ``line``, a command of ``_GUARD``, to the guard."""
     with contextlib.suppress(OSError):  # the guard was killed
-        os.write(_guard(), os.fsencode(line))
+        os.write(_guard_pipe(), os.fsencode(line))

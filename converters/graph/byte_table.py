@@ -14,6 +14,7 @@ import numpy as np
 from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import NONE
 
+#: The constant of ADD, which maps int8 values (-128 to 127) to indices (0 to 255).
 _OFFSET = 128
 
 
@@ -55,6 +56,7 @@ def planned_graph(graph: Subgraph) -> Subgraph:
 
 
 def _before(graph: Subgraph, op: Op | None, position: int, name: str) -> Op | None:
+    """Return the operator that computes the input of ``op`` at ``position``, or None if that is not a ``name``."""
     if op is None:
         return None
     before = next((o for o in graph.ops if op.input(position) in o.outputs), None)
@@ -62,6 +64,7 @@ def _before(graph: Subgraph, op: Op | None, position: int, name: str) -> Op | No
 
 
 def _table(graph: Subgraph, cast: Op) -> ByteTable | None:
+    """Return the table that begins with ``cast``, or None if CAST, ADD and GATHER do not form a table of bytes."""
     inp, out = graph.tensors[cast.inputs[0]], graph.tensors[cast.outputs[0]]
     if inp.dtype != "int8" or inp.data is not None or out.dtype != "int32":
         return None
@@ -77,6 +80,7 @@ def _table(graph: Subgraph, cast: Op) -> ByteTable | None:
     table = graph.tensors[gather.inputs[0]]
     if table.data is None or table.shape != (256,) or table.dtype != "int8":
         return None
+    # GATHER's index is the int8 value plus 128, but the index of ``values`` is the byte as uint8.
     return ByteTable(cast, add, gather, np.roll(table.data, -_OFFSET))
 
 

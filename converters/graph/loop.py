@@ -16,8 +16,8 @@ LOOP = "LOOP"
 
 
 class LoopPart(NamedTuple):
-    """A tensor of the body, and the bytes of an input or output of LOOP that it holds: from ``start + step * stride``
-    on."""
+    """A tensor of the body, and the part of an input or output of LOOP that it holds in each step: the bytes from
+    ``start + step * stride`` on."""
 
     inner: int  # index of a tensor of the body
     outer: int  # position among the inputs or outputs of LOOP

@@ -1,7 +1,8 @@
-"""SVDF with int8 time weights and state: which operators have them, and the NumPy reference of their results.
+"""SVDF with int8 time weights and state: which operators have them, and NumPy code that computes their results.
 
 LiteRT has kernels for int16 time weights and state only. It loads such a model, but reads the bytes of the int8 state
-as int16. TensorFlow Lite Micro has a kernel for int8; the reference gives its results (source: its svdf_common.cc).
+as int16. TensorFlow Lite Micro has a kernel for int8; the NumPy code gives the results of that kernel (source:
+svdf_common.cc).
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ def has_int8_state(graph: Subgraph, op: Op) -> bool:
 
 
 def state_multipliers(graph: Subgraph, op: Op) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Return (multiplier, shift) from sums of feature products to the state, and from sums of time products to the
-    output."""
+    """Return two pairs (multiplier, shift). The first scales the products of inputs and feature weights to the
+    state, the second the products of state and time weights to the output."""
     inp, feature, time, state = (graph.tensors[op.inputs[k]] for k in (INPUT, FEATURE, TIME, STATE))
     out = graph.tensors[op.outputs[0]]
     return (
@@ -74,4 +75,5 @@ class Int8StateSvdf:
 
 
 def _scaled(sums: np.ndarray, factor: tuple[int, int]) -> np.ndarray:
+    """Return ``sums`` times ``factor``, which is (multiplier, shift)."""
     return round_twice(sums, np.array(factor[0]), np.array(factor[1]))

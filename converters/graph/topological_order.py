@@ -1,4 +1,4 @@
-"""Sort the nodes of a graph so that each comes after those on which it depends."""
+"""Sort the nodes of a graph so that each comes after the nodes on which it depends."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Collection, Sequence
 
 
 def topological_order(before: Sequence[Collection[int]], priority: Sequence[int]) -> list[int]:
-    """Return the nodes 0 to ``len(before) - 1``, each after the different nodes ``before[node]`` (Kahn's algorithm).
+    """Return the nodes 0 to ``len(before) - 1`` in an order in which each comes after the nodes ``before[node]``
+    (Kahn's algorithm). No collection in ``before`` has the same node twice.
 
     Where that leaves a choice, the node with the smallest ``(priority[node], node)`` comes first. Nodes of a cycle, and
     nodes that depend on one, are left out.

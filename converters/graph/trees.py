@@ -1,4 +1,4 @@
-"""Tree ensembles: decision trees, forests and boosted trees as tables, and their NumPy reference.
+"""Tree ensembles: decision trees, forests and boosted trees as tables, and NumPy code that evaluates them.
 
 TensorFlow Lite has no operator for trees. An image stores an ensemble as the custom operator ``OPERATOR``, whose
 constant inputs are the tables of ``TreeEnsemble``. All results are integers, so the kernels give exactly the values of
@@ -68,7 +68,7 @@ class TreeEnsemble:
 
     def leaves_of(self, features: np.ndarray) -> np.ndarray:
         """Return the leaf of each tree for one sample, as an array of shape (trees,)."""
-        keys, thresholds = ordered(features.reshape(-1)), ordered(self.threshold)
+        keys, thresholds = sortable_integers(features.reshape(-1)), sortable_integers(self.threshold)
         node = self.roots.astype(np.int64)
         active = node >= 0
         while active.any():
@@ -98,8 +98,8 @@ class TreeEnsemble:
         return int(max((depth[root] for root in self.roots if root >= 0), default=0))
 
 
-def ordered(values: np.ndarray) -> np.ndarray:
-    """Return integers with the order of ``values``. For float32 these are the bits, with negative numbers reversed, as
+def sortable_integers(values: np.ndarray) -> np.ndarray:
+    """Return integers that sort as ``values`` do. For float32 these are the bits, with negative numbers reversed, as
     the kernels compare them: -0 and 0 are different, and a NaN is beyond the infinity of its sign."""
     if values.dtype != np.float32:
         return values
@@ -139,7 +139,7 @@ def random_features(ensemble: TreeEnsemble, features: int, rng: np.random.Genera
 
 def ensemble_of(graph: Subgraph, op: Op) -> TreeEnsemble:
     """Return the checked tables of a tree operator. Raises ``UnsupportedModelError`` for tables that a kernel could not
-    walk safely: wrong types and sizes, indices outside of their tables, and children that lead back."""
+    walk safely: wrong types and sizes, indices outside of their tables, and children that are earlier nodes."""
     tensors = [graph.tensors[i] if i >= 0 else None for i in op.inputs]
     if not BIAS < len(tensors) <= TARGETS + 1 or len(op.outputs) != 1:
         raise _refusal(op, f"has {len(tensors)} inputs and {len(op.outputs)} outputs, expected 8 or 9 and 1")
@@ -180,9 +180,13 @@ def ensemble_of(graph: Subgraph, op: Op) -> TreeEnsemble:
         raise _refusal(op, "a table is empty")
     if not (feature.min() >= 0 and feature.max() < x.elements):
         raise _refusal(op, f"a node reads a feature outside of the {x.elements} features")
-    own = np.arange(nodes)
-    for name, children, least in (("left", left, own + 1), ("right", right, own + 1), ("roots", roots, 0)):
-        bad = np.where(children >= 0, (children >= nodes) | (children < least), ~children >= len(leaves))
+    node = np.arange(nodes)
+    for name, children, minimum in (
+        ("left", left, node + 1),
+        ("right", right, node + 1),
+        ("roots", roots, 0),
+    ):
+        bad = np.where(children >= 0, (children >= nodes) | (children < minimum), ~children >= len(leaves))
         if bad.any():
             raise _refusal(
                 op, f"entry {int(bad.argmax())} of its table '{name}' is no leaf and no later node"

@@ -57,6 +57,6 @@ def _changes(old: Subgraph, new: Subgraph) -> tuple[LayerChange, ...]:
 
 def _sentence(c: LayerChange) -> str:
     return (
-        f"Constant channels: layer {c.index} {c.op} {c.removed} of {c.channels}, "
+        f"Constant channels: layer {c.index} {c.op} loses {c.removed} of {c.channels} output channels, "
         f"MACs {c.macs_before:,} -> {c.macs_after:,}."
     )

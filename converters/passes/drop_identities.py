@@ -7,7 +7,7 @@ from arenite.converters.passes.pass_report import PassReport
 from arenite.converters.passes.producers import with_ops
 
 #: Operators that can return input 0 unchanged.
-_MOVES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION")
+_CANDIDATES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS", "QUANTIZE", "PAD", "CONCATENATION")
 
 
 def drop_identities(model: Model) -> tuple[Model, PassReport | None]:
@@ -33,7 +33,7 @@ def _is_identity(graph: Subgraph, op: Op) -> bool:
     RESHAPE, SQUEEZE, EXPAND_DIMS, PAD and CONCATENATION copy bytes, so they change nothing if the shape is the same.
     QUANTIZE to the same scale multiplies by exactly one. An operator that computes an output of the graph stays.
     """
-    if op.name not in _MOVES or len(op.outputs) != 1 or op.outputs[0] in graph.outputs:
+    if op.name not in _CANDIDATES or len(op.outputs) != 1 or op.outputs[0] in graph.outputs:
         return False
     inp, out = graph.tensors[op.inputs[0]], graph.tensors[op.outputs[0]]
     if inp.data is not None or inp.is_variable or out.is_variable:

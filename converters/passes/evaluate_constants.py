@@ -18,11 +18,11 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.processes import run
 
 #: The maximum time in seconds and the maximum address space in bytes of one evaluation.
-TIME_LIMIT = 120
-MEMORY_LIMIT = 8 << 30
+MAX_TIME_S = 120
+MAX_MEMORY_BYTES = 8 << 30
 
 #: The maximum size of the output values that the child returns, in bytes.
-OUTPUT_LIMIT = 256 << 20
+MAX_OUTPUT_BYTES = 256 << 20
 
 #: The child's argument to return only shapes, not values.
 _SHAPES = "--shapes"
@@ -56,10 +56,10 @@ def evaluate(model: Model, *, values: bool = True) -> Evaluation:
             ],
             input=to_flatbuffer(model),
             capture_output=True,
-            timeout=TIME_LIMIT,
+            timeout=MAX_TIME_S,
         )
     except subprocess.TimeoutExpired as error:
-        raise EvaluationError(f"LiteRT takes more than {TIME_LIMIT} s") from error
+        raise EvaluationError(f"LiteRT takes more than {MAX_TIME_S} s") from error
     if child.returncode < 0:
         raise EvaluationError(f"LiteRT was ended by signal {-child.returncode}")
     if child.returncode:
@@ -78,7 +78,7 @@ def _child() -> int:
     try:
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, MEMORY_LIMIT))
+        resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY_BYTES, MAX_MEMORY_BYTES))
     except (ImportError, ValueError, OSError):
         pass  # this system has no such limit; the time limit still applies
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
@@ -97,8 +97,8 @@ def _child() -> int:
         arrays = {f"shape_{d['index']}": d["shape"] for d in interpreter.get_tensor_details()}
         details = [] if _SHAPES in sys.argv else interpreter.get_output_details()
         size = sum(int(np.prod(d["shape"], dtype=np.int64)) * np.dtype(d["dtype"]).itemsize for d in details)
-        if size > OUTPUT_LIMIT:
-            print(f"the results take {size:,} bytes, the limit is {OUTPUT_LIMIT:,}", file=sys.stderr)
+        if size > MAX_OUTPUT_BYTES:
+            print(f"the results take {size:,} bytes, the limit is {MAX_OUTPUT_BYTES:,}", file=sys.stderr)
             return 3
         for k, d in enumerate(details):
             arrays[f"value_{k}"] = interpreter.get_tensor(d["index"])

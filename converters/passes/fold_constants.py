@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import DTYPES, Model, Op, Subgraph, Tensor
-from arenite.converters.graph.shapes import infer
+from arenite.converters.graph.shapes import infer_shapes
 from arenite.converters.passes.evaluate_constants import EvaluationError, evaluate
 from arenite.converters.passes.prune import EFFECTS, compact, live_ops
 from arenite.errors import UnsupportedModelError
@@ -89,11 +89,11 @@ def fold_constants(model: Model, keep: Collection[int] = ()) -> tuple[Model, tup
     for subgraph in range(len(model.subgraphs)):
         model = _prune(model, subgraph, notes, "is never used")
         if subgraph == 0:
-            model = _true_shapes(model, notes)
+            model = _correct_shapes(model, notes)
         model = _fold(model, subgraph, notes, keep if subgraph == 0 else ())
         if subgraph == 0:
-            model = _true_shapes(model, notes)  # again, because more shapes are known after folding
-        _refuse_dynamic(model.subgraphs[subgraph])
+            model = _correct_shapes(model, notes)  # again, because more shapes are known after folding
+        _refuse_dynamic_shapes(model.subgraphs[subgraph])
         model = _prune(model, subgraph, notes, "is no longer needed")
         tensors = len(model.subgraphs[subgraph].tensors)
         model = compact(model, subgraph)
@@ -103,7 +103,7 @@ def fold_constants(model: Model, keep: Collection[int] = ()) -> tuple[Model, tup
     return model, tuple(notes)
 
 
-def _with(model: Model, subgraph: int, graph: Subgraph) -> Model:
+def _replace_subgraph(model: Model, subgraph: int, graph: Subgraph) -> Model:
     """Return ``model`` with ``graph`` in place of the subgraph with the index ``subgraph``."""
     return replace(model, subgraphs=(*model.subgraphs[:subgraph], graph, *model.subgraphs[subgraph + 1 :]))
 
@@ -116,29 +116,30 @@ def _prune(model: Model, subgraph: int, notes: list[str], reason: str) -> Model:
         return model
     live = {op.index for op in ops}
     notes += [f"Operator {op.index} {op.name} {reason}: removed." for op in graph.ops if op.index not in live]
-    return _with(model, subgraph, replace(graph, ops=ops))
+    return _replace_subgraph(model, subgraph, replace(graph, ops=ops))
 
 
-def _true_shapes(model: Model, notes: list[str]) -> Model:
+def _correct_shapes(model: Model, notes: list[str]) -> Model:
     """Return the model with the shapes that LiteRT computes, if the file has a shape that may be wrong.
 
     A shape may be wrong if ``_has_placeholder_shape`` says so, or if no rule can check it. The second case only matters
     for models with an operator whose value depends on a shape. A note is appended for each shape that changes.
     """
     graph = model.main
-    doubtful = next((op for op in graph.ops if _has_placeholder_shape(graph, op)), None)
-    if doubtful is None and not (
+    doubtful_op = next((op for op in graph.ops if _has_placeholder_shape(graph, op)), None)
+    if doubtful_op is None and not (
         any(op.name in SHAPE_ONLY for op in graph.ops) and any(_is_unchecked(graph, op) for op in graph.ops)
     ):
         return model
     try:
         shapes = evaluate(model, values=False).shapes
     except EvaluationError as error:
-        if doubtful is None:
+        if doubtful_op is None:
             return model
-        out = graph.tensors[doubtful.outputs[0]]
+        out = graph.tensors[doubtful_op.outputs[0]]
         raise UnsupportedModelError(
-            f"operator {doubtful.index} {doubtful.name}, tensor {out.index} '{out.name}': does not have the shape "
+            f"operator {doubtful_op.index} {doubtful_op.name}, "
+            f"tensor {out.index} '{out.name}': does not have the shape "
             f"{list(out.shape)} that the file states, and LiteRT does not run the model: {error}.",
             "Export the model with fixed shapes.",
         ) from error
@@ -150,7 +151,7 @@ def _true_shapes(model: Model, notes: list[str]) -> Model:
             notes.append(
                 f"Tensor {t.index} '{t.name}' has the shape {list(shape)}, not {list(t.shape)} as the file says."
             )
-    return _with(model, 0, replace(graph, tensors=tuple(tensors)))
+    return _replace_subgraph(model, 0, replace(graph, tensors=tuple(tensors)))
 
 
 def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
@@ -160,7 +161,7 @@ def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
     time).
     """
     try:
-        shapes = infer(graph, op)
+        shapes = infer_shapes(graph, op)
     except UnsupportedModelError:
         return False  # the operator or its input shape is wrong; a later check refuses it when all shapes are known
     for index, shape in zip(op.outputs, shapes or (), strict=False):
@@ -173,7 +174,7 @@ def _has_placeholder_shape(graph: Subgraph, op: Op) -> bool:
 def _is_unchecked(graph: Subgraph, op: Op) -> bool:
     """Return whether no rule can compute the shapes of the outputs of ``op``."""
     try:
-        return infer(graph, op) is None
+        return infer_shapes(graph, op) is None
     except UnsupportedModelError:
         return False
 
@@ -220,7 +221,7 @@ def _fold(model: Model, subgraph: int, notes: list[str], keep: Collection[int]) 
     is copied from the constant by a RESHAPE. A note is appended for each operator."""
     graph = model.subgraphs[subgraph]
     ops = _foldable(graph, keep)
-    values = _values(graph, ops)
+    values = _evaluate_operators(graph, ops)
     constant_outputs = [i for i in graph.outputs if graph.tensors[i].data is not None]
     if not ops and not constant_outputs:
         return model
@@ -237,7 +238,7 @@ def _fold(model: Model, subgraph: int, notes: list[str], keep: Collection[int]) 
     outputs = list(graph.outputs)
     for position, index in enumerate(graph.outputs):
         if tensors[index].data is not None:
-            outputs[position] = outputs[graph.outputs.index(index)]
+            outputs[position] = outputs[graph.outputs.index(index)]  # a repeated output is copied only once
             if graph.outputs.index(index) == position:
                 outputs[position] = len(tensors)
                 _copy_to_output(tensors, remaining, index, len(graph.ops))
@@ -249,7 +250,7 @@ def _fold(model: Model, subgraph: int, notes: list[str], keep: Collection[int]) 
         for s in model.signatures
     )
     graph = replace(graph, tensors=tuple(tensors), ops=tuple(remaining), outputs=tuple(outputs))
-    return replace(_with(model, subgraph, graph), signatures=signatures)
+    return replace(_replace_subgraph(model, subgraph, graph), signatures=signatures)
 
 
 def _copy_to_output(tensors: list[Tensor], ops: list[Op], source: int, index: int) -> None:
@@ -267,7 +268,7 @@ def _copy_to_output(tensors: list[Tensor], ops: list[Op], source: int, index: in
     )
 
 
-def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
+def _evaluate_operators(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
     """Return {tensor: value} for every output of ``ops``. One run of LiteRT computes all values."""
     if not ops:
         return {}
@@ -293,7 +294,7 @@ def _values(graph: Subgraph, ops: list[Op]) -> dict[int, np.ndarray]:
     return dict(zip(outputs, values, strict=True))
 
 
-def _refuse_dynamic(graph: Subgraph) -> None:
+def _refuse_dynamic_shapes(graph: Subgraph) -> None:
     """Raise ``UnsupportedModelError`` if the shape of an output depends on values that are computed at run time."""
     for op in graph.ops:
         for position in SHAPE_INPUTS.get(op.name, ()):

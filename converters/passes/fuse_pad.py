@@ -2,8 +2,8 @@
 
 PAD writes the zero point. A tap of the filter on the zero point adds 0 to the sum, as a tap outside the image does.
 TFLite's convolutions have only one padding, SAME, which follows from the sizes of image and filter and the stride. The
-PAD is removed if SAME gives the same number of outputs and the same padding before the image. PyTorch's symmetric
-padding with stride 2 often differs from SAME.
+PAD is removed if SAME gives the same number of outputs and the same padding before the first row and column.
+PyTorch's symmetric padding with stride 2 often differs from SAME.
 """
 
 from __future__ import annotations
@@ -30,7 +30,12 @@ def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
         if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D") or op.options["padding"] != VALID:
             continue
         pad = producer.get(op.inputs[0])
-        if pad is None or pad.name != "PAD" or count[op.inputs[0]] != 1 or not _is_same(graph, pad, op):
+        if (
+            pad is None
+            or pad.name != "PAD"
+            or count[op.inputs[0]] != 1
+            or not _equals_same_padding(graph, pad, op)
+        ):
             continue
         options = {**op.options, "padding": SAME}
         ops[op.index] = replace(op, options=options, inputs=(pad.inputs[0], *op.inputs[1:]))
@@ -41,7 +46,7 @@ def fuse_pad(model: Model) -> tuple[Model, PassReport | None]:
     return with_ops(model, ops.values()), PassReport("fused paddings", tuple(notes))
 
 
-def _is_same(graph: Subgraph, pad: Op, op: Op) -> bool:
+def _equals_same_padding(graph: Subgraph, pad: Op, op: Op) -> bool:
     """Return whether SAME padding of the unpadded image gives the same windows as ``pad`` followed by ``op``."""
     image, padded = graph.tensors[pad.inputs[0]], graph.tensors[pad.outputs[0]]
     amounts, out = graph.tensors[pad.inputs[1]].data, graph.tensors[op.outputs[0]]
@@ -54,7 +59,7 @@ def _is_same(graph: Subgraph, pad: Op, op: Op) -> bool:
     ):
         return False
     if amounts is None or np.any(amounts.reshape(-1, 2)[[0, 3]]):
-        return False
+        return False  # unknown padding, or padding along the batch or the channels
     for axis, side in ((1, "h"), (2, "w")):
         stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
         size = conv_padding(SAME, image.shape[axis], weights.shape[axis], stride, dilation)

@@ -16,12 +16,12 @@ def producers(graph: Subgraph) -> dict[int, Op]:
 
 def readers(graph: Subgraph) -> dict[int, list[int]]:
     """Return {tensor: indices of the operators that read it, in order} for all tensors that an operator reads."""
-    found: dict[int, list[int]] = {}
+    readers_by_tensor: dict[int, list[int]] = {}
     for op in graph.ops:
         for i in dict.fromkeys((*op.inputs, *op.intermediates)):
             if i >= 0:
-                found.setdefault(i, []).append(op.index)
-    return found
+                readers_by_tensor.setdefault(i, []).append(op.index)
+    return readers_by_tensor
 
 
 def reader_counts(graph: Subgraph) -> dict[int, int]:

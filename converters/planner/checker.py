@@ -115,7 +115,8 @@ class _PlanExecution(PlanChecks):
             self.add_violation(f"Status '{plan.status}' is unknown.")
         elif (plan.status == "optimal") != (plan.lower_bound == plan.arena_bytes):
             self.add_violation(
-                f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
+                f"Status '{plan.status}' contradicts the lower bound of {plan.lower_bound} and the arena of "
+                f"{plan.arena_bytes} bytes."
             )
 
     def check_blocks(self) -> None:
@@ -127,30 +128,32 @@ class _PlanExecution(PlanChecks):
             if op.index not in self.folded:
                 touched |= {*op.inputs, *op.outputs}
         arena_tensors = {t for t in touched if self.in_arena(t)}
-        self._compare("tensor", arena_tensors, plan.offsets)
+        self._check_addresses("tensor", arena_tensors, plan.offsets)
         scratch = {k for k, need in enumerate(self.needs) if need.scratch > 0 and k not in self.folded}
-        self._compare("scratch of operator", scratch, plan.scratch_offsets)
-        self._compare(
+        self._check_addresses("scratch of operator", scratch, plan.scratch_offsets)
+        self._check_addresses(
             "variable", {n for n, size in self.persistent.items() if size > 0}, plan.variable_offsets
         )
         if self.violations:
             return
         for t, offset in plan.offsets.items():
-            self._bounds(self.tensor_name(t), offset, graph.tensors[t].nbytes)
+            self._check_bounds(self.tensor_name(t), offset, graph.tensors[t].nbytes)
         for k, offset in plan.scratch_offsets.items():
-            self._bounds(f"scratch of {self.op_name(k)}", offset, self.needs[k].scratch)
+            self._check_bounds(f"scratch of {self.op_name(k)}", offset, self.needs[k].scratch)
         for name, offset in plan.variable_offsets.items():
-            self._bounds(f"variable '{name}'", offset, self.persistent[name])
+            self._check_bounds(f"variable '{name}'", offset, self.persistent[name])
 
-    def _compare(
+    def _check_addresses(
         self, kind: str, expected: Collection[object], addresses: Mapping[int, int] | Mapping[str, int]
     ) -> None:
+        """Check that exactly the blocks ``expected`` have addresses. ``kind`` is a part of the message."""
         for key in sorted(set(expected) - set(addresses), key=str):
             self.add_violation(f"The {kind} {key} has no address in the arena.")
         for key in sorted(set(addresses) - set(expected), key=str):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
-    def _bounds(self, description: str, offset: int, nbytes: int) -> None:
+    def _check_bounds(self, description: str, offset: int, nbytes: int) -> None:
+        """Check that a block is aligned and inside the arena. ``description`` is a part of the message."""
         if offset < 0 or offset + nbytes > self.plan.arena_bytes:
             self.add_violation(
                 f"Block [{offset}, {offset + nbytes}) of {description} is outside the arena of "
@@ -160,8 +163,8 @@ class _PlanExecution(PlanChecks):
             self.add_violation(f"Block of {description} at {offset} is not aligned to {self.plan.alignment}.")
 
     def check_order(self) -> None:
-        """Check that the order contains every operator once, runs operators after those whose outputs they read, and
-        keeps the order of operators that use the same state."""
+        """Check that the order contains every operator once, runs each operator after the operators whose outputs it
+        reads, and keeps the order of operators that use the same state."""
         order = self.plan.order
         if sorted(order) != [op.index for op in self.graph.ops if op.index not in self.folded]:
             self.add_violation("The order is not a permutation of the operators that run.")
@@ -179,13 +182,13 @@ class _PlanExecution(PlanChecks):
             planned = [k for k in order if k in users]
             if planned != sorted(users):
                 self.add_violation(
-                    f"The operators on state {key} run in the order {planned} instead of {sorted(users)}."
+                    f"The operators that use the state {key} run in the order {planned} instead of {sorted(users)}."
                 )
 
     def _state_users(self) -> dict[str, set[int]]:
         """Return {description of a state: operators that use it}. A state is a variable, a resource or the
         initialization. A CALL_ONCE may use any state, so it is in every set."""
-        users: dict[str, set[int]] = {"of initialisation": set()}
+        users: dict[str, set[int]] = {"of the initialization": set()}
         for op in self.graph.ops:
             for t in {*op.inputs, *op.outputs} - {-1}:
                 tensor = self.graph.tensors[t]
@@ -229,7 +232,7 @@ class _PlanExecution(PlanChecks):
                 for c in self.cells["tensor", t]:
                     if self.holds[c] != _NOTHING:
                         self.add_violation(
-                            f"Input {self.tensor_name(t)} overlaps {self._named(self.holds[c])} at the start."
+                            f"Input {self.tensor_name(t)} overlaps {self._describe(self.holds[c])} at the start."
                         )
                         break
                 self._write(("tensor", t), ("tensor", t), f"input {self.tensor_name(t)}")
@@ -245,13 +248,13 @@ class _PlanExecution(PlanChecks):
         for c in self.cells[key]:
             if c in self.reserved:
                 self.add_violation(
-                    f"The block of {description} overlaps that of {self._named(self.reserved[c])}."
+                    f"The block of {description} overlaps that of {self._describe(self.reserved[c])}."
                 )
                 return
             self.reserved[c] = key
             self.holds[c] = key
 
-    def _named(self, content: Content) -> str:
+    def _describe(self, content: Content) -> str:
         """Return a description of ``content`` for a message."""
         kind, *rest = content
         if kind == "tensor" and isinstance(rest[0], int):
@@ -266,7 +269,7 @@ class _PlanExecution(PlanChecks):
             if self.holds[c] != self.content.get(t):
                 span = f"[{self.edges[c]}, {self.edges[c + 1]})"
                 self.add_violation(
-                    f"{reader} reads {self.tensor_name(t)}{when}, but {span} holds {self._named(self.holds[c])}."
+                    f"{reader} reads {self.tensor_name(t)}{when}, but {span} holds {self._describe(self.holds[c])}."
                 )
                 return
 
@@ -274,7 +277,7 @@ class _PlanExecution(PlanChecks):
         """Write ``content`` to the cells of a block, and check that they are not reserved for another block."""
         for c in self.cells[key]:
             if c in self.reserved and self.reserved[c] != key:
-                self.add_violation(f"{writer} overwrites {self._named(self.reserved[c])}.")
+                self.add_violation(f"{writer} overwrites {self._describe(self.reserved[c])}.")
                 return
         for c in self.cells[key]:
             self.holds[c] = content
@@ -371,7 +374,9 @@ class _PlanExecution(PlanChecks):
         """Check that the inputs and outputs that ``Plan.sharing`` lists have the same address."""
         for k, p, o in self.plan.sharing:
             if not 0 <= k < len(self.graph.ops) or o >= len(self.graph.ops[k].outputs):
-                self.add_violation(f"Sharing ({k}, {p}, {o}) names no operator and output.")
+                self.add_violation(
+                    f"Sharing ({k}, {p}, {o}) does not name an operator and one of its outputs."
+                )
                 continue
             a, b = self.graph.ops[k].input(p), self.graph.ops[k].outputs[o]
             if self.plan.offsets.get(a, -1) != self.plan.offsets.get(b, -2):

@@ -38,13 +38,13 @@ def placement_problem(buffers: Sequence[Buffer]) -> PlacementProblem:
     for a in range(n):
         for b in range(a):
             if buffers[a].start < buffers[b].end and buffers[b].start < buffers[a].end:
-                gap[a][b], gap[b][a] = _apart(buffers[a], buffers[b])
+                gap[a][b], gap[b][a] = _overlapping_sizes(buffers[a], buffers[b])
     neighbours = tuple(tuple(b for b in range(n) if gap[a][b]) for a in range(n))
     steps = max((b.end for b in buffers), default=0)
     return PlacementProblem(tuple(buffers), tuple(map(tuple, gap)), neighbours, live_bound(buffers, steps))
 
 
-def _apart(a: Buffer, b: Buffer) -> tuple[int, int]:
+def _overlapping_sizes(a: Buffer, b: Buffer) -> tuple[int, int]:
     """Return the largest size of ``a`` and the largest size of ``b`` while both live."""
     high_a = high_b = 0
     for start_a, end_a, size_a in a.pieces:

@@ -34,7 +34,7 @@ class Value:
     writer: int | None  # the operator that computes the value; None for a graph input or a variable
     readers: frozenset[int]  # the operators that read the value
     stays: bool  # whether the value lives to the end, because it is a graph output or a variable
-    variable: bool  # whether the value is a variable, which shares its memory with no other value
+    is_variable: bool  # whether the value is a variable, which shares its memory with no other value
 
 
 @dataclass(frozen=True)
@@ -87,16 +87,16 @@ class Buffer:
 
 
 def arena_addresses(
-    requirements: ArenaRequirements, buffers: Sequence[Buffer], at: Sequence[int]
+    requirements: ArenaRequirements, buffers: Sequence[Buffer], addresses: Sequence[int]
 ) -> tuple[dict[int, int], dict[int, int], dict[str, int]]:
     """Return the addresses of tensors by index, of scratch by operator and of resource variables by name.
 
-    ``at[i]`` is the address of ``buffers[i]``.
+    ``addresses[i]`` is the address of ``buffers[i]``.
     """
     tensors = dict.fromkeys(requirements.empty, 0)
     scratch: dict[int, int] = {}
     variables: dict[str, int] = {}
-    for buffer, offset in zip(buffers, at, strict=True):
+    for buffer, offset in zip(buffers, addresses, strict=True):
         tensors.update((t, offset) for v in buffer.values for t in requirements.values[v].tensors)
         if buffer.scratch is not None:
             scratch[buffer.scratch] = offset
@@ -114,7 +114,7 @@ def takes_arena(tensor: Tensor) -> bool:
     if DTYPES[tensor.dtype] is None or tensor.dtype in PACKED_BITS:
         raise PlanError(
             f"Tensor {tensor.index} '{tensor.name}' of type {tensor.dtype} cannot be planned.",
-            "Only constants may have this type.",
+            "Convert a model in which only constants have this type.",
         )
     return True
 
@@ -188,7 +188,7 @@ def arena_requirements(
                 writer=None if variable or first in graph.inputs else writer[first],
                 readers=frozenset(k for t in tensors for k in readers.get(t, ())),
                 stays=variable or any(t in graph.outputs for t in tensors),
-                variable=variable,
+                is_variable=variable,
             )
         )
     inputs_of = {
@@ -209,7 +209,7 @@ def arena_requirements(
         outputs_of=outputs_of,
         inputs_of=inputs_of,
         scratch={k: rounded(needs[k].scratch) for k in ops if needs[k].scratch > 0},
-        in_place={k: _in_place(graph, graph.ops[k], needs[k], values, value_of) for k in ops},
+        in_place={k: _find_in_place_pairs(graph, graph.ops[k], needs[k], values, value_of) for k in ops},
         aliases=aliases,
         before=before,
         persistent={name: rounded(size) for name, size in (persistent or {}).items() if size > 0},
@@ -218,7 +218,7 @@ def arena_requirements(
     )
 
 
-def _pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
+def _tensors_of_pair(op: Op, pair: tuple[int, int]) -> tuple[int, int]:
     """Return the tensors at a pair of (input position, output position) of ``op``."""
     if not 0 <= pair[1] < len(op.outputs) or pair[0] < 0:
         raise PlanError(
@@ -238,7 +238,7 @@ def _alias_roots(
     used = []
     for k in ops:
         for pair in needs[k].alias:
-            a, b = _pair(graph.ops[k], pair)
+            a, b = _tensors_of_pair(graph.ops[k], pair)
             if not {a, b} <= sized or b in root or graph.tensors[a].nbytes != graph.tensors[b].nbytes:
                 continue
             if graph.tensors[a].is_variable or graph.tensors[b].is_variable or b in graph.inputs:
@@ -248,7 +248,7 @@ def _alias_roots(
     return root, tuple(used)
 
 
-def _in_place(
+def _find_in_place_pairs(
     graph: Subgraph, op: Op, needs: OpRequirements, values: Sequence[Value], value_of: Mapping[int, int]
 ) -> tuple[tuple[int, int, int, int], ...]:
     """Return (input position, output position, input value, output value) of every output of ``op`` that may
@@ -261,12 +261,12 @@ def _in_place(
     declared = set(needs.in_place)
     pairs = []
     for i, o in needs.in_place:
-        a, b = _pair(op, (i, o))
+        a, b = _tensors_of_pair(op, (i, o))
         if a not in value_of or b not in value_of or value_of[a] == value_of[b]:
             continue
         source, target = values[value_of[a]], values[value_of[b]]
         reads = [p for p, t in enumerate(op.inputs) if value_of.get(t) == value_of[a]]
-        if source.stays or target.variable or target.writer != op.index:
+        if source.stays or target.is_variable or target.writer != op.index:
             continue
         if graph.tensors[b].nbytes > graph.tensors[a].nbytes or not all((p, o) in declared for p in reads):
             continue
@@ -275,20 +275,20 @@ def _in_place(
 
 
 def in_place_pairs(
-    requirements: ArenaRequirements, op: int, dying: Collection[int], *, last: bool = False
+    requirements: ArenaRequirements, op: int, dying: Collection[int], *, prefer_last: bool = False
 ) -> list[tuple[int, int, int, int]]:
     """Return the pairs of ``ArenaRequirements.in_place`` that ``op`` uses if it is the last reader of the values
     ``dying``.
 
     Each input is used for at most one output and each output for at most one input. The pairs are chosen so that the
     outputs that need no memory of their own have the most bytes (a matching by augmenting paths, with the largest
-    output first). If several inputs are possible, the first declared input is preferred, or the last if ``last`` is
-    true.
+    output first). If several inputs are possible, the first declared input is preferred, or the last if ``prefer_last``
+    is true.
     """
     candidates: dict[int, list[tuple[int, int, int, int]]] = {}
     for pair in requirements.in_place[op]:
         if pair[2] in dying:
-            candidates.setdefault(pair[3], []).insert(0 if last else len(requirements.values), pair)
+            candidates.setdefault(pair[3], []).insert(0 if prefer_last else len(requirements.values), pair)
     used: dict[int, tuple[int, int, int, int]] = {}  # input value -> the pair that uses it
 
     def assign_input(output: int, tried: set[int]) -> bool:
@@ -320,7 +320,7 @@ def value_lifetimes(requirements: ArenaRequirements, order: Sequence[int]) -> li
 
 
 def lifetimes(
-    requirements: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, last: bool = False
+    requirements: ArenaRequirements, order: Sequence[int], *, in_place: bool = True, prefer_last: bool = False
 ) -> tuple[list[Buffer], tuple[tuple[int, int, int], ...]]:
     """Return the buffers for the order ``order`` of operators, and the (operator, input position, output position) of
     each output that overwrites an input.
@@ -335,7 +335,7 @@ def lifetimes(
     if in_place:
         for p, k in enumerate(order):
             dying = {v for v in requirements.inputs_of[k] if spans[v][1] == p + 1}
-            for i, o, a, b in in_place_pairs(requirements, k, dying, last=last):
+            for i, o, a, b in in_place_pairs(requirements, k, dying, prefer_last=prefer_last):
                 follows[a] = b
                 pairs.append((k, i, o))
     buffers = []

@@ -1,9 +1,9 @@
 """Plan an arena over two memories, with the most accessed tensors in the faster memory.
 
-The operators run in the order of a plan for one memory. Every block (tensors that share an address, or a variable) is
-assigned to one of the memories, so that the blocks of each memory fit and the estimated number of loads and stores in
-the slower memory is as small as possible (``memory_split_search``). Within each memory the offsets are planned as for
-one memory. The result is a ``Plan`` whose addresses continue from the first memory into the second. Its
+The operators run in the order of a plan for one memory. Every block (tensors that share an address, or a
+variable) is assigned to one of the memories, so that the blocks of each memory fit and the estimated number of loads
+and stores in the slower memory is as small as possible (``memory_split_search``). Within each memory the offsets are
+planned as for one memory. The result is a ``Plan`` whose addresses continue from the first memory into the second. Its
 ``MemorySplit`` has the boundary. Scratch is always in the first memory, where the stack is, because kernels access it
 most often.
 """
@@ -81,8 +81,8 @@ def plan_split(
     best: tuple[MemoryAssignment, list[Buffer], tuple[tuple[int, int, int], ...]] | None = None
     bound, nodes = None, 0
     tried: list[list[Buffer]] = []
-    for share, last in _VARIANTS:
-        buffers, pairs = lifetimes(requirements, order, in_place=share, last=last)
+    for overwrite, prefer_last in _VARIANTS:
+        buffers, pairs = lifetimes(requirements, order, in_place=overwrite, prefer_last=prefer_last)
         if buffers in tried:
             continue
         tried.append(buffers)
@@ -142,12 +142,12 @@ def _plan(
     """
     split, buffers, pairs = best
     first, second = (split.outside, split.inside) if preferred_slow else (split.inside, split.outside)
-    fast, slow = iter(first.offsets), iter(second.offsets)
-    at = [
-        first.arena + next(slow) if preferred == preferred_slow else next(fast)
+    first_offsets, second_offsets = iter(first.offsets), iter(second.offsets)
+    addresses = [
+        first.arena + next(second_offsets) if preferred == preferred_slow else next(first_offsets)
         for preferred in split.preferred
     ]
-    offsets, scratch, variables = arena_addresses(requirements, buffers, at)
+    offsets, scratch, variables = arena_addresses(requirements, buffers, addresses)
     arena = first.arena + second.arena
     live = live_bound(buffers, max(len(order), 1))
     return Plan(

@@ -57,6 +57,7 @@ def _blocks(
     graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements], persistent: Mapping[str, int]
 ) -> Iterator[tuple[str, int, int, bool]]:
     """Yield (description, offset, size in bytes, whether it may be in the second memory) of every block."""
+    # The number of rows of each tensor of a segment (operators that run row by row) that are in memory at one time.
     slots = {t: n for s in plan.segments for t, n in s.slots.items()}
     for t, offset in plan.offsets.items():
         if not 0 <= t < len(graph.tensors):

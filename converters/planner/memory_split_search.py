@@ -106,7 +106,7 @@ class _Search:
 
     # -- one assignment ------------------------------------------------------------------------------------
 
-    def _placed(self, preferred: bool, chosen: Sequence[bool | None]) -> Placement:
+    def _place(self, preferred: bool, chosen: Sequence[bool | None]) -> Placement:
         """Return the offsets of the blocks that ``chosen`` puts into the preferred memory, or into the other memory if
         ``preferred`` is false."""
         blocks = [b for b, side in enumerate(chosen) if side is preferred]
@@ -121,7 +121,7 @@ class _Search:
         weight = sum(self.weights[b] for b, side in enumerate(chosen) if side is False)
         if self.best is not None and weight >= self.best[1]:
             return True
-        inside, outside = self._placed(True, chosen), self._placed(False, chosen)
+        inside, outside = self._place(True, chosen), self._place(False, chosen)
         if inside.arena <= self.limits[0] and outside.arena <= self.limits[1]:
             self.best = (tuple(side is True for side in chosen), weight, inside, outside)
             return True
@@ -199,7 +199,7 @@ class _Search:
             todo.append((depth, None))
             if not self._fits_at(b, side):
                 continue
-            if self.best is not None and spent + self._bound_of_rest() >= self.best[1]:
+            if self.best is not None and spent + self._bound_of_undecided() >= self.best[1]:
                 continue
             if depth + 1 == len(self.order):
                 if not self._finish(self.side):
@@ -227,9 +227,9 @@ class _Search:
     def _bound(self) -> int:
         """Return a lower bound of the weight over all assignments with the pinned blocks in their memories."""
         pinned = sum(self.weights[b] for b, pin in enumerate(self.pinned) if pin is False)
-        return pinned + self._bound_of_rest()
+        return pinned + self._bound_of_undecided()
 
-    def _bound_of_rest(self) -> int:
+    def _bound_of_undecided(self) -> int:
         """Return a lower bound of the weight of the undecided blocks, over all their assignments."""
         best = [0.0] * (self.steps + 1)
         for t in reversed(range(self.steps)):

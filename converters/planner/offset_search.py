@@ -6,10 +6,10 @@ that live at the same time. The search goes through these sequences, depth first
 waiting block is one that is not placed yet. The search cuts sequences in which
 
 * the next block has a lower offset than the block before it, because sequences are sorted by offset;
-* two identical blocks, or two blocks at one address, have another order, because the placement is the same;
+* two identical blocks, or two blocks at one address, are not in the order of their indices, because a sequence with
+  them in that order gives the same placement;
 * there is a hole below the new block into which a waiting block would fit completely. That block could be moved into
-the
-  hole, which gives a smaller sum of offsets, so some best placement has no such hole;
+  the hole, which gives a smaller sum of offsets, so some best placement has no such hole;
 * the waiting blocks cannot fit: at each step of time, their bytes must be above the lowest free address.
 
 After a block has been placed, the waiting blocks often fall into groups that do not live at the same time. Each group
@@ -55,14 +55,16 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     offsets = [0] * len(buffers)
     steps = max((b.end for b in buffers), default=0)
     base = 0
-    rest = []
+    others = []
     for b, buffer in enumerate(buffers):
         if buffer.pieces == ((0, steps, buffer.size),):
             offsets[b] = base
             base += buffer.size
         else:
-            rest.append(b)
-    problems = [(part, placement_problem([buffers[b] for b in part])) for part in _separate(buffers, rest)]
+            others.append(b)
+    problems = [
+        (part, placement_problem([buffers[b] for b in part])) for part in _split_by_lifetime(buffers, others)
+    ]
     live = max((p.bound for _, p in problems), default=0)
     arena = bound = live
     nodes = 0
@@ -76,7 +78,7 @@ def search_offsets(buffers: Sequence[Buffer], *, budget: int) -> Placement:
     return Placement(tuple(offsets), base + arena, base + bound, base + live, nodes)
 
 
-def _separate(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[int]]:
+def _split_by_lifetime(buffers: Sequence[Buffer], members: Sequence[int]) -> list[list[int]]:
     """Split the blocks ``members`` into groups, so that no blocks of different groups live at the same time."""
     groups: list[list[int]] = []
     end = 0
@@ -141,21 +143,21 @@ class _SearchLevel:
 class _Search:
     """A depth-first search for one arena size at a time.
 
-    ``nodes`` counts the placed blocks over all sizes. ``twin`` is the result of ``_identical_blocks``, ``steps`` and
-    ``sections`` those of ``_sections``: a section is the set of (block, size) that live at one step. ``at[b]`` has the
-    (section, size) of block b.
+    ``nodes`` counts the placed blocks over all sizes. ``previous_identical`` is the result of ``_identical_blocks``,
+    ``steps`` and ``sections`` those of ``_sections``: a section is the set of (block, size) that live at one step.
+    ``sections_of[b]`` has the (section, size) of block b.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:
         self.problem = problem
         self.nodes, self.exhausted = 0, False
         self.n = len(problem.buffers)
-        self.twin = _identical_blocks(problem.buffers)
+        self.previous_identical = _identical_blocks(problem.buffers)
         self.steps, self.sections = _sections(problem.buffers)
-        self.at: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
+        self.sections_of: list[list[tuple[int, int]]] = [[] for _ in range(self.n)]
         for s, section in enumerate(self.sections):
             for b, size in section:
-                self.at[b].append((s, size))
+                self.sections_of[b].append((s, size))
         self.floor: list[int] = []  # for each block, the lowest address above all placed neighbours
         self.offset: list[int] = []  # for each block, its offset, or -1 if it is not placed
         self.waiting: list[int] = []  # for each section, the bytes of blocks that are not placed
@@ -174,12 +176,12 @@ class _Search:
             while True:
                 level = levels[-1]
                 if level.block >= 0:
-                    self._lift(level)
+                    self._unplace(level)
                 if not level.options:
                     # The group has no solution: go back to the depth of the block that separated it.
                     while len(levels) > level.group.parent + 1:
                         if levels[-1].block >= 0:
-                            self._lift(levels[-1])
+                            self._unplace(levels[-1])
                         levels.pop()
                     if not levels:
                         self.exhausted = True
@@ -188,14 +190,14 @@ class _Search:
                 if self.nodes >= budget:
                     return None
                 self.nodes += 1
-                if self._drop(level, level.options.pop(), limit):
-                    rest = [b for b in level.group.members if b != level.block]
+                if self._place(level, level.options.pop(), limit):
+                    others = [b for b in level.group.members if b != level.block]
                     low = self.offset[level.block]
-                    pending = level.others + self._split(rest, low, level.block, len(levels) - 1)
+                    pending = level.others + self._split(others, low, level.block, len(levels) - 1)
                     break
         return list(self.offset)
 
-    def _drop(self, level: _SearchLevel, b: int, limit: int) -> bool:
+    def _place(self, level: _SearchLevel, b: int, limit: int) -> bool:
         """Place block ``b`` at its floor. Return False if the block or the rest of its group then does not fit into
         ``limit`` bytes."""
         gap, buffers = self.problem.gap, self.problem.buffers
@@ -206,7 +208,7 @@ class _Search:
             if self.offset[a] < 0 and self.floor[a] < high:
                 level.floors.append((a, self.floor[a]))
                 self.floor[a] = high
-        for s, size in self.at[b]:
+        for s, size in self.sections_of[b]:
             self.waiting[s] -= size
         if low + buffers[b].size > limit:
             return False
@@ -214,18 +216,18 @@ class _Search:
         first = bisect_left(self.steps, buffers[members[0]].start)
         last = bisect_left(self.steps, max(buffers[m].end for m in members))
         for s in range(first, last):
-            left = self.waiting[s]
-            if left:
+            waiting_bytes = self.waiting[s]
+            if waiting_bytes:
                 lowest = min(self.floor[m] for m, _ in self.sections[s] if self.offset[m] < 0)
-                if max(lowest, low) + left > limit:
+                if max(lowest, low) + waiting_bytes > limit:
                     return False
         return True
 
-    def _lift(self, level: _SearchLevel) -> None:
-        """Undo ``_drop``."""
+    def _unplace(self, level: _SearchLevel) -> None:
+        """Undo ``_place``."""
         for a, old in level.floors:
             self.floor[a] = old
-        for s, size in self.at[level.block]:
+        for s, size in self.sections_of[level.block]:
             self.waiting[s] += size
         self.offset[level.block] = -1
         level.block = -1
@@ -253,7 +255,9 @@ class _Search:
         for b in group.members:
             if floor[b] < group.low or (floor[b] == group.low and group.last > b):
                 continue
-            if floor[b] >= ceiling or (self.twin[b] >= 0 and offset[self.twin[b]] < 0):
+            if floor[b] >= ceiling or (
+                self.previous_identical[b] >= 0 and offset[self.previous_identical[b]] < 0
+            ):
                 continue
             options.append(b)
         options.sort(key=lambda b: (-floor[b], buffers[b].end - buffers[b].start, buffers[b].size, b))
@@ -261,8 +265,8 @@ class _Search:
 
 
 def _sections(buffers: Sequence[Buffer]) -> tuple[list[int], list[list[tuple[int, int]]]]:
-    """Return the relevant steps, and for each the (block, size) that live. A step is left out if all its blocks live at
-    another step in the same or a larger size."""
+    """Return the relevant steps, and for each the (block, size) that live. A step is left out if all its
+    blocks live at another step in the same or a larger size."""
     steps = max((b.end for b in buffers), default=0)
     alive: list[dict[int, int]] = [{} for _ in range(steps)]
     for b, buffer in enumerate(buffers):
@@ -287,8 +291,8 @@ def _identical_blocks(buffers: Sequence[Buffer]) -> list[int]:
     """Return, for each block, the previous block with the same pieces, or -1 if there is none. The search places
     identical blocks in their order, the first block lowest."""
     latest: dict[tuple[tuple[int, int, int], ...], int] = {}
-    twins = []
+    previous = []
     for b, buffer in enumerate(buffers):
-        twins.append(latest.get(buffer.pieces, -1))
+        previous.append(latest.get(buffer.pieces, -1))
         latest[buffer.pieces] = b
-    return twins
+    return previous

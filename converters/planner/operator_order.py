@@ -3,8 +3,8 @@
 A state is the set of operators that have run. The live bytes after a state do not depend on the order in which its
 operators ran. So this is a shortest-path problem in which the length of a path is the maximum, not the sum, of its
 steps. It is solved by a best-first search. No search is needed if the lower bound ``graph_bound`` shows that no order
-is better than the graph's own order, as in chains of operators. Operators on the same variable keep their order. If
-no order is better, the graph's own order is returned.
+is better than the graph's own order, as in chains of operators. Operators that use the same variable keep their
+order. If no order is better, the graph's own order is returned.
 """
 
 from __future__ import annotations
@@ -45,13 +45,15 @@ class _Costs:
         bits = {k: 1 << p for k, p in self.position.items()}
         self.readers = [sum(bits[k] for k in v.readers) for v in requirements.values]
         self.before = [sum(bits[j] for j in requirements.before[k]) for k in requirements.ops]
+        #: The bytes of the resource variables, which live during all steps.
         self.fixed = sum(requirements.persistent.values())
         inputs = [v for v, value in enumerate(requirements.values) if value.writer is None]
+        #: The bytes of all graph inputs, which live before the first step.
         self.start = sum(requirements.values[v].size for v in inputs)
         #: The bytes of graph inputs that no operator reads. They live during the first step only.
-        self.unread = sum(requirements.values[v].size for v in inputs if self.dead(v, 0))
+        self.unread = sum(requirements.values[v].size for v in inputs if self.is_dead(v, 0))
 
-    def dead(self, value: int, state: int) -> bool:
+    def is_dead(self, value: int, state: int) -> bool:
         """Return whether a value is not needed after ``state``, because all its readers have run."""
         return not self.requirements.values[value].stays and not self.readers[value] & ~state
 
@@ -68,19 +70,19 @@ class _Costs:
         ``live`` do not.
         """
         requirements, k, after_state = self.requirements, self.requirements.ops[p], state | 1 << p
-        dying = [v for v in requirements.inputs_of[k] if self.dead(v, after_state)]
+        dying = [v for v in requirements.inputs_of[k] if self.is_dead(v, after_state)]
         fresh = sum(requirements.values[v].size for v in requirements.outputs_of[k])
         saved = 0
         if self.in_place and dying and requirements.in_place[k]:
             saved = sum(requirements.values[pair[3]].size for pair in in_place_pairs(requirements, k, dying))
         during = live + fresh - saved + requirements.scratch.get(k, 0)
         unread = sum(
-            requirements.values[v].size for v in requirements.outputs_of[k] if self.dead(v, after_state)
+            requirements.values[v].size for v in requirements.outputs_of[k] if self.is_dead(v, after_state)
         )
         after = live + fresh - unread - sum(requirements.values[v].size for v in dying)
         return during + self.fixed, after - (0 if state else self.unread)
 
-    def lasting(self, state: int, live: int) -> int:
+    def bytes_without_unread_inputs(self, state: int, live: int) -> int:
         """Return the live bytes ``live`` of ``state`` without the unread inputs, which live only until the first
         operator has run."""
         return live if state else live - self.unread
@@ -101,17 +103,17 @@ def best_order(requirements: ArenaRequirements, *, budget: int, in_place: bool =
     has proven. ``in_place`` says whether outputs may overwrite inputs.
     """
     costs = _Costs(requirements, in_place)
-    own = costs.peak(requirements.ops)
+    own_peak = costs.peak(requirements.ops)
     bound = graph_bound(requirements, in_place=in_place)
-    if own == bound:
-        return OrderResult(requirements.ops, own, bound, 0)
-    order, bound, nodes = _best_first(costs, own, bound, budget)
+    if own_peak == bound:
+        return OrderResult(requirements.ops, own_peak, bound, 0)
+    order, bound, nodes = _best_first(costs, own_peak, bound, budget)
     if order is None:
-        peak = own
+        peak = own_peak
         while bound < peak and (better := _beam(costs, peak)) is not None:
             order, peak = better, costs.peak(better)
     if order is None:
-        return OrderResult(requirements.ops, own, bound, nodes)
+        return OrderResult(requirements.ops, own_peak, bound, nodes)
     return OrderResult(order, costs.peak(order), bound, nodes)
 
 
@@ -142,7 +144,7 @@ def _best_first(
         moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
         # An operator that stays below the peak and leaves no more live bytes than before can run first: in any
         # completion, running it earlier only lowers the live bytes up to its old position.
-        free = [m for m in moves if m[1] <= peak and m[2] <= costs.lasting(state, live)]
+        free = [m for m in moves if m[1] <= peak and m[2] <= costs.bytes_without_unread_inputs(state, live)]
         for p, during, after in free[:1] or moves:
             new, high = state | 1 << p, max(peak, during)
             if high < limit and high < best.get(new, limit):
@@ -171,7 +173,7 @@ def _beam(costs: _Costs, limit: int) -> tuple[int, ...] | None:
         for live, state, path in level:
             moves = [(p, *costs.step(state, live, p)) for p in costs.ready(state)]
             moves = [m for m in moves if m[1] < limit]
-            free = [m for m in moves if m[2] <= costs.lasting(state, live)]
+            free = [m for m in moves if m[2] <= costs.bytes_without_unread_inputs(state, live)]
             for p, _, after in free[:1] or moves:
                 states.setdefault(state | 1 << p, (after, state | 1 << p, (*path, p)))
         level = sorted(states.values())[:_BEAM]

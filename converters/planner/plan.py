@@ -150,6 +150,7 @@ def _count(value: object) -> int:
 
 
 def _segment(record: Mapping[str, Any]) -> Segment:
+    """Return the segment of a JSON object (see ``_segment_record``)."""
     return Segment(
         stages=tuple(_count(v) for v in record["stages"]),
         sources=tuple(_count(v) for v in record["sources"]),
@@ -162,21 +163,23 @@ def _segment(record: Mapping[str, Any]) -> Segment:
 
 
 def _split(record: Mapping[str, Any]) -> MemorySplit:
+    """Return the memory split of a JSON object."""
     if record["status"] not in ("optimal", "gap") or not isinstance(record["preferred_slow"], bool):
-        raise ValueError(f"split {record!r}")
+        raise ValueError(f"split {record!r} has an invalid status or preferred_slow")
     counts = {name: _count(record[name]) for name in ("fast_bytes", "accesses", "bound")}
     return MemorySplit(**counts, status=record["status"], preferred_slow=record["preferred_slow"])
 
 
 def _read(record: object) -> Plan:
+    """Return the plan of a JSON object. Raises the errors that ``Plan.from_json`` turns into ``PlanError``."""
     if not isinstance(record, dict):
         raise TypeError("not an object")
     if record["schema"] != SCHEMA:
         raise ValueError(f"schema {record['schema']!r}, expected {SCHEMA!r}")
     if record["status"] not in ("optimal", "gap"):
-        raise ValueError(f"status {record['status']!r}")
+        raise ValueError(f"status {record['status']!r}, expected 'optimal' or 'gap'")
     if not isinstance(record["order_proven"], bool):
-        raise ValueError(f"order_proven {record['order_proven']!r}")
+        raise ValueError(f"order_proven {record['order_proven']!r}, expected a bool")
     sharing = tuple(tuple(_count(v) for v in s) for s in record["sharing"])
     if any(len(s) != 3 for s in sharing):
         raise ValueError("sharing is not a list of triples")

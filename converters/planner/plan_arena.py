@@ -24,9 +24,9 @@ from arenite.converters.planner.requirements import OpRequirements
 ORDER_BUDGET = 10000
 OFFSET_BUDGET = 12000
 
-#: Variants of plans: (whether outputs overwrite inputs, whether the last of several possible inputs is preferred).
-#: Overwriting lowers the sum of live bytes, but ties values to one address, which can leave holes. So the variants are
-#: tried until one meets the bound.
+#: Variants of plans: (whether outputs overwrite inputs, whether the last of several possible inputs is
+#: preferred). Overwriting lowers the sum of live bytes, but ties values to one address, which can leave holes. So
+#: the variants are tried until one meets the bound.
 _VARIANTS = ((True, False), (True, True), (False, False))
 
 
@@ -111,10 +111,10 @@ def _best_candidate(
     best: _Candidate | None = None
     nodes = 0
     for order in orders:
-        for share, last in _VARIANTS:
-            if share and not in_place:
+        for overwrite, prefer_last in _VARIANTS:
+            if overwrite and not in_place:
                 continue
-            buffers, pairs = lifetimes(requirements, order, in_place=share, last=last)
+            buffers, pairs = lifetimes(requirements, order, in_place=overwrite, prefer_last=prefer_last)
             if best is not None and live_bound(buffers, max(len(order), 1)) >= best.placement.arena:
                 continue
             placement = search_offsets(buffers, budget=(budget - nodes + 1) // 2)

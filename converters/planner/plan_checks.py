@@ -34,7 +34,7 @@ class PlanChecks:
         """Check the arena size, which may be at most ``max_arena`` bytes, the alignment and the lower bound."""
         plan = self.plan
         if not 0 <= plan.arena_bytes <= max_arena:
-            self.add_violation(f"The arena has {plan.arena_bytes} bytes.")
+            self.add_violation(f"The arena has {plan.arena_bytes} bytes, expected 0 to {max_arena}.")
         if plan.alignment < 1 or plan.alignment & (plan.alignment - 1):
             self.add_violation(f"Alignment {plan.alignment} is not a power of two.")
         if plan.lower_bound > plan.arena_bytes:

@@ -30,8 +30,7 @@ class RowInput:
 @dataclass(frozen=True)
 class RowRequirements:
     """The requirements of an operator with one output for running row by row. A row is a row of an NHWC image with
-    batch
-    1: width times channels elements.
+    batch 1: width times channels elements.
 
     An operator that ``accumulates``, such as a mean over the image, is called once per input row and writes its only
     output row in the last call. It has one input with one tap.

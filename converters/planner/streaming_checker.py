@@ -19,8 +19,8 @@ _MAX_ARENA = 1 << 26
 
 
 def find_violations(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -> list[str]:
-    """Return one sentence for each violation of ``plan``, which has segments. The checks stop after the first that
-    fails, because the results of all later checks would be wrong too.
+    """Return one sentence for each violation of ``plan``, which has segments. The checks stop after the first check
+    that fails, because the results of all later checks would be wrong too.
 
     The list is empty if every operator and every row reads the values that were computed for it, and all outputs are
     intact at the end. ``needs`` has the memory requirements of each operator.
@@ -49,7 +49,8 @@ class _StaticChecks(SegmentedPlanChecks):
         self.check_sizes(_MAX_ARENA)
         if plan.status != ("optimal" if plan.lower_bound == plan.arena_bytes else "gap"):
             self.add_violation(
-                f"Status '{plan.status}' contradicts bound {plan.lower_bound} of {plan.arena_bytes} bytes."
+                f"Status '{plan.status}' contradicts the lower bound of {plan.lower_bound} and the arena of "
+                f"{plan.arena_bytes} bytes."
             )
         if plan.variable_offsets or any(t.is_variable or t.dtype == "resource" for t in self.graph.tensors):
             self.add_violation("A graph with state cannot be streamed.")
@@ -74,7 +75,10 @@ class _StaticChecks(SegmentedPlanChecks):
         checked: set[int] = set()
         for segment in self.plan.segments:
             if not segment.stages or len(segment.stages) + len(segment.sources) > MAX_STAGES:
-                self.add_violation(f"A segment has {len(segment.stages)} stages.")
+                self.add_violation(
+                    f"A segment has {len(segment.stages)} stages and {len(segment.sources)} sources, expected at least "
+                    f"1 stage and at most {MAX_STAGES} of both together."
+                )
                 return
             if any(k in checked or k not in position for k in segment.stages):
                 self.add_violation(
@@ -92,7 +96,7 @@ class _StaticChecks(SegmentedPlanChecks):
                 self._check_tensors(segment)
         streamed_input = [s.streamed_input for s in self.plan.segments if s.streamed_input is not None]
         if len(streamed_input) > 1:
-            self.add_violation("More than one segment waits for rows from outside.")
+            self.add_violation("More than one segment has a streamed input.")
 
     def _check_stage(self, k: int) -> None:
         """Check that the row requirements of operator ``k`` describe all its inputs, and that its tensors are
@@ -101,16 +105,22 @@ class _StaticChecks(SegmentedPlanChecks):
         if rows is None:
             self.add_violation(f"{self.op_name(k)} cannot run by rows.")
             return
-        named = [op.input(i.position) for i in rows.inputs]
+        row_inputs = [op.input(i.position) for i in rows.inputs]
         computed = [t for t in op.inputs if t >= 0 and self.in_arena(t)]
-        if sorted(named) != sorted(computed) or len(op.outputs) != 1 or not 1 <= len(named) <= MAX_INPUTS:
+        if (
+            sorted(row_inputs) != sorted(computed)
+            or len(op.outputs) != 1
+            or not 1 <= len(row_inputs) <= MAX_INPUTS
+        ):
             self.add_violation(f"{self.op_name(k)} has inputs or outputs without rows.")
             return
-        for t in (*named, *op.outputs):
+        for t in (*row_inputs, *op.outputs):
             shape = self.graph.tensors[t].shape
             if len(shape) != 4 or shape[0] != 1 or not self.graph.tensors[t].nbytes:
                 self.add_violation(f"{self.tensor_name(t)} of {self.op_name(k)} is not an image.")
-        if rows.accumulates and (len(named) != 1 or rows.inputs[0].taps != 1 or rows.inputs[0].stride != 1):
+        if rows.accumulates and (
+            len(row_inputs) != 1 or rows.inputs[0].taps != 1 or rows.inputs[0].stride != 1
+        ):
             self.add_violation(f"{self.op_name(k)} accumulates more than one row at a time.")
         if any(i.taps < 1 or i.stride < 1 or i.dilation < 1 or i.pad_top < 0 for i in rows.inputs):
             self.add_violation(f"{self.op_name(k)} reads rows that do not exist.")
@@ -126,7 +136,8 @@ class _StaticChecks(SegmentedPlanChecks):
             return
         if set(segment.slots) != read | written:
             self.add_violation(
-                f"The segment of {self.op_name(segment.stages[0])} gives slots to tensors that it does not use."
+                f"The segment of {self.op_name(segment.stages[0])} does not give slots to exactly the "
+                "tensors that it uses."
             )
             return
         streamed_input = segment.streamed_input
@@ -146,12 +157,13 @@ class _StaticChecks(SegmentedPlanChecks):
             )
             if slots != self.rows_of(t) and (outside or not (t in written or t == streamed_input)):
                 self.add_violation(f"{self.tensor_name(t)} needs a slot for every row.")
-        if segment.state_bytes != self._layout(segment):
+        if segment.state_bytes != self._state_bytes(segment):
             self.add_violation(
-                f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state."
+                f"The segment of {self.op_name(segment.stages[0])} has {segment.state_bytes} bytes of state, "
+                f"expected {self._state_bytes(segment)}."
             )
 
-    def _layout(self, segment: Segment) -> int:
+    def _state_bytes(self, segment: Segment) -> int:
         """Return the size of the working memory of a segment."""
         return state_layout(tuple(self.row_needs(k) for k in segment.stages), len(segment.sources)).size
 
@@ -163,32 +175,36 @@ class _StaticChecks(SegmentedPlanChecks):
         for op in graph.ops:
             touched |= {*op.inputs, *op.outputs}
         arena_tensors = {t for t in touched if t >= 0 and self.in_arena(t)}
-        self._compare("tensor", arena_tensors, set(plan.offsets))
+        self._check_addresses("tensor", arena_tensors, set(plan.offsets))
         scratch = {
             k: self.row_needs(k).scratch if k in self.stages else need.scratch
             for k, need in enumerate(self.needs)
         }
-        self._compare("scratch of operator", {k for k, n in scratch.items() if n}, set(plan.scratch_offsets))
+        self._check_addresses(
+            "scratch of operator", {k for k, n in scratch.items() if n}, set(plan.scratch_offsets)
+        )
         if self.violations:
             return
         rings = {t: n for s in plan.segments for t, n in s.slots.items() if n != self.rows_of(t)}
         for t, at in plan.offsets.items():
             size = rings[t] * self.row_bytes(t) if t in rings else graph.tensors[t].nbytes
-            self._bounds(self.tensor_name(t), at, size)
+            self._check_bounds(self.tensor_name(t), at, size)
         for k, at in plan.scratch_offsets.items():
-            self._bounds(f"the scratch of {self.op_name(k)}", at, scratch[k])
+            self._check_bounds(f"the scratch of {self.op_name(k)}", at, scratch[k])
         for s in plan.segments:
-            self._bounds(
+            self._check_bounds(
                 f"the state of the segment of {self.op_name(s.stages[0])}", s.state_offset, s.state_bytes
             )
 
-    def _compare(self, kind: str, expected: set[int], planned: set[int]) -> None:
+    def _check_addresses(self, kind: str, expected: set[int], planned: set[int]) -> None:
+        """Check that exactly the blocks ``expected`` have addresses. ``kind`` is a part of the message."""
         for key in sorted(expected - planned):
             self.add_violation(f"The {kind} {key} has no address in the arena.")
         for key in sorted(planned - expected):
             self.add_violation(f"The {kind} {key} has an address in the arena but needs none.")
 
-    def _bounds(self, description: str, at: int, size: int) -> None:
+    def _check_bounds(self, description: str, at: int, size: int) -> None:
+        """Check that a block is aligned and inside the arena. ``description`` is a part of the message."""
         if at < 0 or at + size > self.plan.arena_bytes:
             self.add_violation(
                 f"[{at}, {at + size}) of {description} is outside the arena of {self.plan.arena_bytes} bytes."

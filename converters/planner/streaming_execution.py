@@ -71,16 +71,17 @@ class StreamingExecution(SegmentedPlanChecks):
                     self._write_tensor(t, f"input {self.tensor_name(t)}", fresh=True)
             for k in self.plan.order:
                 if k in self.segment_at:
-                    self._segment(self.segment_at[k])
+                    self._run_segment(self.segment_at[k])
                 elif k not in self.stages:
-                    self._whole(self.graph.ops[k])
+                    self._run_complete(self.graph.ops[k])
             for t in self.graph.outputs:
                 if t in self.plan.offsets:
                     self._read_tensor(t, "the caller, at the end,")
         except _CannotContinue:
             pass
 
-    def _wrong(self, sentence: str) -> None:
+    def _fail(self, sentence: str) -> None:
+        """Append the violation ``sentence``, and stop the simulation."""
         self.add_violation(sentence)
         raise _CannotContinue
 
@@ -99,7 +100,7 @@ class StreamingExecution(SegmentedPlanChecks):
         span = self.holds[at : at + size]
         if (span != number).any():
             wrong = int(np.flatnonzero(span != number)[0])
-            self._wrong(
+            self._fail(
                 f"{reader} reads {self.names[number]}, but byte {at + wrong} holds {self.names[int(span[wrong])]}."
             )
 
@@ -125,13 +126,14 @@ class StreamingExecution(SegmentedPlanChecks):
             return
         for at, size, number in self._row_ids(t):
             if fresh and self.holds[at : at + size].any():
-                self._wrong(f"{writer} overlaps another input.")
+                self._fail(f"{writer} overlaps another input.")
             self._write(at, size, number)
 
     def _span(self, t: int) -> tuple[int, int]:
+        """Return (first byte, end byte) of tensor ``t`` in the arena."""
         return self.plan.offsets[t], self.plan.offsets[t] + self.graph.tensors[t].nbytes
 
-    def _whole(self, op: Op) -> None:
+    def _run_complete(self, op: Op) -> None:
         """Execute an operator on complete tensors."""
         k, name = op.index, self.op_name(op.index)
         inputs = [(p, t) for p, t in enumerate(op.inputs) if t in self.plan.offsets]
@@ -147,7 +149,7 @@ class StreamingExecution(SegmentedPlanChecks):
                     if (p, o) in self.needs[k].alias and (low, high) == (a, b):
                         self.written_as[t] = self.written_as.get(i, i)
                     elif (p, o) not in self.needs[k].in_place or low != a or high > b:
-                        self._wrong(
+                        self._fail(
                             f"{name} writes {self.tensor_name(t)} over its input {self.tensor_name(i)}."
                         )
             busy.append((low, high))
@@ -157,17 +159,17 @@ class StreamingExecution(SegmentedPlanChecks):
             for _, i in inputs:
                 a, b = self._span(i)
                 if low < b and a < high:
-                    self._wrong(f"The scratch of {name} overlaps its input {self.tensor_name(i)}.")
+                    self._fail(f"The scratch of {name} overlaps its input {self.tensor_name(i)}.")
             busy.append((low, high))
             self._write(at, high - at, self._id("scratch of", name))
         busy.sort()
         if any(a[1] > b[0] for a, b in pairwise(busy)):
-            self._wrong(f"{name} writes two blocks to the same bytes.")
+            self._fail(f"{name} writes two blocks to the same bytes.")
         for _, t in outputs:
             if self.written_as.get(t, t) == t:
                 self._write_tensor(t, name)
 
-    def _segment(self, segment: Segment) -> None:
+    def _run_segment(self, segment: Segment) -> None:
         """Execute the schedule of a segment. ``done`` has the number of rows that each stage has computed, ``arrived``
         the number of rows of the streamed input that have arrived."""
         state = self._id("the state of the segment of", self.op_name(segment.stages[0]))
@@ -176,7 +178,7 @@ class StreamingExecution(SegmentedPlanChecks):
         arrived = 0
         for entry in segment.schedule:
             if entry < len(segment.stages):
-                self._stage(segment, entry, done, arrived)
+                self._run_stage(segment, entry, done, arrived)
                 done[entry] += 1
             elif segment.streamed_input is not None and segment.sources[entry - len(segment.stages) :][
                 :1
@@ -184,26 +186,29 @@ class StreamingExecution(SegmentedPlanChecks):
                 self._put_row(segment, segment.streamed_input, arrived, "the host", [])
                 arrived += 1
             else:
-                self._wrong(f"The schedule has the entry {entry}, which is not a stage.")
+                self._fail(f"The schedule has the entry {entry}, which is not a stage.")
             self._expect(segment.state_offset, segment.state_bytes, state, "the segment")
         for s, k in enumerate(segment.stages):
-            if done[s] != self._runs(k):
-                self._wrong(f"{self.op_name(k)} computes {done[s]} rows instead of {self._runs(k)}.")
+            if done[s] != self._calls(k):
+                self._fail(f"{self.op_name(k)} computes {done[s]} rows instead of {self._calls(k)}.")
         if segment.streamed_input is not None and arrived != self.rows_of(segment.streamed_input):
-            self._wrong(f"{arrived} rows of {self.tensor_name(segment.streamed_input)} are scheduled.")
+            self._fail(
+                f"The schedule has {arrived} rows of {self.tensor_name(segment.streamed_input)} instead of "
+                f"{self.rows_of(segment.streamed_input)}."
+            )
 
-    def _runs(self, k: int) -> int:
+    def _calls(self, k: int) -> int:
         """Return how often the row function of operator ``k`` is called: once per output row, or once per input row
         if it accumulates."""
         rows, op = self.row_needs(k), self.graph.ops[k]
         return self.rows_of(op.input(rows.inputs[0].position) if rows.accumulates else op.outputs[0])
 
-    def _stage(self, segment: Segment, s: int, done: list[int], arrived: int) -> None:
+    def _run_stage(self, segment: Segment, s: int, done: list[int], arrived: int) -> None:
         """Execute the next row of stage ``s``: check the rows that it reads, write its scratch and its output row."""
         k = segment.stages[s]
         rows, op, name = self.row_needs(k), self.graph.ops[k], self.op_name(k)
-        if done[s] >= self._runs(k):
-            self._wrong(f"{name} computes more rows than it has.")
+        if done[s] >= self._calls(k):
+            self._fail(f"{name} computes more than {self._calls(k)} rows.")
         used: list[tuple[int, int]] = []
         for i in rows.inputs:
             t = op.input(i.position)
@@ -214,9 +219,9 @@ class StreamingExecution(SegmentedPlanChecks):
                 if not 0 <= r < self.rows_of(t):
                     continue
                 if r >= available:
-                    self._wrong(f"{name} reads row {r} of {self.tensor_name(t)} before it is computed.")
+                    self._fail(f"{name} reads row {r} of {self.tensor_name(t)} before it is computed.")
                 if r < available - slots:
-                    self._wrong(
+                    self._fail(
                         f"{name} reads row {r} of {self.tensor_name(t)}, whose slot is already overwritten."
                     )
                 at = self.plan.offsets[t] + r % slots * size
@@ -224,10 +229,10 @@ class StreamingExecution(SegmentedPlanChecks):
                 used.append((at, at + size))
         if k in self.plan.scratch_offsets:
             at = self.plan.scratch_offsets[k]
-            self._clear_of(used, at, at + rows.scratch, f"the scratch of {name}")
+            self._check_no_overlap(used, at, at + rows.scratch, f"the scratch of {name}")
             self._write(at, rows.scratch, self._id("scratch of", name))
             used.append((at, at + rows.scratch))
-        if not rows.accumulates or done[s] + 1 == self._runs(k):
+        if not rows.accumulates or done[s] + 1 == self._calls(k):
             self._put_row(segment, op.outputs[0], 0 if rows.accumulates else done[s], name, used)
 
     def _available_rows(self, segment: Segment, t: int, done: list[int], arrived: int) -> int:
@@ -235,7 +240,7 @@ class StreamingExecution(SegmentedPlanChecks):
         for s, k in enumerate(segment.stages):
             if self.graph.ops[k].outputs[0] == t:
                 if self.row_needs(k).accumulates:
-                    self._wrong(f"{self.tensor_name(t)} of {self.op_name(k)} is read within its segment.")
+                    self._fail(f"{self.tensor_name(t)} of {self.op_name(k)} is read within its segment.")
                 return done[s]
         return arrived if t == segment.streamed_input else self.rows_of(t)
 
@@ -245,14 +250,16 @@ class StreamingExecution(SegmentedPlanChecks):
         """Write row ``r`` of tensor ``t`` to its slot. ``used`` are the bytes that the same step reads or uses as
         scratch, as (first byte, end byte)."""
         if r >= self.rows_of(t):
-            self._wrong(f"{writer} writes row {r} of {self.tensor_name(t)}, which does not exist.")
+            self._fail(f"{writer} writes row {r} of {self.tensor_name(t)}, which does not exist.")
         size = self.row_bytes(t)
         at = self.plan.offsets[t] + r % segment.slots[t] * size
-        self._clear_of(used, at, at + size, f"row {r} of {self.tensor_name(t)}")
+        self._check_no_overlap(used, at, at + size, f"row {r} of {self.tensor_name(t)}")
         self._write(at, size, self._id("tensor", t, "row", r))
 
-    def _clear_of(self, used: Sequence[tuple[int, int]], low: int, high: int, description: str) -> None:
+    def _check_no_overlap(
+        self, used: Sequence[tuple[int, int]], low: int, high: int, description: str
+    ) -> None:
         """Check that bytes [low, high) do not overlap the bytes ``used``."""
         for a, b in used:
             if low < b and a < high:
-                self._wrong(f"[{low}, {high}) of {description} overlaps what the same step uses.")
+                self._fail(f"[{low}, {high}) of {description} overlaps what the same step uses.")

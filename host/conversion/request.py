@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from arenite.converters.importers.imported_model import ImportOptions
-from arenite.converters.quantize.dataset.dataset import MINIMUM
+from arenite.converters.quantize.dataset.dataset import MIN_SAMPLES
 from arenite.converters.quantize.scoring.metrics import check_metric
 from arenite.converters.quantize.search.budget import Budget
 from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions as SearchOptions
@@ -66,9 +66,9 @@ def check_request(request: ConversionRequest) -> None:
     minutes."""
     if request.metric is not None:
         check_metric(request.metric)
-    if request.calibration_samples is not None and request.calibration_samples < MINIMUM:
+    if request.calibration_samples is not None and request.calibration_samples < MIN_SAMPLES:
         raise UsageError(
-            f"{request.calibration_samples} samples are too few to calibrate; at least {MINIMUM} are needed.",
+            f"{request.calibration_samples} samples are too few to calibrate; at least {MIN_SAMPLES} are needed.",
             "Give a hundred or more samples that are similar to those in the field.",
         )
     for path in (request.calibration, request.test, request.field_data):

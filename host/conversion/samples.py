@@ -13,7 +13,7 @@ import numpy as np
 from arenite.converters.graph.model import Model
 from arenite.converters.processing.media_files import preprocess_file
 from arenite.converters.quantize.calibration.random_calibration import random_calibration
-from arenite.converters.quantize.dataset.dataset import MINIMUM, Dataset, load_dataset
+from arenite.converters.quantize.dataset.dataset import MIN_SAMPLES, Dataset, load_dataset
 from arenite.host.conversion.request import ConversionRequest, check_class_names
 
 
@@ -38,7 +38,7 @@ def load_samples(
 
 def _random_dataset(model: Model, path: Path) -> Dataset:
     """Return random inputs for ``model`` in place of calibration samples. ``path`` names them in messages."""
-    samples = random_calibration(model, MINIMUM)
+    samples = random_calibration(model, MIN_SAMPLES)
     digest = hashlib.sha256()
     for row in samples.inputs:
         for array in row:

@@ -158,7 +158,7 @@ def _blocks(
     for v, value in enumerate(requirements.values):
         first = value.tensors[0]
         start, end = streamed.span(value.tensors, *value_spans[v])
-        kind = "variable" if value.variable else "output" if value.stays else "activation"
+        kind = "variable" if value.is_variable else "output" if value.stays else "activation"
         if first in graph.inputs and kind == "activation":
             kind = "input"
         # If an operator works in place, input and output share the block. The change is drawn in the middle of the

@@ -4,6 +4,6 @@ A file states the shape of every tensor, and LiteRT computes the shapes again. I
 from the file would read and write past its tensors. So no code is generated before ``check_shapes`` has passed.
 """
 
-from arenite.converters.graph.shapes.check import check_shapes, infer
+from arenite.converters.graph.shapes.check import check_shapes, infer_shapes
 
-__all__ = ["check_shapes", "infer"]
+__all__ = ["check_shapes", "infer_shapes"]

@@ -29,7 +29,7 @@ _SAME_PADDING = 0
     "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "REVERSE_V2", "ROUND", "RSQRT", "SIGN", "SIN",
     "SOFTMAX", "SQRT", "SQUARE", "TANH", "ZEROS_LIKE",
 )  # fmt: skip
-def same(s: ShapeContext) -> Sequence[Shape]:
+def unary(s: ShapeContext) -> Sequence[Shape]:
     return [s.shape(0)]
 
 
@@ -231,6 +231,8 @@ def lstm(s: ShapeContext) -> Sequence[Shape]:
     require_rank(x, 3, "the input")
     cells, outputs = s.shape(4)[0] if s.shape(4) else 0, s.shape(8)[-1] if s.shape(8) else 0
     batch = x[1] if s.option("time_major", False) else x[0]
+    # The positions follow LiteRT's lstm_shared.h: input weights (1 to 4), recurrent weights (5 to 8), peephole weights
+    # (9 to 11), gate biases (12 to 15), projection (16, 17), state (18, 19) and layer normalization (20 to 23).
     expected: dict[int, Shape] = dict.fromkeys((1, 2, 3, 4), (cells, x[2]))
     expected |= dict.fromkeys((5, 6, 7, 8), (cells, outputs))
     expected |= dict.fromkeys((9, 10, 11, 12, 13, 14, 15, 20, 21, 22, 23), (cells,))

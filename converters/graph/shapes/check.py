@@ -8,7 +8,7 @@ from arenite.converters.graph.shapes.rule import RULES, Shape, ShapeContext, Sha
 from arenite.errors import UnsupportedModelError
 
 
-def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
+def infer_shapes(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
     """Return the shapes of the outputs of ``op``, or None if they depend on computed values or ``op`` has no rule.
 
     Raises ``UnsupportedModelError`` if the inputs do not fit together.
@@ -17,13 +17,13 @@ def infer(graph: Subgraph, op: Op) -> tuple[Shape, ...] | None:
     if shape_rule is None:
         return None
     tensors = graph.tensors
-    site = ShapeContext(
+    context = ShapeContext(
         op,
         tuple(tensors[i] if i >= 0 else None for i in op.inputs),
         tuple(tensors[i] for i in op.outputs),
     )
     try:
-        return tuple(tuple(s) for s in shape_rule(site))
+        return tuple(tuple(s) for s in shape_rule(context))
     except UnknownShape:
         return None
     except ShapeProblem as error:
@@ -39,7 +39,7 @@ def check_shapes(graph: Subgraph) -> None:
     another shape in the file. The error names the operator and the tensor.
     """
     for op in graph.ops:
-        shapes = infer(graph, op)
+        shapes = infer_shapes(graph, op)
         if shapes is None:
             continue
         if len(shapes) != len(op.outputs):

@@ -92,7 +92,8 @@ def concatenation(s: ShapeContext) -> Sequence[Shape]:
 def pack(s: ShapeContext) -> Sequence[Shape]:
     shapes = {s.shape(i) for i in range(len(s.inputs))}
     require(len(shapes) == 1, "the inputs differ in shape")
-    require(s.option("values_count") == len(s.inputs), f"values_count is {s.option('values_count')}")
+    count = s.option("values_count")
+    require(count == len(s.inputs), f"values_count is {count}, but there are {len(s.inputs)} inputs")
     x = shapes.pop()
     axis = axis_of(s.option("axis"), len(x) + 1)
     return [(*x[:axis], len(s.inputs), *x[axis:])]
@@ -171,30 +172,34 @@ def strided_slice(s: ShapeContext) -> Sequence[Shape]:
 
 @rule("GATHER")
 def gather(s: ShapeContext) -> Sequence[Shape]:
-    x, at = s.shape(0), s.shape(1)
+    x, indices = s.shape(0), s.shape(1)
     axis = axis_of(s.option("axis"), len(x))
     batch = s.option("batch_dims")
-    batch = batch + len(at) if batch < 0 else batch
+    batch = batch + len(indices) if batch < 0 else batch
     require(
-        0 <= batch <= min(axis, len(at)) and x[:batch] == at[:batch],
+        0 <= batch <= min(axis, len(indices)) and x[:batch] == indices[:batch],
         f"batch_dims {batch} does not fit the inputs",
     )
-    return [(*x[:axis], *at[batch:], *x[axis + 1 :])]
+    return [(*x[:axis], *indices[batch:], *x[axis + 1 :])]
 
 
 @rule("GATHER_ND")
 def gather_nd(s: ShapeContext) -> Sequence[Shape]:
-    x, at = s.shape(0), s.shape(1)
+    x, indices = s.shape(0), s.shape(1)
     require(
-        bool(at) and at[-1] <= len(x), f"indices {list(at)} have more coordinates than the input {list(x)}"
+        bool(indices) and indices[-1] <= len(x),
+        f"indices {list(indices)} have more coordinates than the input {list(x)}",
     )
-    return [(*at[:-1], *x[at[-1] :])]
+    return [(*indices[:-1], *x[indices[-1] :])]
 
 
 @rule("ONE_HOT")
 def one_hot(s: ShapeContext) -> Sequence[Shape]:
     x, depth = s.shape(0), single_value(s.ints(1), "the depth")
-    require(depth >= 0 and elements(s.shape(2)) == elements(s.shape(3)) == 1, "depth and values do not fit")
+    require(depth >= 0, f"the depth is {depth}")
+    require(
+        elements(s.shape(2)) == elements(s.shape(3)) == 1, "the on value or the off value is not a scalar"
+    )
     axis = axis_of(s.option("axis", -1), len(x) + 1)
     return [(*x[:axis], depth, *x[axis:])]
 
@@ -300,6 +305,7 @@ def pad(s: ShapeContext) -> Sequence[Shape]:
         len(pads) == 2 * len(x) and min(pads, default=0) >= 0, f"the paddings {pads} do not fit {list(x)}"
     )
     if s.op.name == "MIRROR_PAD":
+        # The mode REFLECT (0) does not repeat the value at the edge, the mode SYMMETRIC (1) does.
         reflect = 1 if s.option("mode") == 0 else 0
         limits = [d - reflect for d in x for _ in range(2)]
         require(

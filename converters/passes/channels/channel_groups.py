@@ -45,9 +45,9 @@ class ChannelGroups:
     """The nodes of a graph and the ties between them."""
 
     base: dict[int, int]  # tensor -> the node of its channel 0; its other channels are the next nodes
-    count: int
+    count: int  # the number of nodes
     group: np.ndarray  # int64 [count]: nodes with the same number are removed together or not at all
-    pinned: np.ndarray  # bool [count]
+    pinned: np.ndarray  # bool [count]: nodes that cannot be removed
     readers: tuple[Layer, ...]  # layers that read all channels of their input and tie no nodes
 
     def nodes(self, graph: Subgraph, tensor: int) -> np.ndarray:
@@ -57,7 +57,7 @@ class ChannelGroups:
 
 def find_channel_groups(graph: Subgraph) -> ChannelGroups:
     """Return the nodes of ``graph``, the groups of tied nodes, the pinned nodes and the layers that read nodes."""
-    return _GroupFinder(graph).links()
+    return _GroupFinder(graph).find()
 
 
 class _GroupFinder:
@@ -79,7 +79,7 @@ class _GroupFinder:
         self.pinned = np.zeros(self.count, bool)
         self.readers: list[Layer] = []
 
-    def links(self) -> ChannelGroups:
+    def find(self) -> ChannelGroups:
         """Process all operators and return the groups."""
         graph = self.graph
         for t in graph.tensors:
@@ -169,14 +169,17 @@ class _GroupFinder:
         return True
 
     def pad(self, op: Op) -> bool:
+        """Tie each channel to the same channel of the output. Return False if ``op`` adds channels."""
         return keeps_last_axis(BoundsContext(self.graph, op, {})) and self.per_channel(op)
 
     def mean(self, op: Op) -> bool:
+        """Tie each channel to the same channel of the output. Return False if ``op`` computes a mean over channels."""
         return reduced_axes(BoundsContext(self.graph, op, {})) is not None and self.per_channel(op)
 
     def concatenate(self, op: Op) -> bool:
-        """Tie the channels of each input to their channels in the output, which follow those of the inputs before if
-        ``axis`` is the last axis."""
+        """Tie the channels of each input to their channels in the output. If ``axis`` is the last axis, the output
+        has the channels of all inputs one after the other; otherwise its channel c has the values of channel c of each
+        input."""
         out = self.graph.tensors[op.outputs[0]]
         if out.index not in self.base or any(i not in self.base for i in op.inputs):
             return False

@@ -26,7 +26,7 @@ class ProofError(Exception):
 
 
 #: Options that follow from the shapes, so they may differ between the graphs.
-_FOLLOW = {"depth_multiplier", "new_shape"}
+_SHAPE_OPTIONS = {"depth_multiplier", "new_shape"}
 
 
 def prove(
@@ -48,13 +48,13 @@ def prove(
         not any(i in kept_channels for i in (*old.inputs, *old.outputs)), "an input or output lost channels"
     )
     for before, after in zip(old.tensors, new.tensors, strict=False):
-        _tensor(before, after, kept_channels.get(before.index))
+        _check_tensor(before, after, kept_channels.get(before.index))
     for a, b in zip(old.ops, new.ops, strict=True):
         try:
-            _op(old, a, new, b, kept_channels, bounds_by_tensor)
+            _check_op(old, a, new, b, kept_channels, bounds_by_tensor)
         except ProofError as error:
             raise ProofError(f"operator {a.index} {a.name}: {error}") from error
-    _bounds(new, kept_channels, bounds_by_tensor)
+    _check_bounds(new, kept_channels, bounds_by_tensor)
 
 
 def _require(condition: bool, problem: str) -> None:
@@ -63,7 +63,7 @@ def _require(condition: bool, problem: str) -> None:
         raise ProofError(problem)
 
 
-def _tensor(old: Tensor, new: Tensor, kept_channels: np.ndarray | None) -> None:
+def _check_tensor(old: Tensor, new: Tensor, kept_channels: np.ndarray | None) -> None:
     """Check that ``new`` is ``old`` without the removed channels. ``kept_channels`` is None if no channel is
     removed."""
     shape = old.shape if kept_channels is None else (*old.shape[:-1], int(kept_channels.sum()))
@@ -74,7 +74,7 @@ def _tensor(old: Tensor, new: Tensor, kept_channels: np.ndarray | None) -> None:
     )
 
 
-def _op(
+def _check_op(
     old: Subgraph,
     a: Op,
     new: Subgraph,
@@ -84,27 +84,29 @@ def _op(
 ) -> None:
     """Check that the operator ``b`` of ``new`` computes the remaining channels of the operator ``a`` of ``old``."""
     _require((a.name, a.outputs, a.version) == (b.name, b.outputs, b.version), "is another operator")
-    _require(all(a.options[k] == b.options[k] for k in a.options if k not in _FOLLOW), "has other options")
+    _require(
+        all(a.options[k] == b.options[k] for k in a.options if k not in _SHAPE_OPTIONS), "has other options"
+    )
     if a == b and not any(i in kept_channels for i in (*a.inputs, *a.outputs)):
         return
     first, second = layer_of(old, a), layer_of(new, b)
     if first is not None:
         _require(second is not None and a.inputs[0] == b.inputs[0], "is no longer a layer of that input")
         assert second is not None
-        _layer(first, second, kept_channels, bounds_by_tensor)
+        _check_layer(first, second, kept_channels, bounds_by_tensor)
         return
     for x, y in zip(a.inputs, b.inputs, strict=True):
         if x == y or a.name == "RESHAPE":  # the shape operand of RESHAPE only repeats its output's shape
             continue
         s, t = old.tensors[x], new.tensors[y]
-        cut = kept_channels.get(a.outputs[0])
-        _require(s.data is not None and t.data is not None and cut is not None, "reads another tensor")
-        assert s.data is not None and t.data is not None and cut is not None
-        same = s.quant == t.quant and np.array_equal(s.data[..., cut], t.data)
+        kept = kept_channels.get(a.outputs[0])
+        _require(s.data is not None and t.data is not None and kept is not None, "reads another tensor")
+        assert s.data is not None and t.data is not None and kept is not None
+        same = s.quant == t.quant and np.array_equal(s.data[..., kept], t.data)
         _require(same, "has another constant operand")
 
 
-def _layer(
+def _check_layer(
     a: Layer, b: Layer, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
 ) -> None:
     """Check that the layer ``b`` computes the remaining output channels of the layer ``a``.
@@ -137,10 +139,13 @@ def _layer(
     for row in a.rows:
         for column in a.columns:
             inside = (lost * (row[:, None] & column[None, :])[None, :, :, None]).sum(axis=(1, 2))
-            _require(np.array_equal(inside @ value, difference), "has biases without a removed constant")
+            _require(
+                np.array_equal(inside @ value, difference),
+                "has biases that do not include a removed constant",
+            )
 
 
-def _bounds(
+def _check_bounds(
     new: Subgraph, kept_channels: Mapping[int, np.ndarray], bounds_by_tensor: Mapping[int, Bounds]
 ) -> None:
     """Check that the newly computed bounds of the new graph are inside the bounds of the remaining old channels."""

@@ -50,13 +50,13 @@ class _Rewriter:
         """Return the kept channels of ``t``: bool [channels]."""
         return self.kept_channels.get(t.index, np.ones(t.shape[-1], bool))
 
-    def constant(self, like: Tensor, data: np.ndarray, quant: Quantization | None) -> int:
-        """Append a constant with the values ``data``, otherwise like the tensor ``like``, and return its index."""
+    def add_constant(self, template: Tensor, data: np.ndarray, quant: Quantization | None) -> int:
+        """Append a constant with the values ``data``, otherwise equal to ``template``, and return its index."""
         data = np.ascontiguousarray(data)
         data.flags.writeable = False
         index = len(self.tensors)
         self.tensors.append(
-            replace(like, index=index, shape=data.shape, data=data, quant=quant, shape_signature=None)
+            replace(template, index=index, shape=data.shape, data=data, quant=quant, shape_signature=None)
         )
         return index
 
@@ -74,6 +74,7 @@ class _Rewriter:
         return op  # other operators that tie channels have no constant with a value per channel
 
     def weighted(self, op: Op, layer: Layer) -> Op:
+        """Return a layer with only the weights, scales and biases of the kept channels."""
         ins, outs = self.mask(layer.inp), self.mask(layer.out)
         w = self.graph.tensors[op.inputs[1]]
         assert w.data is not None
@@ -86,7 +87,7 @@ class _Rewriter:
             data, axis = w.data[..., outs], 3
             options["depth_multiplier"] = int(outs.sum()) // int(ins.sum())
         inputs = list(op.inputs)
-        inputs[1] = self.constant(w, data, _cut_quant(w.quant, outs, axis))
+        inputs[1] = self.add_constant(w, data, _cut_quant(w.quant, outs, axis))
         bias = self.bias(op, layer, ins, outs)
         if bias is not None:
             inputs[2:3] = [bias]
@@ -109,23 +110,25 @@ class _Rewriter:
             scales = tuple(float(np.float32(layer.inp.scale * s)) for s in w.quant.scale)
             quant = Quantization(scales, (0,) * len(scales))
             old = Tensor(-1, f"{layer.out.name}/bias", (), "int32", quant)
-        return self.constant(old, values[outs].astype(np.int32), _cut_quant(old.quant, outs, 0))
+        return self.add_constant(old, values[outs].astype(np.int32), _cut_quant(old.quant, outs, 0))
 
     def binary(self, op: Op) -> Op:
+        """Return an operator with two operands whose constant operand has only the kept channels."""
         outs = self.mask(self.graph.tensors[op.outputs[0]])
         inputs = list(op.inputs)
         for position, i in enumerate(op.inputs[:2]):
             t = self.graph.tensors[i]
             if t.data is not None and t.shape and t.shape[-1] == len(outs):
-                inputs[position] = self.constant(t, t.data[..., outs], t.quant)
+                inputs[position] = self.add_constant(t, t.data[..., outs], t.quant)
         return replace(op, inputs=tuple(inputs))
 
     def reshape(self, op: Op) -> Op:
+        """Return a RESHAPE to the shape that its output has without the removed channels."""
         shape = self.tensors[op.outputs[0]].shape
         inputs = list(op.inputs)
         if op.input(1) >= 0:
             t = self.graph.tensors[op.inputs[1]]
-            inputs[1] = self.constant(t, np.asarray(shape, np.int32), t.quant)
+            inputs[1] = self.add_constant(t, np.asarray(shape, np.int32), t.quant)
         options = dict(op.options)
         if options.get("new_shape") is not None:
             options["new_shape"] = shape

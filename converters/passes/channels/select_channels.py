@@ -33,6 +33,7 @@ class ChannelReader:
         self.inp, self.out = layer.inp.index, layer.out.index
         sums = contribution(layer)
         self._reads = np.abs(layer.weights).max(axis=(1, 2), initial=0) > 0  # [out_c, in_c]
+        # bool [out_c, in_c]: the sum of the weights over the taps is not the same for all kinds of position.
         self._uneven = (sums != sums[..., :1]).any(axis=-1)
         zero = layer.inp.zero_point
         self._always_zero_point = input_bounds.constant & (input_bounds.low == zero)
@@ -55,67 +56,67 @@ def contribution(layer: Layer) -> np.ndarray:
 
 
 def select_channels(
-    graph: Subgraph, links: ChannelGroups, bounds_by_tensor: Mapping[int, Bounds], *, multiple: int = 1
+    graph: Subgraph, groups: ChannelGroups, bounds_by_tensor: Mapping[int, Bounds], *, multiple: int = 1
 ) -> dict[int, np.ndarray]:
     """Return a mask of the remaining channels, bool [channels], for each tensor that loses channels.
 
     Every tensor keeps at least one channel. A number of channels that is divisible by ``multiple`` stays divisible:
     kernels read several channels at a time, and another number would cost more time than the removed channels save.
     """
-    readers = [ChannelReader(layer, bounds_by_tensor[layer.inp.index]) for layer in links.readers]
-    protected = np.zeros(links.count, bool)
+    readers = [ChannelReader(layer, bounds_by_tensor[layer.inp.index]) for layer in groups.readers]
+    protected = np.zeros(groups.count, bool)
     while True:
-        removed = _removable(graph, links, readers, protected)
-        spared = _kept_for_minimum(graph, links, removed, multiple)
+        removed = _removable(graph, groups, readers, protected)
+        spared = _kept_for_minimum(graph, groups, removed, multiple)
         if not spared.any():
             break
         protected |= spared
-    masks = {t: ~removed[links.nodes(graph, t)] for t in links.base}
+    masks = {t: ~removed[groups.nodes(graph, t)] for t in groups.base}
     return {t: mask for t, mask in masks.items() if not mask.all()}
 
 
 def _removable(
-    graph: Subgraph, links: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
+    graph: Subgraph, groups: ChannelGroups, readers: list[ChannelReader], protected: np.ndarray
 ) -> np.ndarray:
     """Return the nodes that can be removed if the nodes ``protected`` stay. Both are masks: bool [nodes]."""
-    removed = np.zeros(links.count, bool)
+    removed = np.zeros(groups.count, bool)
     while True:
-        needed = links.pinned | protected
+        needed = groups.pinned | protected
         for reader in readers:
-            nodes = links.nodes(graph, reader.inp)
-            needed[nodes] |= reader.needs(~removed[links.nodes(graph, reader.out)])
-        groups = np.zeros(links.count, bool)
-        groups[links.group[needed]] = True
-        removable = ~groups[links.group]
+            nodes = groups.nodes(graph, reader.inp)
+            needed[nodes] |= reader.needs(~removed[groups.nodes(graph, reader.out)])
+        needed_groups = np.zeros(groups.count, bool)
+        needed_groups[groups.group[needed]] = True
+        removable = ~needed_groups[groups.group]
         if np.array_equal(removable, removed):
             return removed
         removed = removable
 
 
 def _kept_for_minimum(
-    graph: Subgraph, links: ChannelGroups, removed: np.ndarray, multiple: int
+    graph: Subgraph, groups: ChannelGroups, removed: np.ndarray, multiple: int
 ) -> np.ndarray:
     """Return a mask of the nodes among ``removed`` that must stay, so that every tensor keeps its minimum number of
     channels, and a number that is divisible by ``multiple`` stays divisible. Both masks are bool [nodes].
 
-    A layer whose weights have a scale per channel keeps two channels, because a single scale would be read as one scale
-    for the whole tensor.
+    The minimum is one channel, or two channels for the output of a layer whose weights have a scale per channel,
+    because a single scale would be read as one scale for the whole tensor.
     """
-    minimum = dict.fromkeys(links.base, 1)
+    minimum = dict.fromkeys(groups.base, 1)
     for op in graph.ops:
         quants = [graph.tensors[i].quant for i in op.inputs[1:2] if i >= 0]
         if any(q is not None and q.per_axis for q in quants):
             minimum.update({o: 2 for o in op.outputs if o in minimum})
-    spared = np.zeros(links.count, bool)
+    spared = np.zeros(groups.count, bool)
     for tensor, count in minimum.items():
-        nodes = links.nodes(graph, tensor)
+        nodes = groups.nodes(graph, tensor)
         lost = nodes[removed[nodes] & ~spared[nodes]]
         if not lost.size:
             continue
         stay = max(len(nodes) - lost.size, min(count, len(nodes)))
         if len(nodes) % multiple == 0:
             stay += -stay % multiple
-        chosen = np.zeros(links.count, bool)
-        chosen[links.group[lost[: stay - (len(nodes) - lost.size)]]] = True
-        spared |= chosen[links.group]
+        chosen = np.zeros(groups.count, bool)
+        chosen[groups.group[lost[: stay - (len(nodes) - lost.size)]]] = True
+        spared |= chosen[groups.group]
     return spared

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.passes.intervals import elementwise, movement, pooling, weighted  # noqa: F401 (rules)
-from arenite.converters.passes.intervals.bounds import Bounds, is_analyzed, of_constant, unknown
+from arenite.converters.passes.intervals.bounds import Bounds, constant_bounds, full_bounds, is_analyzed
 from arenite.converters.passes.intervals.rule import RULES, BoundsContext
 
 
@@ -21,7 +21,7 @@ def analyze_intervals(graph: Subgraph) -> dict[int, Bounds]:
     for t in graph.tensors:
         if is_analyzed(t):
             bounds_by_tensor[t.index] = (
-                of_constant(t) if t.data is not None and not t.is_variable else unknown(t)
+                constant_bounds(t) if t.data is not None and not t.is_variable else full_bounds(t)
             )
     for op in graph.ops:
         rule = RULES.get(op.name)

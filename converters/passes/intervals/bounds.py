@@ -58,13 +58,13 @@ def channels_of(t: Tensor) -> int:
     return t.shape[-1]
 
 
-def unknown(t: Tensor) -> Bounds:
+def full_bounds(t: Tensor) -> Bounds:
     """Return bounds of -128 and 127 for every channel of ``t``."""
     count = channels_of(t)
     return Bounds(np.full(count, LOW, np.int64), np.full(count, HIGH, np.int64))
 
 
-def of_constant(t: Tensor) -> Bounds:
+def constant_bounds(t: Tensor) -> Bounds:
     """Return the smallest and largest value of each channel of a constant."""
     assert t.data is not None
     rows = t.data.astype(np.int64).reshape(-1, channels_of(t))

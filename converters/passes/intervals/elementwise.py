@@ -43,11 +43,11 @@ def quantized_limits(name: str, out: Tensor) -> tuple[int, int]:
     return max(LOW, int(low)), HIGH if math.isinf(high) else min(HIGH, int(high))
 
 
-def _rescaled(input_bounds: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
+def _rescale(input_bounds: Bounds, inp: Tensor, out: Tensor, real: float) -> Bounds | None:
     """Return ``input_bounds`` of ``inp`` converted to the quantization of ``out``, or None if the kernel's int32 could
     overflow. ``real`` is input scale / output scale."""
     multiplier, shift = multipliers(np.array([real]))
-    if not fits(np.array([255]), shift):
+    if not fits(np.array([255]), shift):  # 255: the largest distance of an int8 value from a zero point
         return None
     low, high = (
         round_twice(v - inp.zero_point, multiplier, shift) + out.zero_point
@@ -57,61 +57,62 @@ def _rescaled(input_bounds: Bounds, inp: Tensor, out: Tensor, real: float) -> Bo
 
 
 @rule(*LIMITS)
-def activation(site: BoundsContext) -> Bounds | None:
-    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+def activation(context: BoundsContext) -> Bounds | None:
+    input_bounds, inp, out = context.bounds(0), context.input(0), context.out
     if input_bounds is None or not is_quantized(inp, out):
         return None
-    rescaled = _rescaled(input_bounds, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
-    return rescaled and rescaled.clamp(*quantized_limits(site.op.name, out))
+    rescaled = _rescale(input_bounds, inp, out, float(np.float32(inp.scale) / np.float32(out.scale)))
+    return rescaled and rescaled.clamp(*quantized_limits(context.op.name, out))
 
 
 @rule("QUANTIZE")
-def quantize(site: BoundsContext) -> Bounds | None:
-    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+def quantize(context: BoundsContext) -> Bounds | None:
+    input_bounds, inp, out = context.bounds(0), context.input(0), context.out
     if input_bounds is None or not is_quantized(inp, out):
         return None
     # LiteRT divides as double here, as float32 above.
-    return _rescaled(input_bounds, inp, out, inp.scale / out.scale)
+    return _rescale(input_bounds, inp, out, inp.scale / out.scale)
 
 
-def _operands(site: BoundsContext) -> tuple[Bounds, Bounds] | None:
+def _operands(context: BoundsContext) -> tuple[Bounds, Bounds] | None:
     """Return the bounds of both inputs, broadcast to the output's channels, or None if an input has no bounds."""
-    a, b = site.bounds(0), site.bounds(1)
+    a, b = context.bounds(0), context.bounds(1)
     if a is None or b is None:
         return None
-    count = channels_of(site.out)
+    count = channels_of(context.out)
     return a.spread(count), b.spread(count)
 
 
 @rule("MAXIMUM", "MINIMUM")
-def extreme(site: BoundsContext) -> Bounds | None:
-    operands = _operands(site)
+def extreme(context: BoundsContext) -> Bounds | None:
+    operands = _operands(context)
     if operands is None:
         return None
     a, b = operands
-    pick = np.maximum if site.op.name == "MAXIMUM" else np.minimum
+    pick = np.maximum if context.op.name == "MAXIMUM" else np.minimum
     return Bounds(pick(a.low, b.low), pick(a.high, b.high))
 
 
 @rule("ADD", "SUB")
-def add(site: BoundsContext) -> Bounds | None:
+def add(context: BoundsContext) -> Bounds | None:
     """Return the bounds of ADD or SUB.
 
     The kernel scales both inputs to a common scale, and the sum to the output's scale. Each scaling rounds twice. The
     result never decreases as the first input grows. As the second input grows, the result never decreases (ADD) or
     never increases (SUB).
     """
-    operands, out = _operands(site), site.out
-    first, second = site.present(0), site.present(1)
-    if operands is None or not is_quantized(first, second, out) or not _plain(site):
+    operands, out = _operands(context), context.out
+    first, second = context.input(0), context.input(1)
+    if operands is None or not is_quantized(first, second, out) or not _has_clamp_or_no_activation(context):
         return None
+    # As LiteRT does, both inputs are scaled to twice the larger input scale.
     twice = float(np.float32(2) * np.float32(max(first.scale, second.scale)))
     headroom = float(np.float32(1 << _ADD_SHIFT) * np.float32(out.scale))
     reals = np.array([first.scale / twice, second.scale / twice, twice / headroom])
     if not all(0.0 < r < 1.0 for r in reals):
         return None
     multiplier, shift = multipliers(reals)
-    sign = 1 if site.op.name == "ADD" else -1
+    sign = 1 if context.op.name == "ADD" else -1
 
     def result(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         a = round_twice((a - first.zero_point) << _ADD_SHIFT, multiplier[0], shift[0])
@@ -120,16 +121,16 @@ def add(site: BoundsContext) -> Bounds | None:
 
     a, b = operands
     low, high = (b.low, b.high) if sign > 0 else (b.high, b.low)
-    limits = activation_range(site.op.options["fused_activation_function"], out)
+    limits = activation_range(context.op.options["fused_activation_function"], out)
     return Bounds(result(a.low, low), result(a.high, high)).clamp(*limits)
 
 
 @rule("MUL")
-def multiply(site: BoundsContext) -> Bounds | None:
+def multiply(context: BoundsContext) -> Bounds | None:
     """Return the bounds of MUL. The smallest and the largest product of two intervals are products of their ends."""
-    operands, out = _operands(site), site.out
-    first, second = site.present(0), site.present(1)
-    if operands is None or not is_quantized(first, second, out) or not _plain(site):
+    operands, out = _operands(context), context.out
+    first, second = context.input(0), context.input(1)
+    if operands is None or not is_quantized(first, second, out) or not _has_clamp_or_no_activation(context):
         return None
     real = float(np.float32(first.scale) * np.float32(second.scale) / np.float32(out.scale))
     multiplier, shift = multipliers(np.array([real]))
@@ -141,11 +142,11 @@ def multiply(site: BoundsContext) -> Bounds | None:
         for x, y in itertools.product((a.low, a.high), (b.low, b.high))
     ]
     low, high = np.minimum.reduce(corners), np.maximum.reduce(corners)
-    limits = activation_range(site.op.options["fused_activation_function"], out)
+    limits = activation_range(context.op.options["fused_activation_function"], out)
     ends = (round_twice(v, multiplier, shift) + out.zero_point for v in (low, high))
     return Bounds(*ends).clamp(*limits)
 
 
-def _plain(site: BoundsContext) -> bool:
+def _has_clamp_or_no_activation(context: BoundsContext) -> bool:
     """Return whether the operator's fused activation is none or a clamp."""
-    return site.op.options["fused_activation_function"] in (NONE, RELU, RELU_N1_TO_1, RELU6)
+    return context.op.options["fused_activation_function"] in (NONE, RELU, RELU_N1_TO_1, RELU6)

@@ -77,7 +77,8 @@ class Layer:
 
     @cached_property
     def largest(self) -> np.ndarray:
-        """An upper limit of the magnitude of every partial sum of each output channel: int64 [out_c]."""
+        """An upper limit of the magnitude of every partial sum of each output channel: int64 [out_c]. An int8 value
+        is at most 255 away from its zero point."""
         return cast(np.ndarray, np.abs(self.weights).sum(axis=(1, 2, 3)) * 255 + np.abs(self.bias))
 
 
@@ -96,10 +97,10 @@ def layer_of(graph: Subgraph, op: Op) -> Layer | None:
         or (bias is not None and (bias.data is None or bias.dtype != "int32"))
     ):
         return None
-    sides = _sides(op, inp, w, out)
-    if sides is None:
+    fields = _window_fields(op, inp, w, out)
+    if fields is None:
         return None
-    values, channel, rows, columns = sides
+    values, channel, rows, columns = fields
     units = len(values)
     zero = 0 if w.quant.per_axis else w.quant.zero_point[0]
     if (w.quant.per_axis and (any(w.quant.zero_point) or len(w.quant.scale) != units)) or out.shape[
@@ -123,7 +124,7 @@ def layer_of(graph: Subgraph, op: Op) -> Layer | None:
     )
 
 
-def _sides(
+def _window_fields(
     op: Op, inp: Tensor, w: Tensor, out: Tensor
 ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray, np.ndarray] | None:
     """Return ``weights`` (without subtracted zero point), ``input_channel``, ``rows`` and ``columns`` of a ``Layer``,
@@ -160,5 +161,5 @@ def _kinds(op: Op, side: str, size: int, kernel: int, out: int) -> np.ndarray:
     """
     stride, dilation = op.options[f"stride_{side}"], op.options[f"dilation_{side}_factor"]
     _, before = conv_padding(op.options["padding"], size, kernel, stride, dilation)
-    at = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation
-    return np.unique((at >= 0) & (at < size), axis=0)
+    positions = np.arange(out)[:, None] * stride - before + np.arange(kernel)[None, :] * dilation
+    return np.unique((positions >= 0) & (positions < size), axis=0)

@@ -23,13 +23,14 @@ def reshaped_channel_pairs(elements: int, before: int, after: int) -> tuple[np.n
     count = min(elements, math.lcm(before, after))
     if count > MAX_RESHAPE_PAIRS:
         return None
-    at = np.arange(count)
-    return at % before, at % after
+    # Element e is in channel e % before of the input and in channel e % after of the output.
+    element = np.arange(count)
+    return element % before, element % after
 
 
 @rule("RESHAPE")
-def reshape(site: BoundsContext) -> Bounds | None:
-    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
+def reshape(context: BoundsContext) -> Bounds | None:
+    input_bounds, inp, out = context.bounds(0), context.input(0), context.out
     if input_bounds is None:
         return None
     pairs = reshaped_channel_pairs(out.elements, channels_of(inp), channels_of(out))
@@ -42,38 +43,38 @@ def reshape(site: BoundsContext) -> Bounds | None:
     return Bounds(low, high)
 
 
-def keeps_last_axis(site: BoundsContext) -> bool:
+def keeps_last_axis(context: BoundsContext) -> bool:
     """Return whether the padding amounts (input 1) are constant and leave the last axis unchanged."""
-    pads = site.present(1)
+    pads = context.input(1)
     return pads.data is not None and not pads.data.reshape(-1, 2)[-1].any()
 
 
 @rule("PAD")
-def pad(site: BoundsContext) -> Bounds | None:
+def pad(context: BoundsContext) -> Bounds | None:
     """Return the bounds of PAD. They include the zero point of the output, which PAD writes to the border."""
-    input_bounds = site.bounds(0)
-    if input_bounds is None or not keeps_last_axis(site) or not is_quantized(site.out):
+    input_bounds = context.bounds(0)
+    if input_bounds is None or not keeps_last_axis(context) or not is_quantized(context.out):
         return None
-    zero = np.full(channels_of(site.out), site.out.zero_point, np.int64)
+    zero = np.full(channels_of(context.out), context.out.zero_point, np.int64)
     return input_bounds.join(Bounds(zero, zero))
 
 
 @rule("RESIZE_NEAREST_NEIGHBOR")
-def nearest(site: BoundsContext) -> Bounds | None:
-    return site.bounds(0)
+def resize_nearest(context: BoundsContext) -> Bounds | None:
+    return context.bounds(0)
 
 
 @rule("CONCATENATION")
-def concatenate(site: BoundsContext) -> Bounds | None:
-    parts = [site.bounds(k) for k in range(len(site.op.inputs))]
-    quants = {t.quant and (t.quant.scale, t.quant.zero_point) for t in site.graph.in_tensors(site.op)}
+def concatenate(context: BoundsContext) -> Bounds | None:
+    parts = [context.bounds(k) for k in range(len(context.op.inputs))]
+    quants = {t.quant and (t.quant.scale, t.quant.zero_point) for t in context.graph.in_tensors(context.op)}
     if (
         any(p is None for p in parts)
-        or len(quants | {site.out.quant and (site.out.quant.scale, site.out.quant.zero_point)}) != 1
+        or len(quants | {context.out.quant and (context.out.quant.scale, context.out.quant.zero_point)}) != 1
     ):
         return None
     input_bounds = [p for p in parts if p is not None]
-    if site.op.options["axis"] % len(site.out.shape) == len(site.out.shape) - 1:
+    if context.op.options["axis"] % len(context.out.shape) == len(context.out.shape) - 1:
         return Bounds(
             np.concatenate([p.low for p in input_bounds]), np.concatenate([p.high for p in input_bounds])
         )

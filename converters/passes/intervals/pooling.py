@@ -11,18 +11,18 @@ from arenite.converters.passes.intervals.rule import BoundsContext, rule
 
 
 @rule("AVERAGE_POOL_2D", "MAX_POOL_2D")
-def pool(site: BoundsContext) -> Bounds | None:
+def pool(context: BoundsContext) -> Bounds | None:
     """Return the bounds of a pool. A maximum or a rounded mean is between the lowest and the highest value of the
     window, which does not include padding."""
-    input_bounds = site.bounds(0)
-    if input_bounds is None or not is_quantized(site.out):
+    input_bounds = context.bounds(0)
+    if input_bounds is None or not is_quantized(context.out):
         return None
-    return input_bounds.clamp(*activation_range(site.op.options["fused_activation_function"], site.out))
+    return input_bounds.clamp(*activation_range(context.op.options["fused_activation_function"], context.out))
 
 
-def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
+def reduced_axes(context: BoundsContext) -> tuple[int, ...] | None:
     """Return the axes of a reduction, or None if they are not constant or include the last axis."""
-    inp, axes = site.present(0), site.present(1)
+    inp, axes = context.input(0), context.input(1)
     if axes.data is None:
         return None
     rank = len(inp.shape)
@@ -31,15 +31,16 @@ def reduced_axes(site: BoundsContext) -> tuple[int, ...] | None:
 
 
 @rule("MEAN")
-def mean(site: BoundsContext) -> Bounds | None:
+def mean(context: BoundsContext) -> Bounds | None:
     """Return the bounds of a MEAN. LiteRT's kernel multiplies the sum by a multiplier that includes the division by the
     number of positions, and rounds twice."""
-    input_bounds, inp, out = site.bounds(0), site.present(0), site.out
-    axes = reduced_axes(site)
+    input_bounds, inp, out = context.bounds(0), context.input(0), context.out
+    axes = reduced_axes(context)
     if input_bounds is None or axes is None or not is_quantized(inp, out):
         return None
     count = int(np.prod([inp.shape[a] for a in axes], dtype=np.int64))
     multiplier, shift = quantize_multiplier(inp.scale / out.scale)
+    # As LiteRT does, shift the multiplier to the left before the division, so that it keeps its precision.
     up = min(count.bit_length() - 1, 32, 31 + shift)
     divided, right = np.array([(multiplier << up) // count]), np.array([shift - up])
     sums = [(v - inp.zero_point) * count for v in (input_bounds.low, input_bounds.high)]

@@ -25,6 +25,7 @@ def fits(acc: np.ndarray, shift: np.ndarray | int) -> bool:
 def round_once(acc: np.ndarray, real: np.ndarray) -> np.ndarray:
     """Return round(double(acc) * real), with ties away from zero, as int64. LiteRT's FULLY_CONNECTED scales this
     way."""
+    # The limits of 2**40 are beyond every int32, and small enough for the conversion to int64.
     product = np.clip(acc.astype(np.float64) * real, -(2.0**40), 2.0**40)
     integer = np.trunc(product)
     rounded = integer + np.where(np.abs(product - integer) >= 0.5, np.sign(product), 0.0)

@@ -18,14 +18,14 @@ class BoundsContext:
     #: Bounds of the analyzed tensors that are constant or computed earlier.
     bounds_by_tensor: Mapping[int, Bounds]
 
-    def tensor(self, position: int) -> Tensor | None:
+    def optional_input(self, position: int) -> Tensor | None:
         """Return the input at ``position``, or None if it is absent."""
         index = self.op.input(position)
         return self.graph.tensors[index] if index >= 0 else None
 
-    def present(self, position: int) -> Tensor:
+    def input(self, position: int) -> Tensor:
         """Return the input at ``position``, which must not be absent."""
-        t = self.tensor(position)
+        t = self.optional_input(position)
         assert t is not None
         return t
 

@@ -23,7 +23,8 @@ _MAX_ELEMENTS = 1 << 20
 
 
 def views_of(graph: Subgraph, producer: Mapping[int, Op], tensor: int) -> list[View]:
-    """Return the views of ``tensor``: first itself, then its views of earlier and earlier tensors.
+    """Return the views of ``tensor``: first of itself, then of the earlier tensors that contain its bytes, latest
+    first.
 
     ``producer`` has the operator that computes each tensor.
     """
@@ -36,7 +37,7 @@ def views_of(graph: Subgraph, producer: Mapping[int, Op], tensor: int) -> list[V
     return views
 
 
-def part_of(graph: Subgraph, op: Op, position: int) -> int | None:
+def offset_in_output(graph: Subgraph, op: Op, position: int) -> int | None:
     """Return the byte of the output of ``op``, a CONCATENATION or PACK, at which the bytes of input ``position`` begin.
     Return None if they are not consecutive there, or for another operator."""
     if op.name not in ("CONCATENATION", "PACK"):
@@ -61,9 +62,10 @@ def _view(graph: Subgraph, op: Op, tensor: int) -> View | None:
     constants = [graph.tensors[i].data for p, i in enumerate(op.inputs) if p != position and i >= 0]
     if any(c is None for c in constants) and op.name != "RESHAPE":
         return None
+    # Move the numbers of the source's elements as ``op`` moves the elements. Consecutive numbers are a view.
     numbers = np.arange(source.elements).reshape(source.shape)
-    order = op.outputs.index(tensor)
-    taken = move(numbers, [c for c in constants if c is not None], op, order)
+    output = op.outputs.index(tensor)
+    taken = move(numbers, [c for c in constants if c is not None], op, output)
     flat = None if taken is None else taken.reshape(-1)
     if flat is None or not flat.size or not np.array_equal(flat, np.arange(flat[0], flat[0] + flat.size)):
         return None
@@ -71,23 +73,26 @@ def _view(graph: Subgraph, op: Op, tensor: int) -> View | None:
 
 
 _Constants = Sequence[np.ndarray]
+#: A function that moves the elements of an array as an operator does. The arguments are the array, the operator's
+#: constant inputs, the operator, and the position of the output. The result is that output, or None if the options of
+#: the operator are not supported.
 _Move = Callable[[np.ndarray, _Constants, Op, int], np.ndarray | None]
 
 
-def _same(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray:
+def _unchanged(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray:
     return x
 
 
-def _transpose(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray:
+def _transpose(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray:
     return x.transpose([int(a) for a in constants[0].reshape(-1)])
 
 
-def _slice(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray:
+def _slice(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray:
     begin, size = (c.reshape(-1).tolist() for c in constants)
     return x[tuple(slice(b, None if n == -1 else b + n) for b, n in zip(begin, size, strict=True))]
 
 
-def _strided_slice(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray | None:
+def _strided_slice(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray | None:
     if op.options.get("ellipsis_mask") or op.options.get("new_axis_mask") or op.options.get("offset"):
         return None
     begin, end, strides = (c.reshape(-1).tolist() for c in constants)
@@ -102,27 +107,27 @@ def _strided_slice(x: np.ndarray, constants: _Constants, op: Op, order: int) -> 
     return x[tuple(index)]
 
 
-def _split(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray:
+def _split(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray:
     axis = int(constants[0].reshape(-1)[0])
     size = x.shape[axis] // op.options["num_splits"]
-    return x.take(np.arange(order * size, (order + 1) * size), axis)
+    return x.take(np.arange(output * size, (output + 1) * size), axis)
 
 
-def _unpack(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray:
+def _unpack(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray:
     axis = op.options.get("axis") or 0
-    return x.take([order], axis)
+    return x.take([output], axis)
 
 
-def _gather(x: np.ndarray, constants: _Constants, op: Op, order: int) -> np.ndarray | None:
+def _gather(x: np.ndarray, constants: _Constants, op: Op, output: int) -> np.ndarray | None:
     if op.options.get("batch_dims"):
         return None
     return x.take(constants[0], op.options.get("axis") or 0)
 
 
 _MOVES: dict[str, _Move] = {
-    "RESHAPE": _same,
-    "SQUEEZE": _same,
-    "EXPAND_DIMS": _same,
+    "RESHAPE": _unchanged,
+    "SQUEEZE": _unchanged,
+    "EXPAND_DIMS": _unchanged,
     "TRANSPOSE": _transpose,
     "SLICE": _slice,
     "STRIDED_SLICE": _strided_slice,

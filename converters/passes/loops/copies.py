@@ -9,7 +9,7 @@ from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 
 
 def copies_by_operator(graph: Subgraph) -> Mapping[int, tuple[int, ...]]:
-    """Return the copies of each operator of ``graph``, in the order of their steps, with itself. An operator that is
+    """Return {operator of ``graph``: its copies, including itself, in the order of their steps}. An operator that is
     not repeated has one copy."""
     copies: dict[int, tuple[int, ...]] = {op.index: (op.index,) for op in graph.ops}
     for body in find_repeated_bodies(graph):

@@ -15,7 +15,7 @@ import numpy as np
 from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import DTYPES, Model, Op, Subgraph, Tensor
 from arenite.converters.passes.loops.contiguous_view import View, views_of
-from arenite.converters.passes.loops.operator_order import in_order
+from arenite.converters.passes.loops.operator_order import sort_operators
 from arenite.converters.passes.loops.repeated_body import BodyInput, RepeatedBody, find_repeated_bodies
 from arenite.converters.passes.producers import producers, with_ops
 from arenite.converters.passes.prune import live_ops
@@ -34,7 +34,7 @@ def restore_first_steps(model: Model) -> tuple[Model, tuple[str, ...]]:
     position = 0
     while position < len(bodies := find_repeated_bodies(model.main)):
         body = bodies[position]
-        restored = _restored(model, body)
+        restored = _restore(model, body)
         if restored is None:
             position += 1
             continue
@@ -45,7 +45,7 @@ def restore_first_steps(model: Model) -> tuple[Model, tuple[str, ...]]:
     return model, tuple(notes)
 
 
-def _restored(model: Model, body: RepeatedBody) -> Model | None:
+def _restore(model: Model, body: RepeatedBody) -> Model | None:
     """Return the model with one more copy of ``body`` in front. Return None if that would not give the same values."""
     graph = model.main
     # A dictionary keeps the order of the body, so that two conversions give the same bytes.
@@ -53,11 +53,11 @@ def _restored(model: Model, body: RepeatedBody) -> Model | None:
     states = [graph.tensors[row.tensor] for row in carried]
     if any(t.data is not None or DTYPES[t.dtype] is None or t.index in graph.outputs for t in states):
         return None
-    before = _slices_before(graph, body)
+    before = _parts_before(graph, body)
     if before is None:
         return None
-    new = _with_copy(model, body, before)
-    result_of = {row: new.of_lane[row.lane, row.output] for row in carried}
+    new = _add_copy(model, body, before)
+    result_of = {row: new.outputs[row.lane, row.output] for row in carried}
     if not _agree(model, new.model, [(row.tensor, result) for row, result in result_of.items()]):
         return None
     main = new.model.main
@@ -73,15 +73,15 @@ def _restored(model: Model, body: RepeatedBody) -> Model | None:
             inputs = tuple(result_of.get(row, i) for row, i in zip(rows_of[op.index], inputs, strict=True))
         ops.append(replace(op, inputs=inputs))
     try:
-        main = replace(main, ops=tuple(in_order(ops)))
+        main = replace(main, ops=tuple(sort_operators(ops)))
     except ValueError:  # the new first step reads what is computed from the old one
         return None
     return with_ops(replace(new.model, subgraphs=(main, *model.subgraphs[1:])), live_ops(main))
 
 
-def _slices_before(graph: Subgraph, body: RepeatedBody) -> dict[BodyInput, int] | None:
-    """Return the tensor that has the part before the first part of each slice that ``body`` reads. Return None if one
-    does not exist."""
+def _parts_before(graph: Subgraph, body: RepeatedBody) -> dict[BodyInput, int] | None:
+    """Return, for each sequence that ``body`` reads part by part, the tensor with the part before the first one: the
+    part that the folded first step reads. Return None if the graph lacks such a tensor."""
     wanted: dict[tuple[View, int], list[BodyInput]] = {}
     for lane, rows in zip(body.lanes, body.inputs, strict=True):
         for row, i in zip(rows, graph.ops[lane[1]].inputs, strict=True):
@@ -101,13 +101,16 @@ def _slices_before(graph: Subgraph, body: RepeatedBody) -> dict[BodyInput, int] 
 
 
 class _Copy:
-    """A model with one more copy of a body. ``added`` are the new operators, ``of_lane`` their outputs."""
+    """A model with one more copy of a body. ``added`` has the indices of the new operators. ``outputs[k, n]`` is the
+    tensor that is output ``n`` of the copy of the body's operator ``k``."""
 
-    def __init__(self, model: Model, added: frozenset[int], of_lane: dict[tuple[int, int], int]) -> None:
-        self.model, self.added, self.of_lane = model, added, of_lane
+    def __init__(self, model: Model, added: frozenset[int], outputs: dict[tuple[int, int], int]) -> None:
+        self.model, self.added, self.outputs = model, added, outputs
 
 
-def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -> _Copy:
+def _add_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -> _Copy:
+    """Return ``model`` with a copy of ``body`` that reads the tensors ``before`` as its parts of the sequences, and
+    zeros as its state."""
     graph = model.main
     tensors = list(graph.tensors)
     zeros: dict[tuple[str, tuple[int, ...]], int] = {}
@@ -124,14 +127,14 @@ def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -
             zeros[key] = add(Tensor(0, "zero_state", like.shape, like.dtype, data=data))
         return zeros[key]
 
-    of_lane: dict[tuple[int, int], int] = {}
+    outputs: dict[tuple[int, int], int] = {}
     copies: list[Op] = []
     for k, lane in enumerate(body.lanes):
         op = graph.ops[lane[1]]
         inputs = []
         for row, i in zip(body.inputs[k], op.inputs, strict=True):
             if row.kind == "lane":
-                inputs.append(of_lane[row.lane, row.output])
+                inputs.append(outputs[row.lane, row.output])
             elif row.kind == "carried":
                 inputs.append(zero(graph.tensors[i]))
             elif row.kind == "slice":
@@ -140,14 +143,14 @@ def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -
                 inputs.append(row.tensor)
         for n, i in enumerate(op.outputs):
             t = graph.tensors[i]
-            of_lane[k, n] = add(replace(t, name=f"{t.name}/first_step"))
+            outputs[k, n] = add(replace(t, name=f"{t.name}/first_step"))
         index = len(graph.ops) + k
         copies.append(
             replace(
                 op,
                 index=index,
                 inputs=tuple(inputs),
-                outputs=tuple(of_lane[k, n] for n in range(len(op.outputs))),
+                outputs=tuple(outputs[k, n] for n in range(len(op.outputs))),
             )
         )
     # A part of a sequence may have another shape than the tensor that the operator reads.
@@ -165,13 +168,13 @@ def _with_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) -
                 reshaped.append(Op(index, "RESHAPE", (i, row_shape), (out,), options, "ReshapeOptions"))
                 op = copies[k] = replace(op, inputs=(*op.inputs[:p], out, *op.inputs[p + 1 :]))
     ops = (*graph.ops, *reshaped, *copies)
-    main = replace(graph, tensors=tuple(tensors), ops=tuple(in_order(ops)))
+    main = replace(graph, tensors=tuple(tensors), ops=tuple(sort_operators(ops)))
     added = frozenset(op.index for op in copies)
-    return _Copy(replace(model, subgraphs=(main, *model.subgraphs[1:])), added, of_lane)
+    return _Copy(replace(model, subgraphs=(main, *model.subgraphs[1:])), added, outputs)
 
 
 def _agree(old: Model, new: Model, pairs: Sequence[tuple[int, int]]) -> bool:
-    """Return whether the two tensors of each pair have the same values in ``new``, on random inputs."""
+    """Return whether the two tensors of each pair have the same values in ``new``, on random inputs of ``old``."""
     rng = np.random.default_rng(0)
     limits = index_limits(old.main)
     samples = []
@@ -189,6 +192,8 @@ def _agree(old: Model, new: Model, pairs: Sequence[tuple[int, int]]) -> bool:
 
 
 def _random(t: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
+    """Return random values of the shape and type of ``t``. Integers are at least 0 and less than ``limit`` (None:
+    2)."""
     if t.dtype == "float32":
         return (rng.standard_normal(t.shape) * 2).astype(np.float32)
     return rng.integers(0, limit or 2, t.shape).astype(t.dtype)

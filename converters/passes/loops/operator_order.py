@@ -1,4 +1,4 @@
-"""Sort operators so that each follows those whose outputs it reads."""
+"""Sort operators so that each comes after the operators whose outputs it reads."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from arenite.converters.graph.topological_order import topological_order
 from arenite.converters.tflite.operator_order import STATEFUL
 
 
-def in_order(ops: Iterable[Op]) -> list[Op]:
-    """Return ``ops`` with each operator after those whose outputs it reads. Where that leaves a choice, the operator
-    with the smallest index comes first. Stateful operators keep the order of their indices. The indices do not change.
+def sort_operators(ops: Iterable[Op]) -> list[Op]:
+    """Return ``ops`` with each operator after the operators whose outputs it reads. Where that leaves a choice, the
+    operator with the smallest index comes first. Stateful operators keep the order of their indices. The indices do
+    not change.
 
     Raises ``ValueError`` if there is no such order.
     """
@@ -24,8 +25,8 @@ def in_order(ops: Iterable[Op]) -> list[Op]:
 
 
 def operators_before(ops: Sequence[Op]) -> list[set[int]]:
-    """Return the positions of the operators that must run before each operator: those whose outputs it reads, and the
-    stateful operator with the next smaller index before a stateful one."""
+    """Return, for each operator, the positions in ``ops`` of the operators that must run before it: the operators whose
+    outputs it reads and, for a stateful operator, the stateful operator with the next smaller index."""
     producer = {i: k for k, op in enumerate(ops) for i in op.outputs if i >= 0}
     before = [{producer[i] for i in op.inputs if i in producer} - {k} for k, op in enumerate(ops)]
     stateful = sorted((op.index, k) for k, op in enumerate(ops) if op.name in STATEFUL)

@@ -24,10 +24,11 @@ from arenite.converters.passes.prune import EFFECTS
 #: A body that is repeated fewer times is not worth a loop.
 MIN_STEPS = 4
 
-#: The operators with weights with which the search begins, and the position of their weights and later constants.
+#: The operators with weights with which the search begins, and the position of the weights among their inputs.
 _ANCHORS = {"FULLY_CONNECTED": 1, "CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "BATCH_MATMUL": 1}
 
-#: Operators that cannot be part of a body, because they use state or have no fixed meaning.
+#: Operators that cannot be part of a body, because they use state or call other subgraphs, or because their effects
+#: are unknown.
 NOT_REPEATED = EFFECTS | {"VAR_HANDLE", "READ_VARIABLE", "LOOP"}
 
 
@@ -55,8 +56,8 @@ class BodyInput:
 class RepeatedBody:
     """A body and its copies.
 
-    ``lanes[k][t]`` is the operator of the graph that is operator ``k`` of the body in step ``t``. The operators of the
-    body are in an order in which each follows those whose outputs it reads. ``inputs[k][p]`` is its input ``p``.
+    ``lanes[k][t]`` is the operator of the graph that is operator ``k`` of the body in step ``t``. An operator of the
+    body comes after the operators whose outputs it reads. ``inputs[k][p]`` is input ``p`` of operator ``k``.
     """
 
     lanes: tuple[tuple[int, ...], ...]
@@ -96,7 +97,8 @@ def _search(graph: Subgraph) -> tuple[RepeatedBody, ...]:
             continue
         body = _BodySearch(index, used).grow(chain)
         if body is not None and not _have_order(graph, [*bodies, body]):
-            # A body needs all steps of the other one. Leave out what reads other bodies: it can stay outside.
+            # The new body and an earlier body need results of each other. The operators that depend on earlier bodies
+            # can stay outside of the new body, so search again without them.
             mask = sum(1 << k for k in used)
             readers = {k for k in body.ops if index.ancestors()[k] & mask}
             body = None if readers.intersection(chain) else _BodySearch(index, used | readers).grow(chain)
@@ -107,8 +109,8 @@ def _search(graph: Subgraph) -> tuple[RepeatedBody, ...]:
 
 
 def _have_order(graph: Subgraph, bodies: Sequence[RepeatedBody]) -> bool:
-    """Return whether each of ``bodies`` can run as a whole: there is an order of them and all other operators in which
-    each follows those on which it depends."""
+    """Return whether all steps of each body can run without an operator outside of the body in between: the bodies and
+    the other operators can be sorted so that each comes after those on which it depends."""
     node_of = {k: node for node, body in enumerate(bodies) for k in body.ops}
     for op in graph.ops:
         node_of.setdefault(op.index, len(bodies) + op.index)
@@ -185,11 +187,11 @@ class _GraphIndex:
         chains come first."""
         alike: dict[tuple[Any, ...], list[int]] = {}
         for op in self.graph.ops:
-            first = _ANCHORS.get(op.name)
+            weights = _ANCHORS.get(op.name)
             kind = self.kinds[op.index]
-            if first is None or kind is None or not self.is_constant(op.input(first)):
+            if weights is None or kind is None or not self.is_constant(op.input(weights)):
                 continue
-            constants = tuple(self.content(i) if self.is_constant(i) else () for i in op.inputs[first:])
+            constants = tuple(self.content(i) if self.is_constant(i) else () for i in op.inputs[weights:])
             alike.setdefault((kind, constants), []).append(op.index)
         chains = []
         for members in alike.values():
@@ -201,6 +203,7 @@ class _GraphIndex:
         return sorted(chains, key=lambda c: (-len(c), c))
 
     def _chain(self, members: Sequence[int]) -> list[int]:
+        """Return a chain that begins with the first of ``members``."""
         chain = [members[0]]
         ancestors = self.ancestors()
         for k in members[1:]:
@@ -251,7 +254,7 @@ class _BodySearch:
                         new += 1
                     unresolved += range(first_new, new)
         remaining = set(range(len(self._lanes)))
-        # Leave out operators with an input that differs from step to step, and those that read them.
+        # Leave out operators with an input that differs from step to step, and the operators that read their outputs.
         while True:
             inputs = {lane: self._inputs(lane, remaining) for lane in remaining}
             broken = {lane for lane in remaining if None in inputs[lane]}
@@ -270,6 +273,7 @@ class _BodySearch:
         self._lanes.append(lane)
 
     def _is_free(self, lane: Sequence[int]) -> bool:
+        """Return whether the operators of ``lane`` are copies of each other that no body has yet."""
         return (
             len(set(lane)) == len(lane)
             and self._used.isdisjoint(lane)
@@ -292,6 +296,7 @@ class _BodySearch:
                     ]
                     for row in readers
                 ]
+                # If a tensor has several alike readers, the lane has the reader with the same rank in every step.
                 rank = alike[1].index(k) if k in alike[1] else len(self._graph.ops)
                 if all(len(row) > rank for row in alike):
                     candidate = tuple(row[rank] for row in alike)
@@ -324,14 +329,14 @@ class _BodySearch:
             equal = all(index.content(i) == index.content(tensors[0]) for i in tensors)
             return BodyInput("same", tensor=tensors[0]) if equal else None
         return (
-            self._computed(tensors, 0, "lane")
-            or self._computed(tensors[1:], 1, "carried", tensors[0])
+            self._computed(tensors, "lane")
+            or self._computed(tensors[1:], "carried", tensors[0])
             or self._slices(tensors)
         )
 
-    def _computed(self, tensors: Sequence[int], delay: int, kind: str, first: int = -1) -> BodyInput | None:
-        """Return the lane that computes ``tensors`` in the first steps. If ``delay`` is 1, the tensors are read in the
-        step after the one that computes them."""
+    def _computed(self, tensors: Sequence[int], kind: str, first: int = -1) -> BodyInput | None:
+        """Return an input of ``kind`` if one lane computes ``tensors[0]`` in step 0, ``tensors[1]`` in step 1 and so
+        on, otherwise None. ``first`` is the tensor that a carried value begins with."""
         places = set()
         for step, i in enumerate(tensors):
             op = self._index.producer.get(i)
@@ -345,7 +350,8 @@ class _BodySearch:
         return BodyInput(kind, lane, output, first)
 
     def _slices(self, tensors: Sequence[int]) -> BodyInput | None:
-        """Return the tensor of which ``tensors`` are parts at equal distances."""
+        """Return an input of the kind ``slice`` if ``tensors`` are parts of one tensor at equal distances, otherwise
+        None."""
         chains = [self._index.views(i) for i in tensors]
         shared = set.intersection(*({v.source for v in chain} for chain in chains))
         for view in reversed(chains[0]):

@@ -9,8 +9,8 @@ import numpy as np
 
 from arenite.converters.graph.loop import LOOP, Loop, LoopPart
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
-from arenite.converters.passes.loops.contiguous_view import part_of
-from arenite.converters.passes.loops.operator_order import in_order
+from arenite.converters.passes.loops.contiguous_view import offset_in_output
+from arenite.converters.passes.loops.operator_order import sort_operators
 from arenite.converters.passes.loops.repeated_body import BodyInput, RepeatedBody, find_repeated_bodies
 from arenite.converters.passes.producers import readers, with_ops
 from arenite.converters.passes.prune import live_ops
@@ -32,7 +32,7 @@ def roll_loops(model: Model) -> tuple[Model, tuple[str, ...]]:
             f"Operators {first} {model.main.ops[first].name} to {last} {model.main.ops[last].name} have "
             f"{body.steps} copies of {len(body.lanes)} operators: they became a loop."
         )
-    main = replace(model.main, tensors=tuple(draft.tensors), ops=tuple(in_order(draft.ops())))
+    main = replace(model.main, tensors=tuple(draft.tensors), ops=tuple(sort_operators(draft.ops())))
     ops = live_ops(main)
     return with_ops(replace(model, subgraphs=(main, *model.subgraphs[1:])), ops), tuple(notes)
 
@@ -59,6 +59,7 @@ class _Draft:
         outputs: list[int] = []
 
         def add(parts: list[LoopPart], inner: int, tensor: int, start: int = 0, stride: int = 0) -> None:
+            """Let ``tensor`` be an output of LOOP that holds the body's tensor ``inner`` (see ``LoopPart``)."""
             parts.append(LoopPart(inner, len(outputs), start, stride))
             outputs.append(tensor)
             body.outputs.append(inner)
@@ -67,8 +68,8 @@ class _Draft:
             for output in range(len(self._graph.ops[repeated.lanes[lane][0]].outputs)):
                 tensors = [self._graph.ops[k].outputs[output] for k in repeated.lanes[lane]]
                 inner = body.output(lane, output)
-                uses = [self._outside(i, repeated) for i in tensors]
-                joined = self._joined(tensors, uses)
+                uses = [self._outside_readers(i, repeated) for i in tensors]
+                joined = self._find_join(tensors, uses)
                 if joined is not None:
                     op, start, stride = joined
                     self._removed.add(op.index)
@@ -78,8 +79,8 @@ class _Draft:
                     add(finals, inner, tensors[-1])
                 if any(uses[:-1]):
                     size = self._graph.tensors[tensors[0]].nbytes
-                    whole = self._sequence(tensors, [bool(u) for u in uses[:-1]], index)
-                    add(sequences, inner, whole, 0, size)
+                    sequence = self._sequence(tensors, [bool(u) for u in uses[:-1]], index)
+                    add(sequences, inner, sequence, 0, size)
         self._removed |= repeated.ops
         loop = Loop(
             body.subgraph(),
@@ -92,19 +93,20 @@ class _Draft:
         )
         self._added.append(Op(index, LOOP, tuple(body.inputs), tuple(outputs), {"loop": loop}))
 
-    def _outside(self, tensor: int, repeated: RepeatedBody) -> list[int]:
-        """Return the operators outside of the body that read ``tensor``, and -1 if it is an output of the graph."""
+    def _outside_readers(self, tensor: int, repeated: RepeatedBody) -> list[int]:
+        """Return the operators outside of the body that read ``tensor``. If it is an output of the graph, add -1."""
         outside = [k for k in self._readers.get(tensor, ()) if k not in repeated.ops]
         return outside + [-1] * (tensor in self._graph.outputs)
 
-    def _joined(self, tensors: Sequence[int], uses: Sequence[Sequence[int]]) -> tuple[Op, int, int] | None:
-        """Return the CONCATENATION or PACK that joins exactly ``tensors``, and the first byte and the distance of the
-        steps in its output. Return None if there is none. ``uses`` has the readers of each tensor."""
+    def _find_join(self, tensors: Sequence[int], uses: Sequence[Sequence[int]]) -> tuple[Op, int, int] | None:
+        """Return the CONCATENATION or PACK that joins exactly ``tensors``, and where its output has
+        the value of each step: the first byte of step 0, and the distance of two steps in bytes. Return None if
+        there is none. ``uses`` has the readers of each tensor."""
         for k in set.intersection(*map(set, uses)) - {-1}:
             op = self._graph.ops[k]
             if sorted(op.inputs) != sorted(tensors) or k in self._removed:
                 continue
-            starts = [part_of(self._graph, op, op.inputs.index(i)) for i in tensors]
+            starts = [offset_in_output(self._graph, op, op.inputs.index(i)) for i in tensors]
             known = [s for s in starts if s is not None]
             if len(known) == len(starts) and len(set(np.diff(known))) == 1:
                 return op, known[0], known[1] - known[0]
@@ -113,26 +115,32 @@ class _Draft:
     def _sequence(self, tensors: Sequence[int], used: Sequence[bool], index: int) -> int:
         """Add a tensor with the values of all steps, and operators that take from it the tensors of the steps that are
         ``used``. Return the new tensor."""
-        like = self._graph.tensors[tensors[0]]
-        whole = self._tensor(replace(like, name=f"{like.name}/steps", shape=(len(tensors), like.elements)))
+        template = self._graph.tensors[tensors[0]]
+        sequence = self._tensor(
+            replace(template, name=f"{template.name}/steps", shape=(len(tensors), template.elements))
+        )
         for step, is_used in enumerate(used):
             if is_used:
-                row = self._tensor(replace(like, name=f"{like.name}/step_{step}", shape=(1, like.elements)))
-                begin, size = (self._shape(v) for v in ((step, 0), (1, like.elements)))
-                self._added.append(Op(index, "SLICE", (whole, begin, size), (row,), {}, "SliceOptions"))
-                shape = self._shape(like.shape)
+                row = self._tensor(
+                    replace(template, name=f"{template.name}/step_{step}", shape=(1, template.elements))
+                )
+                begin, size = (self._shape(v) for v in ((step, 0), (1, template.elements)))
+                self._added.append(Op(index, "SLICE", (sequence, begin, size), (row,), {}, "SliceOptions"))
+                shape = self._shape(template.shape)
                 options = defaults_of("ReshapeOptions")
                 self._added.append(
                     Op(index, "RESHAPE", (row, shape), (tensors[step],), options, "ReshapeOptions")
                 )
-        return whole
+        return sequence
 
     def _shape(self, values: Sequence[int]) -> int:
+        """Add a constant with ``values``, and return its index."""
         data = np.asarray(values, np.int32)
         data.flags.writeable = False
         return self._tensor(Tensor(0, "loop_shape", data.shape, "int32", data=data))
 
     def _tensor(self, t: Tensor) -> int:
+        """Add a tensor like ``t``, and return its index."""
         self.tensors.append(replace(t, index=len(self.tensors)))
         return len(self.tensors) - 1
 
@@ -144,25 +152,26 @@ class _BodyBuilder:
         self._graph, self._repeated = graph, repeated
         self._template = [graph.ops[lane[1]] for lane in repeated.lanes]
         self._tensors: list[Tensor] = []
-        self._at: dict[Hashable, int] = {}
-        self.inputs: list[int] = []  # of LOOP
-        self.outputs: list[int] = []  # of the body
+        #: The tensors of the body, by ("lane", lane, output) or by (input of the body, shape).
+        self._inner: dict[Hashable, int] = {}
+        self.inputs: list[int] = []  # the tensors of ``graph`` that LOOP reads
+        self.outputs: list[int] = []  # the tensors of the body that LOOP copies to its outputs
         self.initial: list[LoopPart] = []
         self.slices: list[LoopPart] = []
         self.carried: list[tuple[int, int]] = []
         self._ops: list[Op] = []
         for lane, op in enumerate(self._template):
             for output, i in enumerate(op.outputs):
-                self._at["lane", lane, output] = self._add(graph.tensors[i])
+                self._inner["lane", lane, output] = self._add(graph.tensors[i])
         for k, op in enumerate(self._template):
             rows = repeated.inputs[k]
             inputs = tuple(self._input(row, i) for row, i in zip(rows, op.inputs, strict=True))
-            outputs = tuple(self._at["lane", k, n] for n in range(len(op.outputs)))
+            outputs = tuple(self._inner["lane", k, n] for n in range(len(op.outputs)))
             self._ops.append(replace(op, index=k, inputs=inputs, outputs=outputs))
 
     def output(self, lane: int, output: int) -> int:
         """Return the body's tensor for an output of operator ``lane``."""
-        return self._at["lane", lane, output]
+        return self._inner["lane", lane, output]
 
     def subgraph(self) -> Subgraph:
         inputs = [part.inner for part in (*self.initial, *self.slices)]
@@ -176,7 +185,7 @@ class _BodyBuilder:
         self._tensors.append(replace(t, index=len(self._tensors)))
         return len(self._tensors) - 1
 
-    def _outer(self, tensor: int) -> int:
+    def _input_position(self, tensor: int) -> int:
         """Return the position of ``tensor`` among the inputs of LOOP."""
         if tensor not in self.inputs:
             self.inputs.append(tensor)
@@ -187,20 +196,20 @@ class _BodyBuilder:
         if source.kind == "absent":
             return -1
         if source.kind == "lane":
-            return self._at["lane", source.lane, source.output]
+            return self._inner["lane", source.lane, source.output]
         t = self._graph.tensors[tensor]
         key: Hashable = source, t.shape
-        if key in self._at:
-            return self._at[key]
+        if key in self._inner:
+            return self._inner[key]
         if source.kind == "same" and self._graph.tensors[source.tensor].data is not None:
-            self._at[key] = self._add(self._graph.tensors[source.tensor])
-            return self._at[key]
-        inner = self._at[key] = self._add(replace(t, data=None))
-        outer = self._outer(source.tensor)
+            self._inner[key] = self._add(self._graph.tensors[source.tensor])
+            return self._inner[key]
+        inner = self._inner[key] = self._add(replace(t, data=None))
+        outer = self._input_position(source.tensor)
         if source.kind == "slice":
             self.slices.append(LoopPart(inner, outer, source.start, source.stride))
             return inner
         self.initial.append(LoopPart(inner, outer))
         if source.kind == "carried":
-            self.carried.append((self._at["lane", source.lane, source.output], inner))
+            self.carried.append((self._inner["lane", source.lane, source.output], inner))
         return inner

@@ -53,12 +53,14 @@ class _Variable(NamedTuple):
 
 
 def _require(condition: bool) -> None:
+    """Raise ``_OtherForm`` if ``condition`` is false."""
     if not condition:
         raise _OtherForm
 
 
 class _LoopReader:
-    """Reads one WHILE. ``producer`` and ``count`` are those of the main subgraph."""
+    """Reads one WHILE. ``producer`` has the operator that computes each tensor of the main subgraph ``graph``, and
+    ``count`` the number of times that each of its tensors is read."""
 
     def __init__(
         self,
@@ -74,7 +76,7 @@ class _LoopReader:
         self._graph, self._producer, self._count, self._op = graph, producer, count, op
         self._condition, self._body = condition, body
         self._variables = [_Variable(*r) for r in zip(*rows, strict=True)]
-        self._made_by = producers(body)
+        self._body_producer = producers(body)
         self._readers: dict[int, list[Op]] = {}
         for inner in body.ops:
             for i in inner.inputs:
@@ -101,7 +103,7 @@ class _LoopReader:
                 _require(self._count.get(v.after, 0) == 0)
                 slices += [self._slice(v, op, steps) for op in readers]
                 continue
-            writer = self._made_by.get(v.inner_after)
+            writer = self._body_producer.get(v.inner_after)
             if writer is not None and writer.name == "DYNAMIC_UPDATE_SLICE" and writer.inputs[0] == v.inner:
                 _require(len(readers) == 1)
                 part, reshape = self._sequence(v, writer, steps)
@@ -118,7 +120,7 @@ class _LoopReader:
                 finals.append(LoopPart(v.inner_after, self._output(v.after)))
         _require(bool(slices) and bool(self._outputs))
         parts = (tuple(initial), tuple(slices), tuple(sequences), tuple(carried), tuple(finals))
-        loop = _compacted(self._body, self._arithmetic, steps, *parts)
+        loop = _make_loop(self._body, self._arithmetic, steps, *parts)
         replaced[self._op.index] = Op(
             self._op.index, LOOP, tuple(self._inputs), tuple(self._outputs), {"loop": loop}
         )
@@ -130,7 +132,7 @@ class _LoopReader:
         _require([op.name for op in graph.ops] == ["LESS"] and graph.outputs == graph.ops[0].outputs)
         number, limit = graph.ops[0].inputs
         _require(number == graph.inputs[0] and _values(self._graph.tensors[count.before]) == [0])
-        add = self._made_by.get(count.inner_after)
+        add = self._body_producer.get(count.inner_after)
         _require(add is not None and add.name == "ADD" and add.inputs[0] == count.inner)
         assert add is not None
         _require(_is_plain(add) and _values(self._body.tensors[add.inputs[1]]) == [1])
@@ -153,19 +155,20 @@ class _LoopReader:
     def _index(self, tensor: int) -> tuple[list[int], int]:
         """Return (the values of ``tensor`` in the first step, their difference from step to step)."""
         step = self._variables[0].inner
-        add = self._made_by.get(tensor)
+        add = self._body_producer.get(tensor)
         _require(add is not None and add.name == "ADD")
         assert add is not None
-        move = self._made_by.get(add.inputs[1])
-        _require(move is not None and move.name == "MUL" and move.inputs[0] == step)
-        assert move is not None
-        _require(_is_plain(add) and _is_plain(move))
-        stride = _values(self._body.tensors[move.inputs[1]])
+        multiply = self._body_producer.get(add.inputs[1])
+        _require(multiply is not None and multiply.name == "MUL" and multiply.inputs[0] == step)
+        assert multiply is not None
+        _require(_is_plain(add) and _is_plain(multiply))
+        stride = _values(self._body.tensors[multiply.inputs[1]])
         _require(len(stride) == 1)
-        self._arithmetic |= {add.index, move.index}
+        self._arithmetic |= {add.index, multiply.index}
         return _values(self._body.tensors[add.inputs[0]]), stride[0]
 
     def _slice(self, v: _Variable, gather: Op, steps: int) -> LoopPart:
+        """Return the part of the sequence ``v`` that ``gather`` reads in each step."""
         rows = self._body.tensors[v.inner]
         first, stride = self._index(gather.inputs[1])
         _require(len(rows.shape) == 2 and (gather.options.get("axis") or 0) == 0 and bool(first))
@@ -186,10 +189,11 @@ class _LoopReader:
         return LoopPart(reshape.outputs[0], self._input(source), first[0] * row, stride * row)
 
     def _sequence(self, v: _Variable, writer: Op, steps: int) -> tuple[LoopPart, Op | None]:
-        """Return the part, and the RESHAPE of the main subgraph that is no longer needed."""
+        """Return the part of the results ``v`` that ``writer`` writes in each step, and the RESHAPE of the main
+        subgraph that is no longer needed (None if there is none)."""
         results = self._body.tensors[v.inner]
         first, stride = self._index(writer.inputs[2])
-        reshape = self._made_by.get(writer.inputs[1])
+        reshape = self._body_producer.get(writer.inputs[1])
         _require(len(first) == 1 and len(results.shape) == 1)
         _require(reshape is not None and reshape.name == "RESHAPE")
         assert reshape is not None
@@ -215,6 +219,7 @@ def _same(a: Tensor, b: Tensor) -> bool:
 
 
 def _is_plain(op: Op) -> bool:
+    """Return whether ``op`` has no fused activation."""
     return not op.options.get("fused_activation_function")
 
 
@@ -225,7 +230,7 @@ def _values(t: Tensor) -> list[int]:
     return [int(n) for n in t.data.reshape(-1)]
 
 
-def _compacted(
+def _make_loop(
     body: Subgraph,
     removed: set[int],
     steps: int,

@@ -45,7 +45,7 @@ def write_while(model: Model) -> Model:
 
 
 class _GraphWriter:
-    """The tensors and operators of a subgraph that is being written."""
+    """The tensors and operators of a subgraph that is being written. A method that adds a tensor returns its index."""
 
     def __init__(self, tensors: list[Tensor]) -> None:
         self.tensors = tensors
@@ -62,9 +62,12 @@ class _GraphWriter:
     def ints(self, name: str, *values: int) -> int:
         return self.constant(name, np.asarray(values, np.int32))
 
-    def computed(self, like: Tensor, name: str, shape: Sequence[int]) -> int:
+    def computed(self, template: Tensor, name: str, shape: Sequence[int]) -> int:
+        """Add a computed tensor with the type and quantization of ``template``."""
         return self.add(
-            replace(like, name=name, shape=tuple(shape), shape_signature=None, data=None, is_variable=False)
+            replace(
+                template, name=name, shape=tuple(shape), shape_signature=None, data=None, is_variable=False
+            )
         )
 
     def op(self, name: str, inputs: Sequence[int], outputs: Sequence[int], options: str = "") -> None:
@@ -191,6 +194,7 @@ class _LoopWriter:
             dtype = DTYPES[t.dtype]
             assert dtype is not None
             before = main.constant("loop/zeros", np.zeros(t.shape, dtype), t.quant)
+            # WHILE needs a tensor before the step for every variable. No operator reads this one.
             unread = body.computed(t, f"{t.name}/before", t.shape)
             self._variables.append((before, self._op.outputs[final.outer], unread, final.inner))
 

@@ -2,8 +2,8 @@
 
 A ``PlacedBlock`` has one address. It is a set of rectangles: ranges of its bytes, each with the time in which these
 bytes live. Time is counted in ticks. Two blocks may overlap in the arena if no rectangle of one overlaps a rectangle
-of the other: a tensor can grow over rows of another tensor that are not needed any more. ``forbidden`` returns the
-distances between two blocks that are not possible.
+of the other: a tensor can grow over rows of another tensor that are not needed any more. ``forbidden_distances``
+returns the distances between two blocks that are not possible.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def live_bytes(blocks: Sequence[PlacedBlock], ticks: int) -> int:
     return int(np.cumsum(change).max(initial=0))
 
 
-def forbidden(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
+def forbidden_distances(a: PlacedBlock, b: PlacedBlock) -> list[tuple[int, int]]:
     """Return the values of ``address(b) - address(a)`` for which a byte would belong to both blocks at the same time.
     They are disjoint, ascending intervals (low, high) without their ends."""
     if a.start >= b.end or b.start >= a.end:
@@ -88,18 +88,21 @@ class BlockPlacer:
         self.blocks = tuple(blocks)
         self._alignment = alignment
         n = len(self.blocks)
-        self._apart: list[list[list[tuple[int, int]]]] = [[[] for _ in range(n)] for _ in range(n)]
+        #: For each pair of blocks, the result of ``forbidden_distances``.
+        self._forbidden: list[list[list[tuple[int, int]]]] = [[[] for _ in range(n)] for _ in range(n)]
         for a in range(n):
             for b in range(a):
-                spans = forbidden(self.blocks[a], self.blocks[b])
-                self._apart[a][b] = spans
-                self._apart[b][a] = [(-y, -x) for x, y in reversed(spans)]
+                spans = forbidden_distances(self.blocks[a], self.blocks[b])
+                self._forbidden[a][b] = spans
+                self._forbidden[b][a] = [(-y, -x) for x, y in reversed(spans)]
 
     def place(self, order: Sequence[int]) -> list[int]:
         """Place the blocks in ``order`` and return the offset of each block."""
         offsets: dict[int, int] = {}
         for b in order:
-            spans = sorted((offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._apart[a][b])
+            spans = sorted(
+                (offsets[a] + x, offsets[a] + y) for a in offsets for x, y in self._forbidden[a][b]
+            )
             at = 0
             for x, y in spans:
                 # The block can begin at ``at``: the lower end x is free, and later intervals begin above.
@@ -136,16 +139,16 @@ class BlockPlacer:
                 best, best_bytes, best_order = offsets, self.top(offsets), order
         # Move a block to another position of the order: usually a block that reaches the top of the arena, sometimes
         # any.
-        chance = random.Random(0)
+        rng = random.Random(0)
         order = best_order
         while tried < budget and best_bytes > bound:
             order = list(order)
             offsets = self.place(order)
             ends = [o + b.size for o, b in zip(offsets, self.blocks, strict=True)]
             peaks = [k for k, end in enumerate(ends) if end == max(ends)]
-            k = chance.choice(peaks) if chance.random() < 0.6 else chance.randrange(len(order))
+            k = rng.choice(peaks) if rng.random() < 0.6 else rng.randrange(len(order))
             order.remove(k)
-            order.insert(chance.randrange(len(order) + 1), k)
+            order.insert(rng.randrange(len(order) + 1), k)
             offsets = self.place(order)
             tried += 1
             if self.top(offsets) <= best_bytes:

@@ -19,7 +19,7 @@ from arenite.converters.planner.operator_order import best_order
 from arenite.converters.planner.plan import ALIGNMENT, Plan, SearchStatistics, Segment
 from arenite.converters.planner.requirements import OpRequirements
 from arenite.converters.planner.streaming.placement import BlockPlacer, live_bytes
-from arenite.converters.planner.streaming.schedule import make_schedule, row_needs, streamable
+from arenite.converters.planner.streaming.schedule import is_streamable, make_schedule, row_needs
 from arenite.converters.planner.streaming.timeline import (
     OrderedGraph,
     PlanItem,
@@ -37,6 +37,10 @@ SEGMENT_PLACEMENTS = 60
 MAX_CUTS = 8
 #: The maximum number of stages (operators) of a segment. It limits the number of segments to examine.
 MAX_SEGMENT_STAGES = 20
+#: The maximum live bytes of a segment that is extended by another operator, relative to the largest live bytes of an
+#: operator on complete tensors. The ratio is above 1, because another operator can lower the live bytes: the output of
+#: the operator before it is then no longer completely in memory.
+_MAX_LIVE_RATIO = 1.25
 #: The maximum number of states of the order search.
 ORDER_BUDGET = 10000
 
@@ -60,11 +64,11 @@ def plan_streaming(
     if any(t.is_variable or t.dtype == "resource" for t in graph.tensors):
         return None
     requirements = arena_requirements(graph, needs, alignment=alignment)
-    if not any(streamable(graph, k, needs) for k in requirements.ops):
+    if not any(is_streamable(graph, k, needs) for k in requirements.ops):
         return None
-    ordered = best_order(requirements, budget=ORDER_BUDGET)
+    result = best_order(requirements, budget=ORDER_BUDGET)
     best: Plan | None = None
-    for order in dict.fromkeys((ordered.order, requirements.ops)):
+    for order in dict.fromkeys((result.order, requirements.ops)):
         candidate = _SegmentSearch(graph, needs, requirements, order, streamed_input, alignment).best(
             extra_limit, best
         )
@@ -76,7 +80,7 @@ def plan_streaming(
 class _SegmentSearch:
     """The search for the best items of one order of the operators.
 
-    ``able`` has the operators that can be stages of a segment.
+    ``stage_operators`` has the operators that can be stages of a segment.
     """
 
     def __init__(
@@ -97,21 +101,21 @@ class _SegmentSearch:
                 "Only a model with one input that is not also an output can take its input by rows.",
                 "Leave out --stream-input.",
             )
-        self.able = {k for k in order if streamable(graph, k, needs)}
+        self.stage_operators = {k for k in order if is_streamable(graph, k, needs)}
         # A value can have several tensors with different shapes (RESHAPE). Its rows are rows of one of these tensors.
         # An operator that reads or writes another tensor of the value cannot be a stage.
         shape_of: dict[int, int] = {}
-        for k in (k for k in order if k in self.able):
+        for k in (k for k in order if k in self.stage_operators):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
             used.append(graph.ops[k].outputs[0])
             if any(shape_of.get(requirements.value_of[t], t) != t for t in used):
-                self.able.discard(k)
+                self.stage_operators.discard(k)
             else:
                 shape_of.update((requirements.value_of[t], t) for t in used)
 
     # -- items ---------------------------------------------------------------------------------------------
 
-    def _crossing(self, first: int, end: int, inside: set[int]) -> int:
+    def _crossing_bytes(self, first: int, end: int, inside: set[int]) -> int:
         """Return the bytes of the values that live during positions [first, end), except the values ``inside``."""
         return sum(
             self.requirements.values[v].size
@@ -119,7 +123,7 @@ class _SegmentSearch:
             if v not in inside and a < end and b > first
         )
 
-    def _whole(self, p: int) -> PlanItem | None:
+    def _complete_item(self, p: int) -> PlanItem | None:
         """Return the operator at position ``p`` as an item on complete tensors, or None if it reads the streamed
         input."""
         k = self.order[p]
@@ -132,9 +136,9 @@ class _SegmentSearch:
             (self.requirements.values[b].size for _, _, a, b in self.requirements.in_place[k] if a in dying),
             default=0,
         )
-        return PlanItem(p, p + 1, None, live - shared + self._crossing(p, p + 1, touched), 0)
+        return PlanItem(p, p + 1, None, live - shared + self._crossing_bytes(p, p + 1, touched), 0)
 
-    def _segment(self, first: int, end: int) -> PlanItem | None:
+    def _segment_item(self, first: int, end: int) -> PlanItem | None:
         """Return the operators at positions [first, end) as a segment, or None if they cannot form a segment."""
         stages = self.order[first:end]
         streamed_input = self.streamed_input
@@ -154,23 +158,25 @@ class _SegmentSearch:
         touched = {self.requirements.value_of[t] for t in schedule.rows}
         item = PlanItem(first, end, schedule, 0, sum(row_needs(self.needs, k).extra for k in stages))
         blocks = Timeline(self.ordered, [item]).blocks()
-        live = live_bytes(blocks, len(schedule.entries)) + self._crossing(first, end, touched)
+        live = live_bytes(blocks, len(schedule.entries)) + self._crossing_bytes(first, end, touched)
         return replace(item, live=live)
 
     def _items(self) -> list[list[PlanItem]]:
-        """Return, for each position, the items that begin there. A segment is extended until its live bytes are more
-        than 1.25 times the largest live bytes of an operator on complete tensors."""
+        """Return, for each position, the items that begin there. A segment is extended until its live bytes exceed
+        ``_MAX_LIVE_RATIO``."""
         items: list[list[PlanItem]] = []
-        upper = max((w.live for p in range(len(self.order)) if (w := self._whole(p))), default=0)
+        largest_live = max(
+            (w.live for p in range(len(self.order)) if (w := self._complete_item(p))), default=0
+        )
         for first in range(len(self.order)):
-            candidates = [w for w in (self._whole(first),) if w]
+            candidates = [w for w in (self._complete_item(first),) if w]
             for end in range(first + 1, min(first + MAX_SEGMENT_STAGES, len(self.order)) + 1):
-                if self.order[end - 1] not in self.able:
+                if self.order[end - 1] not in self.stage_operators:
                     break
-                item = self._segment(first, end)
+                item = self._segment_item(first, end)
                 if item is not None:
                     candidates.append(item)
-                    if item.live > 1.25 * upper:
+                    if item.live > _MAX_LIVE_RATIO * largest_live:
                         break
             items.append(candidates)
         return items
@@ -179,7 +185,7 @@ class _SegmentSearch:
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """Return the plan with the smallest arena that is found for this order, or None if no plan is smaller than
-        ``other``. ``extra_limit`` is as for ``plan_streaming``."""
+        ``other``. ``extra_limit`` has the same meaning as for ``plan_streaming``."""
         items = self._items()
         need = {id(i): i.live for candidates in items for i in candidates}
         # ``need`` has the bytes of each item by id. ``placed`` has the ids of the segments whose bytes come from a
@@ -192,39 +198,40 @@ class _SegmentSearch:
             if limit is None or (best is not None and limit >= best.arena_bytes):
                 break
             cut = self._cut(items, need, limit)
-            name = tuple(map(id, cut or ()))
+            cut_ids = tuple(map(id, cut or ()))
             estimated = [i for i in cut or () if i.schedule is not None and id(i) not in placed]
             if (
                 cut is None
-                or name in placed_cuts
+                or cut_ids in placed_cuts
                 or (extra_limit is not None and sum(i.extra for i in cut) > extra_limit)
             ):
                 done = limit
             elif estimated:
                 for item in estimated:
-                    need[id(item)] = self._placed_alone(item)
+                    need[id(item)] = self._bytes_if_placed_alone(item)
                     placed.add(id(item))
             else:
-                placed_cuts.add(name)
+                placed_cuts.add(cut_ids)
                 tried += 1
                 candidate = self._place(cut)
                 if best is None or candidate.arena_bytes < best.arena_bytes:
                     best = candidate
         return None if best is other else best
 
-    def _placed_alone(self, item: PlanItem) -> int:
+    def _bytes_if_placed_alone(self, item: PlanItem) -> int:
         """Return the bytes that the arena needs during a segment if only the blocks of the segment are placed."""
         assert item.schedule is not None
         blocks = Timeline(self.ordered, [item]).blocks()
         touched = {self.requirements.value_of[t] for t in item.schedule.rows}
-        crossing = self._crossing(item.first, item.end, touched)
+        crossing = self._crossing_bytes(item.first, item.end, touched)
         placer = BlockPlacer(blocks, self.alignment)
         places, _ = placer.search(item.live - crossing, SEGMENT_PLACEMENTS)
         return max(placer.top(places) + crossing, item.live)
 
     def _cut(self, items: list[list[PlanItem]], need: Mapping[int, int], limit: int) -> list[PlanItem] | None:
         """Return the sequence of items that need at most ``limit`` bytes each and have the fewest extra instructions in
-        total, or None if there is none. If several have equally few, return the sequence with the fewest stages.
+        total, or None if there is none. If several sequences have the same number of extra instructions, return the
+        sequence with the fewest stages.
 
         ``items`` has the items that begin at each position, ``need`` the bytes of each item by id.
         """

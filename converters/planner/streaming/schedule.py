@@ -1,8 +1,8 @@
 """Compute the schedule of a segment: the step at which each row is computed, and the last step that reads the row.
 
-A segment is a group of operators (its stages) that run together, row by row. Time is counted in steps: in one step, one
-stage computes one row, or one row of the streamed input arrives. If several stages can run, the one nearest to the
-end of the segment runs, so that rows are read as soon as possible.
+A segment is a group of operators (its stages) that run together, row by row. Time is counted in steps: in one
+step, one stage computes one row, or one row of the streamed input arrives. If several stages can run, the one
+nearest to the end of the segment runs, so that rows are read as soon as possible.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Schedule:
     rows: Mapping[int, RowLifetimes]
 
 
-def streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
+def is_streamable(graph: Subgraph, k: int, needs: Sequence[OpRequirements]) -> bool:
     """Return whether operator ``k`` can be a stage of a segment: it has a row function, and its computed inputs and its
     output are images (4 dimensions, batch 1) that are not empty."""
     rows = needs[k].rows
@@ -99,13 +99,16 @@ def make_schedule(
     source_reader = max(
         (s for s, r in enumerate(reads) if any(t == streamed_input for t, _ in r)), default=-1
     )
+    # The number of rows of each tensor that exist.
     available = {t: heights[t] if t in sources and t != streamed_input else 0 for t in heights}
-    done = [0] * len(stages)
+    done = [0] * len(stages)  # the number of rows that each stage has computed
+    # For each row of a tensor: the step that computes it, and the last step that reads it (see ``RowLifetimes``).
     computed = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
     last = {t: [-1] * h if available[t] else [] for t, h in heights.items()}
     entries: list[int] = []
 
-    def ready(s: int) -> bool:
+    def can_run(s: int) -> bool:
+        """Return whether stage ``s`` has a next row and all rows that it reads are available."""
         if done[s] >= totals[s]:
             return False
         for t, i in reads[s]:
@@ -114,7 +117,8 @@ def make_schedule(
                 return False
         return True
 
-    def run(s: int) -> None:
+    def run_row(s: int) -> None:
+        """Add a step in which stage ``s`` computes its next row."""
         step = len(entries)
         for t, i in reads[s]:
             for r in i.rows(done[s], heights[t]):
@@ -129,8 +133,8 @@ def make_schedule(
     s = len(stages) - 1
     while True:
         if s >= 0:
-            if ready(s):
-                run(s)
+            if can_run(s):
+                run_row(s)
                 s = max(furthest[s], s)
             else:
                 s -= 1
@@ -150,8 +154,8 @@ def make_schedule(
 
 
 def fewest_slots(rows: RowLifetimes) -> int:
-    """Return the smallest number of row slots with which no row is overwritten before its last reader has run. Row r
-    is in slot r modulo this number."""
+    """Return the smallest number of row slots with which no row is overwritten before its last reader has run.
+    Row r is in slot r modulo this number."""
     last_reads: list[int] = []  # the last step that reads this row or an earlier one
     for r in rows.read:
         last_reads.append(max(r, last_reads[-1]) if last_reads else r)

@@ -55,7 +55,7 @@ class PlanItem:
 
 @dataclass(frozen=True)
 class OrderedGraph:
-    """A graph with an order of its operators. ``streamed_input`` is as for ``plan_streaming``."""
+    """A graph with an order of its operators. ``streamed_input`` has the same meaning as for ``plan_streaming``."""
 
     graph: Subgraph
     needs: Sequence[OpRequirements]
@@ -118,9 +118,11 @@ class Timeline:
                 streamed.update((self.requirements.value_of[t], t) for t in item.schedule.rows)
         placed_blocks = []
         if len(self.tick) == len(self.order):
-            placed_blocks += self._whole_model(streamed)
+            placed_blocks += self._all_values(streamed)
         else:
-            placed_blocks += [block(ValueBlock((v,)), self._rows(v, t)) for v, t in streamed.items()]
+            placed_blocks += [
+                block(ValueBlock((v,)), self._row_rectangles(v, t)) for v, t in streamed.items()
+            ]
         for item in self.items:
             if item.schedule is None:
                 continue
@@ -135,7 +137,7 @@ class Timeline:
                     placed_blocks.append(block(ScratchBlock(k), [(0, scratch, n, n + 1) for n in runs]))
         return placed_blocks
 
-    def _whole_model(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
+    def _all_values(self, streamed: Mapping[int, int]) -> list[PlacedBlock]:
         """Return the blocks of all values, and of the scratch of operators on complete tensors. If such an operator
         overwrites an input, the input and the output are one block. ``streamed`` maps a value to its tensor with
         rows."""
@@ -155,7 +157,7 @@ class Timeline:
             for n, v in enumerate(b.values):
                 first, end = spans[v]
                 if v in streamed:
-                    own = self._rows(v, streamed[v])
+                    own = self._row_rectangles(v, streamed[v])
                 else:
                     own = [(0, self.requirements.values[v].size, self.tick[first], self.after[end - 1])]
                 # In the tick of the operator that overwrites its input, the bytes belong to the input.
@@ -164,7 +166,7 @@ class Timeline:
             placed_blocks.append(block(ValueBlock(b.values), pieces))
         return placed_blocks
 
-    def _rows(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
+    def _row_rectangles(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
         """Return the rectangles of value ``v``, whose rows are rows of tensor ``t``. Each row lives from the tick that
         computes it to the last tick that reads it."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
@@ -191,7 +193,7 @@ class Timeline:
             if position[k] in self.tick:
                 end = [max(e, self.after[position[k]]) for e in end]
         read_outside = not is_whole_order and any(position[k] not in self.tick for k in value.readers)
-        if value.stays or (read_outside and self._later(value.readers)):
+        if value.stays or (read_outside and self._run_later(value.readers)):
             end = [self.ticks] * rows
         end = [max(e, b + 1) for b, e in zip(begin, end, strict=True)]
         return [
@@ -199,6 +201,6 @@ class Timeline:
             for r, (b, e) in enumerate(zip(begin, end, strict=True))
         ]
 
-    def _later(self, readers: frozenset[int]) -> bool:
+    def _run_later(self, readers: frozenset[int]) -> bool:
         """Return whether one of the operators ``readers`` runs after the items."""
         return any(self.ordered.position[k] >= self.items[-1].end for k in readers)

@@ -59,7 +59,7 @@ def mse(stats: TensorStats, levels: int) -> ValueRange:
     if levels >= _FINE_LEVELS or low == high:
         return low, high
     filled = stats.bins > 0
-    values, counts = stats.centres()[filled], stats.bins[filled].astype(np.float64)
+    values, counts = stats.centers()[filled], stats.bins[filled].astype(np.float64)
 
     def error(a: float, b: float) -> float:
         step = (b - a) / (levels - 1)
@@ -114,11 +114,12 @@ def _divergence(counts: np.ndarray, end: int, steps: int) -> float:
     quantized to ``steps`` levels."""
     clipped = counts[:end].copy()
     clipped[-1] += counts[end:].sum()
-    group = (np.arange(end) * steps) // end
+    # The quantized form of the distribution: all filled bins of a level have the same count.
+    level = (np.arange(end) * steps) // end
     present = counts[:end] > 0
-    totals = np.bincount(group, weights=counts[:end], minlength=steps)
-    places = np.bincount(group, weights=present, minlength=steps)
-    spread = np.where(present, totals[group] / np.maximum(places[group], 1), 0.0)
+    totals = np.bincount(level, weights=counts[:end], minlength=steps)
+    filled_bins = np.bincount(level, weights=present, minlength=steps)
+    spread = np.where(present, totals[level] / np.maximum(filled_bins[level], 1), 0.0)
     if not spread.sum():
         return np.inf
     p, q = clipped / clipped.sum(), spread / spread.sum()
@@ -143,13 +144,17 @@ PARAMETERS: dict[str, dict[str, tuple[float, float]]] = {"percentile": {"percent
 def check_calibrator(name: str, parameters: Mapping[str, float]) -> None:
     """Raise ``UsageError`` for an unknown calibrator, parameter or value."""
     if name not in CALIBRATORS:
-        raise UsageError(f"There is no calibrator '{name}'.", f"Known are {', '.join(CALIBRATORS)}.")
+        raise UsageError(
+            f"There is no calibrator '{name}'.", f"Give one of these names: {', '.join(CALIBRATORS)}."
+        )
     known = PARAMETERS.get(name, {})
     for key, value in parameters.items():
         if key not in known:
             raise UsageError(
                 f"The calibrator '{name}' has no parameter '{key}'.",
-                f"Known are {', '.join(known)}." if known else "It has none.",
+                f"It has {', '.join(known)}."
+                if known
+                else "Leave the parameter out: this calibrator has none.",
             )
         low, high = known[key]
         if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:

@@ -13,13 +13,13 @@ import numpy as np
 #: The number of bins. If the range of the values is quantized to int8, a step is at least 8 bins wide.
 BINS = 4096
 
-_SMALLEST_EXPONENT = -64
+_MIN_EXPONENT = -64
 
 
 class Histogram:
     """The number of values in each bin. ``exponent`` is log2 of ``reach``."""
 
-    def __init__(self, exponent: int = _SMALLEST_EXPONENT, bins: np.ndarray | None = None) -> None:
+    def __init__(self, exponent: int = _MIN_EXPONENT, bins: np.ndarray | None = None) -> None:
         self.exponent = exponent
         self.bins = np.zeros(BINS, np.int64) if bins is None else bins
 
@@ -29,7 +29,7 @@ class Histogram:
 
     def add(self, values: np.ndarray, largest: float) -> None:
         """Count ``values``, a one-dimensional array of finite numbers. ``largest`` is their largest magnitude."""
-        needed = math.frexp(largest)[1] if largest else _SMALLEST_EXPONENT  # largest < 2**needed
+        needed = math.frexp(largest)[1] if largest else _MIN_EXPONENT  # largest < 2**needed
         if needed > self.exponent:
             self._grow(needed)
         # A multiplication by a power of two is exact, so no rounding moves a value to another bin.
@@ -44,6 +44,6 @@ class Histogram:
             self.bins[BINS // 4 : 3 * BINS // 4] = merged
         self.exponent = exponent
 
-    def centres(self) -> np.ndarray:
+    def centers(self) -> np.ndarray:
         """Return the middle of each bin: float64 [BINS]."""
         return ((np.arange(BINS) + 0.5) / (BINS / 2) - 1.0) * self.reach

@@ -33,7 +33,7 @@ KEPT_BYTES = 64 << 20
 #: Tensors with more channels than this have no statistics per channel.
 _MAX_CHANNELS = 8192
 
-#: The largest number of steps of a loop of which each has statistics of its own.
+#: The largest number of steps of a loop in which each step has statistics of its own.
 _MAX_STEPS = 128
 
 _SCHEMA = "arenite.observations/1"
@@ -63,9 +63,9 @@ class TensorStats:
     channel_high: np.ndarray
     channel_mean: np.ndarray
 
-    def centres(self) -> np.ndarray:
+    def centers(self) -> np.ndarray:
         """Return the middle of each bin: float64 [BINS]."""
-        return Histogram(self.exponent, self.bins).centres()
+        return Histogram(self.exponent, self.bins).centers()
 
 
 @dataclass(frozen=True)
@@ -194,8 +194,9 @@ def observed_tensors(model: Model) -> list[Tensor]:
 
 
 def _shared_statistics(graph: Subgraph) -> dict[int, int]:
-    """Return the tensor with whose statistics those of a tensor are counted, for each output of an operator that a long
-    loop repeats. Its copies get one scale, and statistics for each of thousands of steps would take too much memory."""
+    """Return {tensor: the tensor whose statistics it shares} for each output of an operator that a long loop
+    repeats. The tensors of all steps get one scale, and statistics for each of thousands of steps would take too
+    much memory."""
     shared: dict[int, int] = {}
     for body in find_repeated_bodies(graph):
         for lane in body.lanes if body.steps > _MAX_STEPS else ():

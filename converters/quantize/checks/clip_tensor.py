@@ -21,10 +21,10 @@ def clip_tensor_values(model: Model, index: int, low: float, high: float) -> Mod
             first + offset, f"{source.name}/clip{offset}", (), "float32", data=np.array(value, np.float32)
         )
 
-    def like(offset: int) -> Tensor:
+    def clipped(offset: int) -> Tensor:
         return replace(source, index=first + offset, name=f"{source.name}/clipped{offset}")
 
-    limits = (constant(0, low), constant(1, high), like(2), like(3))
+    limits = (constant(0, low), constant(1, high), clipped(2), clipped(3))
     options = defaults_of("MaximumMinimumOptions")
     clips = [
         Op(0, "MAXIMUM", (index, first), (first + 2,), options, "MaximumMinimumOptions"),

@@ -171,28 +171,28 @@ def count_clipped(
 
 
 def tensor_coverage(
-    stats: TensorStats, held: ScaleRange, made_by: str = "", counted: Clipping | None = None
+    stats: TensorStats, span: ScaleRange, made_by: str = "", counted: Clipping | None = None
 ) -> TensorCoverage:
-    """Return the coverage of one tensor. ``held`` is the range of its scale. ``counted`` replaces the share and
+    """Return the coverage of one tensor. ``span`` is the range of its scale. ``counted`` replaces the share and
     error of clipped values that are estimated from the histogram."""
-    width = max(held.high - held.low, 1e-30)
+    width = max(span.high - span.low, 1e-30)
     inner_low, inner_high = bulk_range(stats)
 
     def share(low: float, high: float) -> float:
-        return max(0.0, min(high, held.high) - max(low, held.low)) / width
+        return max(0.0, min(high, span.high) - max(low, span.low)) / width
 
     inner = max(abs(inner_low), abs(inner_high))
     outlier = max(abs(stats.low), abs(stats.high)) / inner if inner > 0 else 1.0
-    clipped, error = counted if counted is not None else _clipping(stats, held)
+    clipped, error = counted if counted is not None else _clipping(stats, span)
     signal = stats.rms**2 * stats.count
-    noise = held.step**2 / 12 * stats.count * (1 - clipped) + error
+    noise = span.step**2 / 12 * stats.count * (1 - clipped) + error
     sqnr = 10 * np.log10(max(signal, 1e-60) / max(noise, 1e-60))
     return TensorCoverage(
         stats.index,
         stats.name,
         made_by,
-        held.low,
-        held.high,
+        span.low,
+        span.high,
         stats.low,
         stats.high,
         share(min(stats.low, 0.0), max(stats.high, 0.0)),

@@ -63,9 +63,8 @@ class MeasuredLoss:
 class ClippedTensorReport:
     """A tensor that clips more field values than calibration values.
 
-    ``measured`` has ``loss`` with the index and the score of the output that it belongs to.
     ``loss`` is the measured loss of the metric if only this tensor is clipped (``metric_drop``), or None if that was
-    not measured.
+    not measured. ``measured`` has the same loss, and the index and the score of the output that loses it.
     """
 
     field: TensorCoverage
@@ -170,7 +169,7 @@ def check_data(
     def loss_of(tensors: Sequence[TensorCoverage], name: str) -> tuple[Score, MeasuredLoss]:
         """Return the score of the first output with ``tensors`` clipped, and the largest loss of all outputs."""
         step(name)
-        outputs = run_outputs(_limited(model, tensors, ranges), field)
+        outputs = run_outputs(_clip_tensors(model, tensors, ranges), field)
         index, after = source.worst_output(outputs)
         output = index if len(outputs) > 1 else None
         base = source.scores[index]
@@ -211,7 +210,7 @@ def _clips_more(field: TensorCoverage, calibration: TensorCoverage) -> bool:
     return field.clipped > max(_MIN_REPORTED_SHARE, 2 * calibration.clipped)
 
 
-def _limited(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[int, ScaleRange]) -> bytes:
+def _clip_tensors(model: Model, tensors: Sequence[TensorCoverage], ranges: Mapping[int, ScaleRange]) -> bytes:
     """Return a flatbuffer of ``model`` in which ``tensors`` are clipped to their ranges."""
     for c in tensors:
         model = clip_tensor_values(model, c.index, ranges[c.index].low, ranges[c.index].high)
@@ -238,5 +237,6 @@ def _input_notes(field: TensorCoverage, calibration: TensorCoverage) -> list[str
     return [
         f"The input '{short_name(field.name)}' has field data from {field.seen_low:.4g} to {field.seen_high:.4g}; "
         f"calibration data had {calibration.seen_low:.4g} to {calibration.seen_high:.4g}: only "
-        f"{field.used:.1%} of the scale's range is used. Check whether they were scaled differently."
+        f"{field.used:.1%} of the scale's range is used. Check whether field data and calibration data were scaled in "
+        "the same way."
     ]

@@ -71,9 +71,9 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
         host.run(quantized_inputs)
         for t in tensors:
             if t.index in graph.inputs:
-                counts[t.index] += _beyond(sample[graph.inputs.index(t.index)], t)
+                counts[t.index] += _count_beyond_range(sample[graph.inputs.index(t.index)], t)
             else:
-                counts[t.index] += _at_ends(host.value(t.index), t, makers[t.index])
+                counts[t.index] += _count_at_ends(host.value(t.index), t, makers[t.index])
     saturations = []
     for t in tensors:
         assert t.quant is not None
@@ -115,7 +115,7 @@ def _quantized_sample(value: np.ndarray, t: Tensor) -> np.ndarray:
     return quantize_values(value, t.scale, t.zero_point, dtype) if _is_quantized(t) else value.astype(dtype)
 
 
-def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
+def _count_beyond_range(value: np.ndarray, t: Tensor) -> np.ndarray:
     """Return the number of real values below the range, above it, and in total."""
     assert t.quant is not None
     span = range_of(t.quant, t.dtype)
@@ -123,7 +123,7 @@ def _beyond(value: np.ndarray, t: Tensor) -> np.ndarray:
     return np.array([np.sum(value < low), np.sum(value > high), value.size], float)
 
 
-def _at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
+def _count_at_ends(value: np.ndarray, t: Tensor, made_by: str) -> np.ndarray:
     """Return the number of integers at the lowest end of the range, at the highest end, and in total. Ends at which the
     operator clamps on purpose count as 0."""
     dtype = DTYPES[t.dtype]

@@ -28,9 +28,9 @@ from arenite.converters.quantize.dataset.sample_folders import read_folder
 from arenite.errors import UsageError
 
 #: The smallest number of samples for calibration. Fewer samples would give ranges that depend on chance.
-MINIMUM = 10
+MIN_SAMPLES = 10
 #: With fewer samples than this, ``Dataset.notes`` has a warning.
-RECOMMENDED = 100
+RECOMMENDED_SAMPLES = 100
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Dataset:
         ``UsageError`` if one would be empty."""
         if not 0 < count < len(self):
             raise UsageError(
-                f"{self.path} has {len(self):,} samples and cannot be split into {count:,} and others.",
+                f"{self.path} has {len(self):,} samples and cannot be split into {count:,} samples and the others.",
                 f"Choose from 1 to {len(self) - 1:,}.",
             )
         first = evenly_spread_indices(len(self), count)
@@ -111,8 +111,8 @@ def load_dataset(
         limit: the largest number of samples to use. They are taken at even distances.
         preprocessing: converts a picture or recording to one array per input.
         quantized: the scale and zero point of integer samples, used if the file does not state them.
-        calibration: whether the samples are for calibration. In this case at least ``MINIMUM`` samples are required,
-            and they must differ.
+        calibration: whether the samples are for calibration. In this case at least ``MIN_SAMPLES`` samples are
+        required,     and they must differ.
         labels: whether labels are required.
 
     Raises:
@@ -179,13 +179,13 @@ def _refuse_pixels(path: Path, raw: RawData, tensors: Sequence[Tensor]) -> None:
 
 def check_count(where: str, count: int) -> list[str]:
     """Return a note if ``count`` samples are few. Raises ``UsageError`` if they are too few to calibrate with."""
-    if count < MINIMUM:
+    if count < MIN_SAMPLES:
         raise UsageError(
-            f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MINIMUM}.",
-            f"{RECOMMENDED} or more, like those in the field, give reliable ranges.",
+            f"{where} has {count} sample{'s' * (count != 1)}; calibration needs at least {MIN_SAMPLES}.",
+            f"{RECOMMENDED_SAMPLES} or more, like those in the field, give reliable ranges.",
         )
-    if count < RECOMMENDED:
-        return [f"{where}: {count} samples are few; {RECOMMENDED} or more give reliable ranges."]
+    if count < RECOMMENDED_SAMPLES:
+        return [f"{where}: {count} samples are few; {RECOMMENDED_SAMPLES} or more give reliable ranges."]
     return []
 
 

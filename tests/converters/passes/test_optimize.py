@@ -31,8 +31,8 @@ def test_passes_build_on_each_other() -> None:
     assert reports[1].to_json() == {
         "pass": "constant channels",
         "notes": [
-            "Constant channels: layer 0 CONV_2D 1 of 2, MACs 32 -> 16.",
-            "Constant channels: layer 1 CONV_2D 0 of 1, MACs 32 -> 16.",
+            "Constant channels: layer 0 CONV_2D loses 1 of 2 output channels, MACs 32 -> 16.",
+            "Constant channels: layer 1 CONV_2D loses 0 of 1 output channels, MACs 32 -> 16.",
         ],
         "layers": [
             {

@@ -157,7 +157,10 @@ WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
         lambda p: replace(p, sharing=((5, 0, 0),)),
         "are listed as sharing an address but do not",
     ),
-    "sharing of nothing": (lambda p: replace(p, sharing=((50, 0, 0),)), "names no operator and output"),
+    "sharing of nothing": (
+        lambda p: replace(p, sharing=((50, 0, 0),)),
+        "does not name an operator",
+    ),
 }
 
 
@@ -181,7 +184,7 @@ def test_the_order_of_state_is_checked() -> None:
     correct = make_plan(case)
     assert violations(case, correct) == []
     problems = violations(case, replace(correct, order=(0, 2, 1)))
-    assert problems == ["The operators on state /v run in the order [2, 1] instead of [1, 2]."]
+    assert problems == ["The operators that use the state /v run in the order [2, 1] instead of [1, 2]."]
 
 
 def test_initialization_stays_in_order_with_operators_on_state() -> None:

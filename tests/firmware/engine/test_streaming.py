@@ -61,12 +61,12 @@ def test_random_chains_are_exact(tier: str, stream_input: bool) -> None:
     target = Target("", tier, "ram", stream_input)
     models = [chain(seed) for seed in range(CHAINS)]
     generated = [lower_streamed(model, target, f"c{k}_") for k, model in enumerate(models)]
-    streamable = [(model, g) for model, g in zip(models, generated, strict=True) if g is not None]
-    assert len(streamable) > CHAINS // 2
-    natives = build([g for _, g in streamable], CACHE)
+    is_streamable = [(model, g) for model, g in zip(models, generated, strict=True) if g is not None]
+    assert len(is_streamable) > CHAINS // 2
+    natives = build([g for _, g in is_streamable], CACHE)
     wrong = {
         g.prefix: n
-        for k, ((model, g), native) in enumerate(zip(streamable, natives, strict=True))
+        for k, ((model, g), native) in enumerate(zip(is_streamable, natives, strict=True))
         if (n := differences(model, native, k))
     }
     assert wrong == {}

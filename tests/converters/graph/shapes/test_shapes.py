@@ -12,7 +12,7 @@ import pytest
 from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 from arenite.converters.graph.model import Model, Op, Subgraph
-from arenite.converters.graph.shapes import check_shapes, infer
+from arenite.converters.graph.shapes import check_shapes, infer_shapes
 from arenite.converters.graph.shapes.rule import RULES
 from arenite.converters.importers.load import load_any
 from arenite.converters.tflite.image import to_flatbuffer
@@ -41,7 +41,7 @@ def _compare(model: Model) -> set[str]:
     litert_shapes = _litert_shapes(model)
     compared = set()
     for op in model.main.ops:
-        shapes = infer(model.main, op)
+        shapes = infer_shapes(model.main, op)
         if shapes is not None:
             assert shapes == tuple(litert_shapes[i] for i in op.outputs), (op.index, op.name)
             compared.add(op.name)
@@ -128,9 +128,9 @@ def test_a_shape_that_depends_on_input_values_is_not_inferred() -> None:
     n = small_models.Net()
     x, size = n.input((1, 4)), n.input((2,), "int32")
     y = n.op("FILL", [size, n.tensor((), "int8", data=1)], (2, 2))
-    assert infer(n.model([x, y]).main, n.ops[0]) is None
+    assert infer_shapes(n.model([x, y]).main, n.ops[0]) is None
 
 
 def test_shapes_of_unknown_operators_are_not_inferred() -> None:
     graph = replace(small_models.conv_net().main, ops=(Op(0, "HASHTABLE", (), (3,)),))
-    assert infer(graph, graph.ops[0]) is None
+    assert infer_shapes(graph, graph.ops[0]) is None

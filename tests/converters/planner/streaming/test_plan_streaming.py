@@ -195,7 +195,7 @@ WRONG: dict[str, tuple[PlanChange, str]] = {
     "sources": (change_first_segment(lambda s: replace(s, sources=(0, 1))), "names wrong sources"),
     "slots of others": (
         change_first_segment(lambda s: replace(s, slots={**s.slots, 6: 1})),
-        "gives slots to tensors that it does not use",
+        "does not give slots to exactly the tensors",
     ),
     "too many slots": (
         change_first_segment(lambda s: replace(s, slots={**s.slots, 1: 30})),
