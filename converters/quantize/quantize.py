@@ -94,24 +94,26 @@ def quantize(
     trained = trained_ranges(model)
     # The ranges of quantization-aware training would not fit the scaled channels.
     if recipe.equalisation and not trained:
-        equalized, new_observations = _equalized(flatbuffer, observations)
+        equalized, new_observations = _equalize(flatbuffer, observations)
         flatbuffer, notes, scaled = equalized.flatbuffer, equalized.notes, equalized.scaled
         model = parse(flatbuffer)
-        kept = {n: r for n, r in recipe.ranges.items() if n not in _names(model, scaled)}
+        kept = {n: r for n, r in recipe.ranges.items() if n not in _tensor_names(model, scaled)}
         recipe = replace(recipe, ranges=kept)  # the other ranges no longer fit the scaled channels
         stats = dict(new_observations.tensors) if new_observations is not None else stats
     a = assign_types(model.main, recipe, stats, only, trained)
     lstms = [op for op in model.main.ops if op.name == lstm.NAME and a.modes[op.index] != FLOAT]
     a.largest_cell_states = lstm.largest_cell_states(flatbuffer, model.main, lstms, samples)
     weights = layer_weights(flatbuffer, model.main, a, only, samples)
-    biases = _biases(flatbuffer, model, a, weights, samples) if recipe.bias_correction and samples else {}
+    biases = (
+        _correct_biases(flatbuffer, model, a, weights, samples) if recipe.bias_correction and samples else {}
+    )
     new, origins, tensors = emit_quantized_graph(model, a, weights, biases)
     tensors = {i: k for i, k in tensors.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
     return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
 
 
-def _names(model: Model, tensors: Collection[int]) -> set[str]:
+def _tensor_names(model: Model, tensors: Collection[int]) -> set[str]:
     return {model.main.tensors[i].name for i in tensors}
 
 
@@ -120,7 +122,7 @@ def _names(model: Model, tensors: Collection[int]) -> set[str]:
 _last_equalized: dict[tuple[str, str], tuple[EqualizedModel, Observations | None]] = {}
 
 
-def _equalized(
+def _equalize(
     flatbuffer: bytes, observations: Observations | None
 ) -> tuple[EqualizedModel, Observations | None]:
     """Return the equalized model, and its observations on the stored samples (None if equalization changed nothing or
@@ -136,7 +138,7 @@ def _equalized(
     return _last_equalized[key]
 
 
-def _biases(
+def _correct_biases(
     flatbuffer: bytes,
     model: Model,
     a: TypeAssignment,
@@ -145,7 +147,7 @@ def _biases(
 ) -> dict[int, np.ndarray]:
     """Return the corrected biases of the quantized layers by operator index."""
 
-    def emitted(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
+    def emit(biases: Mapping[int, np.ndarray]) -> tuple[Model, Mapping[int, int]]:
         quantized, _, tensor_map = emit_quantized_graph(model, a, weights, biases)
         return quantized, tensor_map
 
@@ -157,10 +159,10 @@ def _biases(
         and op.input(WEIGHTS[op.name].bias) >= 0
         and model.main.tensors[op.inputs[WEIGHTS[op.name].bias]].is_constant
     ]
-    return corrected_biases(flatbuffer, model, _layers(model.main, ops), samples, emitted)
+    return corrected_biases(flatbuffer, model, _group_copies(model.main, ops), samples, emit)
 
 
-def _layers(graph: Subgraph, ops: Sequence[Op]) -> list[list[Op]]:
+def _group_copies(graph: Subgraph, ops: Sequence[Op]) -> list[list[Op]]:
     """Return ``ops`` in lists. The copies of one operator in all steps of an unrolled loop are in one list; every other
     operator has a list of its own."""
     copies = copies_by_operator(graph)

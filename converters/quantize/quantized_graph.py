@@ -61,7 +61,7 @@ class _QuantizedGraphBuilder:
         self.origins: list[int] = []
         self.constants: dict[tuple[Any, ...], int] = {}
         #: From a form, or the index of a source tensor that does not change, to the index of the new tensor.
-        self.at: dict[TensorForm | int, int] = {}
+        self.new_index: dict[TensorForm | int, int] = {}
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         inputs = tuple(
@@ -69,13 +69,13 @@ class _QuantizedGraphBuilder:
             for i in self.graph.inputs
         )
         for op in self.graph.ops:
-            self._op(op)
+            self._add_op(op)
         outputs = tuple(
-            self._unchanged(i) if form is None else self._form(form)
+            self._unchanged(i) if form is None else self._tensor_of_form(form)
             for i, form in zip(self.graph.outputs, self.a.results, strict=True)
         )
         graph = Subgraph(self.graph.name, tuple(self.tensors), tuple(self.ops), inputs, outputs)
-        tensors = {i: self.at[form] for i, form in self.a.produced.items() if form in self.at}
+        tensors = {i: self.new_index[form] for i, form in self.a.produced.items() if form in self.new_index}
         metadata = {k: v for k, v in self.model.metadata.items() if k not in _STALE_METADATA}
         new = replace(
             self.model,
@@ -113,9 +113,9 @@ class _QuantizedGraphBuilder:
         """Return the index of the copy of source tensor ``i``, or -1 for -1."""
         if i < 0:
             return -1
-        if i not in self.at:
-            self.at[i] = self._add(self.graph.tensors[i])
-        return self.at[i]
+        if i not in self.new_index:
+            self.new_index[i] = self._add(self.graph.tensors[i])
+        return self.new_index[i]
 
     def _place(self, form: TensorForm) -> int:
         """Add a computed tensor for ``form`` and return its index."""
@@ -125,16 +125,16 @@ class _QuantizedGraphBuilder:
         if form.edge is not None:
             name += "/" + "_".join(map(str, form.edge))
         quant = self.a.quant.get(form)
-        self.at[form] = self._add(replace(t, name=name, dtype=form.dtype, quant=quant, data=None))
-        return self.at[form]
+        self.new_index[form] = self._add(replace(t, name=name, dtype=form.dtype, quant=quant, data=None))
+        return self.new_index[form]
 
-    def _form(self, form: TensorForm) -> int:
+    def _tensor_of_form(self, form: TensorForm) -> int:
         """Return the tensor of ``form``. If its value is computed in another form, add a conversion."""
-        if form in self.at:
-            return self.at[form]
+        if form in self.new_index:
+            return self.new_index[form]
         t = self.graph.tensors[form.tensor]
         if form in self.a.converted:
-            source = self._form(self.a.converted[form])
+            source = self._tensor_of_form(self.a.converted[form])
         elif t.data is not None:
             if form.dtype == FLOAT:
                 return self._unchanged(form.tensor)
@@ -142,16 +142,16 @@ class _QuantizedGraphBuilder:
             low, high = np.iinfo(form.dtype).min, np.iinfo(form.dtype).max
             steps = np.rint(t.data.astype(np.float64) / quant.scale[0]) + quant.zero_point[0]
             data = np.clip(steps, low, high).astype(form.dtype)
-            self.at[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
-            return self.at[form]
+            self.new_index[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
+            return self.new_index[form]
         else:
-            source = self.at[self.a.produced[form.tensor]]
+            source = self.new_index[self.a.produced[form.tensor]]
         target = self._place(form)
         name = "DEQUANTIZE" if form.dtype == FLOAT else "QUANTIZE"
-        self._append(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)
+        self._add_conversion(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)
         return target
 
-    def _append(
+    def _add_conversion(
         self, name: str, inputs: tuple[int, ...], outputs: tuple[int, ...], origin: int, dtype: str = "int8"
     ) -> None:
         options = {"QUANTIZE": "QuantizeOptions", "DEQUANTIZE": "DequantizeOptions"}[name]
@@ -159,21 +159,21 @@ class _QuantizedGraphBuilder:
         self.ops.append(Op(len(self.ops), name, inputs, outputs, {}, options, number))
         self.origins.append(origin)
 
-    def _op(self, op: Op) -> None:
+    def _add_op(self, op: Op) -> None:
         mode = self.a.modes.get(op.index)
         if op.index in self.a.tables:
-            self._table(op, self.a.tables[op.index])
+            self._add_table(op, self.a.tables[op.index])
             return
         if op.name == lstm.NAME and mode != FLOAT:
-            self._lstm(op)
+            self._add_lstm(op)
             return
         rule = WEIGHTS.get(op.name)
         inputs = []
         for position, i in enumerate(op.inputs):
             key = (op.index, position)
             if key in self.a.read:
-                inputs.append(self._form(self.a.read[key]))
-            elif i < 0 or mode is None or not self._changes(op, position, mode):
+                inputs.append(self._tensor_of_form(self.a.read[key]))
+            elif i < 0 or mode is None or not self._is_changed_parameter(op, position, mode):
                 inputs.append(self._unchanged(i))
             elif rule is not None and position == rule.weights:
                 inputs.append(self._weights(op, mode))
@@ -194,6 +194,7 @@ class _QuantizedGraphBuilder:
             integers = self.weights.get(op.index)
             number = version(op.name, mode, integers.dtype if integers else "", op.version)
             new = replace(new, version=number, options=_integer_options(op))
+        # Version 9 of FULLY_CONNECTED is the first with this option.
         elif op.index in self.weights and "asymmetric_quantize_inputs" in op.options:
             new = replace(
                 new, options={**op.options, "asymmetric_quantize_inputs": True}, version=max(9, op.version)
@@ -201,13 +202,13 @@ class _QuantizedGraphBuilder:
         self.ops.append(new)
         self.origins.append(op.index)
 
-    def _table(self, op: Op, function: PointwiseFunction) -> None:
+    def _add_table(self, op: Op, function: PointwiseFunction) -> None:
         """Add the operators that look up the result of ``function`` in a table, if ``op`` is its last operator. Its
         other operators are left out."""
         if op.index != function.last.index:
             return
         read, produced = self.a.read[op.index, 0], self.a.produced[function.result]
-        source, result = self._form(read), self._place(produced)
+        source, result = self._tensor_of_form(read), self._place(produced)
         name, shape = self.tensors[result].name, self.tensors[result].shape
         wide = self._add(Tensor(0, f"{name}/wide", shape, "int32"))
         offset = self._constant("table_offset", np.full((1,), 128, np.int32), "int32", (1,), None)
@@ -227,13 +228,13 @@ class _QuantizedGraphBuilder:
         ]
         self.origins += [-1, -1, op.index]
 
-    def _lstm(self, op: Op) -> None:
+    def _add_lstm(self, op: Op) -> None:
         """Add an LSTM on int8. Its states are variable tensors. The output state is quantized like the output, and the
         scale of the cell state is a power of two."""
-        source = self._form(self.a.read[op.index, lstm.INPUT])
+        source = self._tensor_of_form(self.a.read[op.index, lstm.INPUT])
         result = self._place(self.a.produced[op.outputs[0]])
         quant = self.tensors[result].quant
-        inputs = [-1] * 24
+        inputs = [-1] * 24  # the operator has 24 inputs, most of them optional
         inputs[lstm.INPUT] = source
         units = []
         for positions in (lstm.INPUT_WEIGHTS, lstm.RECURRENT_WEIGHTS):
@@ -263,25 +264,26 @@ class _QuantizedGraphBuilder:
         self.ops.append(replace(new, index=len(self.ops), options=options))
         self.origins.append(op.index)
 
-    def _changes(self, op: Op, position: int, mode: str) -> bool:
+    def _is_changed_parameter(self, op: Op, position: int, mode: str) -> bool:
         """Return whether an input is a weight or bias that is stored in another type or with other values."""
         rule = WEIGHTS.get(op.name)
         if rule is None or not is_parameter(self.graph, op, position):
             return False
         if position == rule.weights:
             return op.index in self.weights or self.a.settings[op.index].weights == "float16"
-        return mode != FLOAT or op.index in self.biases or self._halved(op)
+        return mode != FLOAT or op.index in self.biases or self._has_float16_weights(op)
 
-    def _halved(self, op: Op) -> bool:
+    def _has_float16_weights(self, op: Op) -> bool:
         """Return whether the weights and bias of ``op`` are stored as float16."""
         return self.a.settings[op.index].weights == "float16" and op.index not in self.weights
 
     def _weights(self, op: Op, mode: str) -> int:
+        """Add the weights of ``op`` in their new type, and return the tensor that ``op`` reads."""
         position = WEIGHTS[op.name].weights
         t = self.graph.tensors[op.inputs[position]]
         integers = self.weights.get(op.index)
         if integers is None:
-            return self._half(t)
+            return self._add_float16(t)
         scale = tuple(float(s) for s in integers.scale)
         quant = Quantization(scale, (0,) * len(scale), integers.axis if len(scale) > 1 else 0)
         index = self._constant(t.name, integers.stored(), integers.dtype, t.shape, quant)
@@ -289,16 +291,17 @@ class _QuantizedGraphBuilder:
             self.a.settings[op.index].float_kernels == "dynamic" and WEIGHTS[op.name].hybrid
         ):
             return index
-        return self._dequantized(index, integers.dtype)
+        return self._add_dequantize(index, integers.dtype)
 
     def _bias(self, op: Op, mode: str) -> int:
+        """Add the bias of ``op`` in its new type, and return the tensor that ``op`` reads."""
         rule = WEIGHTS[op.name]
         t = self.graph.tensors[op.inputs[rule.bias]]
         assert t.data is not None
         value = self.biases.get(op.index, t.data)
         if mode == FLOAT:
             t = replace(t, data=value.astype(np.float32))
-            return self._half(t) if self._halved(op) else self._add(t)
+            return self._add_float16(t) if self._has_float16_weights(op) else self._add(t)
         unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
         if op.index in self.weights:
             scale = self.weights[op.index].scale.astype(np.float64) * unit
@@ -309,18 +312,18 @@ class _QuantizedGraphBuilder:
         quant = Quantization(stored, (0,) * len(stored), 0)
         return self._constant(t.name, quantize_bias(value, scale, dtype), dtype, t.shape, quant)
 
-    def _half(self, t: Tensor) -> int:
+    def _add_float16(self, t: Tensor) -> int:
         """Add ``t`` as float16 and a DEQUANTIZE that reads it."""
         assert t.data is not None
         largest = float(np.finfo(np.float16).max)
         data = np.clip(t.data, -largest, largest).astype(np.float16)
-        return self._dequantized(self._constant(t.name, data, "float16", t.shape, None), "float16")
+        return self._add_dequantize(self._constant(t.name, data, "float16", t.shape, None), "float16")
 
-    def _dequantized(self, index: int, dtype: str) -> int:
+    def _add_dequantize(self, index: int, dtype: str) -> int:
         """Add a DEQUANTIZE of tensor ``index`` and return its output."""
         t = self.tensors[index]
         out = self._add(Tensor(0, f"{t.name}/float32", t.shape, FLOAT))
-        self._append("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")
+        self._add_conversion("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")
         return out
 
 

@@ -109,7 +109,7 @@ def _npz_samples(path: Path, arrays: Mapping[str, np.ndarray], inputs: int) -> R
                 f"{path}: '{names[0]}' has {count:,} samples and '{name}' has {other_count}.",
                 "Write one entry per sample in every array.",
             )
-    stated = [_stated(path, arrays, i) for i in range(inputs)]
+    stated = [_stated_quantization(path, arrays, i) for i in range(inputs)]
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     return RawData(columns, labels, slices, sha256, stated, more_labels=more_labels)
 
@@ -146,7 +146,9 @@ def _npy_samples(path: Path, array: np.ndarray, tensors: Sequence[Tensor]) -> Ra
     return RawData([array], None, {}, hashlib.sha256(path.read_bytes()).hexdigest(), [None])
 
 
-def _stated(path: Path, arrays: Mapping[str, np.ndarray], index: int) -> tuple[float, int] | None:
+def _stated_quantization(
+    path: Path, arrays: Mapping[str, np.ndarray], index: int
+) -> tuple[float, int] | None:
     """Return the (scale, zero point) that the file states for input ``index``, or None. The arrays are named ``scale``
     and ``zero_point``, or ``scale0`` and ``zero_point0`` for input 0 and so on."""
     scale = arrays.get(f"scale{index}", arrays.get("scale"))

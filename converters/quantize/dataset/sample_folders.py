@@ -27,12 +27,12 @@ def read_folder(
     folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
 ) -> RawData:
     """Read every sample file in ``folder`` and its sub-folders, which are classes. Raises ``UsageError`` if there
-    are none or they do not fit together or do not fit the inputs ``tensors``."""
+    are no samples, or if samples do not fit together or do not fit the inputs ``tensors``."""
     files = sample_paths(folder, preprocessing is not None)
     if preprocessing is None or _kind(files[0]) == "arrays":
         return limited(_array_file_samples(folder, files, tensors), folder, limit)
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
-    samples = [_prepared(p, preprocessing, len(tensors)) for p in chosen]
+    samples = [_preprocess(p, preprocessing, len(tensors)) for p in chosen]
     shapes = {tuple(a.shape for a in sample) for sample in samples}
     if len(shapes) > 1:
         raise UsageError(
@@ -94,7 +94,7 @@ def _kind(path: Path) -> str:
     return "pictures" if suffix in PICTURES else "recordings" if suffix in RECORDINGS else "arrays"
 
 
-def _prepared(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.ndarray]:
+def _preprocess(path: Path, preprocessing: Preprocessing, inputs: int) -> list[np.ndarray]:
     """Return the preprocessed file: one float32 array per input."""
     arrays = [np.asarray(a, np.float32) for a in preprocessing(path)]
     if len(arrays) != inputs:
@@ -120,7 +120,8 @@ def _array_file_samples(folder: Path, files: Sequence[Path], tensors: Sequence[T
                 )
         if part.stated != parts[0].stated:
             raise UsageError(
-                f"{p} states another scale than {files[0].name}.", "Write the same in every file."
+                f"{p} has another scale or zero point than {files[0].name}.",
+                "Write the same values in every file.",
             )
         same_labels = (part.labels is None) == (parts[0].labels is None) and set(part.more_labels) == set(
             parts[0].more_labels

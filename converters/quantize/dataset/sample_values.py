@@ -40,7 +40,7 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
         hint = "The channels are first, but the model has them last: transpose with x.transpose(0, 2, 3, 1)."
     elif len(one) == 3 and len(actual) == 3 and (actual[2], actual[0], actual[1]) == one:
         hint = "The channels are last, but the model has them first: transpose with x.transpose(0, 3, 1, 2)."
-    elif order := _order(actual, one):
+    elif order := _find_permutation(actual, one):
         axes = ", ".join(str(k + 1) for k in order)
         hint = f"The dimensions are in another order: transpose with x.transpose(0, {axes})."
     elif int(np.prod(actual)) == int(np.prod(one)):
@@ -50,7 +50,7 @@ def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) ->
     )
 
 
-def _order(actual: Sequence[int], expected: Sequence[int]) -> tuple[int, ...] | None:
+def _find_permutation(actual: Sequence[int], expected: Sequence[int]) -> tuple[int, ...] | None:
     """Return the permutation of the dimensions ``actual`` that gives ``expected``, or None if there is none or there
     are more than 5 dimensions."""
     if len(actual) != len(expected) or len(actual) > 5:
@@ -72,9 +72,9 @@ def real_values(
         raise UsageError(
             f"{where}: '{name}' is of type {array.dtype}.", "Give numbers: float32, or integers with a scale."
         )
-    plain = DTYPES[tensor.dtype]
-    if tensor.quant is None and plain is not None and plain.kind in "iub":
-        return _as_integers(where, name, array, tensor, plain), []
+    dtype = DTYPES[tensor.dtype]
+    if tensor.quant is None and dtype is not None and dtype.kind in "iub":
+        return _as_integers(where, name, array, tensor, dtype), []
     if array.dtype.kind == "f":
         if stated is not None:
             raise UsageError(
@@ -84,9 +84,9 @@ def real_values(
         with np.errstate(over="ignore"):  # the caller checks for infinities
             return array.astype(np.float32), []
     if stated is not None:
-        return _dequantized(array, *stated), []
-    if tensor.quant is not None and array.dtype == plain:
-        return _dequantized(array, tensor.scale, tensor.zero_point), []
+        return _dequantize(array, *stated), []
+    if tensor.quant is not None and array.dtype == dtype:
+        return _dequantize(array, tensor.scale, tensor.zero_point), []
     if array.dtype == np.uint8:
         note = f"{where}: '{name}' is uint8: it is used as pixels from 0 to 255, without scaling."
         return array.astype(np.float32), [note]
@@ -95,19 +95,18 @@ def real_values(
         raise UsageError(
             f"{where}: '{name}' is {array.dtype} ({low} to {high}) and the input '{tensor.name}' takes real values: "
             "are these quantized?",
-            "If so, add arrays scale and zero_point to the file, or state them beside it; "
-            "if not, save them as float32.",
+            "If they are, add the arrays scale and zero_point to the file; if not, save them as float32.",
         )
     return array.astype(np.float32), []
 
 
-def _dequantized(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+def _dequantize(array: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
     return (np.float32(scale) * (array.astype(np.int64) - zero_point).astype(np.float32)).astype(np.float32)
 
 
 def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype: np.dtype) -> np.ndarray:
-    """Return the values for an input of integers without a scale. Raises ``UsageError`` if they cannot be
-    represented."""
+    """Return the values for an input of integers without a scale. Raises ``UsageError`` if ``dtype`` cannot
+    represent them."""
     if array.dtype == dtype:
         return array
     info = None if dtype.kind == "b" else np.iinfo(dtype)
@@ -197,14 +196,14 @@ def takes_whole_numbers(tensor: Tensor) -> bool:
 
 
 def range_mismatch_notes(
-    where: str, name: str, array: np.ndarray, low: float, high: float, of: str
+    where: str, name: str, array: np.ndarray, low: float, high: float, owner: str
 ) -> list[str]:
     """Return a note if values of ``array`` are outside [``low``, ``high``] or use less than 2 % of this range.
-    ``of`` is the name of the tensor with the range."""
+    ``owner`` is the part of the note that names the tensor with the range."""
     lowest, highest = float(array.min()), float(array.max())
-    tolerance = (high - low) / 512
+    tolerance = (high - low) / 512  # half a step of 8 bits
     outside = float(np.mean((array < low - tolerance) | (array > high + tolerance)))
-    figures = f"{lowest:g} to {highest:g}, and {of} holds {low:g} to {high:g}"
+    figures = f"{lowest:g} to {highest:g}, and {owner} holds {low:g} to {high:g}"
     if outside > 0.001:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
         guess = ""
@@ -215,7 +214,7 @@ def range_mismatch_notes(
         return [f"{where}: '{name}' has values from {figures}: {outside:.1%} of them will clip.{guess}"]
     if high > low and highest - lowest < 0.02 * (high - low):
         return [
-            f"{where}: '{name}' has values from {figures}: less than 2% of that is used. Were they already scaled?"
+            f"{where}: '{name}' has values from {figures}: less than 2% of it is used. Were they already scaled?"
         ]
     return []
 

@@ -11,8 +11,9 @@ FLOAT = "float32"
 
 @dataclass(frozen=True)
 class TensorForm:
-    """A float tensor in the type ``dtype``. If only one operator reads the form, ``edge`` is (operator index,
-    position of the input), and a word if that input has several forms."""
+    """A float tensor of the source model in the type ``dtype`` of the quantized model. A tensor has several forms if
+    its readers need different types. ``edge`` is None, or (operator index, position of the input) for a form that
+    only one input reads. A third element, a word, tells two such forms of one input apart."""
 
     tensor: int
     dtype: str
@@ -28,16 +29,19 @@ class FormGroups:
         self.fixed: dict[TensorForm, Quantization] = {}  # required quantization by root
 
     def add(self, form: TensorForm) -> TensorForm:
+        """Add an integer form as a group of its own if it is new. Return ``form``."""
         if form.dtype != FLOAT:
             self._parent.setdefault(form, form)
         return form
 
     def root(self, form: TensorForm) -> TensorForm:
+        """Return the form that names the group of ``form``."""
         while self._parent[form] != form:
             form = self._parent[form]
         return form
 
     def fix(self, form: TensorForm, quant: Quantization) -> None:
+        """Require ``quant`` for the group of ``form``."""
         self.fixed[self.root(form)] = quant
 
     def join(self, a: TensorForm, b: TensorForm) -> bool:
@@ -54,6 +58,7 @@ class FormGroups:
         return True
 
     def members(self) -> dict[TensorForm, list[TensorForm]]:
+        """Return {root: all forms of its group}."""
         out: dict[TensorForm, list[TensorForm]] = {}
         for form in self._parent:
             out.setdefault(self.root(form), []).append(form)

@@ -12,7 +12,8 @@ from arenite.converters.quantize.calibration.trained_ranges import with_trained_
 
 
 class _Replacements(dict[int, list[Op]]):
-    """The operators that replace each operator. ``changed`` has the operators that were replaced one by one."""
+    """The operators that replace each operator. ``changed`` has the operators that were replaced by an assignment
+    to one item."""
 
     def __init__(self, ops: dict[int, list[Op]]) -> None:
         super().__init__(ops)
@@ -39,7 +40,7 @@ class GraphDraft:
 
     @property
     def changed(self) -> list[int]:
-        """The operators that were replaced one by one, in the order of the replacements."""
+        """The operators that were replaced by an assignment to ``ops[index]``, in the order of the replacements."""
         return self.ops.changed
 
     def constant(self, name: str, values: np.ndarray) -> int:
@@ -49,12 +50,13 @@ class GraphDraft:
         self.tensors.append(Tensor(len(self.tensors), name, data.shape, str(data.dtype), data=data))
         return len(self.tensors) - 1
 
-    def computed(self, like: Tensor, name: str) -> int:
-        """Add a tensor with the type and shape of ``like`` and return its index."""
-        self.tensors.append(replace(like, index=len(self.tensors), name=name))
+    def computed(self, template: Tensor, name: str) -> int:
+        """Add a tensor with the type and shape of ``template`` and return its index."""
+        self.tensors.append(replace(template, index=len(self.tensors), name=name))
         return len(self.tensors) - 1
 
     def finish(self) -> Model:
+        """Return the model with the replacements, and without tensors that are no longer used."""
         ops = [op for replacement in self.ops.values() for op in replacement]
         main = replace(self.graph, tensors=tuple(self.tensors))
         numbered = [replace(op, index=k) for k, op in enumerate(ops)]

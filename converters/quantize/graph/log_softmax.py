@@ -17,7 +17,7 @@ from arenite.converters.quantize.graph.graph_draft import GraphDraft
 from arenite.converters.tflite.verifier import defaults_of
 
 
-def expanded_log_softmax(draft: GraphDraft, op: Op) -> str | None:
+def expand_log_softmax(draft: GraphDraft, op: Op) -> str | None:
     """Replace ``op``, a LOG_SOFTMAX, in ``draft`` and return a sentence about it. Return None if it is an output of the
     model, or if its shape is not known."""
     source, result = draft.graph.tensors[op.inputs[0]], draft.graph.tensors[op.outputs[0]]
@@ -32,9 +32,9 @@ def expanded_log_softmax(draft: GraphDraft, op: Op) -> str | None:
     log_sum = draft.computed(one, f"{result.name}/log_sum")
     shifted, exponentials = (draft.computed(source, f"{result.name}/{name}") for name in ("shifted", "exp"))
     reducer = {**defaults_of("ReducerOptions"), "keep_dims": True}
-    # The integer kernel of SUM takes no negative values, so this is a mean, and the logarithm of the number of terms is
-    # added. It is added to the maximum: added to the logarithm it would make both one function of one tensor, which has
-    # no int16 kernel.
+    # The integer kernel of SUM takes no negative values, so MEAN is used, and the logarithm of the number of terms is
+    # added to the maximum. If it were added to the output of LOG, both operators together would compute a function of
+    # one tensor, which has no int16 kernel (see ``pointwise``).
     draft.ops[op.index] = [
         Op(0, "REDUCE_MAX", (op.inputs[0], axis), (largest,), reducer, "ReducerOptions"),
         _binary("SUB", op.inputs[0], largest, shifted),

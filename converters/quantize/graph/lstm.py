@@ -69,10 +69,14 @@ def largest_cell_states(
 def simulate(graph: Subgraph, op: Op, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the cell states and the outputs after every step, both [steps, units], for the input ``x`` of ``op``."""
 
-    def four(positions: range) -> list[np.ndarray]:
+    def gate_constants(positions: range) -> list[np.ndarray]:
         return [np.asarray(graph.tensors[op.inputs[p]].data, np.float64) for p in positions]
 
-    inputs, recurrent, biases = four(INPUT_WEIGHTS), four(RECURRENT_WEIGHTS), four(BIASES)
+    inputs, recurrent, biases = (
+        gate_constants(INPUT_WEIGHTS),
+        gate_constants(RECURRENT_WEIGHTS),
+        gate_constants(BIASES),
+    )
     clip = op.options["cell_clip"]
     cell = np.zeros(biases[0].shape)
     output = np.zeros(recurrent[0].shape[1])

@@ -4,13 +4,14 @@ Kinds:
     weights  symmetric constant weights; the bias is int32 (int64 for int16 activations) with scale input * weights
     same     moves or selects values of one input: the outputs have the quantization of the input
     join     moves or selects values of several inputs: all inputs have the quantization of the output
-    compare  compares inputs, which have the same quantization; the output has no real numbers
-    read     the output has no real numbers
+    compare  compares inputs, which have the same quantization; the output is bool
+    read     the input has any quantization; the output holds indices
     free     the output has its own quantization
     fixed    the kernel requires a certain quantization of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
 
-If an operator or a type of activations is not listed, LiteRT has no such integer kernel.
+A line of the table is an operator, its kind, and the numbers of bits of the activations (8 or 16) for which LiteRT has
+an integer kernel. LiteRT has no integer kernel for an operator that is not listed.
 """
 
 from __future__ import annotations
@@ -119,7 +120,8 @@ ALWAYS_INT8 = frozenset({("PRELU", 1)})
 
 @dataclass(frozen=True)
 class WeightsRule:
-    """The positions of an operator's values, weights and bias, and the axis of the weights' output channels."""
+    """The positions of an operator's activations (``value``), weights and bias, and the axis of the weights' output
+    channels."""
 
     value: int
     weights: int
@@ -184,7 +186,8 @@ VERSIONS: dict[str, tuple[int, int, int]] = {
 }
 
 
-def version(name: str, dtype: str, weights: str, now: int) -> int:
-    """Return the version of an integer operator, which is at least its present version ``now``."""
+def version(name: str, dtype: str, weights: str, current: int) -> int:
+    """Return the version of an integer operator, which is at least ``current``, its version in the float model.
+    ``dtype`` is the type of the activations, ``weights`` the type of the weights."""
     low8, low16, low4 = VERSIONS.get(name, (1, 1, 1))
-    return max(now, low4 if weights == "int4" else low16 if dtype == "int16" else low8)
+    return max(current, low4 if weights == "int4" else low16 if dtype == "int16" else low8)

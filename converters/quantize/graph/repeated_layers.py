@@ -26,7 +26,7 @@ _LAYERS = frozenset({"CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"})
 _ACTIVATION = "fused_activation_function"
 
 
-def first_repeated_layer(model: Model, notes: list[str]) -> Model | None:
+def merge_first_repeated_layer(model: Model, notes: list[str]) -> Model | None:
     """Compute the first layer that occurs several times only once, add a sentence about it to ``notes`` and return the
     new model. Return None if no layer occurs several times.
 
@@ -38,12 +38,14 @@ def first_repeated_layer(model: Model, notes: list[str]) -> Model | None:
     layers = [op for op in graph.ops if op.name in _LAYERS and _has_float_constants(graph, op)]
     for k, first in enumerate(layers):
         signs = {
-            op.index: sign for op in layers[k + 1 :] if (sign := _relation(graph, first, op)) is not None
+            op.index: sign
+            for op in layers[k + 1 :]
+            if (sign := _sign_of_repetition(graph, first, op)) is not None
         }
         if not signs:
             continue
         signs = {first.index: 1, **signs}
-        candidates = [_merged(model, first, signs, base) for base in (1, -1) if base in signs.values()]
+        candidates = [_merge(model, first, signs, base) for base in (1, -1) if base in signs.values()]
         # PReLU of x is another function of -x, for which there is no operator.
         merged = next(
             (c for c in candidates if c and _becomes_one_operator(c.main, first.index)), candidates[0]
@@ -62,7 +64,7 @@ def _has_float_constants(graph: Subgraph, op: Op) -> bool:
     return bool(constants) and all(t.data is not None and t.dtype == "float32" for t in constants)
 
 
-def _relation(graph: Subgraph, first: Op, other: Op) -> int | None:
+def _sign_of_repetition(graph: Subgraph, first: Op, other: Op) -> int | None:
     """Return 1 if ``other`` computes the same as ``first`` before its activation, -1 if it computes the negative, and
     None if neither."""
     if first.name != other.name or first.inputs[0] != other.inputs[0]:
@@ -95,9 +97,9 @@ def _equals(graph: Subgraph, a: int, b: int, sign: int) -> bool:
     return bool(np.all(sign * before == after))
 
 
-def _merged(model: Model, first: Op, signs: dict[int, int], base: int) -> Model | None:
-    """Return the model in which the place of ``first`` computes the layers ``signs`` once, and they read its result.
-    Return None if what they compute is not part of one activation of this result.
+def _merge(model: Model, first: Op, signs: dict[int, int], base: int) -> Model | None:
+    """Return the model in which one layer in the place of ``first`` replaces all layers in ``signs``. Operators in the
+    place of the layers read its result. Return None if these operators are not part of one activation.
 
     ``signs`` has 1 by the index of each operator that computes the same as ``first``, and -1 if it computes the
     negative. ``base`` is the sign of the weights that remain.
@@ -130,7 +132,8 @@ def _merged(model: Model, first: Op, signs: dict[int, int], base: int) -> Model 
 
 
 def _function_of(graph: Subgraph, layer: int) -> PointwiseFunction | None:
-    """Return the function to which all operators belong that read the result of operator ``layer``, or None."""
+    """Return the function that contains all operators that read the result of operator ``layer``, or None if there
+    is no such function."""
     shared = graph.ops[layer].outputs[0]
     readers = {op.index for op in graph.ops if shared in op.inputs}
     functions = pointwise_functions(graph, per_channel=True)
@@ -138,6 +141,7 @@ def _function_of(graph: Subgraph, layer: int) -> PointwiseFunction | None:
 
 
 def _becomes_one_operator(graph: Subgraph, layer: int) -> bool:
+    """Return whether the function that reads the result of operator ``layer`` is one operator of TFLite."""
     function = _function_of(graph, layer)
     assert function is not None
     if prelu_slopes(function) is not None:

@@ -20,9 +20,9 @@ from arenite.converters.passes.loops.first_step import restore_first_steps
 from arenite.converters.passes.producers import producers, reader_counts
 from arenite.converters.quantize.calibration.trained_ranges import stated_range
 from arenite.converters.quantize.graph.graph_draft import GraphDraft
-from arenite.converters.quantize.graph.log_softmax import expanded_log_softmax
+from arenite.converters.quantize.graph.log_softmax import expand_log_softmax
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
-from arenite.converters.quantize.graph.repeated_layers import first_repeated_layer
+from arenite.converters.quantize.graph.repeated_layers import merge_first_repeated_layer
 from arenite.converters.quantize.pointwise.builtins import builtin_operator, prelu_slopes
 from arenite.converters.quantize.pointwise.functions import pointwise_functions
 from arenite.converters.tflite.reader import parse
@@ -50,10 +50,10 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     notes: list[str] = []
     while True:
         changed = (
-            _changed(model, notes)
-            or _first_builtin(model, notes)
-            or _first_prelu(model, notes)
-            or first_repeated_layer(model, notes)
+            _change_separate_operators(model, notes)
+            or _replace_first_builtin(model, notes)
+            or _replace_first_prelu(model, notes)
+            or merge_first_repeated_layer(model, notes)
         )
         if changed is None:
             break
@@ -63,12 +63,12 @@ def simplify(flatbuffer: bytes) -> tuple[bytes, tuple[str, ...]]:
     return (to_flatbuffer(replace(model, repairs=())), tuple(notes)) if notes else (flatbuffer, ())
 
 
-def _makes_real(graph: Subgraph, op: Op) -> bool:
+def _computes_real_numbers(graph: Subgraph, op: Op) -> bool:
     """Return whether ``op`` computes real numbers, as float32 or quantized by QUANTIZE."""
     return op.name == "QUANTIZE" or graph.tensors[op.outputs[0]].dtype == "float32"
 
 
-def _changed(model: Model, notes: list[str]) -> Model | None:
+def _change_separate_operators(model: Model, notes: list[str]) -> Model | None:
     """Make the possible changes that do not concern the same operators, add a sentence about each to ``notes`` and
     return the new model. Return None if no change is possible."""
     graph = model.main
@@ -76,40 +76,49 @@ def _changed(model: Model, notes: list[str]) -> Model | None:
     draft = GraphDraft(model)  # a step that returns None changes no operator of the draft
     changed: set[int] = set()  # the tensors that changed operators read or compute
     constants = {-1, *(t.index for t in graph.tensors if t.data is not None)}
-    found = False
+    has_changed = False
     for op in graph.ops:
-        if not op.outputs or not op.inputs or not _makes_real(graph, op):
+        if not op.outputs or not op.inputs or not _computes_real_numbers(graph, op):
             continue
         before = producer.get(op.inputs[0])
+        # A change of ``op`` can concern these operators: ``op``, the producers of its inputs, and their producers.
         nearby = [op, *(producer[i] for i in op.inputs if i in producer)]
         nearby += [producer[i] for near in nearby[1:] for i in near.inputs if i in producer]
-        if found and not changed.isdisjoint(i for near in nearby for i in (*near.inputs, *near.outputs)):
+        if has_changed and not changed.isdisjoint(
+            i for near in nearby for i in (*near.inputs, *near.outputs)
+        ):
             continue
         known = len(draft.changed)
         alone = before is not None and count[op.inputs[0]] == 1 and op.inputs[0] not in graph.outputs
         note = (
-            _REPLACED[op.name](draft, op)
-            if op.name in _REPLACED
+            _REPLACEMENTS[op.name](draft, op)
+            if op.name in _REPLACEMENTS
             else _take_stated_range(draft, op, producer, count)
         )
         if note is None and alone and before is not None:
-            steps = (_fuse, _fold, _move_bias, _reduce, _drop_negative_infinity_padding)
+            steps = (
+                _fuse,
+                _merge_affine,
+                _move_bias,
+                _reduce_before_transpose,
+                _drop_negative_infinity_padding,
+            )
             note = next(
                 (note_text for step in steps if (note_text := step(draft, before, op)) is not None), None
             )
         if note is not None:
             notes.append(note)
-            found = True
+            has_changed = True
             for index in draft.changed[known:]:
                 for old in (graph.ops[index], *draft.ops[index]):
                     changed.update({*old.inputs, *old.outputs} - constants)
             # Readers of a renamed tensor read the other tensor from now on.
             changed.update(draft.renamed)
             changed.update(draft.renamed.values())
-    return draft.finish() if found else None
+    return draft.finish() if has_changed else None
 
 
-def _first_builtin(model: Model, notes: list[str]) -> Model | None:
+def _replace_first_builtin(model: Model, notes: list[str]) -> Model | None:
     """Replace the first group of operators that compute a function for which TFLite has one operator, add a sentence
     about it to ``notes`` and return the new model. Return None if there is no such group."""
     for function in pointwise_functions(model.main):
@@ -126,7 +135,7 @@ def _first_builtin(model: Model, notes: list[str]) -> Model | None:
     return None
 
 
-def _first_prelu(model: Model, notes: list[str]) -> Model | None:
+def _replace_first_prelu(model: Model, notes: list[str]) -> Model | None:
     """Replace the first group of operators that compute PReLU by one operator, add a sentence about it to ``notes`` and
     return the new model. Return None if there is no such group."""
     for function in pointwise_functions(model.main, per_channel=True):
@@ -144,7 +153,7 @@ def _first_prelu(model: Model, notes: list[str]) -> Model | None:
     return None
 
 
-def _named(op: Op) -> str:
+def _describe(op: Op) -> str:
     return f"Operator {op.index} {op.name}"
 
 
@@ -158,12 +167,12 @@ def _binary(name: str, inputs: tuple[int, int], outputs: tuple[int, ...], activa
 def _negate(draft: GraphDraft, op: Op) -> str:
     factor = draft.constant("minus_one", np.full((1,), -1, np.float32))
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs)]
-    return f"{_named(op)} became a multiplication by -1: its integer kernel ignores the zero point."
+    return f"{_describe(op)} became a multiplication by -1: its integer kernel ignores the zero point."
 
 
 def _square(draft: GraphDraft, op: Op) -> str:
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], op.inputs[0]), op.outputs)]
-    return f"{_named(op)} became a multiplication: it has no integer kernel."
+    return f"{_describe(op)} became a multiplication: it has no integer kernel."
 
 
 def _divide(draft: GraphDraft, op: Op) -> str | None:
@@ -177,7 +186,7 @@ def _divide(draft: GraphDraft, op: Op) -> str | None:
     factor = draft.constant(f"{divisor.name}/inverse", inverse)
     activation = op.options.get("fused_activation_function", NONE)
     draft.ops[op.index] = [_binary("MUL", (op.inputs[0], factor), op.outputs, activation)]
-    return f"{_named(op)} by a constant became a multiplication."
+    return f"{_describe(op)} by a constant became a multiplication."
 
 
 def _sum(draft: GraphDraft, op: Op) -> str | None:
@@ -191,7 +200,7 @@ def _sum(draft: GraphDraft, op: Op) -> str | None:
         replace(op, name="MEAN", outputs=(mean,), version=1),
         _binary("MUL", (mean, factor), op.outputs),
     ]
-    return f"{_named(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
+    return f"{_describe(op)} became a mean times {terms:g}: its integer kernel takes no negative values."
 
 
 def _cumulate(draft: GraphDraft, op: Op) -> str | None:
@@ -209,27 +218,27 @@ def _cumulate(draft: GraphDraft, op: Op) -> str | None:
         0, "FULLY_CONNECTED", (op.inputs[0], weights, -1), op.outputs, options, "FullyConnectedOptions"
     )
     draft.ops[op.index] = [layer]
-    return f"{_named(op)} became FULLY_CONNECTED with a triangle of ones: it has no integer kernel for real numbers."
+    return f"{_describe(op)} became FULLY_CONNECTED with a triangle of ones: it has no integer kernel for real numbers."
 
 
 def _gather(draft: GraphDraft, op: Op) -> str:
-    """Replace an EMBEDDING_LOOKUP, as which litert-torch writes nn.Embedding, by the same rows of the table."""
+    """Replace an EMBEDDING_LOOKUP (litert-torch's form of nn.Embedding) by a GATHER of the same rows of the table."""
     indices, table = op.inputs
     options = defaults_of("GatherOptions")
     draft.ops[op.index] = [Op(0, "GATHER", (table, indices), op.outputs, options, "GatherOptions")]
-    return f"{_named(op)} became GATHER, which has an integer kernel."
+    return f"{_describe(op)} became GATHER, which has an integer kernel."
 
 
 #: Functions that replace an operator in the draft, by its name. They return a sentence about the change, or None if
 #: they change nothing.
-_REPLACED: dict[str, Callable[[GraphDraft, Op], str | None]] = {
+_REPLACEMENTS: dict[str, Callable[[GraphDraft, Op], str | None]] = {
     "NEG": _negate,
     "SQUARE": _square,
     "DIV": _divide,
     "SUM": _sum,
     "CUMSUM": _cumulate,
     "EMBEDDING_LOOKUP": _gather,
-    "LOG_SOFTMAX": expanded_log_softmax,
+    "LOG_SOFTMAX": expand_log_softmax,
 }
 
 
@@ -255,7 +264,7 @@ def _take_stated_range(
         draft.renamed[result] = source
     draft.ops[op.index] = draft.ops[last.index] = []
     draft.ranges[draft.graph.tensors[remaining].name] = (low, high)
-    return f"{_named(op)} states a range from training: {low:.4g} to {high:.4g}."
+    return f"{_describe(op)} states a range from training: {low:.4g} to {high:.4g}."
 
 
 def _fuse(draft: GraphDraft, before: Op, op: Op) -> str | None:
@@ -267,10 +276,10 @@ def _fuse(draft: GraphDraft, before: Op, op: Op) -> str | None:
     options = {**before.options, "fused_activation_function": _ACTIVATIONS[op.name]}
     draft.ops[before.index] = [replace(before, options=options, outputs=op.outputs)]
     draft.ops[op.index] = []
-    return f"{_named(op)} is now the clamp of operator {before.index} {before.name}."
+    return f"{_describe(op)} is now the clamp of operator {before.index} {before.name}."
 
 
-def _fold(draft: GraphDraft, before: Op, op: Op) -> str | None:
+def _merge_affine(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Merge a MUL, ADD or SUB by a constant per channel into the weights and bias of the layer before."""
     if op.name not in ("MUL", "ADD", "SUB") or before.name not in _AFFINE:
         return None
@@ -299,7 +308,7 @@ def _fold(draft: GraphDraft, before: Op, op: Op) -> str | None:
     options = {**before.options, "fused_activation_function": op.options["fused_activation_function"]}
     draft.ops[before.index] = [replace(before, inputs=tuple(inputs), outputs=op.outputs, options=options)]
     draft.ops[op.index] = []
-    return f"{_named(op)} is now part of the weights of operator {before.index} {before.name}."
+    return f"{_describe(op)} is now part of the weights of operator {before.index} {before.name}."
 
 
 def _move_bias(draft: GraphDraft, before: Op, op: Op) -> str | None:
@@ -322,7 +331,7 @@ def _move_bias(draft: GraphDraft, before: Op, op: Op) -> str | None:
             activation = op.options["fused_activation_function"]
             options = {**before.options, "fused_activation_function": activation}
             draft.ops[before.index] = [replace(before, outputs=op.outputs, options=options)]
-            return f"{_named(op)} is now part of the bias of operator {layer.index} {layer.name}."
+            return f"{_describe(op)} is now part of the bias of operator {layer.index} {layer.name}."
     return None
 
 
@@ -341,7 +350,7 @@ def _with_bias(draft: GraphDraft, layer: Op, values: np.ndarray) -> Op | None:
     return replace(layer, inputs=tuple(inputs))
 
 
-def _reduce(draft: GraphDraft, before: Op, op: Op) -> str | None:
+def _reduce_before_transpose(draft: GraphDraft, before: Op, op: Op) -> str | None:
     """Replace the MEAN of a transposed tensor (global pooling of a channels-first model) by a MEAN over other axes of
     the tensor before the TRANSPOSE."""
     if (before.name, op.name) != ("TRANSPOSE", "MEAN") or op.options.get("keep_dims"):
@@ -357,7 +366,7 @@ def _reduce(draft: GraphDraft, before: Op, op: Op) -> str | None:
     new_axes = draft.constant(name, np.sort(order[sorted(reduced)]))
     draft.ops[before.index] = []
     draft.ops[op.index] = [replace(op, inputs=(before.inputs[0], new_axes))]
-    return f"{_named(op)} reads its input from before operator {before.index} TRANSPOSE."
+    return f"{_describe(op)} reads its input from before operator {before.index} TRANSPOSE."
 
 
 def _drop_negative_infinity_padding(draft: GraphDraft, before: Op, op: Op) -> str | None:
@@ -378,7 +387,7 @@ def _drop_negative_infinity_padding(draft: GraphDraft, before: Op, op: Op) -> st
     options = {**defaults_of("MirrorPadOptions"), "mode": _SYMMETRIC}
     mirrored = Op(0, "MIRROR_PAD", before.inputs[:2], before.outputs, options, "MirrorPadOptions")
     draft.ops[before.index] = [mirrored]
-    return f"{_named(before)} repeats the edge in place of {fill.data.item():g}: the same largest values."
+    return f"{_describe(before)} repeats the edge in place of {fill.data.item():g}, which changes no maximum."
 
 
 def _per_channel(graph: Subgraph, op: Op) -> np.ndarray | None:

@@ -14,23 +14,27 @@ from arenite.converters.passes.loops.repeated_body import RepeatedBody, find_rep
 from arenite.converters.quantize.graph.form_groups import FLOAT, FormGroups, TensorForm
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 
-#: The operators of which a sum over steps consists.
+#: The operators that add to a sum in each step, and the operators that compute its terms.
 _SUMS = ("ADD", "SUB")
 _TERMS = ("ADD", "SUB", "MUL")
 
 
 def accumulating_ops(graph: Subgraph) -> frozenset[int]:
     """Return the operators that compute a value to which every step of a repeated body adds."""
-    found: set[int] = set()
+    accumulating: set[int] = set()
     for body in find_repeated_bodies(graph):
         names = [graph.ops[lane[0]].name for lane in body.lanes]
-        readers: dict[int, set[str]] = {}
+        readers: dict[
+            int, set[str]
+        ] = {}  # carried lane -> the names of the operators that read it in the next step
         for name, row in zip(names, body.inputs, strict=True):
             for i in row:
                 if i.kind == "carried":
                     readers.setdefault(i.lane, set()).add(name)
         # A layer with weights needs the value in 8 bits.
-        pending = [k for k, by in readers.items() if names[k] in _SUMS and by.isdisjoint(WEIGHTS)]
+        pending = [
+            k for k, reader_names in readers.items() if names[k] in _SUMS and reader_names.isdisjoint(WEIGHTS)
+        ]
         lanes: set[int] = set()
         while pending:
             lane = pending.pop()
@@ -38,8 +42,8 @@ def accumulating_ops(graph: Subgraph) -> frozenset[int]:
                 lanes.add(lane)
                 terms = [i.lane for i in body.inputs[lane] if i.kind == "lane"]
                 pending += [term for term in terms if names[term] in _TERMS]
-        found |= {k for lane in lanes for k in body.lanes[lane]}
-    return frozenset(found)
+        accumulating |= {k for lane in lanes for k in body.lanes[lane]}
+    return frozenset(accumulating)
 
 
 def share_scales_of_steps(
@@ -55,8 +59,8 @@ def share_scales_of_steps(
     outputs. If the initial state is an input of the graph and the last state an output, these are joined too, so that a
     program can copy one to the other.
 
-    Return the initial states that must be converted in the first step, because the other steps convert the result of
-    the step before: the form that the first step reads, and the form from which it is converted.
+    Return {form that the first step reads: form from which it is converted} for the initial states that must be
+    converted in the first step, because the other steps convert the result of the step before.
     """
     converted: dict[TensorForm, TensorForm] = {}
     outputs = dict(zip(graph.outputs, results, strict=True))

@@ -65,7 +65,7 @@ class TypeAssignment:
     #: The largest magnitude of the cell state of each LSTM operator.
     largest_cell_states: Mapping[int, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    #: Forms that are converted from another form than the produced one, and that form.
+    #: {form: the form from which it is converted}, for forms that are not converted from the produced form.
     converted: Mapping[TensorForm, TensorForm] = field(default_factory=dict)
     tables: dict[int, PointwiseFunction] = field(default_factory=dict)
 
@@ -95,7 +95,7 @@ def assign_types(
     If ``only`` is set, all operators that are not in it, and the graph's inputs and outputs, stay float. ``trained``
     has ranges by tensor name that replace calibrated ranges.
     """
-    a = _modes(graph, recipe, only)
+    a = _choose_types(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
     groups = FormGroups()
     for i in graph.inputs:
@@ -133,24 +133,24 @@ def _is_real(t: Tensor) -> bool:
     return t.dtype == FLOAT
 
 
-def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
+def _choose_types(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
     """Choose the type of each operator. Operators that move values keep the type of their input. Other operators get
     the recipe's type, or a type for which they have a kernel."""
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
-    wide = accumulating_ops(graph)
+    accumulators = accumulating_ops(graph)
     chosen: dict[tuple[int, ...], tuple[LayerSettings, bool]] = {}
-    of_layer: dict[int, tuple[LayerSettings, bool]] = {}
+    settings_of_layer: dict[int, tuple[LayerSettings, bool]] = {}
     for layer, indices in copies_by_operator(graph).items():
         if indices not in chosen:
             copies = [graph.ops[k] for k in indices]
             chosen[indices] = recipe.for_copies(graph, copies), recipe.chooses_type(graph, copies)
-        of_layer[layer] = chosen[indices]
+        settings_of_layer[layer] = chosen[indices]
         a.settings[layer] = chosen[indices][0]
     for function in table_functions(graph):
         _choose_table(graph, function, only, a)
     for op in graph.ops:
-        settings, has_own_type = of_layer[op.index]
+        settings, has_own_type = settings_of_layer[op.index]
         real = [graph.tensors[i] for i in (*op.inputs, *op.outputs) if i >= 0 and _is_real(graph.tensors[i])]
         if not real:
             continue
@@ -159,7 +159,7 @@ def _modes(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> Typ
             continue
         rule = RULES.get(op.name)
         requested = _type(settings.activations)
-        if op.index in wide and requested == "int8" and not has_own_type:
+        if op.index in accumulators and requested == "int8" and not has_own_type:
             requested = "int16"
         if only is not None and op.index not in only:
             requested = FLOAT
@@ -189,12 +189,12 @@ def _choose_table(
     a.modes |= dict.fromkeys(indices, "int8")
     a.tables |= dict.fromkeys(indices, function)
     if "int16" in requested:
-        layers = _layers(function)
+        layers = _layers_text(function)
         a.notes.append(f"{layers} a function of one tensor, which has no int16 kernel: it runs in int8.")
 
 
-def _layers(function: PointwiseFunction) -> str:
-    """Return the beginning of a sentence about the layers of ``function``."""
+def _layers_text(function: PointwiseFunction) -> str:
+    """Return the beginning of a sentence about the layers of ``function``: their names and a verb."""
     first, last = function.ops[0], function.last
     if first.index == last.index:
         return f"Layer {last.index} {last.name} is"
@@ -317,7 +317,7 @@ def _assign_quantization(
         a.groups.append(members)
         low = high = 0.0
         for form in members:
-            if _is_limit(graph, form):
+            if _is_clamp_limit(graph, form):
                 continue
             key = form.tensor, form.dtype
             if key not in ranges:
@@ -328,7 +328,7 @@ def _assign_quantization(
         a.quant |= {form: activation_quantization(low, high, form.dtype) for form in members}
 
 
-def _is_limit(graph: Subgraph, form: TensorForm) -> bool:
+def _is_clamp_limit(graph: Subgraph, form: TensorForm) -> bool:
     """Return whether ``form`` is a constant of MINIMUM or MAXIMUM. It may be clipped to the range of the output without
     changing the output, and it must not widen the range: some constants are as large as 1e12."""
     if form.edge is None or graph.tensors[form.tensor].data is None:

@@ -46,7 +46,7 @@ class PointwiseFunction:
         return values[self.result].astype(np.float64)
 
     def _constant(self, tensor: int, shape: tuple[int, ...]) -> np.ndarray:
-        value = _channels(self.graph.tensors[tensor])
+        value = _channel_values(self.graph.tensors[tensor])
         assert value is not None
         return np.full(shape, value) if value.size == 1 else value
 
@@ -57,7 +57,7 @@ def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[
     A group may have a single operator. No operator is in two groups. If ``per_channel``, the function may have a
     different constant for each channel (the last axis), as in PReLU.
     """
-    ancestors = _ancestors(graph, _channels if per_channel else _scalar)
+    ancestors = _ancestors(graph, _channel_values if per_channel else _scalar_value)
     producer, reader = producers(graph), readers(graph)
     functions: list[PointwiseFunction] = []
     taken: set[int] = set()
@@ -69,7 +69,7 @@ def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[
             continue
         sources = [i for i in ancestors[result] if graph.tensors[i].dtype == "float32"]
         for source in sorted(sources, key=lambda i: (producer[i].index if i in producer else -1, i)):
-            ops = _between(graph, producer, source, result)
+            ops = _operators_between(graph, producer, source, result)
             indices = {o.index for o in ops}
             inner = [o.outputs[0] for o in ops[:-1]]
             if taken.isdisjoint(indices) and all(
@@ -82,8 +82,8 @@ def pointwise_functions(graph: Subgraph, *, per_channel: bool = False) -> tuple[
 
 
 def _ancestors(graph: Subgraph, constant: Callable[[Tensor], np.ndarray | None]) -> dict[int, frozenset[int]]:
-    """Return, for each tensor, the tensors from any single one of which it can be computed value by value. ``constant``
-    returns the value of a constant that may be part of the computation, and None for any other tensor."""
+    """Return {tensor: tensors}. The tensor can be computed value by value from each of these tensors alone.
+    ``constant`` returns the value of a constant that may be part of the computation, and None for any other tensor."""
     ancestors: dict[int, frozenset[int]] = {}
     for op in graph.ops:
         variables = [i for i in op.inputs if i >= 0 and constant(graph.tensors[i]) is None]
@@ -97,10 +97,10 @@ def _ancestors(graph: Subgraph, constant: Callable[[Tensor], np.ndarray | None])
             continue
         shared = [ancestors.get(i, frozenset[int]()) | {i} for i in variables]
         ancestors[op.outputs[0]] = frozenset.intersection(*shared)
-    return {i: found for i, found in ancestors.items() if found}
+    return {i: sources for i, sources in ancestors.items() if sources}
 
 
-def _between(graph: Subgraph, producer: dict[int, Op], source: int, result: int) -> tuple[Op, ...]:
+def _operators_between(graph: Subgraph, producer: dict[int, Op], source: int, result: int) -> tuple[Op, ...]:
     """Return the operators that compute ``result`` from ``source``, in order."""
     indices: set[int] = set()
     open_tensors = [result]
@@ -113,13 +113,13 @@ def _between(graph: Subgraph, producer: dict[int, Op], source: int, result: int)
     return tuple(graph.ops[k] for k in sorted(indices))
 
 
-def _scalar(t: Tensor) -> np.ndarray | None:
+def _scalar_value(t: Tensor) -> np.ndarray | None:
     """Return float64 [1], the value of a constant whose elements are all equal, or None for any other tensor."""
-    values = _channels(t)
+    values = _channel_values(t)
     return None if values is None or values.size != 1 else values
 
 
-def _channels(t: Tensor) -> np.ndarray | None:
+def _channel_values(t: Tensor) -> np.ndarray | None:
     """Return the values of a constant as float64: [1] if all elements are equal, or [channels] if they differ only
     along the last axis. Return None for any other tensor."""
     if t.data is None or t.dtype not in _TYPES or not t.elements:

@@ -36,14 +36,14 @@ def lookup_table(function: PointwiseFunction, source: Quantization, result: Quan
     """Return int8 [256]: the result for each int8 input from -128 to 127. If the function is not defined at an
     input, the result is that of the nearest input at which it is defined."""
     inputs = (np.arange(-128, 128) - source.zero_point[0]) * source.scale[0]
-    real = _defined(function(inputs))
+    real = _fill_undefined(function(inputs))
     with np.errstate(over="ignore"):
         quantized = np.rint(real / result.scale[0]) + result.zero_point[0]
     table: np.ndarray = np.clip(quantized, -128, 127).astype(np.int8)
     return table
 
 
-def _defined(values: np.ndarray) -> np.ndarray:
+def _fill_undefined(values: np.ndarray) -> np.ndarray:
     """Return ``values`` with each NaN replaced by its nearest number, or by 0 if there is none. Infinite values stay:
     they become the largest or smallest int8."""
     numbers = np.flatnonzero(~np.isnan(values))

@@ -64,7 +64,7 @@ class LayerRule:
     match: str
     settings: Mapping[str, Any]
 
-    def applied(self, settings: LayerSettings) -> LayerSettings:
+    def apply_to(self, settings: LayerSettings) -> LayerSettings:
         """Return ``settings`` changed by the rule. A new calibrator does not keep the parameters of the old one."""
         new = dict(self.settings)
         if "calibrator" in new:
@@ -106,7 +106,7 @@ class Recipe:
         settings = self.settings
         for rule in self.layers:
             if any(rule.covers(graph, op) for op in copies):
-                settings = rule.applied(settings)
+                settings = rule.apply_to(settings)
         return settings
 
     def chooses_type(self, graph: Subgraph, copies: Sequence[Op]) -> bool:
@@ -120,7 +120,7 @@ class Recipe:
         """Return the recipe with further rules, which take precedence. Raises ``UsageError`` for a wrong setting."""
         for rule in rules:
             _check_settings(f"the layers '{rule.match}'", rule.settings)
-            _check_calibrator(rule.applied(self.settings))
+            _check_calibrator(rule.apply_to(self.settings))
         return replace(self, layers=(*self.layers, *rules))
 
     @property
@@ -164,18 +164,20 @@ class Recipe:
         layer_keys = {f.name for f in fields(LayerSettings)}
         settings = LayerSettings(**{k: v for k, v in model_table.items() if k in layer_keys})
         _check_calibrator(settings)
-        rest = {k: v for k, v in model_table.items() if k not in layer_keys}
-        if "ranges" in rest:
-            rest["ranges"] = {name: _range(where, name, limits) for name, limits in rest["ranges"].items()}
+        model_settings = {k: v for k, v in model_table.items() if k not in layer_keys}
+        if "ranges" in model_settings:
+            model_settings["ranges"] = {
+                name: _range(where, name, limits) for name, limits in model_settings["ranges"].items()
+            }
         for edge in ("inputs", "outputs"):
-            rest.setdefault(edge, settings.activations)
+            model_settings.setdefault(edge, settings.activations)
         rules = table.get("layers", [])
         if not isinstance(rules, list) or not all(isinstance(r, dict) for r in rules):
             raise UsageError(f"{where}: 'layers' is not a list of tables.", "Write each as [[layers]].")
         layers = tuple(_rule(where, r) for r in rules)
         for rule in layers:
-            _check_calibrator(rule.applied(settings))
-        return Recipe(settings=settings, layers=layers, **rest)
+            _check_calibrator(rule.apply_to(settings))
+        return Recipe(settings=settings, layers=layers, **model_settings)
 
 
 def shipped_recipes() -> dict[str, Recipe]:
@@ -258,13 +260,13 @@ def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: boo
         types |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}
     for key, value in settings.items():
         if key not in types:
-            hint = f"Known are {', '.join(sorted(types))}."
+            hint = f"The keys are {', '.join(sorted(types))}."
             if key in _WHOLE_MODEL:
                 hint = f"It applies to the whole model: write it above [[layers]]. {hint}"
             raise UsageError(f"{where}: unknown key '{key}'.", hint)
         if key in CHOICES and value not in CHOICES[key]:
             raise UsageError(
-                f"{where}: {key} is {value!r}.", f"Known are {', '.join(map(repr, CHOICES[key]))}."
+                f"{where}: {key} is {value!r}.", f"Give one of {', '.join(map(repr, CHOICES[key]))}."
             )
         if not isinstance(value, types[key]):
             expected = {bool: "true or false", str: "a text", dict: "a table of numbers"}[types[key]]

@@ -38,15 +38,15 @@ _MIN_SAMPLES = 32
 _MAX_LAYERS = 40
 _MAX_WEIGHTS = 2_000_000
 
-#: Another recipe replaces plain int8 if its error is at most this share of plain int8's. Smaller differences on the
-#: calibration samples mean nothing for other samples.
-_WORTHWHILE = 0.97
+#: Another recipe replaces plain int8 if its error is at most this share of the error of plain int8. Smaller
+#: differences on the calibration samples mean nothing for other samples.
+_MAX_ERROR_SHARE = 0.97
 
 #: The costs of another recipe may exceed plain int8's by at most this factor.
 _COST_MARGIN = 1.01
 
-#: The settings of the recipes, in the order in which they are tried.
 _GPTQ: dict[str, Any] = {"rounding": "gptq"}
+#: (settings, whether biases are corrected) of the recipes, in the order in which they are tried.
 _VARIANTS: tuple[tuple[dict[str, Any], bool], ...] = (
     (_GPTQ, False),
     (_GPTQ, True),
@@ -56,7 +56,7 @@ _VARIANTS: tuple[tuple[dict[str, Any], bool], ...] = (
 )
 
 #: The recipes of ``_VARIANTS`` that are also tried with narrower ranges, besides the best one.
-_WITH_RANGES = (0, 1)
+_RANGE_VARIANTS = (0, 1)
 
 
 @dataclass(frozen=True)
@@ -112,10 +112,10 @@ def choose_int8(
     count = min(_SAMPLES, len(samples))
     samples = tuple(samples[k * len(samples) // count] for k in range(count))
     probes = output_probes(graph)
-    distance = OutputDistance(graph, _probed(flatbuffer, probes, samples))
+    distance = OutputDistance(graph, _probe_values(flatbuffer, probes, samples))
 
     def errors(quantized: QuantizedModel) -> list[float]:
-        actual = _probed(quantized.flatbuffer, [quantized.tensors[i] for i in probes], samples)
+        actual = _probe_values(quantized.flatbuffer, [quantized.tensors[i] for i in probes], samples)
         return [math.sqrt(error) for error in distance.errors(actual)]
 
     first = quantize(flatbuffer, plain, observations)
@@ -131,20 +131,24 @@ def choose_int8(
     variants = [
         (settings, correct)
         for settings, correct in _VARIANTS
-        if "calibrator" not in settings or not better.are_tails_unknown  # the other calibrators clip
+        if "calibrator" not in settings or not better.are_tails_unknown  # calibrators other than minmax clip
     ]
     recipes = [replace(plain, settings=replace(plain.settings, **v), bias_correction=c) for v, c in variants]
-    steps = len(variants) + (len(_WITH_RANGES) + 1 if better.ranges else 0)
+    steps = len(variants) + (len(_RANGE_VARIANTS) + 1 if better.ranges else 0)
     for number in range(steps):
         if number == len(variants):
-            wanted = [*(recipes[k] for k in _WITH_RANGES), best.recipe]
-            recipes += [replace(r, ranges=better.ranges) for k, r in enumerate(wanted) if r not in wanted[:k]]
+            with_ranges = [*(recipes[k] for k in _RANGE_VARIANTS), best.recipe]
+            recipes += [
+                replace(r, ranges=better.ranges)
+                for k, r in enumerate(with_ranges)
+                if r not in with_ranges[:k]
+            ]
         if number == len(recipes):
             break
         progress("improve int8", number, steps)
         quantized = quantize(flatbuffer, recipes[number], observations)
-        share = _share(errors(quantized), plain_errors)
-        if share > _WORTHWHILE or share >= best.error:
+        share = _error_share(errors(quantized), plain_errors)
+        if share > _MAX_ERROR_SHARE or share >= best.error:
             continue
         cost = costs(quantized.flatbuffer)
         if cost.arena > limit.arena or cost.instructions > _COST_MARGIN * limit.instructions:
@@ -160,7 +164,7 @@ def _is_small(graph: Subgraph) -> bool:
     return 0 < len(layers) <= _MAX_LAYERS and weights <= _MAX_WEIGHTS
 
 
-def _probed(
+def _probe_values(
     flatbuffer: bytes, tensors: Sequence[int], samples: Sequence[Sequence[np.ndarray]]
 ) -> list[np.ndarray]:
     """Return the real values of each of ``tensors`` for all samples: float64 [samples, *shape]."""
@@ -172,7 +176,7 @@ def _probed(
     return [np.stack([values[k] for values in by_sample]) for k in range(len(tensors))]
 
 
-def _share(errors: Sequence[float], plain: Sequence[float]) -> float:
+def _error_share(errors: Sequence[float], plain: Sequence[float]) -> float:
     """Return the geometric mean of ``errors`` as shares of ``plain``, or infinity if one of them is larger."""
     if any(a > b for a, b in zip(errors, plain, strict=True)):
         return math.inf

@@ -236,7 +236,7 @@ def _check(options: RecipeSearchOptions) -> None:
         )
     unknown = [k for k in options.kinds or () if k not in LAYER_KINDS]
     if unknown:
-        raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Known are {', '.join(LAYER_KINDS)}.")
+        raise UsageError(f"Layers cannot be '{unknown[0]}'.", f"Give some of {', '.join(LAYER_KINDS)}.")
 
 
 def _identity(

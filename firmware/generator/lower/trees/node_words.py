@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph.trees import TreeEnsemble, ordered
+from arenite.converters.graph.trees import TreeEnsemble, sortable_integers
 
 #: This bit is set in the word of a leaf.
 LEAF = 0x8000
@@ -52,7 +52,7 @@ def node_words(ensemble: TreeEnsemble, positions: list[int] | None = None) -> np
 
 def _threshold_words(ensemble: TreeEnsemble) -> np.ndarray:
     """Return the words of each threshold, an array of shape (nodes, words)."""
-    keys = ordered(ensemble.threshold)
+    keys = sortable_integers(ensemble.threshold)
     if keys.dtype != np.int32:
         return keys.astype(np.int16).view(np.uint16).reshape(-1, 1)
     bits = keys.view(np.uint32)
