@@ -173,7 +173,7 @@ def check_data(
         index, after = source.worst_output(outputs)
         output = index if len(outputs) > 1 else None
         base = source.scores[index]
-        return source.scored(outputs)[0], MeasuredLoss(output, base, metric_drop(base, after))
+        return source.score_image(outputs)[0], MeasuredLoss(output, base, metric_drop(base, after))
 
     base = source.base
     clipped = []
@@ -184,7 +184,7 @@ def check_data(
     quantized_score = None
     if quantized is not None:
         step("quantized model")
-        quantized_score = source.scored(run_outputs(quantized, field))[0]
+        quantized_score = source.score_image(run_outputs(quantized, field))[0]
     progress("", runs, runs)
     warnings = [_sentence(c) for c in clipped[:max_tested]]
     warnings += [

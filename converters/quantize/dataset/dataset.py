@@ -2,8 +2,8 @@
 
 A file ``NAME.npz`` has the array ``x`` (``x0``, ``x1``, ... for several inputs), whose first dimension counts the
 samples. It can have labels in ``y`` (``y1``, ``y2``, ... for the outputs after the first), arrays ``slice_NAME`` with a
-group per sample, and arrays ``scale`` and ``zero_point`` if ``x`` has quantized values. Folders of such files, of
-pictures and of recordings can be read too. See docs/calibration.md.
+group per sample (the model is also scored for each group), and arrays ``scale`` and ``zero_point`` if ``x`` has
+quantized values. Folders of such files, of pictures and of recordings can be read too. See docs/calibration.md.
 """
 
 from __future__ import annotations

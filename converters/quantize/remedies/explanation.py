@@ -51,9 +51,9 @@ def _cost_against(first: TriedRecipe, best: TriedRecipe) -> str:
 
 def _cost_of_int16(tried: Sequence[TriedRecipe], chosen: int) -> str:
     """Return a sentence with the instructions of int16 in all layers, if another recipe was chosen."""
-    whole = next((t for t in tried if t.int16_layers is None and t.cost is not None), None)
+    all_int16 = next((t for t in tried if t.int16_layers is None and t.cost is not None), None)
     first = tried[0]
-    if whole is None or whole is tried[chosen] or whole.cost is None or first.cost is None:
+    if all_int16 is None or all_int16 is tried[chosen] or all_int16.cost is None or first.cost is None:
         return ""
-    ratio = whole.cost.instructions / max(first.cost.instructions, 1)
+    ratio = all_int16.cost.instructions / max(first.cost.instructions, 1)
     return f" int16 in all layers would take {ratio:.1f} times the instructions (estimated)."

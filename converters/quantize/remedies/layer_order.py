@@ -47,14 +47,14 @@ def layers_by_int8_loss(
         result = sensitivity(
             flatbuffer, plain, observations, dataset, kinds=("int8",), samples=_SAMPLES, progress=progress
         )
-        ordered = [s.layer for s in result.worst("int8") if s.layer in candidates]
+        ordered_layers = [s.layer for s in result.worst("int8") if s.layer in candidates]
     else:
         quantized = quantize(flatbuffer, plain, observations)
         samples = dataset.limited(_SAMPLES).inputs
         errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, samples)
         worst = [copies[e.layer][0] for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in computing]
-        ordered = list(dict.fromkeys(worst))
-    return ordered + sorted(candidates - set(ordered))
+        ordered_layers = list(dict.fromkeys(worst))
+    return ordered_layers + sorted(candidates - set(ordered_layers))
 
 
 def _computes(graph: Subgraph, layer: int) -> bool:
@@ -88,6 +88,7 @@ def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
     producer, reader = producers(graph), readers(graph)
 
     def moves(index: int) -> bool:
+        """Return whether operator ``index`` only moves, selects or compares values."""
         rule = RULES.get(graph.ops[index].name)
         return rule is not None and rule.kind in ("same", "join", "compare")
 

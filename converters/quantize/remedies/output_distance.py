@@ -1,8 +1,9 @@
 """Compare the outputs of a network with those of the float model, in a way that shows changed decisions.
 
 An output after a softmax or sigmoid is compared as probabilities: an error of a logit counts as much as it changes
-them. Errors of logits far below the largest one change nothing. Probabilities close to 0 or 1 hide errors, so they are
-also computed at 2 and 4 times the temperature, which counts the errors of more samples.
+the probabilities. Errors of logits far below the largest logit change nothing. Probabilities close to 0 or 1 hide
+errors, so the probabilities are also computed at 2 and 4 times the temperature, which counts the errors of more
+samples.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class OutputDistance:
         readers = {op.inputs[0]: op for op in graph.ops if op.name in ("SOFTMAX", "LOGISTIC")}
         self._readers = {i: readers[i].name for i in self.probes if i in readers}
         self._betas = {i: float(readers[i].options.get("beta", 1.0)) for i in self._readers}
-        self._expected = {i: self._compared(i, e) for i, e in zip(self.probes, expected, strict=True)}
+        self._expected = {
+            i: self._comparable_values(i, e) for i, e in zip(self.probes, expected, strict=True)
+        }
         self._power = {i: [float(np.mean(v**2)) for v in values] for i, values in self._expected.items()}
 
     def errors(self, actual: Sequence[np.ndarray]) -> list[float]:
@@ -39,10 +42,14 @@ class OutputDistance:
 
     def error(self, probe: int, actual: np.ndarray) -> float:
         """Return the mean squared error of one probe as a share of the float model's mean square."""
-        compared = zip(self._compared(probe, actual), self._expected[probe], self._power[probe], strict=True)
+        compared = zip(
+            self._comparable_values(probe, actual), self._expected[probe], self._power[probe], strict=True
+        )
         return float(np.mean([np.mean((a - e) ** 2) / max(power, 1e-30) for a, e, power in compared]))
 
-    def _compared(self, probe: int, values: np.ndarray) -> list[np.ndarray]:
+    def _comparable_values(self, probe: int, values: np.ndarray) -> list[np.ndarray]:
+        """Return the probabilities of a probe at each temperature, or only ``values`` if no softmax or sigmoid
+        follows."""
         values = values.astype(np.float64)
         reader = self._readers.get(probe)
         if reader is None:

@@ -1,8 +1,8 @@
 """Choose narrower ranges of int8 tensors if the network's outputs become more exact.
 
-A narrower range has smaller steps, but clips values. How much of that reaches the outputs depends on the layers that
-follow: clipping the input of a TANH or very negative logits changes nothing. For each group of tensors with one scale,
-the float model runs with only this group rounded, and with only this group clipped:
+A narrower range has smaller steps, but clips values. How much of the error of clipping reaches the outputs depends on
+the layers that follow: clipping the input of a TANH or very negative logits changes nothing. For each group of
+tensors with one scale, the float model runs with only this group rounded, and with only this group clipped:
 
 - The error of rounding grows with the square of the step. It is measured with several steps and averaged.
 - The error of clipping is measured on samples that did not determine the range: the samples are divided into parts, and
@@ -51,16 +51,18 @@ _SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.1)
 #: The step of the observed range is multiplied by these factors to measure the error of rounding.
 _STEPS = (1.0, 1.11, 1.23, 1.37)
 
+#: The number of parts into which the samples are divided.
 _PARTS = 4
 
-#: The error of clipping counts this many times. It comes from few samples, and others may be clipped more.
+#: The error of clipping counts this many times, because it comes from few samples, and other samples may be clipped
+#: more.
 _CAUTION = 4.0
 
-#: Groups with a smaller share of the error of all groups are left alone.
+#: The range of a group with a smaller share of the error of all groups does not change.
 _MIN_SHARE = 0.03
 
 #: A range is changed if the error is at most this share of the error with the observed range.
-_WORTHWHILE = 0.95
+_MAX_ERROR_SHARE = 0.95
 
 #: The largest number of multiply-accumulates of all runs, the cost of an operator in multiply-accumulates, and the
 #: estimated number of ranges that are tried for each group. They limit the search to about half a minute.
@@ -89,7 +91,7 @@ def better_ranges(
     ranges. The result is empty if no range should change, if there are fewer than 32 samples, if the
     search would take too long, or if the model has a state.
 
-    ``progress`` is called before each group with (groups done, number of groups).
+    ``progress`` is called with (steps done, number of steps) before each step. Each group has two steps.
     """
     model = parse(flatbuffer)
     graph = model.main
@@ -102,7 +104,7 @@ def better_ranges(
     groups = _groups(model, recipe, observations)
     if not groups:
         return BetterRanges({})
-    groups, count = _affordable(graph, groups, len(observations.inputs))
+    groups, count = _select_affordable(graph, groups, len(observations.inputs))
     stored = sorted({i for g in groups for i in (*g.inputs, *g.changed)})
     if not groups or count * 4 * sum(graph.tensors[i].elements for i in stored) > _MAX_BYTES:
         return BetterRanges({})
@@ -147,7 +149,7 @@ def _groups(model: Model, recipe: Recipe, observations: Observations) -> list[De
     return groups
 
 
-def _affordable(
+def _select_affordable(
     graph: Subgraph, groups: Sequence[DependentGraph], samples: int
 ) -> tuple[list[DependentGraph], int]:
     """Return the groups whose search is cheap enough, and the number of samples. In a large network, these groups are
@@ -187,7 +189,7 @@ class _Measures:
         self.values = {i: [row[i] for row in rows] for i in (*stored, *probes)}
         self.expected = {i: np.stack(self.values[i]) for i in probes}
         self.distance = OutputDistance(graph, list(self.expected.values()))
-        self.part_of = np.arange(self.count) % _PARTS
+        self.part_numbers = np.arange(self.count) % _PARTS
 
     def error(self, actual: Mapping[int, np.ndarray]) -> float:
         """Return the mean error of the probes. Probes that are not in ``actual`` have no error."""
@@ -232,9 +234,9 @@ class _GroupSearch:
             return
         shares = []
         for factor in _STEPS:
-            results = self._exact()
+            results = self._exact_results()
             quant = activation_quantization(low * factor, high * factor, "int8")
-            model = self.part.rounded(quant, self.probes)
+            model = self.part.rounded_model(quant, self.probes)
             self.measures.run(self.part, model, range(self.measures.count), results)
             shares.append(self.measures.error(results) / factor**2)
         self.rounding = float(np.mean(shares))
@@ -242,23 +244,23 @@ class _GroupSearch:
     @property
     def clipping(self) -> float:
         """The error of clipping with the observed range."""
-        return self._clipped(1.0, 1.0)
+        return self._clipping_error(1.0, 1.0)
 
     def best_shares(self) -> tuple[float, float]:
         """Return the shares of the lowest and the highest value with the smallest error, or (1, 1)."""
         low, high = float(self.lows.min()), float(self.highs.max())
         a = b = 1.0
         if low < 0 < high:
-            a = b = self._walk(lambda share: self._error(share, share), 1.0)
+            a = b = self._find_minimum(lambda share: self._error(share, share), 1.0)
         for _ in range(2):
             if high > 0:
-                b = self._walk(lambda share: self._error(a, share), b)  # noqa: B023 (called at once)
+                b = self._find_minimum(lambda share: self._error(a, share), b)  # noqa: B023 (called at once)
             if low < 0:
-                a = self._walk(lambda share: self._error(share, b), a)  # noqa: B023
-        return (a, b) if self._error(a, b) <= _WORTHWHILE * self._error(1.0, 1.0) else (1.0, 1.0)
+                a = self._find_minimum(lambda share: self._error(share, b), a)  # noqa: B023
+        return (a, b) if self._error(a, b) <= _MAX_ERROR_SHARE * self._error(1.0, 1.0) else (1.0, 1.0)
 
     @staticmethod
-    def _walk(error: Callable[[float], float], start: float) -> float:
+    def _find_minimum(error: Callable[[float], float], start: float) -> float:
         """Return the share at which ``error`` has its next minimum, beginning at ``start``."""
         best = start
         for step in (1, -1):
@@ -269,24 +271,27 @@ class _GroupSearch:
         return best
 
     def _error(self, low_share: float, high_share: float) -> float:
+        """Return the error of rounding plus ``_CAUTION`` times the error of clipping, with shares of the observed
+        range."""
         low, high = float(self.lows.min()), float(self.highs.max())
         step = (high * high_share - low * low_share) / (high - low)
-        return self.rounding * step**2 + _CAUTION * self._clipped(low_share, high_share)
+        return self.rounding * step**2 + _CAUTION * self._clipping_error(low_share, high_share)
 
-    def _clipped(self, low_share: float, high_share: float) -> float:
+    def _clipping_error(self, low_share: float, high_share: float) -> float:
         """Return the error if each part of the samples is clipped to shares of the range of the other parts."""
         if (low_share, high_share) not in self._clipping:
-            results = self._exact()
-            for part in range(_PARTS):
-                inside = self.measures.part_of == part
+            results = self._exact_results()
+            for number in range(_PARTS):
+                inside = self.measures.part_numbers == number
                 low = float(self.lows[~inside].min()) * low_share
                 high = float(self.highs[~inside].max()) * high_share
                 outside = np.flatnonzero(inside & ((self.lows < low) | (self.highs > high)))
                 if outside.size:
-                    model = self.part.clipped(low, high, self.probes)
+                    model = self.part.clipped_model(low, high, self.probes)
                     self.measures.run(self.part, model, [int(k) for k in outside], results)
             self._clipping[low_share, high_share] = self.measures.error(results)
         return self._clipping[low_share, high_share]
 
-    def _exact(self) -> dict[int, np.ndarray]:
+    def _exact_results(self) -> dict[int, np.ndarray]:
+        """Return a copy of the float model's values of the probes, by tensor."""
         return {i: self.measures.expected[i].copy() for i in self.probes}

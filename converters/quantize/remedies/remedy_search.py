@@ -28,7 +28,8 @@ from arenite.converters.quantize.scoring.output_scores import ScoredSource, scor
 from arenite.converters.tflite.reader import parse
 from arenite.errors import AreniteError
 
-#: Called with (the recipe that is tried, number of recipes that were tried, 0).
+#: Called with (the recipe that is tried, number of recipes that were tried, 0). The 0 says that the number of
+#: recipes to try is not known.
 Progress = Callable[[str, int, int], None]
 
 #: The largest loss, as a fraction, if the user gives no limit: half a percentage point.
@@ -134,14 +135,14 @@ def _try_remedies(trials: _Trials, recipe: Recipe) -> None:
             label = f"int16 in {len(chosen)} of {len(layers)} layers{ends}"
             return trials.attempt(label, wide, tuple(sorted(chosen))).meets(trials.limit)
 
-        everything = replace(
+        all_int16 = replace(
             int8,
             settings=replace(int8.settings, activations="int16", weights="int8"),
             inputs="int16" if inputs_and_outputs else int8.inputs,
             outputs="int16" if inputs_and_outputs else int8.outputs,
         )
-        if trials.attempt(f"int16 in all layers{ends}", everything, None).meets(trials.limit):
-            _fewest_layers(graph, layers, attempt)
+        if trials.attempt(f"int16 in all layers{ends}", all_int16, None).meets(trials.limit):
+            _try_fewest_layers(graph, layers, attempt)
             return
 
 
@@ -180,7 +181,7 @@ def int8_recipes(recipe: Recipe) -> list[tuple[str, Recipe]]:
     return candidates
 
 
-def _fewest_layers(
+def _try_fewest_layers(
     graph: Subgraph, layers: Sequence[int], attempt: Callable[[Collection[int]], bool]
 ) -> None:
     """Try int16 in the first layers of ``layers``, in as few as meet the limit. ``attempt`` tries a set of layers and
@@ -220,7 +221,7 @@ def _work(graph: Subgraph, op: Op) -> int:
 
 @dataclass
 class _Trials:
-    """Tries recipes and keeps the results. ``quick`` has the samples for LiteRT's fast kernels."""
+    """Tries recipes and keeps the results."""
 
     flatbuffer: bytes
     observations: Observations
@@ -232,7 +233,7 @@ class _Trials:
 
     def __post_init__(self) -> None:
         dataset = self.source.dataset
-        self._quick = self.source
+        self._quick = self.source  # the samples for LiteRT's fast kernels
         if len(dataset) > SAMPLES:
             metric = self.source.base.metric
             self._quick = score_source(self.flatbuffer, dataset.limited(SAMPLES), metric)
@@ -278,7 +279,7 @@ class _Trials:
                 int16_layers,
             )
             if result.meets(self.limit):
-                result = self._confirmed(result, quantized)
+                result = self._confirm(result, quantized)
         self.tried.append(result)
         return result
 
@@ -286,10 +287,10 @@ class _Trials:
         """Return (score of the first output, largest loss of all outputs). ``exact`` uses the reference kernels and all
         samples."""
         source = self.source if exact else self._quick
-        score, drop = source.scored(run_outputs(quantized.flatbuffer, source.dataset, reference=exact))
+        score, drop = source.score_image(run_outputs(quantized.flatbuffer, source.dataset, reference=exact))
         return score.value, drop
 
-    def _confirmed(self, result: TriedRecipe, quantized: QuantizedModel) -> TriedRecipe:
+    def _confirm(self, result: TriedRecipe, quantized: QuantizedModel) -> TriedRecipe:
         """Return ``result`` with the score and the loss on all samples with the reference kernels."""
         score, drop = self._measure(quantized, exact=True)
         return replace(result, score=score, drop=drop, samples=len(self.source.dataset), is_exact=True)
@@ -300,7 +301,7 @@ class _Trials:
         chosen = min(meeting, key=self._cost) if meeting else self._least_loss()
         quantized = quantize(self.flatbuffer, self.tried[chosen].recipe, self.observations)
         if not self.tried[chosen].is_exact:
-            self.tried[chosen] = self._confirmed(self.tried[chosen], quantized)
+            self.tried[chosen] = self._confirm(self.tried[chosen], quantized)
         reason = explanation(self.tried, chosen, self.limit, self.source.base.metric)
         return RemedyResult(self.limit, self.source.base.metric, tuple(self.tried), chosen, quantized, reason)
 

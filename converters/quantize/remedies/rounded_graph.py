@@ -28,12 +28,14 @@ class DependentGraph:
         """The tensors that depend on the changed tensors."""
         return self.changed | {i for op in self.ops for i in op.outputs}
 
-    def rounded(self, quant: Quantization, outputs: Sequence[int]) -> bytes:
-        """Return a model that rounds the changed tensors to int8 with ``quant``."""
+    def rounded_model(self, quant: Quantization, outputs: Sequence[int]) -> bytes:
+        """Return a flatbuffer that rounds the changed tensors to int8 with ``quant``, and returns the tensors
+        ``outputs``."""
         return _Builder(self).build(lambda builder, i: builder.round(i, quant), outputs)
 
-    def clipped(self, low: float, high: float, outputs: Sequence[int]) -> bytes:
-        """Return a model that clips the changed tensors to ``low`` and ``high``."""
+    def clipped_model(self, low: float, high: float, outputs: Sequence[int]) -> bytes:
+        """Return a flatbuffer that clips the changed tensors to [``low``, ``high``], and returns the tensors
+        ``outputs``."""
         return _Builder(self).build(lambda builder, i: builder.clip(i, low, high), outputs)
 
 
@@ -62,6 +64,7 @@ class _Builder:
         self.changed: dict[int, int] = {}  # the tensor that replaces each changed tensor
 
     def build(self, change: Callable[[_Builder, int], None], outputs: Sequence[int]) -> bytes:
+        """Return the flatbuffer. ``change`` adds the operators that change a tensor."""
         for i in self.part.inputs:
             if i in self.part.changed:
                 change(self, i)
@@ -81,24 +84,26 @@ class _Builder:
         return to_flatbuffer(Model((graph,)))
 
     def round(self, i: int, quant: Quantization) -> None:
-        steps = self._tensor(replace(self.tensors[i], name=f"rounded_{i}", dtype="int8", quant=quant))
-        self.changed[i] = self._tensor(replace(self.tensors[i], name=f"real_{i}"))
-        self._op("QUANTIZE", (i,), steps, "QuantizeOptions", 1)
-        self._op("DEQUANTIZE", (steps,), self.changed[i], "DequantizeOptions", 2)
+        """Add a QUANTIZE and a DEQUANTIZE of tensor ``i``."""
+        steps = self._add_tensor(replace(self.tensors[i], name=f"rounded_{i}", dtype="int8", quant=quant))
+        self.changed[i] = self._add_tensor(replace(self.tensors[i], name=f"real_{i}"))
+        self._add_op("QUANTIZE", (i,), steps, "QuantizeOptions", 1)
+        self._add_op("DEQUANTIZE", (steps,), self.changed[i], "DequantizeOptions", 2)
 
     def clip(self, i: int, low: float, high: float) -> None:
+        """Add a MINIMUM and a MAXIMUM of tensor ``i``."""
         source = i
         for name, limit in (("MINIMUM", high), ("MAXIMUM", low)):
             data = np.array([limit], np.float32)
             data.flags.writeable = False
-            constant = self._tensor(Tensor(0, f"{name}_limit_{i}", (1,), "float32", None, data))
-            self.changed[i] = self._tensor(replace(self.tensors[i], name=f"{name}_{i}"))
-            self._op(name, (source, constant), self.changed[i], "MaximumMinimumOptions", 1)
+            constant = self._add_tensor(Tensor(0, f"{name}_limit_{i}", (1,), "float32", None, data))
+            self.changed[i] = self._add_tensor(replace(self.tensors[i], name=f"{name}_{i}"))
+            self._add_op(name, (source, constant), self.changed[i], "MaximumMinimumOptions", 1)
             source = self.changed[i]
 
-    def _tensor(self, t: Tensor) -> int:
+    def _add_tensor(self, t: Tensor) -> int:
         self.tensors.append(replace(t, index=len(self.tensors)))
         return len(self.tensors) - 1
 
-    def _op(self, name: str, inputs: tuple[int, ...], output: int, options: str, version: int) -> None:
+    def _add_op(self, name: str, inputs: tuple[int, ...], output: int, options: str, version: int) -> None:
         self.ops.append(Op(len(self.ops), name, inputs, (output,), {}, options, version))

@@ -36,7 +36,8 @@ class Score:
     For mse it has the squared unit of the output.
 
     ``margin`` is half the width of the 95 % confidence interval (normal approximation), or None if it is unknown.
-    ``per_class`` has the metric by class number or name. ``slices[name][group]`` is the metric of one group of a slice.
+    ``per_class`` has the metric by class number or name. A slice divides the samples into groups, and
+    ``slices[name][group]`` is the metric of one group.
     """
 
     metric: str
@@ -118,7 +119,7 @@ def auc(scores: np.ndarray, positive: np.ndarray) -> float:
     return float((ranks[positive].sum() - p * (p + 1) / 2) / (p * (n - p)))
 
 
-def over_parts(
+def measure_parts(
     measure: Callable[[np.ndarray], float],
     labels: np.ndarray | None,
     slices: Mapping[str, np.ndarray],
@@ -131,8 +132,8 @@ def over_parts(
     per_class: dict[str, PartMetric] = {}
     if labels is not None and labels.ndim == 1 and labels.dtype.kind in "iu":
         for number in np.unique(labels):
-            named = 0 <= number < len(classes)
-            _add(per_class, classes[int(number)] if named else str(number), measure, labels == number)
+            has_name = 0 <= number < len(classes)
+            _add(per_class, classes[int(number)] if has_name else str(number), measure, labels == number)
     by_slice: dict[str, dict[str, PartMetric]] = {}
     for name, groups in slices.items():
         by_slice[name] = {}

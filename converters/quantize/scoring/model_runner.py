@@ -52,8 +52,10 @@ class RealValueRunner:
                     f"{tuple(int(n) for n in detail['shape'])}.",
                     "Give the data of this model.",
                 )
-        self._host.run([_into(value, detail) for value, detail in zip(sample, self.inputs, strict=True)])
-        return [_out_of(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
+        self._host.run(
+            [_quantize_input(value, detail) for value, detail in zip(sample, self.inputs, strict=True)]
+        )
+        return [_dequantize_output(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
 
 
 def run_outputs(
@@ -92,7 +94,7 @@ def run_dataset(
     return all_outputs
 
 
-def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+def _quantize_input(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     """Return real values in the type of an input. ``detail`` is its description in LiteRT."""
     scale, zero_point = detail["quantization"]
     dtype = np.dtype(detail["dtype"])
@@ -101,7 +103,7 @@ def _into(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     return value.astype(dtype)
 
 
-def _out_of(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
+def _dequantize_output(value: np.ndarray, detail: dict[str, Any]) -> np.ndarray:
     """Return the real values of an output. ``detail`` is its description in LiteRT."""
     scale, zero_point = detail["quantization"]
     if scale and value.dtype.kind in "iu":

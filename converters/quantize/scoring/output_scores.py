@@ -74,7 +74,7 @@ class ScoredSource:
         """The score of the first output."""
         return self.scores[0]
 
-    def scored(self, image: Sequence[Sequence[np.ndarray]]) -> tuple[Score, float]:
+    def score_image(self, image: Sequence[Sequence[np.ndarray]]) -> tuple[Score, float]:
         """Return the score of the first output of the quantized model, and the largest loss of all its outputs.
 
         Args:
@@ -145,11 +145,15 @@ def score_source(flatbuffer: bytes, dataset: Dataset, metric: str | None = None)
     for k, values in enumerate(outputs):
         samples = dataset.for_output(k)
         chosen = metric if k == 0 or samples.labels is not None else None
-        scores.append(score_outputs(values, samples, chosen or _metric(k, values, samples), reference=values))
+        scores.append(
+            score_outputs(
+                values, samples, chosen or _default_output_metric(k, values, samples), reference=values
+            )
+        )
     return ScoredSource(dataset, outputs, scores)
 
 
-def _metric(index: int, values: Sequence[np.ndarray], samples: Dataset) -> str:
+def _default_output_metric(index: int, values: Sequence[np.ndarray], samples: Dataset) -> str:
     """Return the default metric of an output. A vector that is not the first output counts as class scores only if
     it holds probabilities, because it may also be a box or an embedding, whose largest value has no meaning."""
     metric = default_metric(values, samples)

@@ -32,7 +32,7 @@ from arenite.converters.quantize.scoring.metrics import (
     Score,
     auc,
     check_metric,
-    over_parts,
+    measure_parts,
 )
 from arenite.converters.quantize.scoring.model_runner import Progress, run_dataset
 from arenite.errors import UsageError
@@ -107,7 +107,9 @@ def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric:
     if labels[0].size == outputs[0].size:
         return None
     per_sample = f"{labels[0].size:,} value{'s' * (labels[0].size != 1)} per sample"
-    return f"{dataset.path}: y has {per_sample} and the model's output {outputs[0].size:,}: they are not compared."
+    return (
+        f"{dataset.path}: y has {per_sample}, and the model's output has {outputs[0].size:,}: y is not used."
+    )
 
 
 def score_outputs(
@@ -130,13 +132,13 @@ def score_outputs(
         "r2": lambda: _r2(outputs, dataset, reference),
         "agreement": lambda: _agreement(outputs, dataset, reference, threshold),
     }[metric]()
-    everything = np.arange(len(dataset))
+    all_samples = np.arange(len(dataset))
     labels = dataset.labels
     if labels is not None:
         by_position = class_map_axis(outputs[0], labels) is not None
         labels = None if by_position else _class_labels(labels)
-    per_class, slices = over_parts(measure, labels, dataset.slices, dataset.classes)
-    value = measure(everything)
+    per_class, slices = measure_parts(measure, labels, dataset.slices, dataset.classes)
+    value = measure(all_samples)
     if math.isnan(value):
         raise UsageError(
             f"{dataset.path}: the {metric} is not defined: all samples have one label.",
@@ -150,8 +152,9 @@ def score_outputs(
 Measure = tuple[Callable[[np.ndarray], float], Callable[[float], float | None]]
 
 
-def _share(hits: np.ndarray) -> Measure:
-    """Measure the share of true values in ``hits``, whose shape is (samples,) or (samples, positions)."""
+def _measure_share(hits: np.ndarray) -> Measure:
+    """Return the functions of ``Measure`` for the share of true values in ``hits``, whose shape is (samples,) or
+    (samples, positions)."""
 
     def margin(value: float) -> float | None:
         if hits.ndim == 1:
@@ -169,8 +172,8 @@ def _margin_of_mean(values: np.ndarray) -> float | None:
 def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float) -> Measure:
     axis = None if dataset.labels is None else class_map_axis(outputs[0], dataset.labels)
     if dataset.labels is not None and axis is not None:
-        return _share(decide(outputs, threshold, axis) == dataset.labels.reshape(len(dataset), -1))
-    labels = _needed_classes(dataset, "accuracy")
+        return _measure_share(decide(outputs, threshold, axis) == dataset.labels.reshape(len(dataset), -1))
+    labels = _require_classes(dataset, "accuracy")
     if is_dense(outputs[0]):
         raise UsageError(
             f"{dataset.path}: y has one class per sample, and the model's output has the shape {outputs[0].shape}.",
@@ -183,11 +186,11 @@ def _accuracy(outputs: Sequence[np.ndarray], dataset: Dataset, threshold: float)
             f"{values - 1}.",
             "Number the classes as the model does.",
         )
-    return _share(decide(outputs, threshold) == labels)
+    return _measure_share(decide(outputs, threshold) == labels)
 
 
 def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
-    labels = _needed_classes(dataset, "auc")
+    labels = _require_classes(dataset, "auc")
     if _is_autoencoder(outputs, dataset):
         scores = np.array([_mean_square(o, x[0]) for o, x in zip(outputs, dataset.inputs, strict=True)])[
             :, None
@@ -198,11 +201,11 @@ def _auc(outputs: Sequence[np.ndarray], dataset: Dataset) -> Measure:
         if not set(np.unique(labels)) <= {0, 1}:
             raise UsageError(
                 f"{dataset.path} has labels {np.unique(labels)[:5].tolist()}; the area under the ROC curve "
-                "is of labels 0 and 1.",
+                "needs the labels 0 and 1.",
                 "Write 1 for the samples that the model should detect.",
             )
-        margin_of = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0)
-        return lambda places: auc(margin_of[places], labels[places]), lambda _: None
+        label_1_scores = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0)
+        return lambda places: auc(label_1_scores[places], labels[places]), lambda _: None
 
     def mean(places: np.ndarray) -> float:
         each = [auc(scores[places, c], labels[places] == c) for c in range(scores.shape[1])]
@@ -263,11 +266,11 @@ def _agreement(
         raise UsageError("Agreement needs another model.", "Give the float model as the reference.")
     if len(reference) != len(outputs):
         raise UsageError(
-            f"{len(outputs)} outputs cannot agree with {len(reference)}.",
+            f"The model has outputs for {len(outputs)} samples, and the reference for {len(reference)}.",
             "Run both models on the same samples.",
         )
     axis = probability_axis(reference) if is_dense(reference[0]) else None
-    return _share(decide(outputs, threshold, axis or -1) == decide(reference, threshold, axis or -1))
+    return _measure_share(decide(outputs, threshold, axis or -1) == decide(reference, threshold, axis or -1))
 
 
 def _mean_square(a: np.ndarray, b: np.ndarray) -> float:
@@ -294,7 +297,7 @@ def _class_labels(labels: np.ndarray) -> np.ndarray | None:
     return labels.astype(np.int64) if np.array_equal(labels, np.trunc(labels)) else None
 
 
-def _needed_classes(dataset: Dataset, metric: str) -> np.ndarray:
+def _require_classes(dataset: Dataset, metric: str) -> np.ndarray:
     """Return the labels as class numbers. Raises ``UsageError`` if there are none."""
     if dataset.labels is None:
         raise UsageError(

@@ -53,7 +53,7 @@ class Budget:
         return {key: getattr(self, key) for key in KEYS}
 
     @staticmethod
-    def of_json(table: Mapping[str, Any]) -> Budget:
+    def from_json(table: Mapping[str, Any]) -> Budget:
         return Budget(**{key: table[key] for key in KEYS})
 
 
@@ -90,7 +90,9 @@ def _amount(key: str, value: str) -> int:
         )
     amount = math.floor(float(match[1]) * units[unit])
     if amount < 1:
-        raise UsageError(f"'{key}={value}' in the budget is less than 1.", f"Give at least 1 of {KEYS[key]}.")
+        raise UsageError(
+            f"'{key}={value}' in the budget is less than 1.", f"Give a larger number of {KEYS[key]}."
+        )
     return amount
 
 
@@ -99,7 +101,7 @@ def _share(key: str, value: str) -> float:
     match = re.fullmatch(r"([0-9]*\.?[0-9]+)\s*%", value)
     if match is None:
         raise UsageError(
-            f"'{key}={value}' in the budget is not a percentage.", f"Write for example {key}={_sample(key)}."
+            f"'{key}={value}' in the budget is not a percentage.", f"Write for example {key}={_example(key)}."
         )
     share = float(match[1]) / 100
     if share > 1:
@@ -107,5 +109,5 @@ def _share(key: str, value: str) -> float:
     return share
 
 
-def _sample(key: str) -> str:
+def _example(key: str) -> str:
     return "1% (one point, from 90.1% to 89.1%)" if key == "drop" else "90%"

@@ -16,16 +16,16 @@ def choice_reason(trials: Sequence[TrialOutcome], chosen: int | None, budget: Bu
     winner, plain = trials[chosen], trials[0]
     if not plain.meets(budget):
         return f"Plain int8 (trial 0) does not meet the budget: {'; '.join(plain.misses(budget))}."
-    ours, theirs = winner.build(budget), plain.build(budget)
+    best, int8 = winner.build(budget), plain.build(budget)
     if rounded_loss(winner) < rounded_loss(plain):
         points = 100 * (rounded_loss(plain) - rounded_loss(winner))
         reason = "its error is smaller" if metric == "mse" else f"it loses {points:.1f} points less"
-    elif ours.instructions * 1.1 < theirs.instructions:
-        reason = f"it takes {theirs.instructions - ours.instructions:,} instructions less"
+    elif best.instructions * 1.1 < int8.instructions:
+        reason = f"it takes {int8.instructions - best.instructions:,} fewer instructions"
     else:
         reason = "it leaves more room at the nearest limit, with equal loss and about equal instructions"
     return (
-        f"Plain int8 (trial 0) meets the budget too, with {theirs.ram:,} B of RAM, {theirs.flash:,} B of flash and "
-        f"{theirs.instructions:,} instructions, against {ours.ram:,} B, {ours.flash:,} B and {ours.instructions:,}. "
+        f"Plain int8 (trial 0) meets the budget too, with {int8.ram:,} B of RAM, {int8.flash:,} B of flash and "
+        f"{int8.instructions:,} instructions, against {best.ram:,} B, {best.flash:,} B and {best.instructions:,}. "
         f"Trial {chosen} was preferred because {reason}."
     )

@@ -66,7 +66,7 @@ class TrialOutcome:
         }
 
     @staticmethod
-    def of_json(table: Mapping[str, Any]) -> TrialOutcome:
+    def from_json(table: Mapping[str, Any]) -> TrialOutcome:
         builds = tuple(
             BuildCost(b["options"], b["ram"], b["flash"], b["instructions"]["value"]) for b in table["builds"]
         )
@@ -88,7 +88,7 @@ class TrialOutcome:
     def violations(self, budget: Budget) -> list[float]:
         """Return the violation of each limit as a share of the limit. It is 0 if the limit is met."""
         if not self.builds:
-            return [1e6]
+            return [1e6]  # no image: worse than every image
         excesses = _size_violations(self.build(budget), budget)
         if budget.drop is not None:
             # The violation is a share of at least one percentage point, so that a limit of 0 does not give an
@@ -119,15 +119,15 @@ class TrialOutcome:
         if budget.drop is not None and self.drop > budget.drop + 1e-12:
             out.append(f"loses {100 * self.drop:.2f} points, {100 * budget.drop:g} are allowed")
         if budget.accuracy is not None and self.score < budget.accuracy - 1e-12:
-            out.append(f"reaches {self.score:.2%} of {budget.accuracy:.2%}")
+            out.append(f"reaches {self.score:.2%}, {budget.accuracy:.2%} are required")
         return out
 
 
 def objectives(budget: Budget) -> tuple[str, ...]:
     """Return the objectives of the search: the loss and flash, which recipes change most, and RAM and instructions if
     the budget limits them."""
-    named = [o for o in ("ram", "instructions") if getattr(budget, o) is not None]
-    return ("drop", "flash", *named)
+    limited = [o for o in ("ram", "instructions") if getattr(budget, o) is not None]
+    return ("drop", "flash", *limited)
 
 
 def pareto_front(

@@ -194,7 +194,7 @@ def search(
     Raises:
         UsageError: the search is not possible. Errors of the workers are raised as well.
     """
-    _check(options)
+    _check_options(options)
     data = dataset.limited(options.samples)
     source = score_source(flatbuffer, data, options.metric)
     base = source.base
@@ -207,7 +207,7 @@ def search(
     model = parse(flatbuffer)
     task = SearchTask(flatbuffer, space_for(model, recipe, ("int8",)), observations, costs, source)
     plain = evaluate_recipe(task, task.space.plain())
-    kinds = options.kinds or _kinds(plain, budget)
+    kinds = options.kinds or _kinds_to_try(plain, budget)
     space = space_for(model, recipe, kinds)
     task = replace(task, space=space)
     objective_names = objectives(budget)
@@ -218,7 +218,7 @@ def search(
         budget,
         _identity(task, budget, options, identity),
         options.seed,
-        initial_trials(space, layer_sensitivity, _saving(plain, budget)),
+        initial_trials(space, layer_sensitivity, _bytes_to_save(plain, budget)),
     )
     if len(study.outcomes()) < options.trials:
         workers = start_workers(task, options.workers, options.dask)
@@ -229,7 +229,7 @@ def search(
     return _result(task, budget, space, layer_sensitivity, study, objective_names)
 
 
-def _check(options: RecipeSearchOptions) -> None:
+def _check_options(options: RecipeSearchOptions) -> None:
     if options.trials < 1:
         raise UsageError(
             f"A search needs at least one trial, not {options.trials}.", "Give a positive number of trials."
@@ -268,7 +268,7 @@ def _data_hash(data: Dataset) -> str:
     return digest.hexdigest()
 
 
-def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
+def _kinds_to_try(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
     """Return the types to try. int16 is included only if int8 loses too much, because int16 activations take twice the
     RAM and more instructions."""
     short = budget.accuracy is not None and plain.score < budget.accuracy
@@ -276,7 +276,7 @@ def _kinds(plain: TrialOutcome, budget: Budget) -> tuple[str, ...]:
     return tuple(LAYER_KINDS) if short or lost or not plain.builds else ("int8", "int4")
 
 
-def _saving(plain: TrialOutcome, budget: Budget) -> int | None:
+def _bytes_to_save(plain: TrialOutcome, budget: Budget) -> int | None:
     """Return the bytes of flash by which plain int8 exceeds the budget (negative if it fits), or None if unknown."""
     if budget.flash is None or not plain.builds:
         return None
@@ -293,12 +293,12 @@ def _run(
     waiting: dict[int, str] = {}
     progress("", done, options.trials)
 
-    def more() -> bool:
+    def may_start_trial() -> bool:
         late = deadline is not None and time.monotonic() > deadline
         return done + running < options.trials and not late and repeats < _MAX_CONSECUTIVE_REPEATS
 
-    while running or more():
-        while running < workers.slots and more():
+    while running or may_start_trial():
+        while running < workers.slots and may_start_trial():
             number, params = study.ask()
             key = _key(params)
             # Report the outcome again, so that the sampler does not propose this recipe again.

@@ -30,7 +30,7 @@ LAYER_KINDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 #: A layer with a smaller share of the model's weights is not tried in int4, because it saves too little.
-_MIN_PACKED_ELEMENTS = 0.01
+_MIN_INT4_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
     layers = []
     for index, rule, elements in choices:
         possible = ["int8"]
-        if "int4" in kinds and rule.int4 and elements >= _MIN_PACKED_ELEMENTS * total:
+        if "int4" in kinds and rule.int4 and elements >= _MIN_INT4_SHARE * total:
             possible.append("int4")
         if "int16" in kinds:
             possible.append("int16")
@@ -111,15 +111,15 @@ def space_for(model: Model, base: Recipe, kinds: Sequence[str] = tuple(LAYER_KIN
     return SearchSpace(base, tuple(layers))
 
 
-def _enough(packable: Sequence[LayerChoice], saving: int) -> list[int]:
-    """Return how many of the layers ``packable`` must be int4 to save ``saving`` bytes, and this number plus 1, because
-    int4 needs more code."""
+def _int4_layer_counts(int4_layers: Sequence[LayerChoice], saving: int) -> list[int]:
+    """Return how many of ``int4_layers``, from the first on, must be int4 to save ``saving`` bytes, and this number
+    plus 1, because int4 needs more code."""
     saved = 0
-    for count, layer in enumerate(packable, 1):
+    for count, layer in enumerate(int4_layers, 1):
         saved += layer.elements // 2
         if saved >= saving:
-            return [count, min(count + 1, len(packable))]
-    return [len(packable)] if packable else []
+            return [count, min(count + 1, len(int4_layers))]
+    return [len(int4_layers)] if int4_layers else []
 
 
 def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | None) -> list[dict[str, Any]]:
@@ -132,22 +132,22 @@ def initial_trials(space: SearchSpace, sensitivity: Sensitivity, saving: int | N
     """
     plain = space.plain()
     others = [{**plain, "calibrator": c} for c in space.calibrators if c in ("mse", "percentile 99.9")]
-    packable = [c for c in space.layers if "int4" in c.kinds]
+    int4_layers = [c for c in space.layers if "int4" in c.kinds]
     noise = {s.layer: 10 ** (-s.sqnr_db / 10) for s in sensitivity.layers if s.kind == "int4"}
-    packable.sort(key=lambda c: noise.get(c.layer, 0.0) / max(c.elements, 1))
+    int4_layers.sort(key=lambda c: noise.get(c.layer, 0.0) / max(c.elements, 1))
 
-    def packed(count: int, calibrator: str) -> dict[str, Any]:
-        return {**plain, "calibrator": calibrator} | {f"layer {c.layer}": "int4" for c in packable[:count]}
+    def int4_in_first(count: int, calibrator: str) -> dict[str, Any]:
+        return {**plain, "calibrator": calibrator} | {f"layer {c.layer}": "int4" for c in int4_layers[:count]}
 
-    counts = sorted({len(packable), *(round(len(packable) * part) for part in (0.25, 0.5, 0.75))} - {0})
-    short = saving is not None and saving > 0
-    if short:
-        counts = _enough(packable, saving or 0) + counts
+    counts = sorted({len(int4_layers), *(round(len(int4_layers) * part) for part in (0.25, 0.5, 0.75))} - {0})
+    must_save_flash = saving is not None and saving > 0
+    if must_save_flash:
+        counts = _int4_layer_counts(int4_layers, saving or 0) + counts
     calibrator = "mse" if "mse" in space.calibrators else space.calibrators[0]
-    mixtures = [packed(count, calibrator) for count in counts]
+    mixtures = [int4_in_first(count, calibrator) for count in counts]
     if mixtures:
         mixtures.append({**mixtures[-1], "bias_correction": True})
-    tries = [plain, *mixtures, *others] if short else [plain, *others, *mixtures]
+    tries = [plain, *mixtures, *others] if must_save_flash else [plain, *others, *mixtures]
     wide = [
         s.layer
         for s in sensitivity.worst("int8")

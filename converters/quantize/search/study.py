@@ -79,7 +79,7 @@ class Study:
         """Return the outcomes of all finished trials, in the order of their numbers."""
         state = self._optuna.trial.TrialState
         done = self._study.get_trials(deepcopy=False, states=(state.COMPLETE,))
-        return [TrialOutcome.of_json(t.user_attrs[_OUTCOME]) for t in done]
+        return [TrialOutcome.from_json(t.user_attrs[_OUTCOME]) for t in done]
 
     def ask(self) -> tuple[int, dict[str, Any]]:
         """Return the number and the parameters of the next trial."""

@@ -52,14 +52,14 @@ class SearchTask:
     def score(self, flatbuffer: bytes, *, exact: bool) -> tuple[Score, float]:
         """Return the score of the first output on the task's samples, and the largest loss of all outputs. ``exact``
         uses the reference kernels, which give the same results as the firmware."""
-        return self.source.scored(run_outputs(flatbuffer, self.dataset, reference=exact))
+        return self.source.score_image(run_outputs(flatbuffer, self.dataset, reference=exact))
 
 
 def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome:
     """Return the outcome of the recipe with ``params``. If it gives no model image, the outcome has the error.
 
-    The score is measured with LiteRT's fast kernels, whose results differ from the firmware's by single steps. The
-    chosen recipe is scored again with the reference kernels.
+    The score is measured with LiteRT's fast kernels, whose results differ from the firmware's by single quantization
+    steps. The chosen recipe is scored again with the reference kernels.
     """
     try:
         quantized = task.quantize(params)
@@ -68,7 +68,7 @@ def evaluate_recipe(task: SearchTask, params: Mapping[str, Any]) -> TrialOutcome
     except AreniteError as error:
         return TrialOutcome(dict(params), "", (), 0.0, 0.0, error=str(error))
     outputs = run_outputs(quantized.flatbuffer, task.dataset, reference=False)
-    score, lost = task.source.scored(outputs)
+    score, lost = task.source.score_image(outputs)
     return TrialOutcome(dict(params), digest, builds, score.value, lost, _deviation(task, outputs[0]))
 
 

@@ -140,8 +140,8 @@ class DaskWorkers:
         self._numbers: dict[str, int] = {}
 
     def _check_workers(self, address: str) -> None:
-        versions = self._client.run(_version_there, on_error="return")
-        own_version = _version_there()
+        versions = self._client.run(_installed_version, on_error="return")
+        own_version = _installed_version()
         for worker, version in versions.items():
             if version != own_version:
                 self._client.close()
@@ -169,7 +169,7 @@ class DaskWorkers:
         self._client.close()
 
 
-def _version_there() -> str:
+def _installed_version() -> str:
     """Return the version of Arenite in the process that runs this function."""
     from importlib.metadata import version
 

@@ -65,11 +65,14 @@ def layer_errors(
     pairs = {
         op.index: (op.outputs[0], tensors[op.outputs[0]])
         for op in before.ops
-        if _compared(before, op, tensors)
+        if _is_comparable(before, op, tensors)
     }
     signal, error = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
     largest = dict.fromkeys(pairs, 0.0)
-    stored = [[_stored(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)] for s in samples]
+    stored = [
+        [_quantize_for_input(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)]
+        for s in samples
+    ]
     floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))
     integers = run_tensor_values(quantized, stored, sorted({b for _, b in pairs.values()}), exact=True)
     for expected, actual in zip(floats, integers, strict=True):
@@ -82,7 +85,7 @@ def layer_errors(
     return tuple(_entry(before, after, k, pairs[k], signal[k], error[k], largest[k]) for k in pairs)
 
 
-def _compared(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
+def _is_comparable(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
     """Return whether the first output of ``op`` is a computed float tensor that the quantized model also has."""
     if not op.outputs or op.outputs[0] not in tensors:
         return False
@@ -90,7 +93,7 @@ def _compared(graph: Subgraph, op: Any, tensors: Mapping[int, int]) -> bool:
     return t.dtype == "float32" and not t.is_constant
 
 
-def _stored(value: np.ndarray, tensor: Tensor) -> np.ndarray:
+def _quantize_for_input(value: np.ndarray, tensor: Tensor) -> np.ndarray:
     """Return real values in the type of the input ``tensor``."""
     if tensor.quant is None or tensor.dtype == "float32":
         return value

@@ -1,8 +1,8 @@
 """Measure the loss if only one layer is quantized: the error at the output, and the loss of the task's metric.
 
 Only one layer of the float model is quantized at a time, with conversions before and after it. The model runs over the
-samples with LiteRT's fast kernels. Their results differ from the reference kernels by single steps, much less than the
-compared errors.
+samples with LiteRT's fast kernels. Their results differ from the reference kernels by single quantization steps, much
+less than the compared errors.
 """
 
 from __future__ import annotations
@@ -112,20 +112,20 @@ def sensitivity(
     graph = parse(flatbuffer).main
     copies = copies_by_operator(graph)
     firsts = [op.index for op in graph.ops if copies[op.index][0] == op.index]
-    tries = [(k, kind) for k in firsts for kind in kinds if _has(graph, k, kind)]
+    tries = [(k, kind) for k in firsts for kind in kinds if _changes_precision(graph, k, kind)]
     progress("float model", 0, len(tries) + 1)
     probes = output_probes(graph)
-    expected = [_probed(flatbuffer, data, probe) for probe in probes]
+    expected = [_probe_values(flatbuffer, data, probe) for probe in probes]
     source = score_source(flatbuffer, data, metric)
     sensitivities = []
     for done, (layer, kind) in enumerate(tries):
         progress(f"layer {layer} {kind}", done + 1, len(tries) + 1)
         quantized = quantize(flatbuffer, single_layer_recipe(recipe, kind), observations, only=copies[layer])
         worst_db = min(
-            sqnr(values, _probed(quantized.flatbuffer, data, quantized.tensors[probe]))
+            sqnr(values, _probe_values(quantized.flatbuffer, data, quantized.tensors[probe]))
             for probe, values in zip(probes, expected, strict=True)
         )
-        _, lost = source.scored(run_outputs(quantized.flatbuffer, data, reference=False))
+        _, lost = source.score_image(run_outputs(quantized.flatbuffer, data, reference=False))
         sensitivities.append(_entry(graph, quantized, layer, kind, worst_db, lost))
     progress("", len(tries) + 1, len(tries) + 1)
     return Sensitivity(source.base, tuple(sensitivities))
@@ -148,7 +148,7 @@ def sqnr(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:
     return float(10 * np.log10(max(signal, 1e-30) / error))
 
 
-def _has(graph: Subgraph, layer: int, kind: str) -> bool:
+def _changes_precision(graph: Subgraph, layer: int, kind: str) -> bool:
     """Return whether quantizing ``layer`` as ``kind`` is possible and changes its precision."""
     op = graph.ops[layer]
     rule = RULES.get(op.name)
@@ -176,7 +176,7 @@ def output_probes(graph: Subgraph) -> list[int]:
     return [i for i in dict.fromkeys(tensors) if graph.tensors[i].dtype == "float32"] or tensors[:1]
 
 
-def _probed(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
+def _probe_values(flatbuffer: bytes, data: Dataset, tensor: int) -> list[np.ndarray]:
     """Return the real values of ``tensor`` for every sample."""
     t = parse(flatbuffer).main.tensors[tensor]
     return [real_values(values[tensor], t) for values in run_tensor_values(flatbuffer, data.inputs, [tensor])]

@@ -18,10 +18,10 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: The largest number of samples, and a quarter of the largest number of multiply-accumulates of all runs, so that large
-#: models take at most minutes.
-_SAMPLES = 128
-_WORK = 2e9
+#: The largest number of samples, and the largest number of multiply-accumulates of all runs, so that large models take
+#: at most minutes.
+_MAX_SAMPLES = 128
+_MAX_MACS = 8e9
 
 #: A function that takes biases by operator and returns the quantized model with these biases, and a map from each float
 #: tensor to its tensor in the quantized model.
@@ -44,15 +44,16 @@ def corrected_biases(
     ops = [op for copies in layers for op in copies]
     graph = model.main
     macs = sum(
-        graph.tensors[op.outputs[0]].elements * _inputs(graph.tensors[op.inputs[1]].shape) for op in ops
+        graph.tensors[op.outputs[0]].elements * _macs_per_output(graph.tensors[op.inputs[1]].shape)
+        for op in ops
     )
-    count = int(np.clip(_WORK / max(macs * len(layers), 1) * 4, 8, _SAMPLES))
+    count = int(np.clip(_MAX_MACS / max(macs * len(layers), 1), 8, _MAX_SAMPLES))
     count = min(count, len(samples))
     selected = [samples[k * len(samples) // count] for k in range(count)]
     layer_outputs = {op.outputs[0] for op in ops}
-    first, twins = emit({})
+    first_model, first_map = emit({})
     # A bias must not make up for values that the scale clips on purpose, so the float values are clipped too.
-    limits = {i: _limits(first.main.tensors[twins[i]]) for i in layer_outputs}
+    limits = {i: _limits(first_model.main.tensors[first_map[i]]) for i in layer_outputs}
     exact = _means(flatbuffer, selected, {i: i for i in layer_outputs}, Model(model.subgraphs), limits)
     for copies in layers:
         outputs = [op.outputs[0] for op in copies]
@@ -72,7 +73,7 @@ def corrected_biases(
     return biases
 
 
-def _inputs(shape: tuple[int, ...]) -> int:
+def _macs_per_output(shape: tuple[int, ...]) -> int:
     """Return the number of multiply-accumulates per output value of a layer with weights of ``shape``."""
     return int(np.prod(shape)) // max(shape[0], 1) if shape and shape[0] > 1 else int(np.prod(shape[1:3]))
 
@@ -88,15 +89,15 @@ def _limits(t: Tensor) -> tuple[float, float]:
 def _means(
     flatbuffer: bytes,
     samples: Sequence[Sequence[np.ndarray]],
-    where: Mapping[int, int],
+    tensors: Mapping[int, int],
     model: Model,
     limits: Mapping[int, tuple[float, float]] | None = None,
 ) -> dict[int, np.ndarray]:
-    """Return the mean real value per channel, float64 [channels], of each tensor ``where[key]``, by key. Values are
+    """Return the mean real value per channel, float64 [channels], of each tensor ``tensors[key]``, by key. Values are
     clipped to ``limits[key]`` first."""
     sums: dict[int, np.ndarray] = {}
-    for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(where.values()))):
-        for name, index in where.items():
+    for tensor_values in run_tensor_values(flatbuffer, samples, sorted(set(tensors.values()))):
+        for name, index in tensors.items():
             t = model.main.tensors[index]
             value = tensor_values[index].astype(np.float64)
             if t.quant is not None:

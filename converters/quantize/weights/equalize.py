@@ -40,7 +40,7 @@ class LayerPair:
 
     first: int  # operator index
     second: int  # operator index
-    between: tuple[int, ...] = ()  # the tensors from the first layer's output to the second layer's input
+    between: tuple[int, ...] = ()  # the tensors from the second layer's input back to the first's output
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     for _ in range(_MAX_PASSES):
         change = 0.0
         for pair in pairs:
-            factors = _apply(graph, pair, values)
+            factors = _equalize_pair(graph, pair, values)
             total[pair] = total[pair] * factors if total[pair].size else factors
             change = max(change, float(np.abs(np.log(factors)).max(initial=0.0)))
         if change < _CONVERGED:
             break
     tensors = tuple(
-        replace(t, data=_frozen(values[t.index])) if t.index in values else t for t in graph.tensors
+        replace(t, data=_read_only(values[t.index])) if t.index in values else t for t in graph.tensors
     )
     factors = np.concatenate(list(total.values()))
     pair_names = ", ".join(f"{p.first}-{p.second}" for p in pairs)
@@ -88,7 +88,7 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     return EqualizedModel(to_flatbuffer(new), scaled, (note,))
 
 
-def _frozen(values: np.ndarray) -> np.ndarray:
+def _read_only(values: np.ndarray) -> np.ndarray:
     """Return a read-only float32 copy of ``values``."""
     out = values.astype(np.float32)
     out.flags.writeable = False
@@ -100,7 +100,7 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
     producer, count = producers(graph), reader_counts(graph)
     layer_pairs = []
     for op in graph.ops:
-        if not _suitable(graph, op, count):
+        if not _is_suitable(graph, op, count):
             continue
         between = [op.inputs[0]]
         source = op.inputs[0]
@@ -110,7 +110,7 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
             source = producer[source].inputs[0]
             between.append(source)
         first = producer.get(source)
-        if first is None or count[source] != 1 or not _suitable(graph, first, count):
+        if first is None or count[source] != 1 or not _is_suitable(graph, first, count):
             continue
         if first.options["fused_activation_function"] not in (NONE, RELU):
             continue
@@ -119,7 +119,7 @@ def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:
     return tuple(layer_pairs)
 
 
-def _suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
+def _is_suitable(graph: Subgraph, op: Op, count: dict[int, int]) -> bool:
     """Return whether the layer has constant float weights and bias that no other layer reads. A depthwise layer must
     have a multiplier of 1."""
     if op.name not in ("CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"):
@@ -140,21 +140,21 @@ def _channels_in(graph: Subgraph, op: Op) -> int:
     return graph.tensors[op.inputs[1]].shape[-1]
 
 
-def _apply(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> np.ndarray:
+def _equalize_pair(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarray]) -> np.ndarray:
     """Equalize one pair in ``values``, and return the factors by which the first layer was divided."""
     first, second = graph.ops[pair.first], graph.ops[pair.second]
     w1, w2 = first.inputs[1], second.inputs[1]
     axis = WEIGHTS[first.name].axis
     r1 = _largest(values[w1], axis)
-    # Inputs of a convolution or a dense layer, channels of a depthwise one.
+    # The last axis has the input channels of a convolution or a dense layer, or the channels of a depthwise one.
     r2 = _largest(values[w2], values[w2].ndim - 1)
     alive = (r1 > 0) & (r2 > 0)
     factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
     factors = np.clip(factors, 1 / _MAX_FACTOR, _MAX_FACTOR)
-    values[w1] = values[w1] / _along(factors, axis, values[w1].ndim)
+    values[w1] = values[w1] / _reshape_along(factors, axis, values[w1].ndim)
     if first.input(2) >= 0:
         values[first.inputs[2]] = values[first.inputs[2]] / factors
-    values[w2] = values[w2] * _along(factors, values[w2].ndim - 1, values[w2].ndim)
+    values[w2] = values[w2] * _reshape_along(factors, values[w2].ndim - 1, values[w2].ndim)
     return factors
 
 
@@ -163,6 +163,6 @@ def _largest(weights: np.ndarray, axis: int) -> np.ndarray:
     return np.asarray(np.abs(weights).max(axis=tuple(i for i in range(weights.ndim) if i != axis)))
 
 
-def _along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:
+def _reshape_along(factors: np.ndarray, axis: int, rank: int) -> np.ndarray:
     """Return ``factors`` in a shape that multiplies an array of ``rank`` dimensions along ``axis``."""
     return factors.reshape([-1 if i == axis else 1 for i in range(rank)])

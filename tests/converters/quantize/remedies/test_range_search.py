@@ -111,11 +111,11 @@ def test_only_the_named_tensors_change(clip: bool) -> None:
     assert part.inputs == (tanh.inputs[0],) and tanh.outputs[0] in part.computed
     values = np.linspace(-3, 3, 12, dtype=np.float32)[None]
     if clip:
-        flatbuffer = part.clipped(-1.0, 0.5, [tanh.outputs[0]])
+        flatbuffer = part.clipped_model(-1.0, 0.5, [tanh.outputs[0]])
         expected = np.tanh(np.clip(values, -1.0, 0.5))
     else:
         scale = activation_quantization(-4.0, 4.0, "int8")
-        flatbuffer = part.rounded(scale, [tanh.outputs[0]])
+        flatbuffer = part.rounded_model(scale, [tanh.outputs[0]])
         expected = np.tanh(np.rint(values / scale.scale[0]) * scale.scale[0])
     ((actual,),) = run_outputs(flatbuffer, [[values]])
     assert np.abs(actual - expected).max() < 1e-6

@@ -51,7 +51,7 @@ def test_any_text_gives_a_budget_or_an_error(text: str) -> None:
     except UsageError as error:
         assert error.hint
     else:
-        assert Budget.of_json(budget.to_json()) == budget
+        assert Budget.from_json(budget.to_json()) == budget
 
 
 def test_a_board_limits_a_budget() -> None:

@@ -78,7 +78,7 @@ def test_the_reason_for_another_recipe_than_int8_is_said() -> None:
     text = choice_reason(trials, 1, budget, "accuracy")
     assert "meets the budget too, with 40 B of RAM, 300 B of flash and 1,000 instructions" in text
     assert "against 44 B, 200 B and 1,500" in text and "loses 0.4 points less" in text
-    assert "500 instructions less" in choice_reason(trials, 2, budget, "accuracy")
+    assert "500 fewer instructions" in choice_reason(trials, 2, budget, "accuracy")
     assert "more room at the nearest limit" in choice_reason(trials, 3, budget, "accuracy")
     assert "100 B of flash too much" in choice_reason(trials, 1, Budget(flash=200), "accuracy")
     assert (
@@ -88,7 +88,7 @@ def test_the_reason_for_another_recipe_than_int8_is_said() -> None:
 
 def test_an_outcome_is_read_back_from_json() -> None:
     outcomes = outcome(0.5, (1, 2, 3))
-    assert TrialOutcome.of_json(outcomes.to_json()) == outcomes
+    assert TrialOutcome.from_json(outcomes.to_json()) == outcomes
     assert outcomes.to_json()["builds"][0]["instructions"] == {"value": 3, "kind": "estimated"}
 
 
