@@ -10,7 +10,7 @@ class ExternalData:
 
     def __init__(self, file: memoryview) -> None:
         self._file = file
-        self._left = 2 * len(file)
+        self._remaining_bytes = 2 * len(file)
 
     def take(self, location: str, field: str, offset: int, size: int) -> memoryview:
         """Return ``size`` bytes at ``offset`` of the file. If ``offset`` is 0 or 1, which in the schema means that the
@@ -21,10 +21,12 @@ class ExternalData:
         """
         if offset <= 1 or size == 0:
             return self._file[:0]
-        self._left -= size
-        if offset + size > len(self._file) or self._left < 0:
+        self._remaining_bytes -= size
+        if offset + size > len(self._file) or self._remaining_bytes < 0:
             problem = (
-                "run past the end of the file" if offset + size > len(self._file) else "are shared too often"
+                "run past the end of the file"
+                if offset + size > len(self._file)
+                else "are shared by too many tables"
             )
             raise ModelError(
                 f"{location}, field {field} offset and size: its {size:,} bytes at {offset:,} {problem} "

@@ -2,10 +2,9 @@
 the metadata.
 
 A stock runtime (LiteRT or TensorFlow Lite Micro without changes) loads an image like any model. Arenite adds two
-metadata
-entries: ``OfflineMemoryAllocation``, which TensorFlow Lite Micro reads (see ``offline_plan``), and ``arenite``, a JSON
-object of the schema ``arenite.image/1`` with the full plan, the hash of the source file and the repairs that the
-importer made.
+metadata entries: ``OfflineMemoryAllocation``, which TensorFlow Lite Micro reads (see ``offline_plan``), and
+``arenite``, a JSON object of the schema ``arenite.image/1`` with the full plan, the hash of the source file and the
+repairs that the importer made.
 """
 
 from __future__ import annotations
@@ -143,7 +142,7 @@ def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
     them runs as early as its inputs allow. Raises ``PlanError`` if the plan does not fit this model.
     """
     main = model.main
-    _check_belongs(main, plan)
+    _check_fits_model(main, plan)
     full = _complete_order(main, plan.order)
     position = {old: new for new, old in enumerate(full)}
     ops = tuple(replace(main.ops[old], index=new) for new, old in enumerate(full))
@@ -156,7 +155,7 @@ def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
     return replace(model, subgraphs=(replace(main, ops=ops), *model.subgraphs[1:])), placed
 
 
-def _check_belongs(graph: Subgraph, plan: Plan) -> None:
+def _check_fits_model(graph: Subgraph, plan: Plan) -> None:
     """Check that every index of ``plan`` exists in ``graph`` and that every tensor ends inside the arena.
 
     The planner's checker detects overlaps of live tensors.
@@ -257,7 +256,7 @@ def _plan(record: Mapping[str, Any], model: Model) -> Plan:
     runtimes has another plan."""
     try:
         plan = Plan.from_json(record)
-        _check_belongs(model.main, plan)
+        _check_fits_model(model.main, plan)
     except PlanError as error:
         raise ModelError(f"Metadata '{METADATA}', field plan: {error.problem}", _STALE_HINT) from error
     stored = model.metadata.get(offline_plan.NAME)

@@ -25,6 +25,7 @@ NAME = "OfflineMemoryAllocation"
 _SAME_BYTES = frozenset({"RESHAPE", "SQUEEZE", "EXPAND_DIMS"})
 
 _VERSION = 1
+#: The value for a tensor whose offset TFLM chooses.
 _ONLINE = -1
 #: TFLM rounds the size of every buffer up to a multiple of this number of bytes, and expects such offsets.
 _ALIGNMENT = 16

@@ -44,7 +44,7 @@ def fix_dimensions(
         if shape is None:
             if None not in open_shape:
                 continue
-            shape = _default(index, table, open_shape, several=len(inputs) > 1, keep_open=keep_open)
+            shape = _default_shape(index, table, open_shape, several=len(inputs) > 1, keep_open=keep_open)
             repairs.add("batch", tensor_at(0, index, table["name"] or ""), _batch_sentence)
         resized = resized or shape != tuple(table["shape"] or ())
         fixed[index] = {**table, "shape": shape, "shape_signature": None}
@@ -78,7 +78,7 @@ def _open_shape(table: dict[str, Any]) -> tuple[int | None, ...]:
     return tuple(None if -1 in (s, d) else d for s, d in zip(signature, shape, strict=True))
 
 
-def _default(
+def _default_shape(
     index: int, table: dict[str, Any], open_shape: tuple[int | None, ...], *, several: bool, keep_open: bool
 ) -> tuple[int, ...]:
     """Return the shape of an input for which the user chose no shape: an open batch becomes 1. Raises
@@ -105,7 +105,7 @@ def _sizes_by_index(
     fit."""
     sizes = {}
     for name, shape in shapes.items():
-        index = _input(tables, inputs, names, name)
+        index = _find_input(tables, inputs, names, name)
         open_shape = _open_shape(tables[index])
         fits = len(shape) == len(open_shape) and all(
             d in (None, size) for d, size in zip(open_shape, shape, strict=True)
@@ -120,7 +120,7 @@ def _sizes_by_index(
     return sizes
 
 
-def _input(
+def _find_input(
     tables: Sequence[dict[str, Any]], inputs: Sequence[int], names: Mapping[int, str], name: str
 ) -> int:
     """Return the index of the input that is called ``name`` in the graph or in the signature. Raises ``UsageError`` if

@@ -120,7 +120,7 @@ ZEROS_LIKE - 1 1
 """
 
 #: The upper limit that stands for "no limit" in ``low+``.
-_UNLIMITED = 1 << 30
+UNLIMITED = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -136,7 +136,7 @@ class OperatorKind:
 def _span(text: str) -> tuple[int, int]:
     """Return the lowest and the highest number for ``n``, ``low-high`` or ``low+``."""
     if text.endswith("+"):
-        return int(text[:-1]), _UNLIMITED
+        return int(text[:-1]), UNLIMITED
     low, _, high = text.partition("-")
     return int(low), int(high or low)
 

@@ -61,7 +61,7 @@ def execution_order(
             is_unsorted |= writer >= op.index
     if not is_unsorted:
         return tuple(ops)
-    order = _sorted(subgraph, tensors, ops, producer)
+    order = _sort(subgraph, tensors, ops, producer)
     repairs.add(
         "order",
         f"subgraph {subgraph}",
@@ -99,9 +99,7 @@ def _producers(
     return producer
 
 
-def _sorted(
-    subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int]
-) -> list[int]:
+def _sort(subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int]) -> list[int]:
     """Return the operators in execution order. If several operators can run, the one with the lowest index runs.
     Stateful operators keep their order. Raises ``ModelError`` for a cycle."""
     before = [{producer[i] for i in op.inputs if i in producer} for op in ops]
@@ -110,19 +108,19 @@ def _sorted(
     order = topological_order(before, range(len(ops)))
     if len(order) < len(ops):
         # The remaining operators contain a cycle.
-        raise _cycle(subgraph, tensors, ops, producer, set(range(len(ops))).difference(order))
+        raise _cycle_error(subgraph, tensors, ops, producer, set(range(len(ops))).difference(order))
     return order
 
 
-def _cycle(
-    subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int], left: set[int]
+def _cycle_error(
+    subgraph: int, tensors: Sequence[Tensor], ops: Sequence[Op], producer: dict[int, int], remaining: set[int]
 ) -> Exception:
-    """Return the error for a cycle among the operators ``left``. To find it, go from an operator to the producer of
-    one of its inputs until an operator repeats."""
-    at, visited = min(left), set()
+    """Return the error for a cycle among the operators ``remaining``. To find it, go from an operator to the
+    producer of one of its inputs until an operator repeats."""
+    at, visited = min(remaining), set()
     while at not in visited:
         visited.add(at)
-        needed = [(p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left]
+        needed = [(p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in remaining]
         if not needed:
             return malformed(
                 op_at(subgraph, at, ops[at].name),
@@ -131,7 +129,7 @@ def _cycle(
                 "moved before it",
             )
         at = producer[needed[0][1]]
-    position, index = next((p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in left)
+    position, index = next((p, i) for p, i in enumerate(ops[at].inputs) if producer.get(i) in remaining)
     return malformed(
         op_at(subgraph, at, ops[at].name),
         f"inputs[{position}]",

@@ -9,7 +9,7 @@ from typing import Any
 from arenite.converters.graph.model import Op
 from arenite.converters.tflite.diagnostics import Repairs, count_of, malformed, op_at
 from arenite.converters.tflite.external_data import ExternalData
-from arenite.converters.tflite.operator_kinds import OPERATOR_KINDS, OperatorKind
+from arenite.converters.tflite.operator_kinds import OPERATOR_KINDS, UNLIMITED, OperatorKind
 from arenite.converters.tflite.schema_names import OP_NAMES
 from arenite.converters.tflite.schema_tables import UNIONS
 from arenite.converters.tflite.verifier import defaults_of
@@ -75,13 +75,13 @@ def operator(
     codes: list[dict[str, Any]],
     names: list[str],
     tensors: int,
-    outside: ExternalData,
+    external_data: ExternalData,
 ) -> Op:
     """Return the ``Op`` for ``table``, the decoded table of operator ``index`` of a subgraph with ``tensors`` tensors.
 
-    ``codes`` are the entries of ``Model.operator_codes`` and ``names`` their operator names. ``outside`` reads custom
-    options that are stored after the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers of inputs
-    and outputs.
+    ``codes`` are the entries of ``Model.operator_codes`` and ``names`` their operator names. ``external_data`` reads
+    custom options that are stored after the flatbuffer. Raises ``ModelError`` for wrong indices, options and numbers
+    of inputs and outputs.
     """
     number = table["opcode_index"]
     if number >= len(codes):
@@ -113,7 +113,7 @@ def operator(
         options_type=options_type,
         version=codes[number]["version"],
         custom_code=codes[number]["custom_code"] or "",
-        custom_options=_custom_options(location, table, outside),
+        custom_options=_custom_options(location, table, external_data),
         intermediates=_indices(location, "intermediates", table["intermediates"], tensors, optional=False),
     )
 
@@ -149,48 +149,55 @@ def _options(location: str, name: str, table: dict[str, Any]) -> tuple[str, Mapp
             raise malformed(location, field, f"holds {options_type}, expected {kind.options}")
     options = {k: bytes(v) if isinstance(v, memoryview) else v for k, v in (options or {}).items()}
     for key, value in options.items():
-        _check_option(location, f"{field}.{key}", key, value, mapped=kind is not None and bool(kind.options))
+        _check_option(
+            location, f"{field}.{key}", key, value, is_read_by_kernel=kind is not None and bool(kind.options)
+        )
     return options_type, options
 
 
-def _check_option(location: str, field: str, key: str, value: Any, *, mapped: bool) -> None:
-    """Check that an option is finite, and that it is positive if it must be. ``mapped`` is true if the kernel reads the
-    options table."""
+def _check_option(location: str, field: str, key: str, value: Any, *, is_read_by_kernel: bool) -> None:
+    """Check that an option is finite, and that it is positive if it must be. ``is_read_by_kernel`` is true if the
+    kernel reads the options table."""
     if isinstance(value, bytes):
         return
     for v in value if isinstance(value, tuple) else (value,):
         if isinstance(v, float) and not math.isfinite(v):
             raise malformed(location, field, f"is {v}, expected a finite number")
-        if mapped and key in _POSITIVE and v < 1:
+        if is_read_by_kernel and key in _POSITIVE and v < 1:
             raise malformed(location, field, f"is {value}, must be at least 1")
 
 
 def _check_arity(
     location: str, kind: OperatorKind, inputs: tuple[int, ...], outputs: tuple[int, ...]
 ) -> None:
+    """Check the numbers of inputs and outputs, and that no required input is absent."""
     low, high = kind.inputs
     if not low <= len(inputs) <= high:
         raise malformed(
-            location, "inputs", f"has {count_of(len(inputs), 'tensor')}, expected {_span(low, high)}"
+            location,
+            "inputs",
+            f"has {count_of(len(inputs), 'tensor')}, expected {_describe_limits(low, high)}",
         )
     low, high = kind.outputs
     if not low <= len(outputs) <= high:
         raise malformed(
-            location, "outputs", f"has {count_of(len(outputs), 'tensor')}, expected {_span(low, high)}"
+            location,
+            "outputs",
+            f"has {count_of(len(outputs), 'tensor')}, expected {_describe_limits(low, high)}",
         )
     for position, value in enumerate(inputs):
         if value < 0 and position not in kind.optional:
             raise malformed(location, f"inputs[{position}]", "is absent (-1), but the operator needs it")
 
 
-def _span(low: int, high: int) -> str:
-    if high >= 1 << 30:
+def _describe_limits(low: int, high: int) -> str:
+    if high == UNLIMITED:
         return f"at least {low}"
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _custom_options(location: str, table: dict[str, Any], outside: ExternalData) -> bytes:
+def _custom_options(location: str, table: dict[str, Any], external_data: ExternalData) -> bytes:
     if table["custom_options"] is not None:
         return bytes(table["custom_options"])
     offset, size = table["large_custom_options_offset"], table["large_custom_options_size"]
-    return bytes(outside.take(location, "large_custom_options", offset, size))
+    return bytes(external_data.take(location, "large_custom_options", offset, size))

@@ -126,7 +126,7 @@ def _axis(
     inside = 0 <= axis < len(shape) or (not shape and axis == 0)
     if len(scale) == 1:
         if not inside:
-            _repaired_axis(location, axis, 0, repairs)
+            _report_repaired_axis(location, axis, 0, repairs)
         return 0
     if inside and shape and shape[axis] == len(scale):
         return axis
@@ -144,11 +144,11 @@ def _axis(
             "quantization.quantized_dimension",
             f"is {axis}, outside the shape {list(shape)}, and no single dimension fits the {len(scale)} scales",
         )
-    _repaired_axis(location, axis, fitting[0], repairs)
+    _report_repaired_axis(location, axis, fitting[0], repairs)
     return fitting[0]
 
 
-def _repaired_axis(location: str, axis: int, fixed: int, repairs: Repairs) -> None:
+def _report_repaired_axis(location: str, axis: int, fixed: int, repairs: Repairs) -> None:
     repairs.add(
         f"axis {axis} to {fixed}",
         location,

@@ -89,6 +89,7 @@ def parse(data: bytes, path: str = "", *, shapes: Shapes | None = None, keep_ope
 
 
 def _model(data: bytes, shapes: Shapes, keep_open: bool) -> Model:
+    """Return the model, as ``parse`` does, but let other errors than ``ModelError`` pass."""
     root = decode(data)
     if root["version"] != _VERSION:
         raise malformed("Model", "version", f"is {root['version']}, expected {_VERSION}")
@@ -99,8 +100,8 @@ def _model(data: bytes, shapes: Shapes, keep_open: bool) -> Model:
     if not root["subgraphs"]:
         raise malformed("Model", "subgraphs", "is empty: the model has no graph")
     repairs = Repairs()
-    outside = ExternalData(memoryview(data))
-    buffers = [_buffer(i, b, outside) for i, b in enumerate(root["buffers"] or [])]
+    external_data = ExternalData(memoryview(data))
+    buffers = [_buffer(i, b, external_data) for i, b in enumerate(root["buffers"] or [])]
     constants = Constants(buffers)
     codes = root["operator_codes"] or []
     names = operator_names(codes, repairs)
@@ -114,7 +115,8 @@ def _model(data: bytes, shapes: Shapes, keep_open: bool) -> Model:
         keep_open=keep_open,
     )
     subgraphs = tuple(
-        _subgraph(i, g, constants, codes, names, outside, repairs) for i, g in enumerate(root["subgraphs"])
+        _subgraph(i, g, constants, codes, names, external_data, repairs)
+        for i, g in enumerate(root["subgraphs"])
     )
     check_calls([g.ops for g in subgraphs])
     return Model(
@@ -132,10 +134,10 @@ def _input_names(signatures: list[dict[str, Any]]) -> dict[int, str]:
     return {m["tensor_index"]: m["name"] or "" for entry in entries for m in entry["inputs"] or []}
 
 
-def _buffer(index: int, table: dict[str, Any], outside: ExternalData) -> memoryview:
+def _buffer(index: int, table: dict[str, Any], external_data: ExternalData) -> memoryview:
     if table["data"] is not None:
         return cast(memoryview, table["data"])
-    return outside.take(f"Buffer {index}", "data", table["offset"], table["size"])
+    return external_data.take(f"Buffer {index}", "data", table["offset"], table["size"])
 
 
 def _subgraph(
@@ -144,7 +146,7 @@ def _subgraph(
     constants: Constants,
     codes: list[dict[str, Any]],
     names: list[str],
-    outside: ExternalData,
+    external_data: ExternalData,
     repairs: Repairs,
 ) -> Subgraph:
     tensors = [tensor(index, i, t, constants, repairs) for i, t in enumerate(table["tensors"] or [])]
@@ -152,7 +154,7 @@ def _subgraph(
     outputs: tuple[int, ...] = table["outputs"] or ()
     check_interface(index, tensors, inputs, outputs)
     ops = [
-        operator(index, i, o, codes, names, len(tensors), outside)
+        operator(index, i, o, codes, names, len(tensors), external_data)
         for i, o in enumerate(table["operators"] or [])
     ]
     tensors = _with_empty_constants(tensors, ops, inputs)
@@ -236,6 +238,7 @@ def _signatures(
 def _pairs(
     location: str, field: str, maps: list[dict[str, Any]], tensors: int
 ) -> tuple[tuple[str, int], ...]:
+    """Return (name, tensor index) of each entry of a signature's field."""
     for position, m in enumerate(maps):
         if m["tensor_index"] >= tensors:
             raise malformed(
@@ -249,13 +252,13 @@ def _pairs(
 def _default_signature(g: Subgraph) -> Signature:
     """Return a signature for a main graph that has none."""
 
-    def named(indices: tuple[int, ...], otherwise: str) -> tuple[tuple[str, int], ...]:
-        """Return (unique name, tensor index) of each tensor. ``otherwise`` begins the name of a tensor without a
+    def name_tensors(indices: tuple[int, ...], prefix: str) -> tuple[tuple[str, int], ...]:
+        """Return (unique name, tensor index) of each tensor. ``prefix`` begins the name of a tensor without a
         name."""
         pairs: dict[str, int] = {}
         for position, index in enumerate(indices):
-            name = g.tensors[index].name or f"{otherwise}_{position}"
+            name = g.tensors[index].name or f"{prefix}_{position}"
             pairs[name if name not in pairs else f"{name}:{position}"] = index
         return tuple(pairs.items())
 
-    return Signature(DEFAULT_SIGNATURE, 0, named(g.inputs, "input"), named(g.outputs, "output"))
+    return Signature(DEFAULT_SIGNATURE, 0, name_tensors(g.inputs, "input"), name_tensors(g.outputs, "output"))

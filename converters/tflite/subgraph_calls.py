@@ -35,17 +35,19 @@ def check_calls(subgraphs: Sequence[Sequence[Op]]) -> None:
     for targets in calls:
         for target in targets:
             callers[target] += 1
-    free = [i for i, count in enumerate(callers) if count == 0]
+    # Remove the subgraphs that no other subgraph calls, again and again. Only subgraphs in cycles, and the subgraphs
+    # that these call, remain.
+    uncalled = [i for i, count in enumerate(callers) if count == 0]
     checked = 0
-    while free:
+    while uncalled:
         checked += 1
-        for target in calls[free.pop()]:
+        for target in calls[uncalled.pop()]:
             callers[target] -= 1
             if callers[target] == 0:
-                free.append(target)
+                uncalled.append(target)
     if checked < len(subgraphs):
-        looped = next(i for i, count in enumerate(callers) if count)
-        raise malformed(f"Subgraph {looped}", "operators", "the subgraph is called from within itself")
+        repeated = next(i for i, count in enumerate(callers) if count)
+        raise malformed(f"Subgraph {repeated}", "operators", "the subgraph is called from within itself")
 
 
 def _called(op: Op) -> Iterator[tuple[str, int]]:

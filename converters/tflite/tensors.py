@@ -214,6 +214,7 @@ def _constant(
 
 
 def _flat(location: str, dtype: str, raw: memoryview) -> np.ndarray:
+    """Return the bytes ``raw`` as a flat, read-only array (see ``Constants.flat``)."""
     np_dtype = DTYPES[dtype]
     if np_dtype is None:
         if dtype == "string":

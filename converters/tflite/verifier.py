@@ -126,14 +126,14 @@ def _parse_schema(text: str) -> dict[str, tuple[_Field | None, ...]]:
     defaults of the fields are stored in ``_DEFAULTS``."""
     tables: dict[str, tuple[_Field | None, ...]] = {}
     defaults: dict[str, dict[str, Any]] = {}
-    logical: list[str] = []
+    joined_lines: list[str] = []
     for line in text.strip().splitlines():
         if line.startswith(" "):
-            logical[-1] += line
+            joined_lines[-1] += line
         else:
-            logical.append(line)
-    names = {line.split()[0] for line in logical}
-    for line in logical:
+            joined_lines.append(line)
+    names = {line.split()[0] for line in joined_lines}
+    for line in joined_lines:
         table, *fields = line.split()
         entries = [None if f == "-" else _field(f, names) for f in fields]
         tables[table] = tuple(m[0] if m else None for m in entries)
@@ -237,8 +237,8 @@ class _Decoder:
             raise MalformedFlatbuffer(
                 f"the table's size {table_size} is wrong or runs past the end of the file"
             )
-        # No known table has more than ``_WIDEST`` fields. Fields that only newer schemas have are ignored.
-        count = min((vtable_size - 4) // 2, _WIDEST)
+        # No known table has more than ``_MAX_FIELDS`` fields. Fields that only newer schemas have are ignored.
+        count = min((vtable_size - 4) // 2, _MAX_FIELDS)
         return struct.unpack_from(f"<{count}H", data, vtable + 4), table_size
 
     def _value(self, field: _Field, pos: int, out: dict[str, Any]) -> Any:
@@ -328,4 +328,4 @@ class _Decoder:
 _I32 = struct.Struct("<i")
 _U32 = struct.Struct("<I")
 _SIZES = struct.Struct("<HH")
-_WIDEST = max(len(fields) for fields in _FIELDS.values())
+_MAX_FIELDS = max(len(fields) for fields in _FIELDS.values())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,10 +18,10 @@ from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 
 #: The largest number of weights per output channel that is supported. A matrix for more weights would be too large.
-LARGEST_ROW = 2304
+MAX_WEIGHTS_PER_OUTPUT = 2304
 
 #: The largest number of output positions per layer that are used, over all samples.
-_POSITIONS = 8192
+_MAX_POSITIONS = 8192
 
 #: The number of positions whose products are computed at once.
 _BATCH = 1024
@@ -45,7 +46,7 @@ def can_have_moments(graph: Subgraph, op: Op) -> bool:
     if op.name == "CONV_2D" and w.shape[3] != x.shape[3]:
         return False
     inputs = w.shape[1] * w.shape[2] if op.name == "DEPTHWISE_CONV_2D" else w.elements // w.shape[0]
-    return inputs <= LARGEST_ROW
+    return inputs <= MAX_WEIGHTS_PER_OUTPUT
 
 
 def input_moments(
@@ -55,12 +56,12 @@ def input_moments(
     if not ops:
         return {}
     layer_inputs = sorted({op.inputs[WEIGHTS[op.name].value] for op in ops})
-    max_positions = max(1, _POSITIONS // len(samples))
+    max_positions = max(1, _MAX_POSITIONS // len(samples))
     sums = {op.index: _MomentSum() for op in ops}
     for sample_values in run_tensor_values(flatbuffer, samples, layer_inputs):
         for op in ops:
             value = sample_values[op.inputs[WEIGHTS[op.name].value]]
-            sums[op.index].add(_factors(graph, op, value, max_positions))
+            sums[op.index].add(_input_rows(graph, op, value, max_positions))
     return {i: InputMoments(s.mean()) for i, s in sums.items()}
 
 
@@ -92,7 +93,7 @@ class _MomentSum:
         return self.total / self.rows
 
 
-def _factors(graph: Subgraph, op: Op, x: np.ndarray, max_positions: int) -> np.ndarray:
+def _input_rows(graph: Subgraph, op: Op, x: np.ndarray, max_positions: int) -> np.ndarray:
     """Return the values that are multiplied by the weights at up to ``max_positions`` positions: [groups, positions,
     inputs]."""
     shape = graph.tensors[op.inputs[WEIGHTS[op.name].weights]].shape
@@ -112,10 +113,20 @@ def _evenly_spaced_rows(rows: np.ndarray, count: int) -> np.ndarray:
     return rows[(np.arange(count) * len(rows)) // count]
 
 
+class _WindowSide(NamedTuple):
+    """The window of a convolution along one dimension."""
+
+    outputs: int  # the number of output positions
+    padding: tuple[int, int]  # before and after the input
+    stride: int
+    dilation: int
+    reach: int  # the size of the window with dilation
+
+
 def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:
     """Return the window under the kernel at every output position: [positions, height, width, channels]."""
     o = op.options
-    spans = []
+    sides = []
     for size, kernel, stride, dilation in (
         (x.shape[1], height, o["stride_h"], o["dilation_h_factor"]),
         (x.shape[2], width, o["stride_w"], o["dilation_w_factor"]),
@@ -123,9 +134,10 @@ def _patches(op: Op, x: np.ndarray, height: int, width: int) -> np.ndarray:
         out, before = conv_padding(o["padding"], size, kernel, stride, dilation)
         before = max(before, 0)
         after = max((out - 1) * stride + (kernel - 1) * dilation + 1 - size - before, 0)
-        spans.append((out, before, after, stride, dilation, (kernel - 1) * dilation + 1))
-    padded = np.pad(x, ((0, 0), spans[0][1:3], spans[1][1:3], (0, 0)))
-    windows = np.lib.stride_tricks.sliding_window_view(padded, (spans[0][5], spans[1][5]), axis=(1, 2))
-    windows = windows[:, :: spans[0][3], :: spans[1][3], :, :: spans[0][4], :: spans[1][4]]
-    windows = windows[:, : spans[0][0], : spans[1][0]]
+        sides.append(_WindowSide(out, (before, after), stride, dilation, (kernel - 1) * dilation + 1))
+    rows, columns = sides
+    padded = np.pad(x, ((0, 0), rows.padding, columns.padding, (0, 0)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (rows.reach, columns.reach), axis=(1, 2))
+    windows = windows[:, :: rows.stride, :: columns.stride, :, :: rows.dilation, :: columns.dilation]
+    windows = windows[:, : rows.outputs, : columns.outputs]
     return windows.transpose(0, 1, 2, 4, 5, 3).reshape(-1, height, width, x.shape[3])

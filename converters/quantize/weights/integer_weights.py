@@ -14,13 +14,13 @@ import numpy as np
 from arenite.converters.tflite.int4 import pack_int4_weights
 
 #: The largest magnitude of each type.
-LARGEST = {"int8": 127, "int4": 7}
+MAX_MAGNITUDE = {"int8": 127, "int4": 7}
 
 #: The ranges that the method "mse" tries, as shares of the largest weight.
 _SHARES = np.linspace(1.0, 0.4, 61)
 
-#: A weight is on the grid of a scale if it is closer than this to a multiple of the scale, in steps.
-_ON_GRID = 1e-3
+#: A weight counts as a multiple of a scale if it is closer than this to a multiple, in steps of the scale.
+_GRID_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class QuantizedWeights:
 
     def real(self) -> np.ndarray:
         """Return the real values of the weights as float32."""
-        scale = along(self.scale, self.axis, self.values.ndim)
+        scale = reshape_along(self.scale, self.axis, self.values.ndim)
         return cast(np.ndarray, self.values.astype(np.float32) * scale)
 
     def stored(self) -> np.ndarray:
@@ -43,7 +43,7 @@ class QuantizedWeights:
         return pack_int4_weights(self.values) if self.dtype == "int4" else self.values
 
 
-def along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
+def reshape_along(scale: np.ndarray, axis: int, rank: int) -> np.ndarray:
     """Return ``scale`` in a shape that multiplies an array of ``rank`` dimensions along ``axis``."""
     shape = [1] * rank
     shape[axis] = scale.size
@@ -61,8 +61,8 @@ def quantize_weights(
 
 def to_integers(weights: np.ndarray, scale: np.ndarray, axis: int, dtype: str) -> np.ndarray:
     """Return ``weights`` in steps of ``scale``, rounded to nearest and clipped, as int8."""
-    limit = LARGEST[dtype]
-    steps = weights.astype(np.float64) / along(scale.astype(np.float64), axis, weights.ndim)
+    limit = MAX_MAGNITUDE[dtype]
+    steps = weights.astype(np.float64) / reshape_along(scale.astype(np.float64), axis, weights.ndim)
     return cast(np.ndarray, np.clip(np.rint(steps), -limit, limit).astype(np.int8))
 
 
@@ -74,20 +74,22 @@ def choose_scales(rows: np.ndarray, dtype: str, method: str) -> np.ndarray:
     scale by the largest weight, and "mse" also tries smaller scales to minimize the squared error. A row of zeros
     gets the largest scale.
     """
-    limit = LARGEST[dtype]
+    limit = MAX_MAGNITUDE[dtype]
     rows = rows.astype(np.float64)
     top = np.abs(rows).max(axis=1) if rows.shape[1] else np.zeros(len(rows))
     scale = top / limit
     if method == "mse":
-        scale = _least_error(rows, top, limit)
-    grid = _grids(rows, top, limit)
+        scale = _least_error_scales(rows, top, limit)
+    grid = _exact_scales(rows, top, limit)
     scale = np.where(grid > 0, grid, scale)
-    spare = scale.max() if scale.size and scale.max() > 0 else 1.0
+    largest_scale = scale.max() if scale.size and scale.max() > 0 else 1.0
     # The scale of a row with very small weights is limited, because its bias would need more than 32 bits.
-    return np.maximum(np.where(scale > 0, scale, spare), max(spare * 1e-9, 1e-30)).astype(np.float32)
+    return np.maximum(np.where(scale > 0, scale, largest_scale), max(largest_scale * 1e-9, 1e-30)).astype(
+        np.float32
+    )
 
 
-def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
+def _least_error_scales(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
     """Return the scale with the smallest squared error for each row. ``top`` has the largest magnitude of each row."""
     best = np.full(len(rows), np.inf)
     scale = top / limit
@@ -100,7 +102,7 @@ def _least_error(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
     return scale
 
 
-def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
+def _exact_scales(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
     """Return the largest scale of which every weight of a row is a multiple, or 0 for rows without such a scale."""
     grid_scales = np.zeros(len(rows))
     if rows.shape[1] < 4:  # fewer than 4 numbers may be multiples of a scale by accident
@@ -110,8 +112,8 @@ def _grids(rows: np.ndarray, top: np.ndarray, limit: int) -> np.ndarray:
         if not open_rows.size:
             break
         tried = top[open_rows] / steps
-        part = rows[open_rows] / tried[:, None]
-        fits = np.abs(part - np.rint(part)).max(axis=1) < _ON_GRID
+        quotients = rows[open_rows] / tried[:, None]
+        fits = np.abs(quotients - np.rint(quotients)).max(axis=1) < _GRID_TOLERANCE
         grid_scales[open_rows[fits]] = tried[fits]
         open_rows = open_rows[~fits]
     return grid_scales

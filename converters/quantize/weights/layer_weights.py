@@ -24,7 +24,7 @@ from arenite.converters.quantize.weights.rounding import round_for_output
 
 #: A cache of rounded weights, because a search uses the same weights in many recipes. The keys include everything
 #: that the weights depend on.
-_rounded: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
+_cached_weights: OrderedDict[tuple[Any, ...], QuantizedWeights] = OrderedDict()
 _MAX_CACHED_LAYERS = 256
 
 
@@ -48,19 +48,21 @@ def layer_weights(
             shared.setdefault(key, []).append(op.index)
     source = (hashlib.sha256(flatbuffer).digest(), _digest(samples))
     keys = {(*source, *key, *layers): layers for key, layers in shared.items()}
-    missing = [graph.ops[i] for key, layers in keys.items() if key not in _rounded for i in layers]
+    missing = [graph.ops[i] for key, layers in keys.items() if key not in _cached_weights for i in layers]
     layer_moments = input_moments(flatbuffer, graph, missing, samples) if samples else {}
     for key, layers in keys.items():
-        if key not in _rounded and layers[0] in layer_moments:
+        if key not in _cached_weights and layers[0] in layer_moments:
             # Layers with the same weights (the steps of a recurrent layer) share the rounded weights.
-            together = InputMoments(np.mean([layer_moments[i].matrix for i in layers], axis=0))
+            mean_moments = InputMoments(np.mean([layer_moments[i].matrix for i in layers], axis=0))
             first = layers[0]
-            _rounded[key] = round_for_output(_weights_of(graph, graph.ops[first]), out[first], together)
-        if key in _rounded:
-            _rounded.move_to_end(key)
-            out |= dict.fromkeys(layers, _rounded[key])
-    while len(_rounded) > _MAX_CACHED_LAYERS:
-        _rounded.popitem(last=False)
+            _cached_weights[key] = round_for_output(
+                _weights_of(graph, graph.ops[first]), out[first], mean_moments
+            )
+        if key in _cached_weights:
+            _cached_weights.move_to_end(key)
+            out |= dict.fromkeys(layers, _cached_weights[key])
+    while len(_cached_weights) > _MAX_CACHED_LAYERS:
+        _cached_weights.popitem(last=False)
     return {i: _with_room_for_bias(graph, graph.ops[i], a, quantized) for i, quantized in out.items()}
 
 
@@ -123,6 +125,7 @@ def _with_room_for_bias(
     if bias is None or a.modes[op.index] != "int8":
         return quantized
     input_scale = a.quant[a.read[op.index, rule.value]].scale[0]
+    # A bias of at most 2**30 steps leaves room for the sum of the products.
     needed = np.abs(bias.astype(np.float64)) / (input_scale * 2.0**30)
     needed = needed if quantized.scale.size > 1 else np.full(1, needed.max(initial=0.0))
     if np.all(needed <= quantized.scale):

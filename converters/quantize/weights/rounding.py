@@ -13,15 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from arenite.converters.quantize.weights.input_moments import InputMoments
-from arenite.converters.quantize.weights.integer_weights import LARGEST, QuantizedWeights
+from arenite.converters.quantize.weights.integer_weights import MAX_MAGNITUDE, QuantizedWeights
 
 #: The share of the mean second moment that is added to the diagonal, so that the matrix has an inverse.
 _DAMPING = 0.01
 
 #: The factors by which a row's scale is multiplied to try other scales.
-_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
+_SCALE_FACTORS = (1.0, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7, 0.65, 0.6, 1.05, 1.1)
 #: Factors other than 1 are tried only if (number of weights) * (weights per output) is at most this number.
-_SEARCH_WORK = 3e8
+_MAX_SEARCH_WORK = 3e8
 
 
 def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: InputMoments) -> QuantizedWeights:
@@ -38,15 +38,15 @@ def round_for_output(weights: np.ndarray, start: QuantizedWeights, moments: Inpu
         start.scale.astype(np.float64).reshape(len(moments.matrix), -1) if per_row else start.scale[0],
         rows.shape[:2],
     )
-    limit = LARGEST[start.dtype]
+    limit = MAX_MAGNITUDE[start.dtype]
     h = moments.matrix
-    ordered = _ordered(h)
+    input_order = _input_order(h)
     best, best_scale = nearest, scale.copy()
     min_error = _error(rows, best * best_scale[..., None], h)
-    searched = per_row and rows.size * rows.shape[2] <= _SEARCH_WORK
-    for share in _SHARES if searched else (1.0,):
+    try_scales = per_row and rows.size * rows.shape[2] <= _MAX_SEARCH_WORK
+    for share in _SCALE_FACTORS if try_scales else (1.0,):
         tried = (scale * share).astype(np.float32).astype(np.float64)
-        quantized = _compensated(rows, tried, ordered, limit)
+        quantized = _round_with_compensation(rows, tried, input_order, limit)
         error = _error(rows, quantized * tried[..., None], h)
         better = error < min_error
         min_error = np.where(better, error, min_error)
@@ -77,7 +77,7 @@ def _error(rows: np.ndarray, quantized: np.ndarray, h: np.ndarray) -> np.ndarray
 
 
 @dataclass(frozen=True)
-class _Order:
+class _InputOrder:
     """The order in which the inputs of each group are rounded, and the factors by which the error of an input is passed
     on to later inputs."""
 
@@ -85,7 +85,7 @@ class _Order:
     upper: np.ndarray  # float64 [groups, inputs, inputs]: shares of an input's error for later inputs
 
 
-def _ordered(h: np.ndarray) -> _Order:
+def _input_order(h: np.ndarray) -> _InputOrder:
     """Return the order for the second moments ``h``: inputs with the largest mean square first."""
     power = np.diagonal(h, axis1=1, axis2=2)
     order = np.argsort(-power, axis=1, kind="stable")
@@ -93,18 +93,20 @@ def _ordered(h: np.ndarray) -> _Order:
     matrix = np.take_along_axis(matrix, order[:, None, :], axis=2)
     damping = _DAMPING * power.mean(axis=1) + 1e-12
     matrix = matrix + damping[:, None, None] * np.eye(h.shape[1])
-    return _Order(order, np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1))
+    return _InputOrder(order, np.linalg.cholesky(np.linalg.inv(matrix)).transpose(0, 2, 1))
 
 
-def _compensated(rows: np.ndarray, scale: np.ndarray, ordered: _Order, limit: int) -> np.ndarray:
+def _round_with_compensation(
+    rows: np.ndarray, scale: np.ndarray, input_order: _InputOrder, limit: int
+) -> np.ndarray:
     """Return ``rows`` as integers (float64) in steps of ``scale``. The error of each input is passed on to later
     inputs."""
-    work = np.take_along_axis(rows, ordered.order[:, None, :], axis=2)
+    work = np.take_along_axis(rows, input_order.order[:, None, :], axis=2)
     out = np.empty_like(work)
     for k in range(work.shape[2]):
         steps = np.clip(np.rint(work[:, :, k] / scale), -limit, limit)
         out[:, :, k] = steps
-        error = (work[:, :, k] - steps * scale) / ordered.upper[:, k, k][:, None]
-        work[:, :, k + 1 :] -= error[:, :, None] * ordered.upper[:, None, k, k + 1 :]
-    back = np.argsort(ordered.order, axis=1, kind="stable")
+        error = (work[:, :, k] - steps * scale) / input_order.upper[:, k, k][:, None]
+        work[:, :, k + 1 :] -= error[:, :, None] * input_order.upper[:, None, k, k + 1 :]
+    back = np.argsort(input_order.order, axis=1, kind="stable")
     return np.take_along_axis(out, back[:, None, :], axis=2)

@@ -26,8 +26,8 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
     tensors = list(model.main.tensors)
     ops: list[Op] = []
 
-    def add(name: str, like: Tensor, data: np.ndarray | None = None) -> int:
-        tensors.append(replace(like, index=len(tensors), name=name, data=data))
+    def add(name: str, template: Tensor, data: np.ndarray | None = None) -> int:
+        tensors.append(replace(template, index=len(tensors), name=name, data=data))
         return len(tensors) - 1
 
     for op in model.main.ops:

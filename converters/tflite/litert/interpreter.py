@@ -17,7 +17,7 @@ from arenite.errors import ModelError
 
 
 class LiteRtModel:
-    """A model loaded in LiteRT. Operators that LiteRT lacks run with their NumPy references (``start_interpreter``).
+    """A model loaded in LiteRT. Arenite's NumPy code runs the operators that LiteRT lacks (see ``start_interpreter``).
 
     Args:
         flatbuffer: The TFLite model.
@@ -83,8 +83,8 @@ class LiteRtModel:
 def run_outputs(
     flatbuffer: bytes, samples: Iterable[Sequence[np.ndarray]], *, exact: bool = False
 ) -> Iterator[list[np.ndarray]]:
-    """Yield the graph outputs for every sample. Quantized outputs are integers, not real values. ``exact`` is as for
-    ``LiteRtModel``."""
+    """Yield the graph outputs for every sample. Quantized outputs are integers, not real values. ``exact`` has the same
+    meaning as for ``LiteRtModel``."""
     host = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
         host.run(sample)
@@ -99,7 +99,7 @@ def run_tensor_values(
     exact: bool = False,
 ) -> Iterator[dict[int, np.ndarray]]:
     """Yield {tensor: values} for the tensors with the indices ``tensors`` in the main subgraph, for every sample.
-    Only one sample is in memory at a time. ``exact`` is as for ``LiteRtModel``."""
+    Only one sample is in memory at a time. ``exact`` has the same meaning as for ``LiteRtModel``."""
     host = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
         host.run(sample)

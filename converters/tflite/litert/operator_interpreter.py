@@ -1,6 +1,6 @@
 """Run models with operators that LiteRT does not compute, one operator after another.
 
-Tree ensembles and SVDF with int8 state are computed by their NumPy references, all other operators by LiteRT.
+Arenite's NumPy code computes tree ensembles and SVDF with int8 state, and LiteRT computes all other operators.
 ``OperatorInterpreter`` has the methods of LiteRT's interpreter that Arenite uses, so that both can be used in the same
 places.
 """
@@ -32,7 +32,7 @@ def has_tree_operator(flatbuffer: bytes) -> bool:
 class OperatorInterpreter:
     """A model whose operators run one by one.
 
-    ``kernels`` are LiteRT's kernels (``OpResolverType``) for the other operators.
+    ``kernels`` are LiteRT's kernels (``OpResolverType``) for the operators that LiteRT computes.
 
     Raises ``UnsupportedModelError`` for a tree ensemble beside other operators, for tables that are not valid, and for
     an operator with a state or several outputs beside an SVDF with int8 state.
