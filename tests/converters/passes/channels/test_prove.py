@@ -63,11 +63,11 @@ def test_the_rewrite_is_proven() -> None:
     ("op", "position", "change", "message"),
     [
         (0, 1, plus(1, 0, 0, 0), "other weights"),
-        (0, 2, plus(0), "biases without a removed constant"),
+        (0, 2, plus(0), "biases that do not include a removed constant"),
         (1, 1, plus(0, 0, 0, 1), "computes other channels"),
         (1, 2, plus(1), "computes other channels"),
         (2, 1, plus(2, 0, 0, 1), "other weights"),
-        (2, 2, plus(1), "biases without a removed constant"),
+        (2, 2, plus(1), "biases that do not include a removed constant"),
     ],
 )
 def test_a_wrong_constant_is_found(
@@ -99,7 +99,7 @@ def test_a_channel_whose_sum_differs_at_the_border_cannot_be_removed() -> None:
     graph = b.build().main
     intervals = analyze_intervals(graph)
     kept_channels = {graph.ops[0].outputs[0]: np.array([True, False])}
-    with pytest.raises(ProofError, match="biases without a removed constant"):
+    with pytest.raises(ProofError, match="biases that do not include a removed constant"):
         prove(graph, rewrite(graph, kept_channels, intervals), kept_channels, intervals)
 
 
