@@ -18,7 +18,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Quantization, Tensor
 from arenite.converters.importers.load import load_any_image
-from arenite.converters.tflite.int4 import WEIGHTS_OF, pack_int4_weights
+from arenite.converters.tflite.int4 import WEIGHTS_POSITION, pack_int4_weights
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.files import write_atomic
 
@@ -76,7 +76,7 @@ def change_weights(model: Model, change: _WeightChange) -> Model:
     graph = model.main
     tensors = list(graph.tensors)
     for op in graph.ops:
-        position = WEIGHTS_OF.get(op.name)
+        position = WEIGHTS_POSITION.get(op.name)
         w = tensors[op.inputs[position]] if position is not None else None
         if w is None or w.dtype != "int8" or w.data is None or w.quant is None:
             continue

@@ -74,7 +74,7 @@ def main(argv: list[str] | None = None) -> int:
         BoardCosts(board),
         parse_budget(args.budget).within(board.ram_bytes, board.flash_bytes),
         RecipeSearchOptions(
-            trials=args.trials, workers=args.workers, samples=1000, keep=args.out / "search.db"
+            trials=args.trials, workers=args.workers, samples=1000, study_file=args.out / "search.db"
         ),
         identity=[board.name],
         progress=lambda step, done, total: print(f"{done}/{total} {step}", file=sys.stderr),

@@ -30,9 +30,9 @@ class Loop:
     """A body, and how its tensors are connected to the inputs and outputs of the operator.
 
     Before the first step, every tensor of ``initial`` is copied into the body. Before each step, the tensors of
-    ``slices`` are copied into the body, and after it those of ``sequences`` out of the body. Then each pair of
-    ``carried``, (output of the body, input of the body), is copied. After the last step, the tensors of ``finals`` are
-    copied out of the body.
+    ``slices`` are copied into the body. After each step, the tensors of ``sequences`` are copied out of the body. Then,
+    for each pair of ``carried``, the first tensor (an output of the body) is copied to the second (an input). After
+    the last step, the tensors of ``finals`` are copied out of the body.
     """
 
     body: Subgraph

@@ -152,6 +152,7 @@ def ensemble_of(graph: Subgraph, op: Op) -> TreeEnsemble:
         )
 
     def table(position: int, name: str, dtypes: tuple[str, ...], limit: int, rank: int = 1) -> np.ndarray:
+        """Return the constant input at ``position``, after checking its type and shape."""
         t: Tensor | None = tensors[position]
         if (
             t is None

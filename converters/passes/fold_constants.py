@@ -180,8 +180,8 @@ def _is_unchecked(graph: Subgraph, op: Op) -> bool:
 
 
 def _foldable(graph: Subgraph, keep: Collection[int] = ()) -> list[Op]:
-    """Return the operators whose outputs are known at conversion time, in execution order, except those of ``keep`` and
-    operators that only copy a constant to a graph output."""
+    """Return the operators whose outputs are known at conversion time, in execution order. The operators in ``keep``,
+    and operators that only copy a constant to a graph output, are left out."""
     constants = {t.index for t in graph.tensors if t.data is not None}
     foldable = []
     for op in graph.ops:

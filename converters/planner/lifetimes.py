@@ -325,7 +325,8 @@ def lifetimes(
     """Return the buffers for the order ``order`` of operators, and the (operator, input position, output position) of
     each output that overwrites an input.
 
-    With ``in_place=False``, no output overwrites an input. ``last`` is as for ``in_place_pairs``.
+    With ``in_place=False``, no output overwrites an input. ``prefer_last`` has the same meaning as for
+    ``in_place_pairs``.
     """
     step = {k: p for p, k in enumerate(order)}
     horizon = max(len(order), 1)

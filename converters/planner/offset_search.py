@@ -143,9 +143,9 @@ class _SearchLevel:
 class _Search:
     """A depth-first search for one arena size at a time.
 
-    ``nodes`` counts the placed blocks over all sizes. ``previous_identical`` is the result of ``_identical_blocks``,
-    ``steps`` and ``sections`` those of ``_sections``: a section is the set of (block, size) that live at one step.
-    ``sections_of[b]`` has the (section, size) of block b.
+    ``nodes`` counts the placed blocks over all sizes. ``previous_identical`` is the result of ``_identical_blocks``.
+    ``steps`` and ``sections`` are the results of ``_sections``: a section is the set of (block, size) that live at
+    one step. ``sections_of[b]`` has the (section, size) of block b.
     """
 
     def __init__(self, problem: PlacementProblem) -> None:

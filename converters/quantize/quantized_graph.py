@@ -64,6 +64,7 @@ class _QuantizedGraphBuilder:
         self.new_index: dict[TensorForm | int, int] = {}
 
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
+        """Return the results of ``emit_quantized_graph``."""
         inputs = tuple(
             self._place(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
             for i in self.graph.inputs
@@ -160,6 +161,7 @@ class _QuantizedGraphBuilder:
         self.origins.append(origin)
 
     def _add_op(self, op: Op) -> None:
+        """Add ``op`` in its new type, and the conversions of inputs that it needs."""
         mode = self.a.modes.get(op.index)
         if op.index in self.a.tables:
             self._add_table(op, self.a.tables[op.index])

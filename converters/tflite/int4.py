@@ -16,7 +16,7 @@ from arenite.converters.graph.model import Model, Subgraph
 
 #: Operators that give the same results in LiteRT for int4 weights as for int8 weights with the same values, and the
 #: position of the weights among their inputs.
-WEIGHTS_OF = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
+WEIGHTS_POSITION = {"CONV_2D": 1, "DEPTHWISE_CONV_2D": 1, "FULLY_CONNECTED": 1}
 
 
 def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
@@ -56,7 +56,7 @@ def _int8_weights(graph: Subgraph) -> Subgraph:
         return graph
     int4_tensors -= {*graph.inputs, *graph.outputs}
     for op in graph.ops:
-        int4_tensors -= {t for p, t in enumerate(op.inputs) if WEIGHTS_OF.get(op.name) != p}
+        int4_tensors -= {t for p, t in enumerate(op.inputs) if WEIGHTS_POSITION.get(op.name) != p}
     if not int4_tensors:
         return graph
     tensors = list(graph.tensors)

@@ -177,6 +177,7 @@ def _with_empty_constants(tensors: list[Tensor], ops: list[Op], inputs: tuple[in
 
 
 def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs: Repairs) -> dict[str, bytes]:
+    """Return {name: value} of the metadata entries. If several entries have one name, the first entry counts."""
     out: dict[str, bytes] = {}
     copies: dict[int, bytes] = {}  # bytes of each buffer, because entries may share a buffer
     for i, entry in enumerate(entries):
@@ -205,6 +206,7 @@ def _metadata(entries: list[dict[str, Any]], buffers: list[memoryview], repairs:
 def _signatures(
     entries: list[dict[str, Any]], subgraphs: tuple[Subgraph, ...], repairs: Repairs
 ) -> tuple[Signature, ...]:
+    """Return the signatures, or a default signature if the file has none."""
     out = []
     keys: set[str] = set()
     for i, entry in enumerate(entries):

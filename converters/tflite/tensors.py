@@ -108,6 +108,8 @@ def _refuse_unsupported(location: str, table: dict[str, Any]) -> None:
 
 
 def _shape(location: str, dtype: str, table: dict[str, Any], *, constant: bool) -> tuple[int, ...]:
+    """Return the shape after checking its rank, its dimensions and the size of the tensor. ``constant`` is true if the
+    tensor has a stored value."""
     shape: tuple[int, ...] = table["shape"] or ()
     if len(shape) > MAX_RANK:
         raise unsupported(

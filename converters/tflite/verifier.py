@@ -286,6 +286,7 @@ class _Decoder:
         return self._tables(start, count, field.target)
 
     def _tables(self, start: int, count: int, name: str) -> list[dict[str, Any]]:
+        """Return the ``count`` tables called ``name`` of the vector whose first element is at ``start``."""
         entries = []
         index = 0
         try:
@@ -298,6 +299,7 @@ class _Decoder:
         return entries
 
     def _union(self, field: _Field, target: int, out: dict[str, Any]) -> dict[str, Any] | None:
+        """Return the table at ``target``, whose kind the earlier field ``NAME_type`` of ``out`` states."""
         members = UNIONS[field.target]
         number = out[field.name + "_type"]
         if number == 0:

@@ -13,7 +13,7 @@ from arenite.converters.quantize.calibration.observations import Observations, o
 from arenite.converters.quantize.calibration.random_calibration import random_calibration
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe
-from arenite.converters.tflite.int4 import WEIGHTS_OF
+from arenite.converters.tflite.int4 import WEIGHTS_POSITION
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import AreniteError
@@ -115,8 +115,8 @@ def int4_weights(model: Model, recipe: Recipe) -> Model:
     graph = model.main
     tensors = list(graph.tensors)
     for op in graph.ops:
-        if op.name in WEIGHTS_OF and recipe.for_layer(graph, op).weights == "int4":
-            t = tensors[op.inputs[WEIGHTS_OF[op.name]]]
+        if op.name in WEIGHTS_POSITION and recipe.for_layer(graph, op).weights == "int4":
+            t = tensors[op.inputs[WEIGHTS_POSITION[op.name]]]
             if t.dtype == "int8" and t.data is not None and not t.stored:
                 tensors[t.index] = _as_int4(t)
     return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))

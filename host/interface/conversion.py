@@ -177,7 +177,11 @@ def convert(
             tuple(load_board(name) for name in names),
             None if budget is None else parse_budget(budget),
             RecipeSearchOptions(
-                trials=trials, workers=jobs, dask=dask, keep=None if study is None else Path(study), seed=seed
+                trials=trials,
+                workers=jobs,
+                dask=dask,
+                study_file=None if study is None else Path(study),
+                seed=seed,
             ),
             sensitivity,
             passes,

@@ -89,6 +89,7 @@ _last_results: deque[tuple[Subgraph, tuple[RepeatedBody, ...]]] = deque(maxlen=4
 
 
 def _search(graph: Subgraph) -> tuple[RepeatedBody, ...]:
+    """Return the repeated bodies. Longer chains are tried first, and an operator is in one body only."""
     index = _GraphIndex(graph)
     bodies: list[RepeatedBody] = []
     used: set[int] = set()
@@ -110,7 +111,7 @@ def _search(graph: Subgraph) -> tuple[RepeatedBody, ...]:
 
 def _have_order(graph: Subgraph, bodies: Sequence[RepeatedBody]) -> bool:
     """Return whether all steps of each body can run without an operator outside of the body in between: the bodies and
-    the other operators can be sorted so that each comes after those on which it depends."""
+    the other operators can be sorted so that each comes after everything on which it depends."""
     node_of = {k: node for node, body in enumerate(bodies) for k in body.ops}
     for op in graph.ops:
         node_of.setdefault(op.index, len(bodies) + op.index)

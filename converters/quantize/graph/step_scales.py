@@ -55,9 +55,9 @@ def share_scales_of_steps(
 ) -> dict[TensorForm, TensorForm]:
     """Join the forms that the copies of each operator of a repeated body read and produce.
 
-    ``read`` has the forms by (operator, input), ``produced`` those by tensor, and ``results`` those of the graph's
-    outputs. If the initial state is an input of the graph and the last state an output, these are joined too, so that a
-    program can copy one to the other.
+    ``read`` has the forms by (operator, input), ``produced`` the forms by tensor, and ``results`` the forms of
+    the graph's outputs. If the initial state is an input of the graph and the last state an output, both are joined
+    too, so that a program can copy the last state of one inference to the initial state of the next inference.
 
     Return {form that the first step reads: form from which it is converted} for the initial states that must be
     converted in the first step, because the other steps convert the result of the step before.
@@ -108,9 +108,8 @@ def _converted_states(
                 groups.join(second, own)
                 forms[result, second] = own
                 converted[own] = source
-            read[edge] = forms[
-                result, second
-            ]  # operators that read one form in other steps do so in the first
+            # Operators that read the same form in the other steps also read the same form in the first step.
+            read[edge] = forms[result, second]
     return converted
 
 

@@ -239,8 +239,8 @@ def _assign_table(function: PointwiseFunction, op: Op, a: TypeAssignment, groups
 
 
 def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: FormGroups) -> None:
-    """Set the forms that ``op`` reads and produces, and join those that its kernel requires to have one
-    quantization."""
+    """Set the forms that ``op`` reads and produces, and join the forms that its kernel requires to have
+    one quantization."""
     mode = a.modes[op.index]
     reads = _reads(graph, op, mode, groups)
     outs = [groups.add(TensorForm(i, mode)) for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])]

@@ -218,6 +218,7 @@ def _parse(content: str, where: str, name: str) -> Recipe:
 
 
 def _rule(where: str, table: Mapping[str, Any]) -> LayerRule:
+    """Return the rule in an entry of ``[[layers]]``. ``where`` names the file in errors."""
     match = table.get("match")
     if not isinstance(match, str) or not match:
         raise UsageError(
@@ -255,6 +256,8 @@ def _range(where: str, name: str, limits: Any) -> tuple[float, float]:
 
 
 def _check_settings(where: str, settings: Mapping[str, Any], *, whole_model: bool = False) -> None:
+    """Raise ``UsageError`` for an unknown key or a wrong value. If ``whole_model``, keys that apply to the complete
+    model are allowed."""
     types: dict[str, type] = {f.name: type(getattr(LayerSettings(), f.name)) for f in fields(LayerSettings)}
     if whole_model:
         types |= {f.name: type(getattr(Recipe(), f.name)) for f in fields(Recipe) if f.name in _WHOLE_MODEL}

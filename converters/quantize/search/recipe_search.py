@@ -61,9 +61,9 @@ class RecipeSearchOptions:
     ``trials`` is the number of recipes to try, including those of an earlier run. ``seconds`` is the time limit.
     ``workers`` is the number of processes on this machine; ``dask`` is the address of a Dask scheduler whose workers
     are used instead. ``samples`` is the largest number of samples for scoring. ``kinds`` are the types of
-    ``LAYER_KINDS`` that layers may have; None means int8 and int4, and int16 if int8 loses too much. ``keep`` is the
-    file that stores the search, so that it can continue after an interruption. With one worker, the same seed gives the
-    same search.
+    ``LAYER_KINDS`` that layers may have; None means int8 and int4, and int16 if int8 loses too much. ``study_file``
+    is the file that stores the search, so that it can continue after an interruption. With one worker, the same seed
+    gives the same search.
     """
 
     trials: int = 40
@@ -73,7 +73,7 @@ class RecipeSearchOptions:
     samples: int | None = SAMPLES
     kinds: tuple[str, ...] | None = None
     metric: str | None = None
-    keep: Path | None = None
+    study_file: Path | None = None
     seed: int = 0
 
 
@@ -189,7 +189,7 @@ def search(
             same.
         progress: called after each trial.
 
-    After an interruption, the file ``options.keep`` has the outcomes of the finished trials.
+    After an interruption, the file ``options.study_file`` has the outcomes of the finished trials.
 
     Raises:
         UsageError: the search is not possible. Errors of the workers are raised as well.
@@ -212,7 +212,7 @@ def search(
     task = replace(task, space=space)
     objective_names = objectives(budget)
     study = Study(
-        options.keep,
+        options.study_file,
         space.choices(),
         objective_names,
         budget,
@@ -332,6 +332,8 @@ def _result(
     study: Study,
     objective_names: tuple[str, ...],
 ) -> SearchResult:
+    """Return the result of a search from the outcomes in ``study``. Raises ``UsageError`` if no recipe gives an
+    image."""
     trials = _unique(study.outcomes())
     if not any(o.builds for o in trials):
         raise UsageError(

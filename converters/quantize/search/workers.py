@@ -179,8 +179,8 @@ def _installed_version() -> str:
 
 
 def start_workers(task: SearchTask, count: int, address: str | None) -> Workers:
-    """Return workers for ``task``: those of the cluster at ``address``, or ``count`` on this machine. Raises
-    ``UsageError`` if the cluster cannot be used or ``count`` is less than 1."""
+    """Return workers for ``task``: the workers of the Dask cluster at ``address``, or ``count`` workers on this
+    machine. Raises ``UsageError`` if the cluster cannot be used or ``count`` is less than 1."""
     if address is not None:
         return DaskWorkers(task, address)
     if count < 1:

@@ -71,11 +71,11 @@ def test_an_interrupted_search_gives_the_same_trials(tmp_path: Path) -> None:
     budget = Budget(flash=9000, drop=0.05)
     uninterrupted = run(budget, RecipeSearchOptions(trials=12))
     store = tmp_path / "folder" / "search.db"
-    first = run(budget, RecipeSearchOptions(trials=5, keep=store))
+    first = run(budget, RecipeSearchOptions(trials=5, study_file=store))
     assert first.resumed == 0
-    second = run(budget, RecipeSearchOptions(trials=12, keep=store))
+    second = run(budget, RecipeSearchOptions(trials=12, study_file=store))
     assert second.resumed == 5 and second.trials == uninterrupted.trials
-    third = run(budget, RecipeSearchOptions(trials=12, keep=store))
+    third = run(budget, RecipeSearchOptions(trials=12, study_file=store))
     assert third.resumed == 12 and third.trials == uninterrupted.trials
 
 
@@ -90,7 +90,7 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
         "from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions\n"
         "from tests.converters.quantize.search.search_runs import run\n"
         "from tests.converters.quantize.search.weighted_costs import FileSizeCosts\n"
-        f"run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, keep=Path({str(keep)!r})),"
+        f"run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=Path({str(keep)!r})),"
         f" FileSizeCosts(Path({str(log)!r}), 0.3))\n"
     )
     child = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[4])
@@ -104,20 +104,20 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    result = run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, keep=keep))
+    result = run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=keep))
     assert result.resumed == 3
     assert result.trials == run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9)).trials
 
 
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
     keep = tmp_path / "search.db"
-    run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
+    run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=keep))
     for budget, seed in ((Budget(flash=8000), 5), (Budget(flash=9000), 6)):
         with pytest.raises(UsageError, match="another search"):
-            run(budget, RecipeSearchOptions(trials=2, keep=keep), seed=seed)
+            run(budget, RecipeSearchOptions(trials=2, study_file=keep), seed=seed)
     keep.write_bytes(b"something else entirely")
     with pytest.raises(UsageError, match="not a file that --study wrote"):
-        run(Budget(flash=9000), RecipeSearchOptions(trials=1, keep=keep))
+        run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=keep))
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Pa
         "from tests.converters.quantize.search.search_runs import run\n"
         "from tests.converters.quantize.search.weighted_costs import FileSizeCosts\n"
         "if __name__ == '__main__':\n"
-        f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, keep=Path({str(keep)!r})),"
+        f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, study_file=Path({str(keep)!r})),"
         f" FileSizeCosts(Path({str(log)!r}), 1.0))\n"
     )
     file = tmp_path / "searching.py"
@@ -113,5 +113,5 @@ def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Pa
     calls = len(os.listdir(log))
     time.sleep(1.5)
     assert len(os.listdir(log)) == calls  # no worker continues
-    result = run(Budget(flash=9000), RecipeSearchOptions(trials=8, keep=keep))
+    result = run(Budget(flash=9000), RecipeSearchOptions(trials=8, study_file=keep))
     assert 1 <= result.resumed <= calls and len(result.trials) >= result.resumed
