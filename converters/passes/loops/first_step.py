@@ -22,9 +22,10 @@ from arenite.converters.passes.prune import live_ops
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.writer import to_flatbuffer
 
-#: The number of random inputs on which the new first step must give the values of the old one, and the largest
-#: difference, relative to the largest value.
-_SAMPLES, _TOLERANCE = 4, 1e-4
+#: The number of random inputs on which the new first step must give the values of the old one.
+_SAMPLES = 4
+#: The largest difference of a value, relative to the largest value of the tensor or to ``_MIN_LARGEST_VALUE``.
+_TOLERANCE, _MIN_LARGEST_VALUE = 1e-4, 1e-3
 
 
 def restore_first_steps(model: Model) -> tuple[Model, tuple[str, ...]]:
@@ -185,7 +186,10 @@ def _agree(old: Model, new: Model, pairs: Sequence[tuple[int, int]]) -> bool:
         for one, other in pairs:
             a, b = sample_values[one], sample_values[other]
             if a.size != b.size or not np.allclose(
-                a.reshape(-1), b.reshape(-1), rtol=0, atol=_TOLERANCE * max(float(np.abs(a).max()), 1e-3)
+                a.reshape(-1),
+                b.reshape(-1),
+                rtol=0,
+                atol=_TOLERANCE * max(float(np.abs(a).max()), _MIN_LARGEST_VALUE),
             ):
                 return False
     return True

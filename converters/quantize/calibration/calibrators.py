@@ -101,7 +101,7 @@ def entropy(stats: TensorStats, levels: int) -> ValueRange:
     covers_enough = np.cumsum(magnitudes) >= (1 - _MAX_CLIPPED_SHARE) * magnitudes.sum()
     first = max(steps, int(np.argmax(covers_enough)) + 1)
     best, limit = np.inf, used
-    for end in range(first, used + 1, max(1, used // 256)):
+    for end in range(first, used + 1, max(1, used // 256)):  # about 256 ranges at most
         divergence = _divergence(counts, end, steps)
         if divergence < best:
             best, limit = divergence, end

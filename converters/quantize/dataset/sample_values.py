@@ -22,6 +22,15 @@ import numpy as np
 from arenite.converters.graph.model import DTYPES, Quantization, Tensor
 from arenite.errors import UsageError
 
+#: A note is added if less than this share of the samples is different.
+_MIN_DIFFERENT_SHARE = 0.9
+
+#: A note is added if a larger share of the values is outside the range of the input.
+_MAX_OUTSIDE_SHARE = 0.001
+
+#: A note is added if the values use less than this share of the range of the input.
+_MIN_USED_SHARE = 0.02
+
 
 def reshape_samples(where: str, name: str, array: np.ndarray, tensor: Tensor) -> np.ndarray:
     """Return ``array`` in the shape (samples, *shape of the input with a batch of 1). Raises ``UsageError`` if its
@@ -171,7 +180,7 @@ def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -
             f"the first is sample {int(np.flatnonzero(constant)[0])}."
         )
     different = len({row.tobytes() for row in flat})
-    if different < 0.9 * len(flat) and flat.shape[1] > 1:
+    if different < _MIN_DIFFERENT_SHARE * len(flat) and flat.shape[1] > 1:
         notes.append(f"{where}: only {different:,} of {len(flat):,} samples of '{name}' differ.")
     return notes
 
@@ -204,15 +213,15 @@ def range_mismatch_notes(
     tolerance = (high - low) / 512  # half a step of 8 bits
     outside = float(np.mean((array < low - tolerance) | (array > high + tolerance)))
     figures = f"{lowest:g} to {highest:g}, and {owner} holds {low:g} to {high:g}"
-    if outside > 0.001:
+    if outside > _MAX_OUTSIDE_SHARE:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
         guess = ""
-        if 100 < factor < 300:
+        if 100 < factor < 300:  # near 255
             guess = f" They are {factor:.0f} times as large: were pixels not divided by 255?"
         elif factor > 2:
             guess = f" They are {factor:.1f} times as large."
         return [f"{where}: '{name}' has values from {figures}: {outside:.1%} of them will clip.{guess}"]
-    if high > low and highest - lowest < 0.02 * (high - low):
+    if high > low and highest - lowest < _MIN_USED_SHARE * (high - low):
         return [
             f"{where}: '{name}' has values from {figures}: less than 2% of it is used. Were they already scaled?"
         ]

@@ -40,4 +40,4 @@ def test_every_value_is_counted_in_its_bin(values: list[float]) -> None:
     assert h.bins.sum() == len(values)
     width = h.reach / (BINS / 2)
     for v in array:
-        assert np.any(h.bins[np.abs(h.centres() - float(v)) <= width / 2] > 0)
+        assert np.any(h.bins[np.abs(h.centers() - float(v)) <= width / 2] > 0)
