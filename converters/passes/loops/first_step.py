@@ -24,7 +24,8 @@ from arenite.converters.tflite.writer import to_flatbuffer
 
 #: The number of random inputs on which the new first step must give the values of the old one.
 _SAMPLES = 4
-#: The largest difference of a value, relative to the largest value of the tensor or to ``_MIN_LARGEST_VALUE``.
+#: The largest difference of a value, as a share of the largest value of the tensor, which counts as at least
+#: ``_MIN_LARGEST_VALUE``.
 _TOLERANCE, _MIN_LARGEST_VALUE = 1e-4, 1e-3
 
 

@@ -95,7 +95,7 @@ def test_labels_that_no_metric_uses_give_a_note() -> None:
     outputs = rows([1, 2], [3, 4])
     boxes = dataset(np.ones((2, 3)), np.ones((2, 3, 5), np.float32))
     note = ignored_labels_note(outputs, boxes, default_metric(outputs, boxes))
-    assert note is not None and "y has 15 values per sample and the model's output 2" in note
+    assert note is not None and "y has 15 values per sample, and the model's output has 2 values" in note
     for labels in (None, np.array([0, 1]), np.array([[0.5, 2], [1, 1]], np.float32)):
         used = dataset(np.ones((2, 3)), labels)
         assert ignored_labels_note(outputs, used, default_metric(outputs, used)) is None
