@@ -107,9 +107,7 @@ def ignored_labels_note(outputs: Sequence[np.ndarray], dataset: Dataset, metric:
     if labels[0].size == outputs[0].size:
         return None
     per_sample = f"{labels[0].size:,} value{'s' * (labels[0].size != 1)} per sample"
-    return (
-        f"{dataset.path}: y has {per_sample}, and the model's output has {outputs[0].size:,}: y is not used."
-    )
+    return f"{dataset.path}: y has {per_sample}, and the model's output has {outputs[0].size:,} values: y is not used."
 
 
 def score_outputs(
