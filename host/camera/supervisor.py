@@ -248,7 +248,7 @@ class Supervisor:
                 "served": loop.served,
                 "dropped": counters.dropped,
                 "late": loop.late,
-                "cached": loop.served - loop.fresh,
+                "cached": loop.served - loop.computed,
                 "errors": counters.errors,
                 "reconnects": counters.reconnects,
             },

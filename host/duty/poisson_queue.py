@@ -129,7 +129,7 @@ def md1_percentiles(rate_hz: float, service_s: float, percentiles: Sequence[floa
     return waits
 
 
-def _spread(wake_s: float, step: float, size: int) -> Floats:
+def _uniform_lattice(wake_s: float, step: float, size: int) -> Floats:
     """Return the uniform distribution over 0 … ``wake_s`` on a lattice of ``size`` steps, as one probability per
     step."""
     edges = np.clip((np.arange(size) + 0.5) * step / wake_s, 0, 1)
@@ -163,7 +163,7 @@ def mg1_lattice(rate_hz: float, service: ServiceTimes, sleep: Sleep) -> tuple[Fl
         odds = rate_hz * sleep_probability * sleep.wake_s
         extra = sleep_probability * split(np.array([sleep.wake_s]), np.ones(1), step, size)
         extra[0] += 1 - sleep_probability
-        extra += odds * _spread(sleep.wake_s, step, size)
+        extra += odds * _uniform_lattice(sleep.wake_s, step, size)
         wait = wait * np.fft.rfft(extra / (1 + odds))
     return np.maximum(np.fft.irfft(wait, size), 0.0), step
 

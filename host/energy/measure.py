@@ -172,7 +172,7 @@ class Recording:
             if time.monotonic() > end:
                 break
 
-    def so_far(self) -> Trace | None:
+    def trace_so_far(self) -> Trace | None:
         """Return the samples that have arrived; None if there are too few, because the meter keeps its samples until
         the end, or until their times are known."""
         self.take(2.0)
@@ -210,7 +210,7 @@ def _stop_condition(
         if now - last_search < _SEARCH_INTERVAL_S and last_search:
             return False
         last_search = now
-        trace = recording.so_far()
+        trace = recording.trace_so_far()
         if trace is None:
             return True
         with suppress(DeviceError):

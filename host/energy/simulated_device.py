@@ -141,18 +141,18 @@ class SimulatedDevice:
         watts = (idle + rate * per_frame) * leakage
         self._update_temperatures(watts)
         self._update_throttling()
-        self.sysfs.busy(rate * cores, rate * busy, idle, rate * per_frame)
-        self.sysfs.count(watts * STEP_S)
+        self.sysfs.set_load(rate * cores, rate * busy, idle, rate * per_frame)
+        self.sysfs.add_energy(watts * STEP_S)
         self.now_s += STEP_S
         self.throttled_s += STEP_S if self.throttle > 0 else 0.0
         return frames, watts
 
     def _update_temperatures(self, watts: float) -> None:
         heat = self.profile.thermal
-        across = (self.junction_c - self.case_c) / heat.junction_case_k_w
-        away = (self.case_c - self.ambient_c) / heat.case_ambient_k_w
-        self.junction_c += STEP_S * (watts - across) / heat.junction_j_k
-        self.case_c += STEP_S * (across - away) / heat.case_j_k
+        to_case_w = (self.junction_c - self.case_c) / heat.junction_case_k_w
+        to_air_w = (self.case_c - self.ambient_c) / heat.case_ambient_k_w
+        self.junction_c += STEP_S * (watts - to_case_w) / heat.junction_j_k
+        self.case_c += STEP_S * (to_case_w - to_air_w) / heat.case_j_k
 
     def _update_throttling(self) -> None:
         """Update the firmware's throttling once a second, as the kernel polls a passive zone."""

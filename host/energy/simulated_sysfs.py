@@ -121,11 +121,11 @@ class SimulatedSysfs:
         except (OSError, ValueError):
             return 1.0
 
-    def count(self, joules: float) -> None:
+    def add_energy(self, joules: float) -> None:
         """Advance RAPL's counter, which wraps."""
         self._energy_uj = (self._energy_uj + round(joules * 1e6)) % RAPL_RANGE_UJ
 
-    def busy(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
+    def set_load(self, cores: float, accelerator: float, idle_w: float, dynamic_w: float) -> None:
         """Set the power of the accelerator's rail and of the cores' rail. ``cores`` and ``accelerator`` are the seconds
         per second in which each is busy, in proportion to which they share ``dynamic_w``."""
         total = max(1e-9, cores + accelerator)

@@ -54,7 +54,7 @@ def children(folder: Path, pattern: str) -> list[Path]:
     return sorted(matches, key=lambda path: [int(n) for n in re.findall(r"\d+", path.name)] or [0])
 
 
-def numbered(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
+def file_numbers(folder: Path, prefix: str, suffix: str) -> Iterator[int]:
     """Yield the number N of each file ``prefix N suffix`` in the folder, ascending."""
     form = re.compile(re.escape(prefix) + r"(\d+)" + re.escape(suffix))
     try:

@@ -239,7 +239,7 @@ class PowerCurves:
         )
         return value
 
-    def at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def power_at(self, rate: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the watts above the present power and their standard deviation, shape (N,) each."""
         variance = self.variance + 2 * self.cross * rate + self.square * rate**2
         return self.mean + self.slope * rate, np.sqrt(np.maximum(variance, 0))

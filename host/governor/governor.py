@@ -99,10 +99,10 @@ class Governor:
             # power.
             share = 0.4 * (0.9 * budget - self._idle_w) / (self._max_w - self._idle_w)
         low = next((level for level in range(lever.levels) if lever.cost(level) <= share), lever.levels - 1)
-        wanted = list(self._levels())
-        wanted[fps] = low
+        new_levels = list(self._levels())
+        new_levels[fps] = low
         actions = self._apply(
-            t_s, tuple(wanted), "starts at a low rate because the cost of a frame is not known yet"
+            t_s, tuple(new_levels), "starts at a low rate because the cost of a frame is not known yet"
         )
         self._history.begin()
         return actions
@@ -160,12 +160,12 @@ class Governor:
         level = next((i for i in range(lever.levels) if float(lever.label(i)) <= allowed), lever.levels - 1)
         if level >= lever.level:
             return []
-        wanted = list(self._levels())
-        wanted[fps] = level
+        new_levels = list(self._levels())
+        new_levels[fps] = level
         self._last_raise_s = t_s
         return self._apply(
             t_s,
-            tuple(wanted),
+            tuple(new_levels),
             f"{target:.2f} W allow this rate even if each frame takes the power of full load",
         )
 
@@ -220,8 +220,8 @@ class Governor:
             if budget is not None and self._targets.budget_binds():
                 return f"power {now.watts:.2f} W, budget {budget:g} W less {100 * history.margin:.1f} % for noise"
             if history.mean_celsius is not None:
-                ahead = self.forecast.describe() if self.forecast else "no forecast yet"
-                return f"temperature {history.mean_celsius:.1f} °C; {ahead}"
+                text = self.forecast.describe() if self.forecast else "no forecast yet"
+                return f"temperature {history.mean_celsius:.1f} °C; {text}"
             return f"power {now.watts:.2f} W, {target:.2f} W allowed"
         limit, latency = limits.latency_ms, history.mean_latency
         if limit is not None and latency is not None and history.settled_samples >= 3 and latency > limit:
@@ -274,9 +274,9 @@ class Governor:
             small = target is not None and best.watts - now.watts < self._targets.dead_band() * target
             if not best.fits or best.levels == now.levels or best.loss > current - 0.004 or small:
                 return []
-        words = "no limit is near" if target is None else f"{target - now.watts:.2f} W are left"
+        reason = "no limit is near" if target is None else f"{target - now.watts:.2f} W are left"
         self._last_raise_s = t_s
-        return self._apply(t_s, best.levels, words, best)
+        return self._apply(t_s, best.levels, reason, best)
 
     def _apply(
         self, t_s: float, levels: tuple[int, ...], reason: str, plan: Setting | None = None
@@ -318,8 +318,8 @@ class Governor:
 
     def state(self) -> dict[str, Any]:
         """Return the state for a dashboard, as JSON."""
-        history, ahead = self._history, self.forecast
-        minutes = ahead.minutes if ahead is not None else None
+        history, forecast = self._history, self.forecast
+        minutes = forecast.minutes if forecast is not None else None
         target, watts, mean_celsius = self._targets.target_w, history.mean_watts, history.mean_celsius
         return {
             "levers": {lever.name: lever.label(lever.level) for lever in self.levers},
@@ -336,10 +336,12 @@ class Governor:
             "idle_w": round(float(self._power.state[0]), 3) if self._power.known else None,
             "temperature_c": None if mean_celsius is None else round(mean_celsius, 2),
             "bound_c": self._targets.bound_c(),
-            "forecast": ahead.describe() if ahead is not None else "not known yet",
-            "settles_c": None if ahead is None or ahead.steady_c is None else round(ahead.steady_c, 1),
+            "forecast": forecast.describe() if forecast is not None else "not known yet",
+            "settles_c": None
+            if forecast is None or forecast.steady_c is None
+            else round(forecast.steady_c, 1),
             "minutes": None if minutes is None or math.isinf(minutes) else round(minutes, 2),
-            "fit_rms_k": None if ahead is None else round(ahead.rms_k, 3),
+            "fit_rms_k": None if forecast is None else round(forecast.rms_k, 3),
             "hold_s": self._hold,
             "actions": len(self.log),
             "note": history.note or self.note,

@@ -97,8 +97,8 @@ class Planner:
             rate, levels[:, self.space.fps_index] = self._to_labels(rate)
         else:
             rate = max_rate
-        more, sd = curves.at(rate * duty)
-        mean = now.watts + more
+        added_w, sd = curves.power_at(rate * duty)
+        mean = now.watts + added_w
         rate = np.minimum(rate, capacity)
         latency = self.latency_model.latency_ms(rows)
         excess = np.zeros(len(rows))
@@ -145,9 +145,9 @@ class Planner:
             return max_rate
 
         def keeps_limits(rate: np.ndarray) -> np.ndarray:
-            more, sd = curves.at(rate * duty)
+            added_w, sd = curves.power_at(rate * duty)
             worst = bounds.caution * sd + (curves.risk(rate * duty) if bounds.caution else 0.0)
-            return (now.watts + more <= target) & (now.watts + more + worst <= ceiling)
+            return (now.watts + added_w <= target) & (now.watts + added_w + worst <= ceiling)
 
         low, high = np.zeros(len(max_rate)), max_rate.copy()
         max_fits = keeps_limits(high)

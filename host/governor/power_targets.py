@@ -45,7 +45,7 @@ class PowerTargets:
             margin = self._history.margin * (1 + math.exp(-t_s / LEARNING_S))
             targets.append(budget * (1 - margin))
             ceilings.append(budget * (1 - 0.4 * margin))
-        heat = self._heat(t_s)
+        heat = self._thermal_target_w(t_s)
         if heat is not None:
             targets.append(heat)
             ceilings.append(heat * 1.05)
@@ -60,7 +60,7 @@ class PowerTargets:
         known = [value for value in (self.limits.temperature_c, trip) if value is not None]
         return min(known, default=None)
 
-    def _heat(self, t_s: float) -> float | None:
+    def _thermal_target_w(self, t_s: float) -> float | None:
         """Return the power that the thermal model allows; None if there is no temperature limit or no thermometer."""
         bound, history = self.bound_c(), self._history
         if (

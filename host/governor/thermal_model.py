@@ -173,8 +173,8 @@ class ThermalModel:
         """Return a forecast of the time at which ``bound_c`` is reached at ``power``."""
         steady, sd = self.predict(power, 2 * SLOW_S[-1])
         known = self.samples >= 30 and self._time >= 60
-        near, near_sd = self.predict(power, 300.0)
-        if not known or near_sd > max(3.0, 0.25 * abs(bound_c - near)):
+        in_5_min_c, in_5_min_sd = self.predict(power, 300.0)
+        if not known or in_5_min_sd > max(3.0, 0.25 * abs(bound_c - in_5_min_c)):
             return ThermalForecast(None, bound_c, None, sd, self.rms_k, self.samples)
         minutes = math.inf
         for horizon in np.geomspace(5.0, 3 * 3600.0, 30):

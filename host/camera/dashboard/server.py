@@ -111,7 +111,7 @@ class Dashboard:
     def public_url(self) -> str:
         """The address without the token."""
         assert self._server is not None
-        host = _reachable(self._host)
+        host = _browser_host(self._host)
         name = f"[{host}]" if ":" in host else host
         return f"{'https' if self._tls is not None else 'http'}://{name}:{self._server.port}/"
 
@@ -212,7 +212,7 @@ class Dashboard:
         return latest.to_json() if latest is not None else None
 
 
-def _reachable(host: str) -> str:
+def _browser_host(host: str) -> str:
     """Return an address that a browser can open. If ``host`` means all addresses of this computer, return the address
     that it uses to reach other networks."""
     if host not in ("0.0.0.0", "::", ""):

@@ -67,7 +67,7 @@ class History:
 
     def new_actions(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the governor's actions in ``state`` that no earlier state had."""
-        new = self._actions.new(state)
+        new = self._actions.find_new(state)
         self.log.extend(new)
         return new
 
@@ -79,7 +79,7 @@ class NewGovernorActions:
     def __init__(self) -> None:
         self._known_count = 0
 
-    def new(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    def find_new(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """Return the governor's actions in ``state`` that were not in an earlier state."""
         governor = state.get("governor") or {}
         tail = governor.get("log") or []

@@ -46,51 +46,61 @@ def render(families: Iterable[MetricFamily]) -> str:
 
 def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
     """Yield the metrics that come from the loop's state. The metric of a missing part of the state has no sample."""
-    p = "arenite_camera_"
-    yield _one(p + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
+    prefix = "arenite_camera_"
+    yield _single_family(prefix + "ready", "Whether the warm-up is over.", 1 if state.get("ready") else 0)
     frames = state.get("frames") or {}
     for key, name, about in (
         ("captured", "frames_captured_total", "Frames that the camera captured."),
         ("errors", "frame_errors_total", "Frames that were damaged or could not be decoded."),
         ("reconnects", "reconnects_total", "Number of times that the source had to be opened again."),
     ):
-        yield _one(p + name, about, frames.get(key))
-    yield _one(p + "frames_per_second", "Frames served per second in the last minute.", state.get("fps"))
+        yield _single_family(prefix + name, about, frames.get(key))
+    yield _single_family(
+        prefix + "frames_per_second", "Frames served per second in the last minute.", state.get("fps")
+    )
     power = state.get("power") or {}
-    yield _one(
-        p + "power_watts",
+    yield _single_family(
+        prefix + "power_watts",
         "Power of the device; the label says whether it is measured or estimated.",
         power.get("value"),
         _label_values(power, "kind", "source"),
     )
-    yield _many(p + "rail_power_watts", "Power of one supply rail.", "rail", power.get("rails"))
-    yield _one(
-        p + "energy_joules_total",
+    yield _labeled_family(
+        prefix + "rail_power_watts", "Power of one supply rail.", "rail", power.get("rails")
+    )
+    yield _single_family(
+        prefix + "energy_joules_total",
         "Energy since the loop began.",
         state.get("energy_j"),
         _label_values(power, "kind"),
     )
     heat = state.get("temperature") or {}
-    yield _one(
-        p + "temperature_celsius",
+    yield _single_family(
+        prefix + "temperature_celsius",
         "Temperature of the hottest zone that makes the device throttle.",
         heat.get("value"),
         _label_values(heat, "source"),
     )
-    yield _one(p + "trip_celsius", "Temperature at which the device itself throttles.", heat.get("trip"))
-    yield _many(p + "zone_temperature_celsius", "Temperature of one thermal zone.", "zone", heat.get("zones"))
+    yield _single_family(
+        prefix + "trip_celsius", "Temperature at which the device itself throttles.", heat.get("trip")
+    )
+    yield _labeled_family(
+        prefix + "zone_temperature_celsius", "Temperature of one thermal zone.", "zone", heat.get("zones")
+    )
     budget = state.get("budget") or {}
     limit = budget.get("latency_ms")
-    yield _one(p + "budget_power_watts", "Power limit of the budget.", budget.get("power_w"))
-    yield _one(
-        p + "budget_temperature_celsius", "Temperature limit of the budget.", budget.get("temperature_c")
+    yield _single_family(prefix + "budget_power_watts", "Power limit of the budget.", budget.get("power_w"))
+    yield _single_family(
+        prefix + "budget_temperature_celsius", "Temperature limit of the budget.", budget.get("temperature_c")
     )
-    yield _one(
-        p + "budget_latency_seconds", "Latency limit of the budget.", None if limit is None else limit / 1e3
+    yield _single_family(
+        prefix + "budget_latency_seconds",
+        "Latency limit of the budget.",
+        None if limit is None else limit / 1e3,
     )
-    yield from _governor_families(p, state.get("governor") or {})
-    yield _one(
-        p + "written_bytes_total",
+    yield from _governor_families(prefix, state.get("governor") or {})
+    yield _single_family(
+        prefix + "written_bytes_total",
         "Bytes that the loop itself wrote, without those of the runtime.",
         state.get("bytes_written"),
     )
@@ -98,15 +108,15 @@ def state_families(state: Mapping[str, Any]) -> Iterator[MetricFamily]:
     if model or runtime or source:
         labels = {"model": model.get("name"), "sha256": model.get("sha256"), "runtime": runtime.get("name")}
         labels |= {"source": source.get("name")}
-        yield _one(
-            p + "info",
+        yield _single_family(
+            prefix + "info",
             "The model, its runtime and its source.",
             1,
             {k: str(v) for k, v in labels.items() if v is not None},
         )
 
 
-def _governor_families(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
+def _governor_families(prefix: str, governor: Mapping[str, Any]) -> Iterator[MetricFamily]:
     levers = governor.get("levels") or []
     for key, name, about in (
         ("level", "governor_level", "Level of a lever; 0 is full quality."),
@@ -115,15 +125,17 @@ def _governor_families(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFa
         samples: list[tuple[Mapping[str, str], Any]] = [
             ({"lever": str(x["lever"])}, x[key]) for x in levers if x.get(key) is not None
         ]
-        yield MetricFamily(p + name, "gauge", about, samples)
+        yield MetricFamily(prefix + name, "gauge", about, samples)
     moves = governor.get("moves")
-    yield _many(
-        p + "governor_actions_total", "Number of times that the governor moved a lever.", "lever", moves
+    yield _labeled_family(
+        prefix + "governor_actions_total", "Number of times that the governor moved a lever.", "lever", moves
     )
-    yield _one(p + "governor_target_watts", "Power that the limits allow.", governor.get("target_w"))
+    yield _single_family(
+        prefix + "governor_target_watts", "Power that the limits allow.", governor.get("target_w")
+    )
     minutes = governor.get("minutes")
-    yield _one(
-        p + "throttling_forecast_seconds",
+    yield _single_family(
+        prefix + "throttling_forecast_seconds",
         "Time until the device throttles if nothing changes; absent when it will not.",
         None if minutes is None else minutes * 60,
     )
@@ -131,14 +143,16 @@ def _governor_families(p: str, governor: Mapping[str, Any]) -> Iterator[MetricFa
 
 def build_families() -> Iterator[MetricFamily]:
     """Yield the metrics of this build and of this process."""
-    yield _one("arenite_build_info", "This build of Arenite.", 1, _build_labels())
+    yield _single_family("arenite_build_info", "This build of Arenite.", 1, _build_labels())
     try:
         with open("/proc/self/statm") as file:
             pages = int(file.read().split()[1])
-        yield _one("process_resident_memory_bytes", "Resident memory.", pages * os.sysconf("SC_PAGE_SIZE"))
+        yield _single_family(
+            "process_resident_memory_bytes", "Resident memory.", pages * os.sysconf("SC_PAGE_SIZE")
+        )
     except (OSError, ValueError, IndexError):
         pass  # this system has no /proc
-    yield _one("process_cpu_seconds_total", "CPU time, user and system.", time.process_time())
+    yield _single_family("process_cpu_seconds_total", "CPU time, user and system.", time.process_time())
 
 
 @cache
@@ -153,13 +167,15 @@ def _build_labels() -> dict[str, str]:
     return {"version": installed, "python": platform.python_version(), "machine": platform.machine()}
 
 
-def _one(name: str, about: str, value: Any, labels: Mapping[str, str] | None = None) -> MetricFamily:
+def _single_family(
+    name: str, about: str, value: Any, labels: Mapping[str, str] | None = None
+) -> MetricFamily:
     """Return a metric with one sample, or without samples if ``value`` is None."""
     kind = "counter" if name.endswith("_total") else "gauge"
     return MetricFamily(name, kind, about, [] if value is None else [(labels or {}, value)])
 
 
-def _many(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> MetricFamily:
+def _labeled_family(name: str, about: str, label: str, values: Mapping[str, Any] | None) -> MetricFamily:
     """Return a metric with a sample for each entry of ``values`` that is not None. The key becomes the value of the
     label ``label``."""
     kind = "counter" if name.endswith("_total") else "gauge"

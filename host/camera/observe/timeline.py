@@ -128,7 +128,7 @@ class Timeline:
                     {"ph": "C", "name": name, "pid": _PROCESS, "ts": round(at, 3), "args": known}
                 )
         now = state.get("t_s")
-        for action in self._actions.new(state):
+        for action in self._actions.find_new(state):
             when = at if now is None else max(at - (now - action["t_s"]) * 1e6, 0.0)
             name = f"{action['lever']}: {action['from']} → {action['to']}"
             self._write_instant(name, "governor", _GOVERNOR_TRACK, when, reason=action["reason"])

@@ -31,7 +31,7 @@ class SignatureTensor:
     def bytes(self) -> int:
         return int(np.prod(self.shape, dtype=np.int64)) * np.dtype(self.dtype).itemsize
 
-    def at(self, address: int) -> TensorMemory:
+    def in_memory(self, address: int) -> TensorMemory:
         """Return the tensor in the memory at ``address``."""
         return TensorMemory(
             self.name, self.shape, self.dtype, address, self.bytes, self.scale, self.zero_point
@@ -95,7 +95,7 @@ class SlotBuffers:
                 self.staged = True
                 self._staging.append(aligned_bytes(tensor.bytes))
                 address = self._staging[-1].ctypes.data
-            memories.append(tensor.at(address))
+            memories.append(tensor.in_memory(address))
         return handles, memories
 
     def arguments(self, compiled: Handle, signature: int) -> tuple[Any, ...]:

@@ -76,7 +76,7 @@ def _versions() -> list[str]:
         spec = importlib.util.find_spec(module)
         if spec is not None and spec.origin:
             site = Path(spec.origin).parent.parent
-            versions += sorted(each.name for each in site.glob(f"{module}*.dist-info"))
+            versions += sorted(folder.name for folder in site.glob(f"{module}*.dist-info"))
     return versions
 
 

@@ -68,9 +68,9 @@ class StockInterpreter:
         self._delegates = delegates  # kept longer than the interpreter, which calls them when it is freed
         self._inputs = [self._tensor_memory(details) for details in self._interpreter.get_input_details()]
         self._outputs = [self._tensor_memory(details) for details in self._interpreter.get_output_details()]
-        own = TensorSlot(tuple(self._inputs), tuple(self._outputs))
+        own_slot = TensorSlot(tuple(self._inputs), tuple(self._outputs))
         self._copies: list[np.ndarray] = []
-        self.slots = (own,) if slots == 1 else tuple(self._copy_of(own) for _ in range(slots))
+        self.slots = (own_slot,) if slots == 1 else tuple(self._copy_of(own_slot) for _ in range(slots))
 
         self.copies_slots = slots > 1
         if self.copies_slots:
@@ -81,7 +81,9 @@ class StockInterpreter:
             self.notes += _delegation_notes(self._interpreter)
         if log:
             self.notes += (f"The interpreter reported: {log}",)
-        self.resident_bytes = max(allocated_bytes() - before, sum(m.bytes for m in own.inputs + own.outputs))
+        self.resident_bytes = max(
+            allocated_bytes() - before, sum(m.bytes for m in own_slot.inputs + own_slot.outputs)
+        )
         #: Runs the model on the inputs of a slot.
         self.invoke: Callable[..., None] = self._invoke if slots == 1 else self._invoke_copying
 
@@ -135,11 +137,11 @@ class StockInterpreter:
 
     def _invoke_copying(self, slot: int = 0) -> None:
         chosen = self.slots[slot]
-        for own, slot_input in zip(self._inputs, chosen.inputs, strict=True):
-            copy_tensor(slot_input, own.address)
+        for tensor, slot_input in zip(self._inputs, chosen.inputs, strict=True):
+            copy_tensor(slot_input, tensor.address)
         self._invoke()
-        for own, slot_output in zip(self._outputs, chosen.outputs, strict=True):
-            copy_tensor(own, slot_output.address)
+        for tensor, slot_output in zip(self._outputs, chosen.outputs, strict=True):
+            copy_tensor(tensor, slot_output.address)
 
     def close(self) -> None:
         """Free all memory, including that of the slots."""

@@ -22,8 +22,8 @@ def collect_frames(source: Source) -> list[Frame]:
     """Return copies of the next frames of ``source``. Raises ``DeviceError`` if the source delivers no frame."""
     copies: list[Frame] = []
     copied_bytes = 0
-    until = time.monotonic() + FRAME_WAIT_S
-    while len(copies) < MAX_FRAMES and copied_bytes < MAX_BYTES and time.monotonic() < until:
+    deadline_s = time.monotonic() + FRAME_WAIT_S
+    while len(copies) < MAX_FRAMES and copied_bytes < MAX_BYTES and time.monotonic() < deadline_s:
         try:
             frame = source.read(0.5)
         except EndOfSource:
@@ -33,7 +33,7 @@ def collect_frames(source: Source) -> list[Frame]:
         copies.append(copy_frame(frame))
         frame.release()
         copied_bytes += sum(plane.nbytes for plane in copies[-1].owner)  # type: ignore[attr-defined]
-        until = time.monotonic() + FRAME_WAIT_S
+        deadline_s = time.monotonic() + FRAME_WAIT_S
     if not copies:
         raise DeviceError(
             f"{source.name} delivered no frame in {FRAME_WAIT_S:g} s.", "Check the camera and its cable."

@@ -36,14 +36,14 @@ class _FrameJob:
     """A frame in progress. ``spans``, ``answer`` and ``by`` are those of its ``ServedFrame``; ``slot`` is the slot of
     the server."""
 
-    __slots__ = ("again", "answer", "by", "frame", "slot", "spans")
+    __slots__ = ("answer", "by", "frame", "is_repeat", "slot", "spans")
 
     def __init__(self, frame: Frame, slot: int) -> None:
         self.frame, self.slot = frame, slot
         self.spans: dict[str, tuple[int, int]] = {}
         self.answer: Answer | None = None
         self.by = "model"
-        self.again = False  # whether the previous answer is repeated and no model runs
+        self.is_repeat = False  # whether the previous answer is repeated and no model runs
 
     def release_frame(self) -> None:
         self.frame.release()
@@ -100,7 +100,7 @@ class Loop:
         self.served = 0
         self.late = 0
         self.busy = BusyTime()  # time in which at least one stage worked, without waits
-        self.fresh = 0  # number of answers that the model computed
+        self.computed = 0  # number of answers that the model computed
         self.bytes_written = 0  # bytes that the loop's own code wrote since it began
         self.began_ns = 0
         self.ended_ns = 0
@@ -141,7 +141,7 @@ class Loop:
     def end(self, served: int = 0) -> None:
         """End the measurement. ``served`` is the number of frames that were served outside of ``run``."""
         self.served += served
-        self.fresh += served
+        self.computed += served
         self.ended_ns = time.monotonic_ns()
 
     @property
@@ -271,10 +271,10 @@ class Loop:
         in ``serve``."""
         begin = time.monotonic_ns()
         if work.frame.stand_in and work.frame.source in self.last:
-            work.again, work.by = True, "stand-in"
-        elif self._make_gate is not None and not self._moved(work.frame):
+            work.is_repeat, work.by = True, "stand-in"
+        elif self._make_gate is not None and not self._must_run(work.frame):
             # The previous frame may still be in progress, so its answer is repeated later, in ``_finish``.
-            work.again, work.by = True, "motion"
+            work.is_repeat, work.by = True, "motion"
         elif self.staged is not None:
             self.staged.prepare(work.frame, work.slot, self.window)
             self.bytes_written += self.staged.bytes_written
@@ -284,16 +284,16 @@ class Loop:
         work.spans["preprocess"] = (begin, now)
         self._prepare_ns = now - begin
 
-    def _moved(self, frame: Frame) -> bool:
+    def _must_run(self, frame: Frame) -> bool:
         gate = self._gates.get(frame.source)
         if gate is None:
             assert self._make_gate is not None
             gate = self._gates[frame.source] = self._make_gate()
         # The gate gets every frame, including those before the first answer.
-        return gate.moved(frame) or frame.source not in self.last
+        return gate.must_run(frame) or frame.source not in self.last
 
     def _invoke(self, work: _FrameJob) -> None:
-        if work.again:
+        if work.is_repeat:
             return
         server, slot = self.staged, work.slot
         assert server is not None
@@ -326,7 +326,7 @@ class Loop:
 
     def _finish(self, work: _FrameJob) -> None:
         """Read the answer, count the frame, and call the sinks."""
-        if self.staged is not None or work.again:
+        if self.staged is not None or work.is_repeat:
             served = self._to_served_frame(work)
         else:
             served = self._serve_at_once(work)
@@ -338,7 +338,7 @@ class Loop:
         served.late = late_ns is not None and not work.frame.stand_in and served.age_ns > late_ns
         self.served += 1
         self.late += served.late
-        self.fresh += served.by == "model"
+        self.computed += served.by == "model"
         for span in served.spans.values():
             self.busy.add(*span)
         if served.answer is not None:
@@ -363,7 +363,7 @@ class Loop:
     def _to_served_frame(self, work: _FrameJob) -> ServedFrame:
         """Return the record of the frame. Read its answer first, or repeat the camera's last answer."""
         frame = work.frame
-        if work.again:
+        if work.is_repeat:
             work.answer, model = self.last[frame.source], self._last_model[frame.source]
         else:
             if work.answer is None:

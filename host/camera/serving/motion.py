@@ -74,7 +74,7 @@ class MotionGate:
         self._answered_ns = 0
         self._moved_ns = 0
 
-    def moved(self, frame: Frame) -> bool:
+    def must_run(self, frame: Frame) -> bool:
         """Return whether the model must run on this frame. If it must, the next frames are compared with this frame."""
         self.looked += 1
         now, grid = frame.time_ns, luma_grid(frame)
@@ -105,7 +105,7 @@ class MotionGate:
         self.changed = int(np.count_nonzero(np.abs(grid - self._answered) > limit))
         if self.changed < self.settings.cells:
             return "still"
-        gain, offset = light(self._answered, grid)
+        gain, offset = estimate_light(self._answered, grid)
         if abs(gain - 1.0) > self.settings.light_gain or abs(offset) > self.settings.light_offset:
             return "light"
         lit = self._answered * gain + offset
@@ -140,7 +140,7 @@ class NoiseLevel:
         return min(self._now, self._last)
 
 
-def light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
+def estimate_light(before: np.ndarray, after: np.ndarray) -> tuple[float, float]:
     """Return the gain and the offset of the light, which convert the grid ``before`` to the grid ``after``. Return (1,
     0) if fewer than an eighth of the cells, or fewer than 16, are usable.
 

@@ -49,7 +49,7 @@ class CameraGroup:
             for frame, fresh in zip(frame_set.frames, frame_set.fresh, strict=True):
                 if frame is None:
                     continue
-                self._waiting.append(frame if fresh else _repeated(frame))
+                self._waiting.append(frame if fresh else _as_stand_in(frame))
         return self._waiting.popleft() if self._waiting else None
 
     def set_rate(self, fps: float) -> float:
@@ -65,7 +65,7 @@ class CameraGroup:
         return self._sets.to_json()
 
 
-def _repeated(frame: Frame) -> Frame:
+def _as_stand_in(frame: Frame) -> Frame:
     """Return ``frame`` as a separate frame with ``stand_in``. When the new frame is released, it releases ``frame`` for
     the set."""
     return Frame(

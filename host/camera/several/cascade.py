@@ -77,20 +77,22 @@ class Cascade:
             if match is None:
                 break
             if match.box is not None and stage.rule.margin is not None:
-                around = square_around(match.box, frame.format, stage.rule.margin)
-                more = next_stage.server.serve(crop_frame(frame, around))
-                if more.answer is not None:
-                    more.answer = to_frame_coordinates(
-                        more.answer, around, frame.format.width, frame.format.height
+                square = square_around(match.box, frame.format, stage.rule.margin)
+                next_served = next_stage.server.serve(crop_frame(frame, square))
+                if next_served.answer is not None:
+                    next_served.answer = to_frame_coordinates(
+                        next_served.answer, square, frame.format.width, frame.format.height
                     )
             else:
-                more = next_stage.server.serve(frame, 0, window)
+                next_served = next_stage.server.serve(frame, 0, window)
             next_stage.runs += 1
             written += next_stage.server.bytes_written
-            next_stage.changed += _best(more.answer) != _best(answer)
-            served.spans |= {f"{name}:{next_stage.server.name}": span for name, span in more.spans.items()}
-            served.answer, served.model = more.answer, more.model
-            stage_results.append(_stage_result(more))
+            next_stage.changed += _best(next_served.answer) != _best(answer)
+            served.spans |= {
+                f"{name}:{next_stage.server.name}": span for name, span in next_served.spans.items()
+            }
+            served.answer, served.model = next_served.answer, next_served.model
+            stage_results.append(_stage_result(next_served))
         if len(stage_results) > 1:
             served.extra["cascade"] = stage_results
         self.bytes_written = written

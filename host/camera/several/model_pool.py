@@ -113,14 +113,14 @@ class ModelPool:
         with self._lock:
             models = {}
             for key in dict.fromkeys([load.key for load in self.loads]):
-                own = [load for load in self.loads if load.key == key]
-                again = [load.ms for load in own if load.again]
+                own_loads = [load for load in self.loads if load.key == key]
+                reload_ms = [load.ms for load in own_loads if load.again]
                 models[key] = {
                     "bytes": self._sizes.get(key, 0),
                     "loaded": key in self._loaded,
-                    "first_load_ms": own[0].ms,
-                    "reloads": len(again),
-                    "reload_ms": sum(again) / len(again) if again else None,
+                    "first_load_ms": own_loads[0].ms,
+                    "reloads": len(reload_ms),
+                    "reload_ms": sum(reload_ms) / len(reload_ms) if reload_ms else None,
                 }
             return {
                 "budget": self.budget_bytes,

@@ -79,10 +79,10 @@ class ModelGroup:
         written = self.servers[0].bytes_written
         also: dict[str, Any] = {}
         for server in self.servers[1:]:
-            more = server.serve(frame, slot, window)
+            next_served = server.serve(frame, slot, window)
             written += server.bytes_written
-            served.spans |= {f"{name}:{server.name}": span for name, span in more.spans.items()}
-            also[server.name] = more.answer.to_json() if more.answer is not None else None
+            served.spans |= {f"{name}:{server.name}": span for name, span in next_served.spans.items()}
+            also[server.name] = next_served.answer.to_json() if next_served.answer is not None else None
         served.extra["also"] = also
         self.bytes_written = written
         return served

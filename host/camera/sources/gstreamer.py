@@ -147,12 +147,12 @@ class GStreamerPipeline:
         self._caps_known.wait(START_S)
         if self._format is None:
             self.close()
-            why = next(
+            reason = next(
                 (line for line in self._messages if "ERROR" in line or "WARNING" in line),
                 "it printed no reason",
             )
             raise SourceLost(
-                f"The pipeline {self.name} delivers no raw video: {redacted(why.strip())}",
+                f"The pipeline {self.name} delivers no raw video: {redacted(reason.strip())}",
                 f"Try it with gst-launch-1.0; its last element must deliver one of {', '.join(FORMATS)}.",
             )
         return self._format

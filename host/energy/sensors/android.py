@@ -57,16 +57,16 @@ def run_command(name: str, *arguments: str, path: str | None = None) -> str:
 
 
 class CachedReading:
-    """Caches the result of ``take``, and calls it again when the result is older than ``MAX_AGE_S``."""
+    """Caches the result of ``read``, and calls it again when the result is older than ``MAX_AGE_S``."""
 
-    def __init__(self, take: Callable[[], Any], clock: Callable[[], float]) -> None:
-        self._take, self._clock = take, clock
-        self._at, self._value = -math.inf, None
+    def __init__(self, read: Callable[[], Any], clock: Callable[[], float]) -> None:
+        self._read, self._clock = read, clock
+        self._read_at_s, self._value = -math.inf, None
 
     def get(self) -> Any:
-        if self._clock() - self._at >= MAX_AGE_S:
-            self._value = self._take()
-            self._at = self._clock()
+        if self._clock() - self._read_at_s >= MAX_AGE_S:
+            self._value = self._read()
+            self._read_at_s = self._clock()
         return self._value
 
 

@@ -13,7 +13,14 @@ from pathlib import Path
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PACKAGE, PART, PowerSource
 from arenite.host.energy.sensors.ina3221 import TOTAL_RAILS
-from arenite.host.energy.sysfs import checked_watts, children, numbered, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import (
+    checked_watts,
+    children,
+    file_numbers,
+    read_number,
+    read_text,
+    sensor_lost,
+)
 
 #: Chips whose first channel covers the whole device if the channel has no label, and chips that cover the processor
 #: package.
@@ -41,8 +48,8 @@ def find(root: Path) -> list[PowerSource]:
     sources = []
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         chip = read_text(folder / "name") or folder.name
-        averages = set(numbered(folder, "power", "_average"))
-        for channel in sorted(averages | set(numbered(folder, "power", "_input"))):
+        averages = set(file_numbers(folder, "power", "_average"))
+        for channel in sorted(averages | set(file_numbers(folder, "power", "_input"))):
             path = folder / f"power{channel}_{'average' if channel in averages else 'input'}"
             label = read_text(folder / f"power{channel}_label") or ""
             if label == "NC":

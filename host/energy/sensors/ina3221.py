@@ -15,7 +15,14 @@ from pathlib import Path
 
 from arenite.host.energy.base import MEASURED, Power
 from arenite.host.energy.power_source import DEVICE, PART, PowerSource
-from arenite.host.energy.sysfs import checked_watts, children, numbered, read_number, read_text, sensor_lost
+from arenite.host.energy.sysfs import (
+    checked_watts,
+    children,
+    file_numbers,
+    read_number,
+    read_text,
+    sensor_lost,
+)
 
 #: Names of the rail that feeds the whole module (Nano, TX1, TX2, Xavier NX, Orin Nano, Orin NX; Thor).
 TOTAL_RAILS = ("VDD_IN", "POM_5V_IN", "5V_IN", "VIN")
@@ -57,7 +64,7 @@ def rails(root: Path) -> list[Rail]:
     for folder in children(root / "sys/class/hwmon", "hwmon*"):
         if read_text(folder / "name") != "ina3221":
             continue
-        for channel in numbered(folder, "in", "_label"):
+        for channel in file_numbers(folder, "in", "_label"):
             name = read_text(folder / f"in{channel}_label")
             # Channels 4 to 7 are the voltages over the shunts and their sum; they are not rails and have no current
             # file.
@@ -70,7 +77,7 @@ def rails(root: Path) -> list[Rail]:
         if folder.resolve() in visited:
             continue
         visited.add(folder.resolve())
-        for channel in numbered(folder, "rail_name_", ""):
+        for channel in file_numbers(folder, "rail_name_", ""):
             name = read_text(folder / f"rail_name_{channel}")
             if name and name != "NC":
                 connected.append(Rail(name, partial(_iio_watts, folder, channel), folder))

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from arenite.errors import DeviceError
 from arenite.host.energy.base import Temperature
-from arenite.host.energy.sysfs import children, numbered, read_number, read_text
+from arenite.host.energy.sysfs import children, file_numbers, read_number, read_text
 
 #: Zones without a real sensor: Jetson Nano's PMIC-Die always reads 100 °C, and the fan's estimate is not measured.
 IGNORED_ZONES = ("PMIC-Die", "pmic", "thermal-fan-est", "Tboard_tegra")
@@ -52,7 +52,7 @@ def passive_trip(folder: Path) -> float | None:
     """Return the lowest plausible passive trip point. Some vendors leave unused trip points at 0 or far above any
     temperature."""
     trips = []
-    for index in numbered(folder, "trip_point_", "_type"):
+    for index in file_numbers(folder, "trip_point_", "_type"):
         if (read_text(folder / f"trip_point_{index}_type") or "").lower() == "passive":
             raw = read_number(folder / f"trip_point_{index}_temp")
             value = None if raw is None else celsius(raw)
@@ -81,7 +81,7 @@ def _hwmon_zones(root: Path) -> list[Zone]:
         chip = read_text(folder / "name") or ""
         if chip not in PROCESSOR_CHIPS:
             continue
-        for channel in numbered(folder, "temp", "_input"):
+        for channel in file_numbers(folder, "temp", "_input"):
             label = read_text(folder / f"temp{channel}_label") or f"temp{channel}"
             # coretemp's critical temperature is TjMax, where the processor itself throttles.
             critical = read_number(folder / f"temp{channel}_crit") if chip == "coretemp" else None

@@ -58,17 +58,17 @@ class EnergyResult:
         trace, windows = self.trace, self.windows
         result: dict[str, Any] = {
             "schema": SCHEMA,
-            "energy_uj_per_inference": _spread(self.energy_uj),
+            "energy_uj_per_inference": _quartiles(self.energy_uj),
             "above_baseline_uj_per_inference": None
             if self.baseline_w is None
-            else _spread(self.above_baseline_uj),
+            else _quartiles(self.above_baseline_uj),
             "supply_v": self.supply_v,
             "windows": len(self.energy_uj),
             "windows_left_out": self.left_out,
             "window_method": windows.method,
             "lost_samples": self.lost_samples,
             "samples": len(trace),
-            "duration_ms": _spread(self.duration_s * 1e3),
+            "duration_ms": _quartiles(self.duration_s * 1e3),
             "average_power_w": self.average_power_w,
             "recording_power_w": self.recording_power_w,
             "peak_power_w": self.peak_power_w,
@@ -91,7 +91,7 @@ class EnergyResult:
         return result
 
 
-def _spread(values: Floats) -> dict[str, Any]:
+def _quartiles(values: Floats) -> dict[str, Any]:
     p25, median, p75 = np.quantile(values, [0.25, 0.5, 0.75])
     return {"median": float(median), "p25": float(p25), "p75": float(p75), "kind": MEASURED}
 
@@ -146,9 +146,9 @@ def _gap_share(trace: Trace, window: InferenceWindow) -> float:
     first, last = np.searchsorted(trace.time_s, [window.start_s, window.end_s])
     if last - first < 2:
         return 1.0
-    around = np.concatenate([[window.start_s], trace.time_s[first:last], [window.end_s]])
+    times = np.concatenate([[window.start_s], trace.time_s[first:last], [window.end_s]])
     # A difference of one sampling interval (with half an interval of tolerance) is not a gap.
-    longest = float(np.max(np.diff(around))) - 1.5 / trace.rate_hz
+    longest = float(np.max(np.diff(times))) - 1.5 / trace.rate_hz
     return max(0.0, longest) / window.seconds
 
 

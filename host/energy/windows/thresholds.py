@@ -62,9 +62,9 @@ def _best(
         clear = plateau[-1].threshold_w >= MIN_STEP_RATIO * plateau[
             0
         ].threshold_w and joules >= MIN_ENERGY_SHARE * max(energies)
-        more_windows = len(candidate.spans) > count and _alike(trace, candidate.spans)
+        more_windows = len(candidate.spans) > count and _are_alike(trace, candidate.spans)
         if clear and (
-            more_windows or (len(candidate.spans) == count and _within(candidate.spans, best.spans))
+            more_windows or (len(candidate.spans) == count and _is_within(candidate.spans, best.spans))
         ):
             best = candidate
     return best
@@ -94,10 +94,10 @@ def _many_in(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64
     ):
         return False
     if len(outer) < MANY_WINDOWS:
-        return _alike(trace, inner, MAX_DEVIATION_AWAKE)
+        return _are_alike(trace, inner, MAX_DEVIATION_AWAKE)
     min_shift = MAX_EDGE_SHIFT * float(np.median(inner[:, 1] - inner[:, 0]))
     ends = np.median([inner[first, 0] - outer[:, 0], outer[:, 1] - inner[last - 1, 1]], axis=1)
-    return bool(np.all(ends > min_shift)) and _alike(trace, inner)
+    return bool(np.all(ends > min_shift)) and _are_alike(trace, inner)
 
 
 def _mean_w_between(trace: Trace, inner: NDArray[np.float64], outer: NDArray[np.float64]) -> float:
@@ -133,7 +133,7 @@ def _energy_j(trace: Trace, spans: NDArray[np.float64], lowest_w: float) -> floa
     return float(np.sum(at[:, 1] - at[:, 0]) - lowest_w * np.sum(spans[:, 1] - spans[:, 0]))
 
 
-def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
+def _is_within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
     """Return whether the windows of ``inner`` are shorter than those of ``outer`` at both ends. That is the case for
     inferences within a time awake. A missing layer shortens the window at one end only."""
     if len(inner) != len(outer):
@@ -142,7 +142,7 @@ def _within(inner: NDArray[np.float64], outer: NDArray[np.float64]) -> bool:
     return bool(np.all(moved > MAX_EDGE_SHIFT))
 
 
-def _alike(trace: Trace, spans: NDArray[np.float64], limit: float = MAX_DEVIATION) -> bool:
+def _are_alike(trace: Trace, spans: NDArray[np.float64], limit: float = MAX_DEVIATION) -> bool:
     """Return whether the standard deviations of the windows' energies and lengths, relative to their means, are below
     ``limit``."""
     at = trace.joules_at(spans)

@@ -26,7 +26,7 @@ class _FakeLoop:
 
     def __init__(self) -> None:
         self.statistics = Statistics()
-        self.served = self.late = self.fresh = self.bytes_written = 0
+        self.served = self.late = self.computed = self.bytes_written = 0
         self.began_ns = time.monotonic_ns()
         self.source = self
         self.counters = SourceCounters()

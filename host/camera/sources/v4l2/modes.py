@@ -75,14 +75,14 @@ class Mode:
 
 def choose_mode(modes: list[Mode], request: RequestedMode) -> Mode:
     """Return the mode that fits the request best. Raises ``UsageError`` if no mode has the requested pixel format."""
-    wanted = [m for m in modes if request.pixels in (None, m.pixels) or _decodable(m, request)]
-    if not wanted:
-        has = ", ".join(sorted({m.pixels for m in modes})) or "no supported format"
+    matching = [m for m in modes if request.pixels in (None, m.pixels) or _decodable(m, request)]
+    if not matching:
+        available = ", ".join(sorted({m.pixels for m in modes})) or "no supported format"
         raise UsageError(
-            f"The camera has no {request.pixels or 'supported pixel format'}; it has {has}.",
+            f"The camera has no {request.pixels or 'supported pixel format'}; it has {available}.",
             "Request another pixel format, or none.",
         )
-    return min(wanted, key=lambda mode: _cost(mode, request))
+    return min(matching, key=lambda mode: _cost(mode, request))
 
 
 def _decodable(mode: Mode, request: RequestedMode) -> bool:

@@ -77,24 +77,24 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     Raises ``UsageError`` if the device is not a camera or has no supported mode, ``SourceLost`` if it has no signal,
     and ``OSError``. ``path`` is for error messages.
     """
-    has = capability(device)
-    if not has.kind:
+    camera = capability(device)
+    if not camera.kind:
         raise UsageError(
-            f"{path} ({has.card}) does not capture pictures by streaming.",
+            f"{path} ({camera.card}) does not capture pictures by streaming.",
             "Cameras often have a second device for metadata; try the device before this one.",
         )
     signal = _lock_signal(device, path)
     if signal is not None and not request.width and not request.height:
         request = RequestedMode(*signal, request.fps, request.pixels)
-    modes, unsupported = enumerate_modes(device, has.kind, request)
+    modes, unsupported = enumerate_modes(device, camera.kind, request)
     if not modes:
         raise UsageError(
-            f"{path} ({has.card}) has no supported format, only {', '.join(unsupported) or 'none at all'}.",
+            f"{path} ({camera.card}) has no supported format, only {', '.join(unsupported) or 'none at all'}.",
             "A raw sensor needs an image processor: use csi:N on a Jetson, or libcamerasrc in gst:PIPELINE.",
         )
     mode = choose_mode(modes, request)
-    format = API.Format(type=has.kind)
-    if has.kind == CAPTURE_MPLANE:
+    format = API.Format(type=camera.kind)
+    if camera.kind == CAPTURE_MPLANE:
         pix = format.fmt.pix_mp
     else:
         pix = format.fmt.pix
@@ -102,21 +102,23 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     ioctl(device, API.S_FMT, format, True)
     if pix.pixelformat not in PIXELS or pix.field in SPLIT_FIELDS:
         raise UsageError(
-            f"{path} ({has.card}) was requested to deliver {mode}, but chose {fourcc_name(pix.pixelformat)} "
+            f"{path} ({camera.card}) was requested to deliver {mode}, but chose {fourcc_name(pix.pixelformat)} "
             f"{pix.width}x{pix.height}, fields {pix.field}, which is not supported.",
             "Request another size or another pixel format.",
         )
-    fps, sets_rate = set_interval(device, has.kind, request.fps or mode.fps)
+    fps, sets_rate = set_interval(device, camera.kind, request.fps or mode.fps)
     pixels, areas = PIXELS[pix.pixelformat]
     size = (pix.width, pix.height)
     if pixels == "mjpeg":
         # A complete picture has at least the start marker and the end marker of JPEG, two bytes each.
-        return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, (), fps), areas, [4], sets_rate)
+        return NegotiatedFormat(
+            camera.card, camera.kind, Format(pixels, *size, (), fps), areas, [4], sets_rate
+        )
     # (bytes per row, number of rows) of each plane, without gaps.
     planes = planes_of(pixels, *size)
     row_bytes = (
         [pix.plane_fmt[k].bytesperline for k in range(areas)]
-        if has.kind == CAPTURE_MPLANE
+        if camera.kind == CAPTURE_MPLANE
         else [pix.bytesperline]
     )
     strides = tuple(_strides([row for row, _ in planes], row_bytes))
@@ -124,7 +126,9 @@ def negotiate_format(device: int, path: str, request: RequestedMode) -> Negotiat
     needed = [s * (n - 1) + row for s, (row, n) in zip(strides, planes, strict=True)]
     if areas < len(planes):
         needed = [sum(s * n for s, (_, n) in zip(strides[:-1], planes[:-1], strict=True)) + needed[-1]]
-    return NegotiatedFormat(has.card, has.kind, Format(pixels, *size, strides, fps), areas, needed, sets_rate)
+    return NegotiatedFormat(
+        camera.card, camera.kind, Format(pixels, *size, strides, fps), areas, needed, sets_rate
+    )
 
 
 def _strides(rows: list[int], row_bytes: list[int]) -> list[int]:

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from arenite.host.camera.serving.motion import MotionGate, MotionSettings, light
+from arenite.host.camera.serving.motion import MotionGate, MotionSettings, estimate_light
 from tests.host.camera.frames.photo_frames import SECOND, frame_of, grey_frame, lit, noisy, photograph
 
 TICK = SECOND // 25
@@ -20,7 +20,7 @@ class Scene:
     def show(self, rgb: np.ndarray, sigma: float = 0.0) -> bool:
         self.now += TICK
         self.seed += 1
-        return self.gate.moved(frame_of(noisy(rgb, sigma, self.seed) if sigma else rgb, self.now))
+        return self.gate.must_run(frame_of(noisy(rgb, sigma, self.seed) if sigma else rgb, self.now))
 
     def settle(self, rgb: np.ndarray, sigma: float = 0.0, frames: int = 30) -> list[bool]:
         return [self.show(rgb, sigma) for _ in range(frames)]
@@ -147,11 +147,11 @@ def test_a_picture_without_content() -> None:
     frame counts as still, and a frame with a box in it counts as motion."""
     gate = MotionGate(MotionSettings(hold_s=0.0, refresh_s=1e9))
     plain_grey = np.full((360, 640), 100, np.uint8)
-    assert gate.moved(grey_frame(plain_grey, 1))
-    assert not gate.moved(grey_frame(plain_grey + 10, 2))
+    assert gate.must_run(grey_frame(plain_grey, 1))
+    assert not gate.must_run(grey_frame(plain_grey + 10, 2))
     with_box = plain_grey + 10
     with_box[100:160, 100:160] = 200
-    assert gate.moved(grey_frame(with_box, 3))
+    assert gate.must_run(grey_frame(with_box, 3))
 
 
 @pytest.mark.parametrize(("gain", "offset"), [(1.0, 0.0), (1.3, -20.0), (0.7, 15.0)])
@@ -159,10 +159,10 @@ def test_light_is_fitted_beside_motion(gain: float, offset: float) -> None:
     before = np.random.default_rng(0).uniform(60, 150, (36, 64)).astype(np.float32)
     after = before * gain + offset
     after[:9] = 170  # a quarter of the picture is covered
-    gain_and_offset = light(before, after)
+    gain_and_offset = estimate_light(before, after)
     assert gain_and_offset == (pytest.approx(gain, abs=0.02), pytest.approx(offset, abs=2.0))
 
 
 def test_a_black_picture_has_no_light_change() -> None:
     black = np.zeros((36, 64), np.float32)
-    assert light(black, black + 200) == (1.0, 0.0)
+    assert estimate_light(black, black + 200) == (1.0, 0.0)
