@@ -151,7 +151,7 @@ def test_building_for_a_board_that_platformio_lacks_is_an_error(model: Prepared,
 
 
 def test_a_mark_is_refused_if_the_port_has_no_pins(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="its port for Zephyr has no function that sets a pin"):
+    with pytest.raises(UsageError, match="Arenite's code for Zephyr has no function that sets a pin"):
         write_project(
             tmp_path / "p", toy_model.sources(), [], load_board("frdm_k64f"), features=Features(mark="5")
         )
