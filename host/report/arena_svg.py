@@ -171,7 +171,7 @@ def _blocks(
         if v in in_place_values:
             lines.append("computed in place")
         if len(value.tensors) > 1:
-            lines.append("one block with several shapes")
+            lines.append("the same bytes, with several shapes")
         label = (" = ".join(f"#{t}" for t in value.tensors), f"{nbytes:,} B")
         blocks.append(
             _Block(kind, *drawn_span, offset, nbytes, label, "\n".join(lines), v in in_place_values)

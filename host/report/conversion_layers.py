@@ -54,7 +54,7 @@ def error_section(errors: Sequence[LayerError], layers: Sequence[LayerFigures]) 
         "layer:n",
         "operator",
         "output",
-        "values",
+        "activations",
         "weights",
         "SQNR dB:n",
         "",

@@ -108,7 +108,7 @@ def _source(conversion: Conversion) -> list[str]:
     for package, version in sorted(imported.made_by.items()):
         rows.append(row(text(package), name_cell(version)))
     if imported.agreement is not None:
-        rows.append(row("import, float against float", name_cell(imported.agreement)))
+        rows.append(row("imported float model, compared with the source", name_cell(imported.agreement)))
     if (
         conversion.calibration is not None
         and conversion.calibrated is not None

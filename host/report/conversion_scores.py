@@ -77,7 +77,10 @@ def score_section(scores: Scores, labels: Sequence[str] = ()) -> list[str]:
             _output_table(s),
         ]
     if s.worst:
-        parts += ["<h2>By part, the largest loss first</h2>", *_parts(s.worst, s.source.metric, labels)]
+        parts += [
+            "<h2>Losses by part of the data, the largest first</h2>",
+            *_parts(s.worst, s.source.metric, labels),
+        ]
     return parts
 
 
@@ -144,7 +147,7 @@ def field_section(report: FieldReport) -> list[str]:
         else "<p>No scale clips the field data noticeably more than the calibration data.</p>"
     )
     parts = [
-        "<h2>Field data against the scales</h2>",
+        "<h2>Field data compared with the scales</h2>",
         sentence,
         table(head("", report.score.metric + ":n", "samples:n"), rows),
     ]

@@ -68,7 +68,7 @@ def test_every_block_is_drawn_to_scale() -> None:
 def test_aliases_and_in_place_operators_are_in_the_titles() -> None:
     case = example()
     titles = blocks(draw(case, plan(case.graph, case.needs, persistent=case.persistent)))
-    assert any("#3 t3" in t and "#5 t5" in t and "one block with several shapes" in t for t in titles)
+    assert any("#3 t3" in t and "#5 t5" in t and "the same bytes, with several shapes" in t for t in titles)
     assert any("#6 t6" in t and "computed in place" in t for t in titles)
     apart = plan(case.graph, case.needs, persistent=case.persistent, in_place=False, alias=False)
     titles = blocks(draw(case, apart))
