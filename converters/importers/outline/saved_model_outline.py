@@ -10,7 +10,17 @@ from arenite.converters.importers.outline.protobuf import messages, numbers, tex
 from arenite.converters.importers.subprocesses.signature_choice import SignatureProblem, choose_signature
 from arenite.errors import ModelError, UsageError
 
+# The numbers of the fields of SavedModel and MetaGraphDef, SignatureDef, TensorInfo with its shape, GraphDef with its
+# library, FunctionDef, NodeDef, AttrValue and its list. An entry of a map has a key and a value.
 _META_GRAPHS, _GRAPH, _SIGNATURES = 2, 2, 5
+_SIGNATURE_INPUTS, _SIGNATURE_OUTPUTS = 1, 2
+_INFO_NAME, _INFO_SHAPE, _SHAPE_DIM, _SHAPE_UNKNOWN_RANK, _DIM_SIZE = 1, 3, 2, 3, 1
+_GRAPH_NODES, _GRAPH_LIBRARY, _LIBRARY_FUNCTIONS = 1, 2, 1
+_FUNCTION_SIGNATURE, _FUNCTION_NODES, _FUNCTION_RESULTS, _SIGNATURE_NAME = 1, 3, 4, 1
+_NODE_NAME, _NODE_OP, _NODE_INPUTS, _NODE_ATTRIBUTES = 1, 2, 3, 5
+_VALUE_LIST, _VALUE_TYPE, _VALUE_SHAPE, _VALUE_FUNCTION, _FUNCTION_NAME = 1, 6, 7, 10, 1
+_LIST_INTS, _LIST_FUNCTIONS = 3, 9
+_KEY, _VALUE = 1, 2
 #: The name of the signature with which TensorFlow initializes a model.
 _INITIALIZATION = "__saved_model_init_op"
 _FLOAT32 = 1
@@ -29,17 +39,24 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
     meta_graph = next(messages(data, _META_GRAPHS), None)
     if meta_graph is None:
         raise ValueError("it contains no graph")
-    signatures = {text(entry, 1): entry for entry in messages(meta_graph, _SIGNATURES)}
+    signatures = {text(entry, _KEY): entry for entry in messages(meta_graph, _SIGNATURES)}
     signatures.pop(_INITIALIZATION, None)
-    chosen = next(messages(signatures[_signature(source, signature, sorted(signatures))], 2))
-    inputs, outputs = ([_tensor(entry) for entry in messages(chosen, number)] for number in (1, 2))
-    outputs_of_nodes = {text(info, 1) for entry in messages(chosen, 2) for info in messages(entry, 2)}
+    chosen = next(messages(signatures[_signature(source, signature, sorted(signatures))], _VALUE))
+    inputs, outputs = (
+        [_tensor(entry) for entry in messages(chosen, number)]
+        for number in (_SIGNATURE_INPUTS, _SIGNATURE_OUTPUTS)
+    )
+    outputs_of_nodes = {
+        text(info, _INFO_NAME)
+        for entry in messages(chosen, _SIGNATURE_OUTPUTS)
+        for info in messages(entry, _VALUE)
+    }
     nodes = [node for graph in messages(meta_graph, _GRAPH) for node in _nodes(graph, outputs_of_nodes)]
     return Outline(
-        tuple(OutlineLayer(text(node, 1), text(node, 2), _steps(node)) for node in nodes),
+        tuple(OutlineLayer(text(node, _NODE_NAME), text(node, _NODE_OP), _steps(node)) for node in nodes),
         tuple(sorted(inputs, key=lambda tensor: tensor.name)),  # the order in which they are converted
         tuple(sorted(outputs, key=lambda tensor: tensor.name)),
-        sum(_variable_size(node) for node in nodes if text(node, 2) == "VarHandleOp")
+        sum(_variable_size(node) for node in nodes if text(node, _NODE_OP) == "VarHandleOp")
         or None,  # None: constants
         (False,) * len(inputs),
     )
@@ -58,40 +75,41 @@ def _signature(source: str, signature: str, names: list[str]) -> str:
 def _tensor(entry: memoryview) -> OutlineTensor:
     """Return the name and shape in one entry of a signature's inputs or outputs."""
     shape: Shape | None = None
-    for info in messages(entry, 2):
-        for proto in messages(info, 3):
-            if numbers(proto, 3) != [1]:  # the number of dimensions is known
-                shape = tuple(_dimension(part) for part in messages(proto, 2))
-    return OutlineTensor(text(entry, 1), shape)
+    for info in messages(entry, _VALUE):
+        for proto in messages(info, _INFO_SHAPE):
+            if numbers(proto, _SHAPE_UNKNOWN_RANK) != [1]:  # the number of dimensions is known
+                shape = tuple(_dimension(part) for part in messages(proto, _SHAPE_DIM))
+    return OutlineTensor(text(entry, _KEY), shape)
 
 
 def _dimension(part: memoryview) -> int | None:
-    size = (numbers(part, 1) or [0])[-1]
+    size = (numbers(part, _DIM_SIZE) or [0])[-1]
     return size if size >= 0 else None
 
 
 def _nodes(graph: memoryview, outputs: set[str]) -> list[memoryview]:
     """Return the operators from which the tensors ``outputs`` are computed, with the operators of called functions."""
     functions = {}
-    for library in messages(graph, 2):
-        for function in messages(library, 1):
-            functions[text(next(messages(function, 1), memoryview(b"")), 1)] = function
-    by_name = {text(node, 1): node for node in messages(graph, 1)}
+    for library in messages(graph, _GRAPH_LIBRARY):
+        for function in messages(library, _LIBRARY_FUNCTIONS):
+            signature = next(messages(function, _FUNCTION_SIGNATURE), memoryview(b""))
+            functions[text(signature, _SIGNATURE_NAME)] = function
+    by_name = {text(node, _NODE_NAME): node for node in messages(graph, _GRAPH_NODES)}
     pending = [by_name[name] for name in _nodes_behind(by_name, outputs)]
     nodes, called = [], set()
-    constants = {name for name, node in by_name.items() if text(node, 2) == "Const"}
+    constants = {name for name, node in by_name.items() if text(node, _NODE_OP) == "Const"}
     while pending:
         node = pending.pop()
-        condition = (texts(node, 3) or [""])[0].partition(":")[0]
+        condition = (texts(node, _NODE_INPUTS) or [""])[0].partition(":")[0]
         # A constant condition leaves one branch.
-        if text(node, 2) not in _BRANCHES or condition not in constants:
+        if text(node, _NODE_OP) not in _BRANCHES or condition not in constants:
             nodes.append(node)
         for name in _called_functions(node):
             if name not in called and name in functions:
                 called.add(name)
-                body = {text(n, 1): n for n in messages(functions[name], 3)}
-                constants.update(n for n in body if text(body[n], 2) == "Const")
-                results = {text(entry, 2) for entry in messages(functions[name], 4)}
+                body = {text(n, _NODE_NAME): n for n in messages(functions[name], _FUNCTION_NODES)}
+                constants.update(n for n in body if text(body[n], _NODE_OP) == "Const")
+                results = {text(entry, _VALUE) for entry in messages(functions[name], _FUNCTION_RESULTS)}
                 pending += [body[n] for n in _nodes_behind(body, results)]
     return nodes
 
@@ -106,38 +124,41 @@ def _nodes_behind(nodes: dict[str, memoryview], tensors: set[str]) -> list[str]:
         if name in found or name not in nodes:
             continue
         found[name] = None
-        pending += [i.partition(":")[0] for i in texts(nodes[name], 3)]
+        pending += [i.partition(":")[0] for i in texts(nodes[name], _NODE_INPUTS)]
     return list(found)
 
 
 def _called_functions(node: memoryview) -> list[str]:
     """Return the names of the functions in the attributes of ``node``."""
     names = []
-    for attribute in messages(node, 5):
-        for value in messages(attribute, 2):
-            for function in messages(value, 10):
-                names.append(text(function, 1))
-            for values in messages(value, 1):
-                names += [text(function, 1) for function in messages(values, 9)]
+    for attribute in messages(node, _NODE_ATTRIBUTES):
+        for value in messages(attribute, _VALUE):
+            for function in messages(value, _VALUE_FUNCTION):
+                names.append(text(function, _FUNCTION_NAME))
+            for values in messages(value, _VALUE_LIST):
+                names += [text(function, _FUNCTION_NAME) for function in messages(values, _LIST_FUNCTIONS)]
     return names
 
 
 def _steps(node: memoryview) -> dict[str, tuple[int, ...]]:
     steps = {}
-    for attribute in messages(node, 5):
-        name = text(attribute, 1)
+    for attribute in messages(node, _NODE_ATTRIBUTES):
+        name = text(attribute, _KEY)
         if name not in ("strides", "dilations"):
             continue
-        for value in messages(attribute, 2):
-            for values in messages(value, 1):
-                steps[name] = tuple(numbers(values, 3))
+        for value in messages(attribute, _VALUE):
+            for values in messages(value, _VALUE_LIST):
+                steps[name] = tuple(numbers(values, _LIST_INTS))
     return steps
 
 
 def _variable_size(node: memoryview) -> int:
     """Return the number of values of a float32 variable, or 0 for a variable of another type or of unknown shape."""
-    attributes = {text(entry, 1): next(messages(entry, 2), memoryview(b"")) for entry in messages(node, 5)}
-    if numbers(attributes.get("dtype", memoryview(b"")), 6) != [_FLOAT32]:
+    empty = memoryview(b"")
+    attributes = {
+        text(entry, _KEY): next(messages(entry, _VALUE), empty) for entry in messages(node, _NODE_ATTRIBUTES)
+    }
+    if numbers(attributes.get("dtype", empty), _VALUE_TYPE) != [_FLOAT32]:
         return 0
-    shape = next(messages(attributes.get("shape", memoryview(b"")), 7), memoryview(b""))
-    return math.prod(_dimension(part) or 0 for part in messages(shape, 2))
+    shape = next(messages(attributes.get("shape", empty), _VALUE_SHAPE), empty)
+    return math.prod(_dimension(part) or 0 for part in messages(shape, _SHAPE_DIM))

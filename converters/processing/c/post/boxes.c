@@ -128,13 +128,14 @@ static uint32_t insert(const ar_boxes *p, ar_box *found, uint32_t count, int32_t
     return count;
 }
 
-/* Writes the objectness of `some` rows from row `start` to `objects`. Returns whether any of these rows reaches the
+/* Writes the objectness of `block` rows from row `start` to `objects`. Returns whether any of these rows reaches the
  * threshold. */
-static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint32_t some, int32_t *objects)
+static int promising(const ar_boxes *p, const void *scores, uint32_t start, uint32_t block, int32_t *objects)
 {
     int any = 0;
-    ar_keys(scores, p->scores_dtype, p->object.first + start * p->object.step, p->object.step, some, objects);
-    for (uint32_t i = 0; i < some; i++) {
+    ar_keys(scores, p->scores_dtype, p->object.first + start * p->object.step, p->object.step, block,
+            objects);
+    for (uint32_t i = 0; i < block; i++) {
         any |= objects[i] >= p->least_object;
     }
     return any;
@@ -152,14 +153,14 @@ static uint32_t candidates(const ar_boxes *p, const void *scores, const void *la
         int32_t keys[AR_POST_BLOCK];
         int32_t objects[AR_POST_BLOCK];
         uint32_t best[AR_POST_BLOCK];
-        const uint32_t some = rows - start < AR_POST_BLOCK ? rows - start : AR_POST_BLOCK;
-        if (p->objectness && !promising(p, scores, start, some, objects)) {
+        const uint32_t block = rows - start < AR_POST_BLOCK ? rows - start : AR_POST_BLOCK;
+        if (p->objectness && !promising(p, scores, start, block, objects)) {
             continue;
         }
         if (!singly) {
-            ar_best(scores, p->scores_dtype, &p->score, start, some, p->first_class, p->classes, keys, best);
+            ar_best(scores, p->scores_dtype, &p->score, start, block, p->first_class, p->classes, keys, best);
         }
-        for (uint32_t i = 0; i < some; i++) {
+        for (uint32_t i = 0; i < block; i++) {
             if (p->objectness && objects[i] < p->least_object) {
                 continue;
             }
@@ -233,17 +234,17 @@ static uint32_t average(const ar_boxes *p, const void *boxes, ar_box *found, uin
         uint32_t rest = kept + 1;
         for (uint32_t i = kept; i < count; i++) {
             const ar_box box = found[i];
-            const int32_t *its = points + i * row;
+            const int32_t *landmarks = points + i * row;
             if (i == kept || overlap(p, &box, &best)) {
                 const int64_t share = weight(p, box.key);
                 const int32_t edges[4] = {box.top, box.left, box.bottom, box.right};
                 total += share;
                 for (uint32_t k = 0; k < 4 + row; k++) {
-                    sums[k] += share * (k < 4 ? edges[k] : its[k - 4]);
+                    sums[k] += share * (k < 4 ? edges[k] : landmarks[k - 4]);
                 }
             } else {
                 found[rest] = box;
-                copy(points + rest * row, its, row);
+                copy(points + rest * row, landmarks, row);
                 rest++;
             }
         }
@@ -264,9 +265,10 @@ uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, con
 {
     uint32_t rows = p->count;
     if (count) {
-        const uint32_t said = rounded(ar_real(&p->weights, 1, count, p->labels_dtype, 0));
-        rows = said < rows ? said : rows;
+        const uint32_t stated = rounded(ar_real(&p->weights, 1, count, p->labels_dtype, 0));
+        rows = stated < rows ? stated : rows;
     }
-    const uint32_t some = candidates(p, scores, labels, rows, found);
-    return p->average ? average(p, boxes, found, some, points) : drop(p, boxes, found, some, points);
+    const uint32_t found_count = candidates(p, scores, labels, rows, found);
+    return p->average ? average(p, boxes, found, found_count, points)
+                      : drop(p, boxes, found, found_count, points);
 }

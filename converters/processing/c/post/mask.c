@@ -15,9 +15,9 @@ void ar_mask(const ar_segments *p, const void *data, uint8_t *found)
     int32_t keys[AR_POST_BLOCK];
     uint32_t best[AR_POST_BLOCK];
     for (uint32_t start = 0; start < p->count; start += AR_POST_BLOCK) {
-        const uint32_t some = p->count - start < AR_POST_BLOCK ? p->count - start : AR_POST_BLOCK;
-        ar_best(data, p->dtype, &p->pixel, start, some, p->first, p->last, keys, best);
-        for (uint32_t i = 0; i < some; i++) {
+        const uint32_t block = p->count - start < AR_POST_BLOCK ? p->count - start : AR_POST_BLOCK;
+        ar_best(data, p->dtype, &p->pixel, start, block, p->first, p->last, keys, best);
+        for (uint32_t i = 0; i < block; i++) {
             found[start + i] = class_of(p, keys[i], best[i]);
         }
     }

@@ -38,10 +38,10 @@ static void best_of_row(const void *data, uint32_t dtype, uint32_t at, uint32_t 
     int32_t keys[AR_POST_BLOCK];
     *best = first;
     for (uint32_t start = first; start < last; start += AR_POST_BLOCK) {
-        const uint32_t some = last - start < AR_POST_BLOCK ? last - start : AR_POST_BLOCK;
-        ar_keys(data, dtype, at + start, 1, some, keys);
+        const uint32_t block = last - start < AR_POST_BLOCK ? last - start : AR_POST_BLOCK;
+        ar_keys(data, dtype, at + start, 1, block, keys);
         *key = start == first ? keys[0] : *key;
-        for (uint32_t i = 0; i < some; i++) {
+        for (uint32_t i = 0; i < block; i++) {
             if (keys[i] > *key) {
                 *key = keys[i];
                 *best = start + i;

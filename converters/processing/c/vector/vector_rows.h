@@ -10,7 +10,7 @@
 /* `keep`: how a weighted sum becomes a buffered value, see KEEP in image_row.h. AR_SINGLE stores the byte of a single
  * tap without a weight. */
 enum { AR_OPENCV, AR_EXACT, AR_BYTES, AR_SINGLE };
-/* `lie`: the layout of the pixels in memory: packed pixels, chroma in a plane of pairs, or chroma in two planes. */
+/* `layout`: the layout of the pixels in memory: packed pixels, chroma in a plane of pairs, or chroma in two planes. */
 enum { AR_PACKED, AR_PAIRED, AR_APART };
 /* `kind`: the kind of pixel. It determines the bytes of an output after they were sorted by `order`. The first four
  * bytes are in `low`, the others in `high`. A prime marks the second tap, and - is a zero.
@@ -118,38 +118,38 @@ AR_INLINE void ar_vector_starts(const ar_image *p, uint32_t starts[3])
 
 /* Computes the buffered row of source row y, group by group. */
 AR_INLINE void ar_vector_groups(const ar_image *p, const ar_picture *from, uint32_t y, void *to, int keep,
-                                int lie, int kind, int channels)
+                                int layout, int kind, int channels)
 {
     const ar_host_image *h = (const ar_host_image *)(const void *)p;
     const uint32_t half = y >> 1, groups = h->groups;
     const uint8_t *line = from->plane[0] + (uint64_t)y * from->stride[0];
-    const uint8_t *us = lie == AR_PACKED ? 0 : from->plane[1] + (uint64_t)half * from->stride[1];
-    const uint8_t *vs = lie == AR_APART ? from->plane[2] + (uint64_t)half * from->stride[2] : 0;
+    const uint8_t *us = layout == AR_PACKED ? 0 : from->plane[1] + (uint64_t)half * from->stride[1];
+    const uint8_t *vs = layout == AR_APART ? from->plane[2] + (uint64_t)half * from->stride[2] : 0;
     /* Prefetch a later row, because a memory access takes longer than the computation of a row. */
     const uint64_t later = (uint64_t)p->window_y + h->ahead[y - p->window_y];
     const uint8_t *next = from->plane[0] + later * from->stride[0];
-    const uint8_t *next_us = lie == AR_PACKED ? 0 : from->plane[1] + (later >> 1) * from->stride[1];
-    const uint8_t *next_vs = lie == AR_APART ? from->plane[2] + (later >> 1) * from->stride[2] : 0;
+    const uint8_t *next_us = layout == AR_PACKED ? 0 : from->plane[1] + (later >> 1) * from->stride[1];
+    const uint8_t *next_vs = layout == AR_APART ? from->plane[2] + (later >> 1) * from->stride[2] : 0;
     const uint32_t *near = h->near, *far = h->far, *weights = h->weights, *places = h->places;
     const uint8_t *order = h->order;
-    uint32_t asked = near[0], asked_far = far[0], starts[3];
+    uint32_t prefetched = near[0], prefetched_far = far[0], starts[3];
     ar_vector_starts(p, starts);
     for (uint32_t g = 0; g < groups; g++, near += 8, far += 8, order += 64, weights += 16) {
         uint64_t words[8];
         v8 low, high, colours[3], values[3];
-        for (; asked <= near[7]; asked += 64) {
-            __builtin_prefetch(next + asked, 0, 2);
+        for (; prefetched <= near[7]; prefetched += 64) {
+            __builtin_prefetch(next + prefetched, 0, 2);
         }
-        for (; lie != AR_PACKED && asked_far <= far[7]; asked_far += 64) {
-            __builtin_prefetch(next_us + asked_far, 0, 2);
-            if (lie == AR_APART) {
-                __builtin_prefetch(next_vs + asked_far, 0, 2);
+        for (; layout != AR_PACKED && prefetched_far <= far[7]; prefetched_far += 64) {
+            __builtin_prefetch(next_us + prefetched_far, 0, 2);
+            if (layout == AR_APART) {
+                __builtin_prefetch(next_vs + prefetched_far, 0, 2);
             }
         }
         for (int k = 0; k < 8; k++) {
-            if (lie == AR_PACKED) {
+            if (layout == AR_PACKED) {
                 words[k] = ar_load_8(line + near[k]);
-            } else if (lie == AR_PAIRED) {
+            } else if (layout == AR_PAIRED) {
                 words[k] = ar_load_2(line + near[k]) | ar_load_4(us + far[k]) << 16;
             } else {
                 words[k] =
@@ -179,28 +179,28 @@ AR_INLINE void ar_vector_groups(const ar_image *p, const ar_picture *from, uint3
 }
 
 AR_INLINE void ar_vector_row(const ar_image *p, const ar_picture *from, uint32_t y, void *to, int keep,
-                             int lie, int kind)
+                             int layout, int kind)
 {
     if (kind == AR_LUMA || p->working == AR_GREY) {
-        ar_vector_groups(p, from, y, to, keep, lie, kind, 1);
+        ar_vector_groups(p, from, y, to, keep, layout, kind, 1);
     } else {
-        ar_vector_groups(p, from, y, to, keep, lie, kind, 3);
+        ar_vector_groups(p, from, y, to, keep, layout, kind, 3);
     }
 }
 
-#define AR_VECTOR_ROW(KEPT, FAMILY, KEEP, LIE, KIND)                                                  \
+#define AR_VECTOR_ROW(KEPT, FAMILY, KEEP, LAYOUT, KIND)                                               \
     AR_TARGET void ar_vector_##KEPT##_##FAMILY(const ar_image *p, const ar_picture *from, uint32_t y, \
                                                void *to);                                             \
     AR_TARGET void ar_vector_##KEPT##_##FAMILY(const ar_image *p, const ar_picture *from, uint32_t y, \
                                                void *to)                                              \
     {                                                                                                 \
-        ar_vector_row(p, from, y, to, KEEP, LIE, KIND);                                               \
+        ar_vector_row(p, from, y, to, KEEP, LAYOUT, KIND);                                            \
     }
-#define AR_VECTOR_ROWS(FAMILY, LIE, KIND)               \
-    AR_VECTOR_ROW(opencv, FAMILY, AR_OPENCV, LIE, KIND) \
-    AR_VECTOR_ROW(exact, FAMILY, AR_EXACT, LIE, KIND)   \
-    AR_VECTOR_ROW(bytes, FAMILY, AR_BYTES, LIE, KIND)   \
-    AR_VECTOR_ROW(single, FAMILY, AR_SINGLE, LIE, KIND)
+#define AR_VECTOR_ROWS(FAMILY, LAYOUT, KIND)               \
+    AR_VECTOR_ROW(opencv, FAMILY, AR_OPENCV, LAYOUT, KIND) \
+    AR_VECTOR_ROW(exact, FAMILY, AR_EXACT, LAYOUT, KIND)   \
+    AR_VECTOR_ROW(bytes, FAMILY, AR_BYTES, LAYOUT, KIND)   \
+    AR_VECTOR_ROW(single, FAMILY, AR_SINGLE, LAYOUT, KIND)
 
 #endif
 #endif
