@@ -23,7 +23,7 @@ def unpack_int4_weights(packed: np.ndarray, shape: Sequence[int]) -> np.ndarray:
     """Return the values of an int4 constant as an int8 array of ``shape``. ``packed`` has the bytes of the constant
     in the file, as a flat uint8 array."""
     halves = np.stack([packed & 15, packed >> 4], axis=-1).reshape(-1)
-    values = (halves.astype(np.int8) ^ 8) - 8
+    values = (halves.astype(np.int8) ^ 8) - 8  # sign extension of 4 bits
     unpacked = values[: int(np.prod(shape, dtype=np.int64))].astype(np.int8).reshape(shape)
     unpacked.flags.writeable = False
     return unpacked
@@ -51,6 +51,7 @@ def int8_weights(model: Model) -> Model:
 
 
 def _int8_weights(graph: Subgraph) -> Subgraph:
+    """Return ``int8_weights`` of one subgraph."""
     int4_tensors = {t.index for t in graph.tensors if t.dtype == "int4" and t.data is not None}
     if not int4_tensors:
         return graph

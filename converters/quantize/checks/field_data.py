@@ -224,8 +224,8 @@ def _sentence(c: ClippedTensorReport) -> str:
     factor = max(beyond, default=1.0)
     loss = "" if c.measured is None else f"; clipping it alone costs: {c.measured}"
     return (
-        f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' holds {f.low:.4g} to {f.high:.4g}; "
-        f"field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip "
+        f"The scale of the {f.made_by} tensor {f.index} '{short_name(f.name)}' represents {f.low:.4g} to "
+        f"{f.high:.4g}; field data have {f.seen_low:.4g} to {f.seen_high:.4g} ({factor:.1f} times as large) and clip "
         f"{f.clipped:.2%} of its values (calibration data: {c.calibration.clipped:.2%}){loss}."
     )
 

@@ -30,7 +30,11 @@ _SATURATING_OPERATORS = frozenset({"SOFTMAX", "LOGISTIC", "TANH", "LOG_SOFTMAX"}
 @dataclass(frozen=True)
 class SaturationReport:
     """The shares of values at the lowest and at the highest integer of a tensor. For an input they are the shares of
-    real values below and above the range."""
+    real values below and above the range.
+
+    ``low`` and ``high`` are the real values of the lowest and the highest integer. ``at_low`` and ``at_high`` are the
+    shares.
+    """
 
     index: int
     name: str
@@ -63,17 +67,17 @@ def saturation(flatbuffer: bytes, dataset: Dataset) -> tuple[SaturationReport, .
     makers |= {i: op.name for op in graph.ops for i in op.outputs if i >= 0}
     tensors = [graph.tensors[i] for i in makers if _is_quantized(graph.tensors[i])]
     counts = {t.index: np.zeros(3) for t in tensors}
-    host = LiteRtModel(flatbuffer, exact=True, keep=True)
+    litert = LiteRtModel(flatbuffer, exact=True, keep=True)
     for sample in dataset.inputs:
         quantized_inputs = [
             _quantized_sample(value, graph.tensors[i]) for value, i in zip(sample, graph.inputs, strict=True)
         ]
-        host.run(quantized_inputs)
+        litert.run(quantized_inputs)
         for t in tensors:
             if t.index in graph.inputs:
                 counts[t.index] += _count_beyond_range(sample[graph.inputs.index(t.index)], t)
             else:
-                counts[t.index] += _count_at_ends(host.value(t.index), t, makers[t.index])
+                counts[t.index] += _count_at_ends(litert.value(t.index), t, makers[t.index])
     saturations = []
     for t in tensors:
         assert t.quant is not None
@@ -97,8 +101,8 @@ def saturation_warnings(
         comparison = f" (calibration data: {usual_share[s.index]:.2%})" if s.index in usual_share else ""
         verb = "are outside it" if s.made_by == "input" else "are at its ends"
         sentences.append(
-            f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' holds {s.low:.4g} to {s.high:.4g}; "
-            f"{s.share:.2%} of its values in field data {verb}{comparison}. "
+            f"The scale of the {s.made_by} tensor {s.index} '{short_name(s.name)}' represents {s.low:.4g} to "
+            f"{s.high:.4g}; {s.share:.2%} of its values in field data {verb}{comparison}. "
             f"Calibrate the float model with samples like these."
         )
     return tuple(sentences)

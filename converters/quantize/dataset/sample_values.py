@@ -212,7 +212,7 @@ def range_mismatch_notes(
     lowest, highest = float(array.min()), float(array.max())
     tolerance = (high - low) / 512  # half a step of 8 bits
     outside = float(np.mean((array < low - tolerance) | (array > high + tolerance)))
-    figures = f"{lowest:g} to {highest:g}, and {owner} holds {low:g} to {high:g}"
+    figures = f"{lowest:g} to {highest:g}, and {owner} represents {low:g} to {high:g}"
     if outside > _MAX_OUTSIDE_SHARE:
         factor = max(abs(lowest), abs(highest)) / max(abs(low), abs(high), 1e-30)
         guess = ""

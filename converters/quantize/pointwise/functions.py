@@ -46,6 +46,7 @@ class PointwiseFunction:
         return values[self.result].astype(np.float64)
 
     def _constant(self, tensor: int, shape: tuple[int, ...]) -> np.ndarray:
+        """Return the value of a constant: in ``shape`` if all its elements are equal, otherwise [channels]."""
         value = _channel_values(self.graph.tensors[tensor])
         assert value is not None
         return np.full(shape, value) if value.size == 1 else value

@@ -204,11 +204,11 @@ class _Measures:
         results: Mapping[int, np.ndarray],
     ) -> None:
         """Run the model ``flatbuffer`` of ``part`` on ``samples``, and put its outputs into ``results``."""
-        host = LiteRtModel(flatbuffer)
-        order = [detail["index"] for detail in host.inputs]
+        litert = LiteRtModel(flatbuffer)
+        order = [detail["index"] for detail in litert.inputs]
         for k in samples:
-            host.run([self.values[i][k] for i in order])
-            for probe, value in zip(results, host.results(), strict=True):
+            litert.run([self.values[i][k] for i in order])
+            for probe, value in zip(results, litert.results(), strict=True):
                 results[probe][k] = value.reshape(results[probe][k].shape)
 
 

@@ -247,7 +247,7 @@ class _Trials:
         required: bool = False,
     ) -> TriedRecipe:
         """Try ``recipe`` and return the result. If the recipe gives the same model as an earlier one, return the
-        earlier result.
+        earlier result. ``int16_layers`` are the layers with int16 activations, None for all layers.
 
         Raises ``AreniteError`` if ``required`` is true and there is no image.
         """
@@ -306,6 +306,7 @@ class _Trials:
         return RemedyResult(self.limit, self.source.base.metric, tuple(self.tried), chosen, quantized, reason)
 
     def _cost(self, index: int) -> tuple[float, ...]:
+        """Return a sort key: a recipe with fewer instructions is cheaper, then one with a smaller arena, and so on."""
         cost = self.tried[index].cost
         assert cost is not None
         return cost.instructions, cost.arena, self.tried[index].weight_bytes, index

@@ -33,10 +33,10 @@ class RealValueRunner:
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
-        self._host = LiteRtModel(flatbuffer, exact=bool(reference))
-        if reference is None and self._host.computes_quantized():
-            self._host = LiteRtModel(flatbuffer, exact=True)
-        self.inputs, self.outputs = self._host.inputs, self._host.outputs
+        self._litert = LiteRtModel(flatbuffer, exact=bool(reference))
+        if reference is None and self._litert.computes_quantized():
+            self._litert = LiteRtModel(flatbuffer, exact=True)
+        self.inputs, self.outputs = self._litert.inputs, self._litert.outputs
 
     def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Return the outputs for one sample: float32 real values, or integers if the output has no scale."""
@@ -52,10 +52,10 @@ class RealValueRunner:
                     f"{tuple(int(n) for n in detail['shape'])}.",
                     "Give the data of this model.",
                 )
-        self._host.run(
+        self._litert.run(
             [_quantize_input(value, detail) for value, detail in zip(sample, self.inputs, strict=True)]
         )
-        return [_dequantize_output(v, d) for v, d in zip(self._host.results(), self.outputs, strict=True)]
+        return [_dequantize_output(v, d) for v, d in zip(self._litert.results(), self.outputs, strict=True)]
 
 
 def run_outputs(

@@ -85,10 +85,10 @@ def run_outputs(
 ) -> Iterator[list[np.ndarray]]:
     """Yield the graph outputs for every sample. Quantized outputs are integers, not real values. ``exact`` has the same
     meaning as for ``LiteRtModel``."""
-    host = LiteRtModel(flatbuffer, exact=exact)
+    litert = LiteRtModel(flatbuffer, exact=exact)
     for sample in samples:
-        host.run(sample)
-        yield host.results()
+        litert.run(sample)
+        yield litert.results()
 
 
 def run_tensor_values(
@@ -100,10 +100,10 @@ def run_tensor_values(
 ) -> Iterator[dict[int, np.ndarray]]:
     """Yield {tensor: values} for the tensors with the indices ``tensors`` in the main subgraph, for every sample.
     Only one sample is in memory at a time. ``exact`` has the same meaning as for ``LiteRtModel``."""
-    host = LiteRtModel(flatbuffer, exact=exact, keep=True)
+    litert = LiteRtModel(flatbuffer, exact=exact, keep=True)
     for sample in samples:
-        host.run(sample)
-        yield {i: host.value(i) for i in tensors}
+        litert.run(sample)
+        yield {i: litert.value(i) for i in tensors}
 
 
 def real_values(value: np.ndarray, tensor: Tensor) -> np.ndarray:

@@ -40,6 +40,6 @@ def run_quantize(real: np.ndarray, dtype: str, scale: float, zero_point: int) ->
 
 def _run(op: Op, tensors: tuple[Tensor, ...], value: np.ndarray) -> np.ndarray:
     graph: Any = Subgraph("main", tensors, (op,), (0,), op.outputs)
-    host = LiteRtModel(to_flatbuffer(Model((graph,))), exact=True)
-    host.run([np.ascontiguousarray(value, np.float32)])
-    return host.results()[0]
+    litert = LiteRtModel(to_flatbuffer(Model((graph,))), exact=True)
+    litert.run([np.ascontiguousarray(value, np.float32)])
+    return litert.results()[0]
