@@ -88,9 +88,9 @@ def plan_split(
         tried.append(buffers)
         weights = [_weight(requirements, b, accesses) for b in buffers]
         fixed = [_fixed_memory(requirements, b, placed or {}) for b in buffers]
-        pinned = [None if first is None else first != preferred_slow for first in fixed]
-        sides = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
-        assignment = assign_memories(buffers, weights, pinned, sides, budget=budget)
+        pinned = [None if is_first is None else is_first != preferred_slow for is_first in fixed]
+        memory_limits = (usable[1], usable[0]) if preferred_slow else (usable[0], usable[1])
+        assignment = assign_memories(buffers, weights, pinned, memory_limits, budget=budget)
         if assignment is None:
             continue
         nodes += assignment.nodes

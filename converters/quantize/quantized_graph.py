@@ -66,7 +66,7 @@ class _QuantizedGraphBuilder:
     def run(self) -> tuple[Model, tuple[int, ...], dict[int, int]]:
         """Return the results of ``emit_quantized_graph``."""
         inputs = tuple(
-            self._place(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
+            self._add_form(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
             for i in self.graph.inputs
         )
         for op in self.graph.ops:
@@ -88,6 +88,7 @@ class _QuantizedGraphBuilder:
         return new, tuple(self.origins), tensors
 
     def _signature(self, s: Signature, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Signature:
+        """Return a signature with the new ``inputs`` and ``outputs`` in place of the tensors of the source."""
         if s.subgraph != 0:
             return s
         new_in = dict(zip(self.graph.inputs, inputs, strict=True))
@@ -99,6 +100,7 @@ class _QuantizedGraphBuilder:
         )
 
     def _add(self, t: Tensor) -> int:
+        """Add a tensor like ``t`` and return its index."""
         self.tensors.append(replace(t, index=len(self.tensors)))
         return len(self.tensors) - 1
 
@@ -118,7 +120,7 @@ class _QuantizedGraphBuilder:
             self.new_index[i] = self._add(self.graph.tensors[i])
         return self.new_index[i]
 
-    def _place(self, form: TensorForm) -> int:
+    def _add_form(self, form: TensorForm) -> int:
         """Add a computed tensor for ``form`` and return its index."""
         t = self.graph.tensors[form.tensor]
         first = self.a.produced.get(form.tensor) == form
@@ -147,7 +149,7 @@ class _QuantizedGraphBuilder:
             return self.new_index[form]
         else:
             source = self.new_index[self.a.produced[form.tensor]]
-        target = self._place(form)
+        target = self._add_form(form)
         name = "DEQUANTIZE" if form.dtype == FLOAT else "QUANTIZE"
         self._add_conversion(name, (source,), (target,), -1, dtype=self.tensors[source].dtype)
         return target
@@ -182,7 +184,11 @@ class _QuantizedGraphBuilder:
             else:
                 inputs.append(self._bias(op, mode))
         outputs = tuple(
-            -1 if i < 0 else self._place(self.a.produced[i]) if i in self.a.produced else self._unchanged(i)
+            -1
+            if i < 0
+            else self._add_form(self.a.produced[i])
+            if i in self.a.produced
+            else self._unchanged(i)
             for i in op.outputs
         )
         new = replace(
@@ -196,8 +202,8 @@ class _QuantizedGraphBuilder:
             integers = self.weights.get(op.index)
             number = version(op.name, mode, integers.dtype if integers else "", op.version)
             new = replace(new, version=number, options=_integer_options(op))
-        # Version 9 of FULLY_CONNECTED is the first with this option.
         elif op.index in self.weights and "asymmetric_quantize_inputs" in op.options:
+            # Version 9 of FULLY_CONNECTED is the first with this option.
             new = replace(
                 new, options={**op.options, "asymmetric_quantize_inputs": True}, version=max(9, op.version)
             )
@@ -210,7 +216,7 @@ class _QuantizedGraphBuilder:
         if op.index != function.last.index:
             return
         read, produced = self.a.read[op.index, 0], self.a.produced[function.result]
-        source, result = self._tensor_of_form(read), self._place(produced)
+        source, result = self._tensor_of_form(read), self._add_form(produced)
         name, shape = self.tensors[result].name, self.tensors[result].shape
         wide = self._add(Tensor(0, f"{name}/wide", shape, "int32"))
         offset = self._constant("table_offset", np.full((1,), 128, np.int32), "int32", (1,), None)
@@ -234,31 +240,33 @@ class _QuantizedGraphBuilder:
         """Add an LSTM on int8. Its states are variable tensors. The output state is quantized like the output, and the
         scale of the cell state is a power of two."""
         source = self._tensor_of_form(self.a.read[op.index, lstm.INPUT])
-        result = self._place(self.a.produced[op.outputs[0]])
+        result = self._add_form(self.a.produced[op.outputs[0]])
         quant = self.tensors[result].quant
         inputs = [-1] * 24  # the operator has 24 inputs, most of them optional
         inputs[lstm.INPUT] = source
-        units = []
+        bias_scales = []
         for positions in (lstm.INPUT_WEIGHTS, lstm.RECURRENT_WEIGHTS):
             for p in positions:
                 t = self.graph.tensors[op.inputs[p]]
                 assert t.data is not None
                 integers = quantize_weights(t.data, 0, "int8", per_channel=False, scale_method="max")
-                one = Quantization((float(integers.scale[0]),), (0,))
-                inputs[p] = self._constant(t.name, integers.values, "int8", t.shape, one)
-                units.append(float(integers.scale[0]) * self.tensors[source].scale)
-        for p, unit in zip(lstm.BIASES, units, strict=False):
+                weight_quant = Quantization((float(integers.scale[0]),), (0,))
+                inputs[p] = self._constant(t.name, integers.values, "int8", t.shape, weight_quant)
+                bias_scales.append(float(integers.scale[0]) * self.tensors[source].scale)
+        for p, bias_scale in zip(lstm.BIASES, bias_scales, strict=False):
             t = self.graph.tensors[op.inputs[p]]
             assert t.data is not None
-            bias = quantize_bias(t.data, np.array([unit]), "int32")
-            one = Quantization((float(np.float32(unit)),), (0,))
-            inputs[p] = self._constant(t.name, bias, "int32", t.shape, one)
+            bias = quantize_bias(t.data, np.array([bias_scale]), "int32")
+            bias_quant = Quantization((float(np.float32(bias_scale)),), (0,))
+            inputs[p] = self._constant(t.name, bias, "int32", t.shape, bias_quant)
         states = (
             (lstm.OUTPUT_STATE, "int8", quant),
             (lstm.CELL_STATE, "int16", lstm.cell_quantization(self.a.largest_cell_states[op.index])),
         )
         for p, dtype, own in states:
             inputs[p] = self._add(replace(self.graph.tensors[op.inputs[p]], dtype=dtype, quant=own))
+        # The kernel takes five intermediate tensors (four gates and the hidden state). It reads only their
+        # quantization.
         gates = [self._add(Tensor(0, f"gate_{k}", (0,), FLOAT)) for k in range(4)]
         hidden = self._add(Tensor(0, "hidden", (0,), "int8", quant))
         options = _integer_options(op)
@@ -304,11 +312,11 @@ class _QuantizedGraphBuilder:
         if mode == FLOAT:
             t = replace(t, data=value.astype(np.float32))
             return self._add_float16(t) if self._has_float16_weights(op) else self._add(t)
-        unit = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
+        input_scale = self.a.quant[self.a.read[op.index, rule.value]].scale[0]
         if op.index in self.weights:
-            scale = self.weights[op.index].scale.astype(np.float64) * unit
+            scale = self.weights[op.index].scale.astype(np.float64) * input_scale
         else:  # weights that an operator computes have the scale of their tensor
-            scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * unit
+            scale = np.array(self.a.quant[self.a.read[op.index, rule.weights]].scale) * input_scale
         dtype = _BIAS[mode]
         stored = tuple(float(np.float32(s)) for s in scale)
         quant = Quantization(stored, (0,) * len(stored), 0)

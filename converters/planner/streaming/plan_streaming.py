@@ -162,8 +162,8 @@ class _SegmentSearch:
         return replace(item, live=live)
 
     def _items(self) -> list[list[PlanItem]]:
-        """Return, for each position, the items that begin there. A segment is extended until its live bytes exceed
-        ``_MAX_LIVE_RATIO``."""
+        """Return, for each position, the items that begin there. A segment is extended until it has more live bytes
+        than ``_MAX_LIVE_RATIO`` allows."""
         items: list[list[PlanItem]] = []
         largest_live = max(
             (w.live for p in range(len(self.order)) if (w := self._complete_item(p))), default=0
@@ -188,8 +188,8 @@ class _SegmentSearch:
         ``other``. ``extra_limit`` has the same meaning as for ``plan_streaming``."""
         items = self._items()
         need = {id(i): i.live for candidates in items for i in candidates}
-        # ``need`` has the bytes of each item by id. ``placed`` has the ids of the segments whose bytes come from a
-        # placement instead of the live bytes.
+        # ``need`` has the bytes of each item by id. All limits up to ``done`` have been tried. ``placed`` has the
+        # ids of the segments whose bytes come from a placement instead of the live bytes.
         placed: set[int] = set()
         best, tried, done = other, 0, -1
         placed_cuts: set[tuple[int, ...]] = set()
@@ -240,11 +240,11 @@ class _SegmentSearch:
         choice: list[PlanItem | None] = [None] * n
         for first in reversed(range(n)):
             for item in items[first]:
-                rest = cost[item.end]
-                if need[id(item)] > limit or rest is None:
+                later_cost = cost[item.end]
+                if need[id(item)] > limit or later_cost is None:
                     continue
                 stages = 0 if item.schedule is None else item.end - item.first
-                total = (rest[0] + item.extra, rest[1] + stages)
+                total = (later_cost[0] + item.extra, later_cost[1] + stages)
                 lowest = cost[first]
                 if lowest is None or total < lowest:
                     cost[first], choice[first] = total, item

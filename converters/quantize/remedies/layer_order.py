@@ -100,25 +100,25 @@ def _with_joins(graph: Subgraph, layers: Collection[int]) -> set[int]:
             if moves(index) and index not in seen:
                 seen.add(index)
                 op = graph.ops[index]
-                following = op.inputs if step is before else op.outputs
+                following = op.inputs if step is producer_of else op.outputs
                 if any(reaches(i, step, seen) for i in following):
                     return True
         return False
 
-    def before(tensor: int) -> Sequence[int]:
+    def producer_of(tensor: int) -> Sequence[int]:
         return [producer[tensor].index] if tensor in producer else []
 
-    def after(tensor: int) -> Sequence[int]:
+    def readers_of(tensor: int) -> Sequence[int]:
         return reader.get(tensor, [])
 
     for op in graph.ops:
         rule = RULES.get(op.name)
         if rule is None or rule.kind not in ("join", "compare") or "int16" not in rule.types:
             continue
-        if not any(reaches(i, before, {op.index}) for i in op.inputs):
+        if not any(reaches(i, producer_of, {op.index}) for i in op.inputs):
             continue
         # The result of a comparison is bool, so the type of the layers that read it does not matter.
-        if rule.kind == "compare" or any(reaches(i, after, {op.index}) for i in op.outputs):
+        if rule.kind == "compare" or any(reaches(i, readers_of, {op.index}) for i in op.outputs):
             int16.add(op.index)
     return int16
 
