@@ -102,7 +102,7 @@ def a_usb_camera_delivers_the_formats_that_it_describes() -> Any:
 
 @check
 def jpeg_of_a_usb_camera_is_decoded_and_damage_is_counted() -> Any:
-    source = V4l2Camera(PLUG.camera(), RequestedMode(640, 360), least=(128, 72))
+    source = V4l2Camera(PLUG.camera(), RequestedMode(640, 360), min_size=(128, 72))
     format = source.open()
     assert (format.width, format.height) == (160, 90), format
     rows = numbers(source, 45)
