@@ -104,14 +104,14 @@ class _SegmentSearch:
         self.stage_operators = {k for k in order if is_streamable(graph, k, needs)}
         # A value can have several tensors with different shapes (RESHAPE). Its rows are rows of one of these tensors.
         # An operator that reads or writes another tensor of the value cannot be a stage.
-        shape_of: dict[int, int] = {}
+        tensor_of_value: dict[int, int] = {}
         for k in (k for k in order if k in self.stage_operators):
             used = [graph.ops[k].inputs[i.position] for i in row_needs(needs, k).inputs]
             used.append(graph.ops[k].outputs[0])
-            if any(shape_of.get(requirements.value_of[t], t) != t for t in used):
+            if any(tensor_of_value.get(requirements.value_of[t], t) != t for t in used):
                 self.stage_operators.discard(k)
             else:
-                shape_of.update((requirements.value_of[t], t) for t in used)
+                tensor_of_value.update((requirements.value_of[t], t) for t in used)
 
     # -- items ---------------------------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class _SegmentSearch:
             items.append(candidates)
         return items
 
-    # -- the choice ----------------------------------------------------------------------------------------
+    # -- the cuts ----------------------------------------------------------------------------------------
 
     def best(self, extra_limit: int | None, other: Plan | None) -> Plan | None:
         """Return the plan with the smallest arena that is found for this order, or None if no plan is smaller than

@@ -22,8 +22,8 @@ from arenite.converters.planner.streaming.schedule import (
 
 @dataclass(frozen=True)
 class ValueBlock:
-    """The key of a block that holds ``values`` (indices of ``ArenaRequirements.values``). Each overwrites the value
-    before it, at the same address."""
+    """The key of a block that holds ``values`` (indices of ``ArenaRequirements.values``). Each value overwrites
+    the previous value, at the same address."""
 
     values: tuple[int, ...]
 
@@ -102,7 +102,7 @@ class Timeline:
 
     def slots(self, t: int, schedule: Schedule) -> int:
         """Return the number of row slots of tensor ``t`` in a segment: the fewest that are enough if the tensor lives
-        only inside this segment, otherwise its height."""
+        only inside this segment, otherwise one slot per row."""
         value = self.requirements.values[self.requirements.value_of[t]]
         written_here = value.writer in schedule.stages or t == self.ordered.streamed_input
         inside = written_here and not value.stays and value.readers <= set(schedule.stages)
@@ -141,10 +141,10 @@ class Timeline:
         """Return the blocks of all values, and of the scratch of operators on complete tensors. If such an operator
         overwrites an input, the input and the output are one block. ``streamed`` maps a value to its tensor with
         rows."""
-        free = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
+        in_place = {k: () if k in self.item_of else pairs for k, pairs in self.requirements.in_place.items()}
         scratch = {k: size for k, size in self.requirements.scratch.items() if k not in self.item_of}
         buffers, self.pairs = lifetimes(
-            replace(self.requirements, in_place=free, scratch=scratch), self.order
+            replace(self.requirements, in_place=in_place, scratch=scratch), self.order
         )
         spans = self.ordered.spans
         placed_blocks = []
@@ -167,8 +167,8 @@ class Timeline:
         return placed_blocks
 
     def _row_rectangles(self, v: int, t: int) -> list[tuple[int, int, int, int]]:
-        """Return the rectangles of value ``v``, whose rows are rows of tensor ``t``. Each row lives from the tick that
-        computes it to the last tick that reads it."""
+        """Return the rectangles (see ``PlacedBlock``) of value ``v``, whose rows are rows of tensor ``t``. Each row
+        lives from the tick that computes it to the last tick that reads it."""
         value, tensor = self.requirements.values[v], self.graph.tensors[t]
         rows, size = height(tensor), row_bytes(tensor)
         begin, slots = [0] * rows, rows
