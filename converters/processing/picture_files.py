@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,9 @@ MAX_PIXELS = 150_000_000
 #: for EPS files.
 FORMATS = ("PNG", "JPEG", "BMP", "PPM", "WEBP", "TIFF", "GIF")
 
+#: Without a handler, Python would write Pillow's log about damaged files to the terminal.
+_SILENT = logging.NullHandler()
+
 
 @contextmanager
 def open_picture(file: IO[bytes], formats: Sequence[str] = FORMATS) -> Iterator[Image]:
@@ -29,14 +33,20 @@ def open_picture(file: IO[bytes], formats: Sequence[str] = FORMATS) -> Iterator[
     Raises ``ValueError`` for more pixels than the limits, ``ImportError`` without Pillow, and Pillow's errors:
     ``OSError``, ``ValueError``, ``SyntaxError`` and ``Image.DecompressionBombError``.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
+    logging.getLogger("PIL").addHandler(_SILENT)
     size = file.seek(0, os.SEEK_END)
     file.seek(0)
     with warnings.catch_warnings():
         # The check below replaces the limit at which Pillow warns. Pillow's error for twice as many pixels remains.
         warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-        opened = Image.open(file, formats=list(formats))
+        try:
+            opened = Image.open(file, formats=list(formats))
+        except UnidentifiedImageError as error:  # its text is the address of ``file`` in memory
+            raise ValueError(
+                f"cannot identify it as a {', '.join(formats[:-1])} or {formats[-1]} file"
+            ) from error
     with opened as picture:
         width, height = picture.size
         if width * height > min(MAX_PIXELS, max(FREE_PIXELS, PIXELS_PER_BYTE * size)):

@@ -7,6 +7,7 @@ import importlib
 import os
 import sys
 import traceback
+import warnings
 
 import click
 
@@ -149,6 +150,9 @@ def _print_error(error: AreniteError) -> None:
 def run() -> None:
     """Run the console script ``arenite``."""
     _open_standard_files()
+    if not sys.warnoptions:
+        # Packages warn about damaged fields of files with a line of their source code. Options of Python show them.
+        warnings.simplefilter("ignore")
     sys.exit(main())
 
 

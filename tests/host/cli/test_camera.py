@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -346,6 +348,24 @@ def test_standard_output_has_only_the_answers() -> None:
     process = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert process.returncode == 0 and "3 frames served" in process.stderr
     assert [json.loads(line)["number"] for line in process.stdout.splitlines()] == [0, 1, 2]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", [(284, 3, 1000, 332), (277, 3, 1, 2048)])
+def test_a_damaged_picture_causes_no_messages_of_packages(
+    entry: tuple[int, int, int, int], tmp_path: Path
+) -> None:
+    image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+    stream = io.BytesIO()
+    image.new("RGB", (8, 8)).save(stream, "TIFF")
+    data = bytearray(stream.getvalue())
+    begin = data.index(struct.pack("<H", entry[0]), struct.unpack_from("<I", data, 4)[0])
+    struct.pack_into("<HHII", data, begin, *entry)
+    (tmp_path / "damaged.png").write_bytes(data)
+    command = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", str(tmp_path), "--json"]
+    process = subprocess.run([*command, "--frames", "1"], capture_output=True, text=True, timeout=60)
+    for text in ("PIL", "per pixel", "BytesIO"):
+        assert text not in process.stderr
 
 
 @pytest.mark.slow
