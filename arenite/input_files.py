@@ -1,12 +1,14 @@
-"""Read files, TOML and JSON without trusting their size and depth."""
+"""Read files, TOML, JSON and Python literals without trusting their size and depth."""
 
 from __future__ import annotations
 
+import ast
 import errno
 import json
 import os
 import stat
 import tomllib
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from typing import Any
 MAX_TRACE_BYTES = 256 << 20
 #: The largest size of a file with settings, labels or results in bytes.
 MAX_SETTINGS_BYTES = 16 << 20
+#: The largest integer of a file in bits. Every larger one is a mistake, and the largest float has 1024.
+_MAX_BITS = 1000
 
 
 def check_is_file(path: str | Path) -> None:
@@ -48,10 +52,10 @@ def read_text(path: str | Path, encoding: str = "utf-8", *, max_bytes: int = MAX
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return the value that the JSON text describes. Raises ``ValueError`` for text that is not JSON, or that is
-    nested too deeply for Python, such as 100,000 nested lists."""
+    """Return the value that the JSON text describes. Raises ``ValueError`` for text that is not JSON, that is nested
+    too deeply for Python, such as 100,000 nested lists, or that has an integer that no float can hold."""
     try:
-        return json.loads(text)
+        return _checked(json.loads(text))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
 
@@ -59,6 +63,32 @@ def parse_json(text: str | bytes) -> Any:
 def parse_toml(text: str) -> dict[str, Any]:
     """Return the table that the TOML text describes. Raises ``ValueError``, as ``parse_json`` does."""
     try:
-        return tomllib.loads(text)
+        table: dict[str, Any] = _checked(tomllib.loads(text))
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+    return table
+
+
+def parse_literal(text: str) -> Any:
+    """Return the value of a Python literal, such as ``{0: 'cat'}``. Raises ``ValueError``, as ``parse_json`` does."""
+    try:
+        with warnings.catch_warnings():
+            # Python warns about its own syntax, such as an unknown escape sequence in a text.
+            warnings.simplefilter("ignore")
+            return _checked(ast.literal_eval(text))
+    except (SyntaxError, TypeError, MemoryError, RecursionError) as error:
+        raise ValueError("it is not a Python literal") from error
+
+
+def _checked(value: Any) -> Any:
+    """Return ``value``. Raises ``ValueError`` if it contains an integer that ``float`` cannot convert."""
+    pending = [value]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            pending += item.values()
+        elif isinstance(item, (list, tuple)):
+            pending += item
+        elif isinstance(item, int) and item.bit_length() > _MAX_BITS:
+            raise ValueError(f"the number {str(item)[:20]}... has too many digits")
+    return value

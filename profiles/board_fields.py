@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 from typing import Any
 
 from arenite.errors import ProfileError
@@ -22,8 +23,8 @@ class BoardTable:
 
     def get(self, key: str, kind: type, default: Any = None) -> Any:
         """Return the value of the field ``key``, or ``default`` if the table does not have it. Raises
-        ``ProfileError`` if the field is missing and has no default, has another type than ``kind``, or is a negative
-        integer."""
+        ``ProfileError`` if the field is missing and has no default, has another type than ``kind``, or is a number that
+        is negative or not finite."""
         self._read_keys.add(key)
         if key not in self._data:
             if default is None:
@@ -36,7 +37,9 @@ class BoardTable:
             value = float(value)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             raise ProfileError(f"{self._location}: '{key}' must be {kind.__name__}, not {value!r}.")
-        if isinstance(value, int) and value < 0:
+        if isinstance(value, (int, float)) and not math.isfinite(value):
+            raise ProfileError(f"{self._location}: '{key}' must be a finite number, but is {value}.")
+        if isinstance(value, (int, float)) and value < 0:
             raise ProfileError(f"{self._location}: '{key}' must not be negative, but is {value}.")
         return value
 

@@ -7,6 +7,7 @@ add a file.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -144,7 +145,7 @@ def parse_host(text: str, location: str) -> HostProfile:
     for table in (cpu, accelerator, thermal_table, top):
         table.finish()
     for steps in (profile.steps_mhz, profile.accelerator_steps_mhz):
-        if list(steps) != sorted(set(steps)) or any(step <= 0 for step in steps):
+        if list(steps) != sorted(set(steps)) or not all(0 < step < math.inf for step in steps):
             raise ProfileError(f"{location}: steps_mhz must ascend from above 0.")
     if not profile.steps_mhz or not profile.cores or min(thermal.junction_j_k, thermal.case_j_k) <= 0:
         raise ProfileError(f"{location}: cores, steps_mhz and heat capacities must be above 0.")

@@ -24,6 +24,7 @@ from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import ModelError, PlanError
 from arenite.files import write_atomic
+from arenite.input_files import parse_json
 
 __all__ = [
     "METADATA",
@@ -227,8 +228,8 @@ def _header(blob: bytes) -> dict[str, Any]:
     type is checked. Raises ``ModelError``."""
     location = f"Metadata '{METADATA}'"
     try:
-        header = json.loads(blob)
-    except (ValueError, RecursionError) as error:
+        header = parse_json(blob)
+    except ValueError as error:
         raise ModelError(f"{location}: is not JSON ({error}).", _STALE_HINT) from error
     if not isinstance(header, dict) or header.get("schema") != SCHEMA:
         schema = header.get("schema") if isinstance(header, dict) else header

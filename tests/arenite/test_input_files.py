@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import warnings
 from pathlib import Path
 
 import pytest
 
 from arenite.array_files import read_array, read_array_names, read_array_shapes, read_arrays
-from arenite.input_files import check_is_file, parse_json, parse_toml, read_bytes, read_text
+from arenite.input_files import check_is_file, parse_json, parse_literal, parse_toml, read_bytes, read_text
 
 DEEP = "[" * 100_000
 
@@ -48,16 +49,30 @@ def test_a_pipe_of_the_shell_is_read() -> None:
         os.close(read_end)
 
 
-@pytest.mark.parametrize("text", [DEEP, "[" + "9" * 10_000 + "]", "no", ""])
+@pytest.mark.parametrize("text", [DEEP, "[" + "9" * 10_000 + "]", f'{{"a": [{10**400}]}}', "no", ""])
 def test_json_that_python_cannot_take_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_json(text)
 
 
-@pytest.mark.parametrize("text", [f"a = {DEEP}", "a = " + "9" * 10_000, "no"])
+@pytest.mark.parametrize(
+    "text", [f"a = {DEEP}", "a = " + "9" * 10_000, f"[a]\nb = [[1], [-{10**400}]]", "no"]
+)
 def test_toml_that_python_cannot_take_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_toml(text)
+
+
+@pytest.mark.parametrize("text", [DEEP, f"({10**400},)", "{[]: 1}", "{" * 500, "[].append(1)", "no", ""])
+def test_a_literal_that_python_cannot_take_is_a_value_error(text: str) -> None:
+    with pytest.raises(ValueError):
+        parse_literal(text)
+
+
+def test_a_literal_causes_no_warning_about_its_syntax() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert parse_literal(r"{0: '\d'}") == {0: r"\d"}
 
 
 def test_values_are_those_of_the_standard_parsers() -> None:

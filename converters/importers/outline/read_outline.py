@@ -70,7 +70,7 @@ def read_outline(
             return read_torch_program(
                 _json_member(path, lambda n: n.endswith("serialized_exported_program.json") or "models/" in n)
             )
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, RecursionError, OSError):
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, OSError):
         return None  # another version of the format; the framework reports what is wrong with a damaged file
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
         return None  # a damaged or encrypted archive, or a compression that ``zipfile`` does not know

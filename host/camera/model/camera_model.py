@@ -8,7 +8,6 @@ is no description, the steps are guessed from the tensors, and a note says so.
 from __future__ import annotations
 
 import hashlib
-import json
 import mmap
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +26,7 @@ from arenite.converters.processing.specification.preprocessing import (
 from arenite.errors import ModelError, UsageError
 from arenite.host.camera.model import tensor_heuristics, tflite_metadata
 from arenite.host.camera.model.tflite_header import ModelHeader, read_header
-from arenite.input_files import check_is_file
+from arenite.input_files import check_is_file, parse_json
 from arenite.models import picture_models as pictures
 
 #: The name of the metadata entry that ``converters.image`` writes into a converted model. That module is not imported,
@@ -232,8 +231,8 @@ def _read_labels(path: Path) -> tuple[str, ...]:
 def _image_extra(header: ModelHeader) -> dict[str, Any]:
     """Return the entries of ``extra`` in the record of a model that Arenite converted; {} for other files."""
     try:
-        record = json.loads(header.metadata.get(_IMAGE, b"{}"))
-    except (ValueError, RecursionError):
+        record = parse_json(header.metadata.get(_IMAGE, b"{}"))
+    except ValueError:
         return {}
     extra = record.get("extra") if isinstance(record, dict) else None
     return extra if isinstance(extra, dict) else {}

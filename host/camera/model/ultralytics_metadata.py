@@ -7,7 +7,7 @@ tests use files that were written in the same way, not files of the exporter its
 
 from __future__ import annotations
 
-import ast
+import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,10 +18,9 @@ from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.post.steps import Nms, TopK
 from arenite.converters.processing.specification.image_steps import Crop, ImageSource, Letterbox, Resize
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
-from arenite.errors import UsageError
 from arenite.host.camera.model.flatbuffer_reader import Buffer
 from arenite.host.camera.model.tflite_metadata import archived_text
-from arenite.input_files import parse_json
+from arenite.input_files import parse_json, parse_literal
 
 #: The names of the text file in the archive: that of newer and that of older versions of the exporter.
 _ARCHIVED_NAMES = ("metadata.json", "temp_meta.txt")
@@ -45,11 +44,13 @@ class UltralyticsMetadata:
     unit: str
     size: tuple[int, int]  # height and width for which the model was exported; 0 if not recorded
 
-    def preprocessing(self, height: int, width: int) -> Preprocessing:
+    def preprocessing(self, height: int, width: int) -> Preprocessing | None:
         """Return the preprocessing of RGB pictures for an input of ``height`` x ``width`` pixels. 1 x 1 means an input
-        of any size; the size for which the model was exported is then used."""
-        if (height, width) == (1, 1) and all(self.size):
+        of any size; the size for which the model was exported is then used. Return None if that is not recorded."""
+        if (height, width) == (1, 1):
             height, width = self.size
+            if not height or not width:
+                return None
         steps: tuple[Any, ...] = (Letterbox(width, height, _MARGIN, convention="opencv"),)
         if self.task == "classify":
             steps = (Resize(short_side=min(height, width)), Crop(width, height))
@@ -105,7 +106,7 @@ def read_ultralytics_metadata(
         return UltralyticsMetadata(
             str(entries.get("task", "detect")), ordered, int(points), int(values), unit, sides
         )
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # a number may be infinite
         return None
 
 
@@ -123,11 +124,7 @@ def _value(value: Any) -> Any:
     is returned as it is."""
     if not isinstance(value, str):
         return value
-    try:
-        return parse_json(value)
-    except ValueError:
-        pass
-    try:
-        return ast.literal_eval(value)
-    except (ValueError, SyntaxError, MemoryError, RecursionError, UsageError):
-        return None
+    for parse in (parse_json, parse_literal):
+        with contextlib.suppress(ValueError):
+            return parse(value)
+    return None

@@ -145,6 +145,12 @@ def test_another_form_of_a_format_has_no_outline(tmp_path: Path, ending: str) ->
     assert read_outline(str(path), source_kind(str(path))) is None
 
 
+def test_keras_with_an_infinite_size_has_no_outline(tmp_path: Path) -> None:
+    layer = files.keras_layer("Dense", "scores", units=float("inf"))
+    path = files.keras_file(tmp_path / "m.keras", [layer], (None, 8))
+    assert read_outline(str(path), source_kind(str(path))) is None
+
+
 def test_torch(tmp_path: Path) -> None:
     outline = outline_of(files.picture_torch(tmp_path / "m.pt2", stride=(2, 2)))
     assert [(i.name, i.shape) for i in outline.inputs or ()] == [("x", (1, 3, 16, 16))]

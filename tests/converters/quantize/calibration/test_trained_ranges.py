@@ -70,5 +70,12 @@ def test_the_simplified_float_model_computes_without_rounding() -> None:
 
 def test_a_malformed_metadata_entry_is_ignored() -> None:
     model = model_with_range(False)
-    for entry in (b"no JSON", b"[1]", b'{"t3": 4}', b'{"t3": [1, "x"]}', b'{"t3": [NaN, 1]}'):
+    for entry in (
+        b"no JSON",
+        b"[1]",
+        b'{"t3": 4}',
+        b'{"t3": [1, "x"]}',
+        b'{"t3": [NaN, 1]}',
+        b'{"t3": [0, 1%s]}' % (400 * b"0"),
+    ):
         assert trained_ranges(replace(model, metadata={NAME: entry})) == {}

@@ -129,7 +129,11 @@ def test_tflite_outputs_are_fractions(name: str, write: Any, tmp_path: Path) -> 
         {"names": "{0: 'a', 'x': 'b'}"},
         {"names": "__import__('os')"},
         {"names": "{" * 500},
+        {"names": "{[0]: 'a'}"},
+        {"names": "{1e999: 'a'}"},
         {"kpt_shape": "['a', 3]"},
+        {"kpt_shape": "[1e999, 3]"},
+        {"imgsz": "[64, 1e999]"},
         {"task": "obb"},
         {},
     ],
@@ -139,3 +143,13 @@ def test_unusable_metadata_is_ignored(entries: dict[str, str], tmp_path: Path) -
     opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED, metadata), "yolo.onnx")
     assert opened_model.postprocessing is None
     assert opened_model.notes
+
+
+def test_a_number_that_no_float_can_hold_counts_as_missing(tmp_path: Path) -> None:
+    large = f"[{10**400}, 3]"
+    opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED, ENTRIES | {"kpt_shape": large}), "yolo.onnx")
+    assert opened_model.postprocessing is not None
+    assert opened_model.postprocessing.steps == (Yolo(classes=3), Nms(0.45, 100))
+    free_shape = ("batch", 3, "height", "width")
+    with pytest.raises(UsageError, match="any size"):
+        opened(tmp_path, onnx((1, 7, 126), free_shape, ENTRIES | {"imgsz": large}), "yolo.onnx")
