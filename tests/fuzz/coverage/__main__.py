@@ -22,6 +22,7 @@ from pathlib import Path
 from tests.fuzz.coverage.build_targets import build_fuzzer, write_corpus
 from tests.fuzz.coverage.c_sources import C_TARGETS
 from tests.fuzz.coverage.corpora import CORPORA
+from tests.fuzz.coverage.python_corpora import dictionary
 from tests.fuzz.coverage.tools import missing_tool
 
 CACHE = Path(__file__).resolve().parents[3] / ".cache" / "fuzz"
@@ -50,11 +51,16 @@ def fuzz(name: str, folder: Path, *, runs: int = 0, seconds: int = 0) -> FuzzRes
         *([f"-runs={runs}"] if runs else []),
         *([f"-max_total_time={seconds}"] if seconds else []),
     ]
-    with tempfile.TemporaryDirectory() as temporary:
+    memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+    with tempfile.TemporaryDirectory() as build, tempfile.TemporaryDirectory(dir=memory) as temporary:
         if name in C_TARGETS:
-            command = [str(build_fuzzer(name, Path(temporary) / name, Path(temporary) / "sources"))]
+            command = [str(build_fuzzer(name, Path(build) / name, Path(build) / "sources"))]
         else:
             command = [sys.executable, "-m", "tests.fuzz.coverage.python_fuzzer", name]
+            if words := dictionary(name):
+                file = Path(build) / "dictionary"
+                file.write_text("".join(f'"{_escaped(word)}"\n' for word in words))
+                options.append(f"-dict={file}")
         result = subprocess.run(
             [*command, *options, str(corpus)],
             stdout=subprocess.PIPE,
@@ -67,6 +73,11 @@ def fuzz(name: str, folder: Path, *, runs: int = 0, seconds: int = 0) -> FuzzRes
     counted = re.findall(r"^#(\d+)\s", result.stdout, re.MULTILINE)
     error = "" if result.returncode == 0 else result.stdout[-4000:] or f"exit code {result.returncode}"
     return FuzzResult(int((count or counted or ["0"])[-1]), error)
+
+
+def _escaped(word: bytes) -> str:
+    """Return ``word`` as libFuzzer's dictionaries write it."""
+    return "".join(chr(c) if 32 <= c < 127 and c not in b'"\\' else f"\\x{c:02X}" for c in word)
 
 
 def main() -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import struct
 import wave
 import zipfile
@@ -16,7 +17,17 @@ from arenite.converters.tflite.image import image_bytes, to_flatbuffer
 from arenite.host.link.client import DESCRIBE, DONE, HELLO
 from arenite.profiles.boards import BOARD_DIRECTORY
 from tests.converters import small_models
+from tests.fuzz.coverage.input_parts import indented
 from tests.host.link.hostile_device import greeting
+
+IMAGE_RECORD = {
+    "source": {"kind": "image", "format": "rgb", "width": 31, "height": 23},
+    "steps": [
+        {"do": "resize", "width": 8, "height": 8},
+        {"do": "normalise", "divide": 127.5, "mean": [1, 2, 3]},
+        {"do": "quantise", "dtype": "int8", "scale": 0.5, "zero_point": 1},
+    ],
+}
 
 
 def tflite_reader() -> Iterable[bytes]:
@@ -38,6 +49,15 @@ def model_metadata() -> Iterable[bytes]:
     shape = b"\x12" + bytes([4 * len(dimension)]) + 4 * dimension
     tensor = b"\x0a" + bytes([2 + len(shape)]) + b"\x08\x01" + shape
     info = b"\x0a\x01x\x12" + bytes([len(tensor)]) + tensor
+    yield (
+        b"z"
+        + json.dumps({"names": {"0": "cat"}, "stride": 32, "imgsz": [32, 32], "kpt_shape": [17, 3]}).encode()
+    )
+    yield b"y{'names': {0: 'cat', 1: 'dog'}, 'stride': 32, 'imgsz': [8, 8], 'task': 'classify'}"
+    yield b"e" + json.dumps({"labels": ["cat", "dog"], "preprocessing": IMAGE_RECORD}).encode()
+    yield (
+        b"e" + json.dumps({"postprocessing": {"steps": [{"do": "top_k", "k": 5, "softmax": True}]}}).encode()
+    )
     graph = b"\x5a" + bytes([len(info)]) + info + b"\x62" + bytes([len(info)]) + info
     names = b"\x72\x12\x0a\x05names\x12\x09{0: 'cat'}"
     yield b"o\x08\x08" + names + b"\x3a" + bytes([len(graph)]) + graph
@@ -52,6 +72,7 @@ def array_files() -> Iterable[bytes]:
         stream = io.BytesIO()
         np.save(stream, array)
         yield stream.getvalue()
+        yield b"Z" + stream.getvalue()
 
 
 def pictures() -> Iterable[bytes]:
@@ -91,7 +112,8 @@ def recordings() -> Iterable[bytes]:
     yield b"RIFF" + struct.pack("<I", len(body)) + body
 
 
-def profiles() -> Iterable[bytes]:
+def files_of_settings() -> Iterable[bytes]:
+    """Yield the kind and the text of files that target ``profiles`` reads."""
     folder = BOARD_DIRECTORY.parent
     for kind, name in (
         (b"\0", "boards/qemu_mps2_an386.toml"),
@@ -104,17 +126,20 @@ def profiles() -> Iterable[bytes]:
     recipes = Path(__file__).parents[3] / "converters" / "quantize" / "recipes"
     for path in sorted(recipes.glob("*.toml"))[:3]:
         yield b"r" + path.read_bytes()
-    record = {
-        "source": {"kind": "image", "format": "rgb", "width": 31, "height": 23},
-        "steps": [
-            {"do": "resize", "width": 12, "height": 12},
-            {"do": "normalise", "divide": 127.5, "mean": [1, 2, 3]},
-            {"do": "quantise", "dtype": "int8", "scale": 0.5, "zero_point": 1},
-        ],
-    }
-    yield b"j" + json.dumps(record).encode()
+    yield b"j" + indented(IMAGE_RECORD)
     yield b"t[source]\nkind = 'audio'\nrate = 16000\nsamples = 64\n[[steps]]\ndo = 'frame'\nlength = 8\nstep = 8\n"
-    yield b"p" + json.dumps({"steps": [{"do": "top_k", "k": 5, "softmax": True}]}).encode()
+    yield b"p" + indented({"steps": [{"do": "top_k", "k": 5, "softmax": True}]})
+    yield b"p" + indented(
+        {"steps": [{"do": "yolo", "unit": "pixels", "classes": 2}, {"do": "nms", "iou": 0.5}]}
+    )
+
+
+def profiles() -> Iterable[bytes]:
+    files = list(files_of_settings())
+    yield from files
+    for number in range(len(files)):
+        # The first byte chooses the file. Its lines 0 and 5 get other values.
+        yield bytes([128 + (number - 128) % len(files)]) + b"\x05\x01" + b"7" + b"\x00\x03" + b"inf"
 
 
 def link_client() -> Iterable[bytes]:
@@ -135,20 +160,78 @@ def link_client() -> Iterable[bytes]:
 
 
 def http_requests() -> Iterable[bytes]:
+    from arenite.host.http_server.access import Access
+
+    access = Access("localhost", "sand-and-pressure")
+    session = access.check({"Host": "localhost"}.get, access.token, None).cookie
+    cookie = f"Cookie: a=b; {access.cookie_name(80)}={session}\r\n".encode()
     token = b"Authorization: Bearer sand-and-pressure\r\n"
     host = b"Host: 127.0.0.1:80\r\n"
     for path in (
         b"/",
+        b"/page.js",
         b"/events",
         b"/frame?after=1&camera=0",
         b"/metrics",
+        b"/answers",
         b"/state",
+        b"/log",
         b"/healthz",
+        b"/favicon.ico",
         b"/x?token=a",
     ):
         yield b"GET " + path + b" HTTP/1.1\r\n" + host + token + b"\r\n"
-    yield b"HEAD / HTTP/1.0\r\n" + host + b"Cookie: a=b; arenite-80=sand-and-pressure\r\n\r\n"
+    yield b"GET /log?token=sand-and-pressure HTTP/1.1\r\n" + host + b"\r\n"
+    yield b"GET /log HTTP/1.1\r\nHost: [::1]:80\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\r\n"
+    yield b"HEAD / HTTP/1.0\r\n" + host + cookie + b"\r\n"
+    yield 2 * (b"GET /state HTTP/1.1\r\n" + host + cookie + b"\r\n")
     yield b"POST / HTTP/1.1\r\n" + host + token + b"Content-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n"
+
+
+#: Values in text that readers must check, and header fields that change how much a server reads.
+_ODD_VALUES = (
+    *(
+        b"inf",
+        b"nan",
+        b"-inf",
+        b"Infinity",
+        b"NaN",
+        b"1e999",
+        b"5e-324",
+        b"-0.0",
+        b"null",
+        b"true",
+        b"''",
+        b"{}",
+        b"[[]]",
+    ),
+    *(
+        b"9" * 19,
+        b"9" * 320,
+        b"0x7fffffff",
+        b"1979-05-27T07:32:00Z",
+        b"\\u0000",
+        b"\\ud800",
+        b"\xc2\x85",
+        b"\x1b[",
+    ),
+)
+_HEADERS = (
+    b"Transfer-Encoding: chunked\r\n",
+    b"Content-Length: 0\r\n",
+    b"Connection: close\r\n",
+    b"Expect: 100-continue\r\n",
+)
+
+
+def dictionary(name: str) -> list[bytes]:
+    """Return words that the fuzzer inserts into inputs of target ``name``, whose inputs are text; [] for the others."""
+    if name not in ("profiles", "model_metadata", "http_requests"):
+        return []
+    words = {
+        word for seed in PYTHON_CORPORA[name]() for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_-]{2,40}", seed)
+    }
+    return [*sorted(words), *(_HEADERS if name == "http_requests" else _ODD_VALUES)]
 
 
 PYTHON_CORPORA: dict[str, Callable[[], Iterable[bytes]]] = {

@@ -9,28 +9,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
-import os
 import socket
 import tempfile
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import ModuleType
+from urllib.parse import unquote_plus
 
 Target = Callable[[bytes], None]
 
 
-def _file(suffix: str) -> tuple[Path, Callable[[bytes], Path]]:
-    """Return a path in memory, if the system has such a folder, and a function that writes an input to it."""
-    memory = Path("/dev/shm")
-    folder = tempfile.mkdtemp(dir=memory if os.access(memory, os.W_OK) else None)
-    path = Path(folder) / f"input{suffix}"
+class _InputFile:
+    """A file for one input after the other. It stays open, because opening it takes longer than reading most inputs."""
 
-    def write(data: bytes) -> Path:
-        path.write_bytes(data)
-        return path
+    def __init__(self, suffix: str) -> None:
+        self._file = tempfile.NamedTemporaryFile(suffix=suffix, buffering=0)  # noqa: SIM115 it stays open
 
-    return path, write
+    def write(self, data: bytes) -> Path:
+        """Replace the content, and return the file's path."""
+        self._file.seek(0)
+        self._file.write(data)
+        self._file.truncate()
+        return Path(self._file.name)
 
 
 def tflite_reader() -> Target:
@@ -46,41 +47,56 @@ def tflite_reader() -> Target:
 
 
 def model_metadata() -> Target:
-    """The headers, metadata and labels of models for the camera."""
+    """The headers, metadata and labels of models for the camera. With a first byte z or y, the rest is the text of an
+    exporter's metadata in an archive, and with e, the record in an image."""
     from arenite.errors import AreniteError
     from arenite.host.camera.model.camera_model import open_model
+    from tests.fuzz.coverage.input_parts import archive, image_with_record, tflite_model
 
-    _, write_tflite = _file(".tflite")
-    _, write_onnx = _file(".onnx")
+    tflite, onnx = _InputFile(".tflite"), _InputFile(".onnx")
 
     def run(data: bytes) -> None:
+        kind, rest = data[:1], data[1:]
+        if kind == b"o":
+            file = onnx.write(rest)
+        elif kind == b"z":
+            file = tflite.write(tflite_model() + archive("metadata.json", rest))
+        elif kind == b"y":
+            file = tflite.write(tflite_model() + archive("temp_meta.txt", rest))
+        elif kind == b"e":
+            file = tflite.write(image_with_record(rest))
+        else:
+            file = tflite.write(rest)
         with contextlib.suppress(AreniteError):
-            open_model(str((write_onnx if data[:1] == b"o" else write_tflite)(data[1:])))
+            open_model(str(file))
 
     return run
 
 
 def array_files() -> Target:
-    """.npz and .npy files."""
+    """.npz and .npy files. With a first byte Z, the rest is a .npy file, which is put into an archive."""
     from arenite.array_files import read_array, read_arrays
+    from tests.fuzz.coverage.input_parts import archive
 
-    _, write = _file(".npz")
+    file = _InputFile(".npz")
 
     def run(data: bytes) -> None:
+        data = archive("x.npy", data[1:]) if data[:1] == b"Z" else data
         with contextlib.suppress(ValueError, OSError):
-            (read_arrays if data[:1] == b"P" else read_array)(write(data))
+            (read_arrays if data[:1] == b"P" else read_array)(file.write(data))
 
     return run
 
 
 def pictures() -> Target:
-    """Headers and pixels of pictures."""
+    """Headers and pixels of pictures. The chunks of PNG files get valid CRCs."""
     from arenite.errors import UsageError
     from arenite.host.camera.sources.picture_decoder import decode_picture
+    from tests.fuzz.coverage.input_parts import with_valid_crcs
 
     def run(data: bytes) -> None:
         with contextlib.suppress(UsageError):
-            decode_picture(data, "rgb", "input")
+            decode_picture(with_valid_crcs(data), "rgb", "input")
 
     return run
 
@@ -90,11 +106,11 @@ def sounds() -> Target:
     from arenite.converters.processing.media_files import read_sound
     from arenite.errors import UsageError
 
-    _, write = _file(".wav")
+    file = _InputFile(".wav")
 
     def run(data: bytes) -> None:
         with contextlib.suppress(UsageError):
-            read_sound(write(data), 16000)
+            read_sound(file.write(data), 16000)
 
     return run
 
@@ -112,37 +128,46 @@ def recordings() -> Target:
 
 
 def profiles() -> Target:
-    """Profiles of boards, meters, batteries and hosts, recipes and preprocessing: TOML and JSON."""
+    """Profiles of boards, meters, batteries and hosts, recipes and preprocessing: TOML and JSON. With a first byte of
+    128 or more, the rest describes changes of the values in a valid file."""
     from arenite.converters.processing.post.postprocessing import Postprocessing
     from arenite.converters.processing.specification.preprocessing import load_preprocessing
     from arenite.converters.quantize.recipes.recipe import load_recipe
     from arenite.errors import AreniteError
+    from arenite.input_files import parse_json
     from arenite.profiles.batteries import parse_battery
     from arenite.profiles.boards import parse_board
     from arenite.profiles.hosts import parse_host
     from arenite.profiles.meters import parse_meter
+    from tests.fuzz.coverage.input_parts import with_changed_values
+    from tests.fuzz.coverage.python_corpora import files_of_settings
 
-    toml, write_toml = _file(".toml")
-    _, write_json = _file(".json")
+    valid = [seed.split(b"\n") for seed in files_of_settings()]
+    toml, json_file = _InputFile(".toml"), _InputFile(".json")
     texts = (parse_board, parse_battery, parse_host, parse_meter)
 
     def run(data: bytes) -> None:
+        if data[:1] >= b"\x80":
+            data = with_changed_values(valid[data[0] % len(valid)], data[1:])
         kind, rest = data[:1], data[1:]
         with contextlib.suppress(AreniteError):
             if kind == b"j":
-                load_preprocessing(write_json(rest))
+                load_preprocessing(json_file.write(rest))
             elif kind == b"p":
-                with contextlib.suppress(ValueError, RecursionError):
-                    Postprocessing.from_json(json.loads(rest))
+                with contextlib.suppress(ValueError):
+                    Postprocessing.from_json(parse_json(rest))
             elif kind == b"r":
-                write_toml(rest)
-                load_recipe(str(toml))
+                load_recipe(str(toml.write(rest)))
             elif kind == b"t":
-                load_preprocessing(write_toml(rest))
+                load_preprocessing(toml.write(rest))
             elif kind:
                 texts[kind[0] % len(texts)](rest.decode("utf-8", "replace"), "input")
 
     return run
+
+
+#: The most replies of one input, twice as many as the requests of one run.
+_MAX_REPLIES = 32
 
 
 class _OneWay:
@@ -178,10 +203,11 @@ def link_client() -> Target:
     from arenite.host.link.client import DeviceClient
     from arenite.host.link.frames import encode_frame
     from arenite.host.link.mlperf_monitor import MonitorClient
+    from arenite.host.link.transport import PortGoneError
 
     def replies(data: bytes) -> bytes:
         out, at, number = b"", 0, 1
-        while at < len(data) and number < 256:
+        while at < len(data) and number <= _MAX_REPLIES:
             body = data[at + 1 : at + 1 + data[at] % 250]
             # status, command and data; the client's first sequence number is 1
             out += encode_frame(bytes([number]) + (body + bytes(3))[: max(len(body), 3)])
@@ -192,20 +218,31 @@ def link_client() -> Target:
     def use_agent(data: bytes) -> None:
         client = DeviceClient(_OneWay(data), resend_s=0.05, attempts=2, infer_timeout_s=0.05)
         info = client.hello(timeout_s=0.05)
-        client.log()
-        client.memory()
-        client.write_input(0, bytes(8))
-        client.infer()
-        for index, tensor in enumerate(info.outputs[:2]):
-            client.read_output(index, min(tensor.nbytes, 64))
-        client.layer_ticks(min(info.layer_count, 8))
+        outputs = enumerate(info.outputs[:2])
+        use_all(
+            client.log,
+            client.memory,
+            partial(client.write_input, 0, bytes(8)),
+            client.infer,
+            *(partial(client.read_output, index, min(tensor.nbytes, 64)) for index, tensor in outputs),
+            partial(client.layer_ticks, min(info.layer_count, 8)),
+        )
 
     def use_monitor(data: bytes) -> None:
         client = MonitorClient(_OneWay(data), timeout_s=0.05, infer_timeout_s=0.05)
-        client.connect(0.05)
-        client.load(bytes(8))
-        client.infer()
-        client.raw_outputs()
+        use_all(
+            partial(client.connect, 0.05), partial(client.load, bytes(8)), client.infer, client.raw_outputs
+        )
+
+    def use_all(*requests: Callable[[], object]) -> None:
+        """Make the next request also after a device's wrong reply, but not when the port has gone."""
+        for request in requests:
+            try:
+                request()
+            except PortGoneError:
+                raise
+            except DeviceError:
+                pass
 
     def run(data: bytes) -> None:
         if data:
@@ -229,39 +266,67 @@ def _changed(module: ModuleType, **values: float) -> Iterator[None]:
             setattr(module, name, value)
 
 
+class _Answers(asyncio.Transport):
+    """A connection to a client that takes everything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.data = b""
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.data += data
+
+    def is_closing(self) -> bool:
+        return False
+
+    def close(self) -> None:
+        pass
+
+
+_TOKEN = "sand-and-pressure"
+
+
 def http_requests() -> Target:
-    """Requests to the dashboard. The server must answer each, or close the connection without an exception."""
+    """Requests to the dashboard. The server must answer each, or close the connection without an exception, and must
+    give nothing to a client without the token."""
     from arenite.host.camera.dashboard import handler
     from arenite.host.camera.dashboard.handler import DashboardServer, Handler
     from arenite.host.camera.dashboard.server import Dashboard
     from arenite.host.http_server import request_handler
     from arenite.host.http_server.connection_server import MAX_REQUEST_BYTES, Connection
+    from arenite.host.http_server.login_attempts import LoginAttempts
 
-    content = Dashboard("127.0.0.1", token="sand-and-pressure", report=lambda _: None)
+    content = Dashboard("127.0.0.1", token=_TOKEN, report=lambda _: None)
     content.ended = True  # an event stream ends at once
     server = DashboardServer("127.0.0.1", 0, content, 4, None, lambda _: None)
+    server.port = 80  # is part of the cookie's name, so an input must know it
+    session = content.access.check({"Host": "localhost"}.get, _TOKEN, None).cookie
     loop = asyncio.new_event_loop()
 
     async def serve(data: bytes) -> bytes:
-        near, far = socket.socketpair()
-        with near, far:
-            near.sendall(data)
-            near.shutdown(socket.SHUT_WR)
-            reader, writer = await asyncio.open_connection(sock=far, limit=MAX_REQUEST_BYTES)
-            with contextlib.suppress(OSError):
-                await Handler(server, Connection(server, far, "127.0.0.1", reader, writer)).run()
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
-            near.settimeout(1)
-            return near.recv(16)
+        reader = asyncio.StreamReader(MAX_REQUEST_BYTES)
+        reader.feed_data(data)
+        reader.feed_eof()
+        answers = _Answers()
+        writer = asyncio.StreamWriter(answers, asyncio.StreamReaderProtocol(reader), reader, loop)
+        server.attempts = LoginAttempts(lambda _: None)  # wrong tokens of other inputs must not count
+        with socket.socket() as raw:
+            server.limits.add(raw, "127.0.0.1")
+            try:
+                await Handler(server, Connection(server, raw, "127.0.0.1", reader, writer)).run()
+            finally:
+                server.limits.remove(raw)
+        return answers.data
 
     def run(data: bytes) -> None:
         # The waits would be most of the fuzzer's time.
         with _changed(request_handler, _WRONG_TOKEN_DELAY_S=0.0), _changed(handler, _FRAME_WAIT_S=0.0):
             answer = loop.run_until_complete(serve(data[:60_000]))
         assert not answer or answer.startswith(b"HTTP/1.1 "), answer
-        assert not answer.startswith(b"HTTP/1.1 500"), answer
+        assert b"HTTP/1.1 500" not in answer, answer
+        if b"HTTP/1.1 200" in answer:  # this dashboard is not ready, so even /healthz has another status
+            text = unquote_plus(data.decode("latin-1"))
+            assert _TOKEN in text or session in text, answer
 
     return run
 
