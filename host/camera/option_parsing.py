@@ -1,4 +1,4 @@
-"""Parse options that are given as text: budgets, processors, addresses, windows and runtime options."""
+"""Parse options that are given as text: budgets, processors, windows and runtime options."""
 
 from __future__ import annotations
 
@@ -61,23 +61,6 @@ def parse_processors(text: str) -> tuple[int, ...]:
             raise UsageError(f"The processors '{part}' are not a range.", "Give the lower number first.")
         values += range(first, last + 1)
     return tuple(dict.fromkeys(values))
-
-
-def parse_address(text: str) -> tuple[str, int]:
-    """Return the host and the port of an address to bind: ``HOST:PORT``, ``[IPv6 address]:PORT``, ``HOST`` or
-    ``:PORT``.
-
-    The host defaults to 127.0.0.1, and the port to 0, for which the system chooses a free port. Raises ``UsageError``.
-    """
-    matched = re.fullmatch(
-        r"(?:\[(?P<v6>[0-9a-fA-F:]+)\]|(?P<host>[^:\[\]]*))(?::(?P<port>\d{1,5}))?", text.strip()
-    )
-    port = int(matched["port"] or 0) if matched is not None else 0
-    if matched is None or port > 65535:
-        raise UsageError(
-            f"'{text}' is not an address to bind.", "Give HOST:PORT, for example 127.0.0.1:8080."
-        )
-    return matched["v6"] or matched["host"] or "127.0.0.1", port
 
 
 def parse_window(text: str) -> CropWindow:

@@ -61,7 +61,7 @@ def open_outputs(
         )
     if options.dashboard is not None:
         from arenite.host.camera.dashboard.server import Dashboard
-        from arenite.host.camera.option_parsing import parse_address
+        from arenite.host.http_server.addresses import parse_address
 
         host, port = parse_address(options.dashboard)
         title = f"{model_name} on {source.name}"

@@ -62,8 +62,7 @@ class Access:
         self.token = token
         self._names = {*_LOCAL, host.lower(), *(name.lower() for name in names)}
         if not self.loopback:
-            own = socket.gethostname().lower()
-            self._names |= {own, f"{own}.local"}
+            self._names |= own_names()
 
     def cookie_name(self, port: int) -> str:
         """Return the name of the cookie. It contains the port, because a browser sends a cookie to all ports of a
@@ -105,16 +104,23 @@ class Access:
         name = host.rsplit("]", 1)[0].lstrip("[") if host.startswith("[") else host.split(":", 1)[0]
         name = name.lower().rstrip(".")
         # A foreign name can be resolved to this computer's address (DNS rebinding), but an address stays an address.
-        return name in self._names or (not self.loopback and _is_address(name))
+        return name in self._names or (not self.loopback and is_address(name))
+
+
+def own_names() -> set[str]:
+    """Return the names under which this computer and others of its local network reach this computer."""
+    name = socket.gethostname().lower()
+    return {"localhost", name, f"{name}.local"}
 
 
 def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
-    return _is_address(host) and ipaddress.ip_address(host).is_loopback
+    return is_address(host) and ipaddress.ip_address(host).is_loopback
 
 
-def _is_address(name: str) -> bool:
+def is_address(name: str) -> bool:
+    """Return whether ``name`` is an IPv4 or IPv6 address, and not the name of a computer."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -75,8 +75,6 @@ class RequestHandler(ABC):
 
     #: Paths that need no token. Browsers request ``/favicon.ico`` even if they show only the text of an error.
     public_paths: ClassVar[frozenset[str]] = frozenset({"/favicon.ico"})
-    #: Headers of every answer, in addition to ``_SECURITY_HEADERS``.
-    policy: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, server: AuthenticatingServer, connection: Connection) -> None:
         self.server = server
@@ -89,6 +87,11 @@ class RequestHandler(ABC):
     @abstractmethod
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
         """Answer a GET or HEAD request."""
+
+    @property
+    def policy(self) -> Mapping[str, str]:
+        """The headers that say what a page of this server may do."""
+        return {}
 
     def max_body_bytes(self, path: str) -> int:
         """Return the maximum size of the body that a POST request to ``path`` may have; 0: no POST request."""
@@ -161,7 +164,7 @@ class RequestHandler(ABC):
         if length is None or "transfer-encoding" in self.headers:
             await self._refuse(HTTPStatus.LENGTH_REQUIRED, "The request has no Content-Length.")
             return
-        if len(length) > 18 or int(length) > max_bytes:
+        if int(length) > max_bytes:
             text = f"The body is longer than {max_bytes:,} bytes."
             await self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, text)
             return

@@ -23,6 +23,7 @@ def web(
     passes: bool = True,
     page: str | None = None,
     page_size: tuple[int, int] = DEFAULT_SIZE,
+    page_collects: bool = False,
 ) -> WebPackage:
     """Write models as an ES module package: ``model.js``, ``model.d.ts``, ``package.json`` and a WebAssembly module.
 
@@ -37,6 +38,7 @@ def web(
         passes: apply the graph optimizations.
         page: also write a page that runs the only model on the ``camera``, the ``microphone`` or ``files``.
         page_size: width and height of the pictures that the page gives to the model, in pixels.
+        page_collects: users of the page can send samples to the server of the page (`arenite web --collect`).
 
     Raises:
         ModelError, UsageError: a model cannot be loaded, cannot take its input row by row, or the folder has other
@@ -52,7 +54,7 @@ def web(
                 "Give one model, without --stream-input.",
             )
         ((key, only),) = prepared.items()
-        prepared[key], written_page = page_model(key, only, page, page_size)
+        prepared[key], written_page = page_model(key, only, page, page_size, collects=page_collects)
     return write_package(
         Path(output),
         prepared,

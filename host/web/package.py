@@ -36,10 +36,11 @@ _PACKAGE_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*
 @dataclass(frozen=True)
 class WebPackage:
     """A package in ``directory``. ``description`` has its files, sizes in bytes, and the inputs and outputs of its
-    models."""
+    models. ``page`` is the page beside the package, if there is one."""
 
     directory: Path
     description: Mapping[str, Any]
+    page: Page | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.web/1``."""
@@ -105,7 +106,7 @@ def write_package(
     files["package.json"] = _package_json(package_name, version, [*files])
     files[MANIFEST] = json.dumps({**description, "files": sorted([*files, MANIFEST])}, indent=1) + "\n"
     write_folder(directory, files)
-    return WebPackage(directory, description)
+    return WebPackage(directory, description, page)
 
 
 def _package_name(text: str, *, given: bool) -> str:

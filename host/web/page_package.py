@@ -42,6 +42,8 @@ class Page:
     model: str
     title: str
     sound: dict[str, int]  # rate and hop of the microphone; empty for pictures
+    classes: tuple[str, ...] = ()  # the classes of a model that classifies
+    collects: bool = False  # whether users can send samples to the server of the page
 
     def files(self, package_files: Mapping[str, str | bytes]) -> dict[str, str]:
         """Return the text of each file of the page. ``package_files`` are the package's other files by their names. The
@@ -65,6 +67,8 @@ class Page:
             "MODEL": self.model,
             "INPUT": _HEADINGS[self.source],
             "SOUND": json.dumps(self.sound),
+            "COLLECT": "" if not self.collects else "recordings" if self.sound else "pictures",
+            "CLASSES": json.dumps(self.classes),
         }
         for name, value in values.items():
             text = text.replace(f"@{name}@", html.escape(value))
@@ -90,9 +94,15 @@ class Page:
 
 
 def page_model(
-    name: str, prepared: Prepared, source: str, size: tuple[int, int] = DEFAULT_SIZE
+    name: str,
+    prepared: Prepared,
+    source: str,
+    size: tuple[int, int] = DEFAULT_SIZE,
+    *,
+    collects: bool = False,
 ) -> tuple[Prepared, Page]:
-    """Return ``prepared`` with the steps that the page needs in its metadata, and the page.
+    """Return ``prepared`` with the steps that the page needs in its metadata, and the page. With ``collects``, users of
+    the page can send samples to its server.
 
     Pictures arrive as RGBA pixels of ``size`` (width, height). Steps that the image does not record are taken from
     where ``arenite camera`` takes them: the file's TFLite metadata, the zoo, else the shape of the input.
@@ -108,7 +118,10 @@ def page_model(
                 f"{prepared.path.name} takes sound, not pictures.", "Use --page microphone or --page files."
             )
         rate = spec.source.rate
-        return prepared, Page(source, name, title, {"rate": rate, "hop": rate // _HOPS_PER_S})
+        classes = _classes(prepared.extra)
+        return prepared, Page(
+            source, name, title, {"rate": rate, "hop": rate // _HOPS_PER_S}, classes, collects
+        )
     if source == MICROPHONE:
         raise UsageError(
             f"{prepared.path.name} records no preprocessing of sound.",
@@ -119,4 +132,10 @@ def page_model(
     extra: dict[str, Any] = {**prepared.extra, BEFORE: pictures.to_json(), LABELS: list(model.labels)}
     if model.postprocessing is not None:
         extra[AFTER] = model.postprocessing.to_json()
-    return replace(prepared, extra=extra), Page(source, name, title, {})
+    return replace(prepared, extra=extra), Page(source, name, title, {}, _classes(extra), collects)
+
+
+def _classes(extra: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the labels of a model that classifies; () for a model that finds boxes, points or masks."""
+    steps = extra.get(AFTER, {}).get("steps", [])
+    return tuple(extra.get(LABELS, ())) if all(step["do"] == "top_k" for step in steps) else ()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import h11
 
@@ -28,6 +28,11 @@ _JSON = CONTENT_TYPES["json"]
 _FILES = {
     "/": "page.html",
     **{f"/{n}": n for n in ("page.css", "page.js", "charts.js", "picture.js", "panels.js", "icon.svg")},
+}
+_POLICY = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
 }
 #: If there is no news, an event stream sends a ping after this number of seconds.
 _PING_S = 15.0
@@ -78,15 +83,14 @@ class Handler(RequestHandler):
     """Handles the requests of one connection to the dashboard."""
 
     public_paths = frozenset({"/favicon.ico", "/healthz"})
-    policy: ClassVar[Mapping[str, str]] = {
-        "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-        "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-        "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
-    }
 
     def __init__(self, server: DashboardServer, connection: Connection) -> None:
         super().__init__(server, connection)
         self._content = server.content
+
+    @property
+    def policy(self) -> Mapping[str, str]:
+        return _POLICY
 
     async def get(self, path: str, query: dict[str, list[str]]) -> None:
         content = self._content

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from arenite.errors import UsageError
@@ -23,6 +23,7 @@ from arenite.host.camera.observe.history import FIELDS, History
 from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
 from arenite.host.http_server.access import Access
+from arenite.host.http_server.addresses import url_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -111,9 +112,7 @@ class Dashboard:
     def public_url(self) -> str:
         """The address without the token."""
         assert self._server is not None
-        host = _browser_host(self._host)
-        name = f"[{host}]" if ":" in host else host
-        return f"{'https' if self._tls is not None else 'http'}://{name}:{self._server.port}/"
+        return url_of(self._host, self._server.port, is_encrypted=self._tls is not None)
 
     def start(self) -> str:
         """Begin to listen, and return ``url``. Raises ``UsageError`` if the address is in use or is not an address of
@@ -210,21 +209,3 @@ class Dashboard:
     def answers(self) -> dict[str, Any] | None:
         latest = self._latest
         return latest.to_json() if latest is not None else None
-
-
-def _browser_host(host: str) -> str:
-    """Return an address that a browser can open. If ``host`` means all addresses of this computer, return the address
-    that it uses to reach other networks."""
-    if host not in ("0.0.0.0", "::", ""):
-        return host
-    import socket
-
-    family = socket.AF_INET6 if host == "::" else socket.AF_INET
-    try:
-        with socket.socket(family, socket.SOCK_DGRAM) as probe:
-            # No packet is sent. This only finds the local address that the system would use to reach an address of
-            # another network (reserved for documentation by RFC 5737 and RFC 3849).
-            probe.connect(("2001:db8::1" if host == "::" else "203.0.113.1", 9))
-            return cast(str, probe.getsockname()[0])
-    except OSError:
-        return socket.gethostname()

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
 
+from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.cli.firmware.named_models import load_named
 from arenite.host.cli.options import no_passes_option, stream_option
+from arenite.host.http_server.addresses import parse_address
+from arenite.host.interface.model import Model
 from arenite.host.interface.web import web as write_web
 from arenite.host.report.console import note, print_json, show, table
+from arenite.host.web.package import WebPackage
 from arenite.host.web.page_package import DEFAULT_SIZE, SOURCES
+from arenite.host.web.serving.serve_page import ServingOptions, instructions, open_page
 
 
 @click.command()
@@ -67,6 +75,41 @@ from arenite.host.web.page_package import DEFAULT_SIZE, SOURCES
     show_default=True,
     help="Height of the pictures that the page gives to the model's preprocessing.",
 )
+@click.option(
+    "--serve",
+    is_flag=False,
+    flag_value="127.0.0.1:0",
+    metavar="[HOST:PORT]",
+    help=(
+        "Serve the page at HOST:PORT until Ctrl-C, and print its address with an access token. Without HOST:PORT, the "
+        "page is on a free port and only this computer can open it. Other addresses use TLS (https), and their QR "
+        "code is printed for phones. Your own token can be in the environment variable ARENITE_TOKEN."
+    ),
+)
+@click.option(
+    "--collect",
+    type=click.Path(path_type=Path),
+    metavar="DIRECTORY",
+    help=(
+        "With --serve: store the samples that users of the page save, after they agreed, in this folder. It is a data "
+        "set for --calibration and --check-data of `arenite convert`."
+    ),
+)
+@click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=(
+        "PEM file with a certificate for --serve. Default: a certificate of this computer's own certificate authority, "
+        "and no TLS if only this computer can open the page."
+    ),
+)
+@click.option(
+    "--tls-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="PEM file with the private key of --tls-cert. Default: the key is in the file of --tls-cert.",
+)
 @no_passes_option
 @stream_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -80,6 +123,10 @@ def web(
     page: str | None,
     width: int,
     height: int,
+    serve: str | None,
+    collect: Path | None,
+    tls_cert: Path | None,
+    tls_key: Path | None,
     no_passes: bool,
     stream_input: bool,
     as_json: bool,
@@ -92,6 +139,7 @@ def web(
     An IMAGE is a quantized .tflite file, such as one that `arenite convert` wrote. NAME becomes the name of the model
     in JavaScript. Default: the name of the file.
     """
+    options = _serving_options(page, serve, collect, tls_cert, tls_key)
     models = load_named(images, passes=not no_passes)
     package = write_web(
         models,
@@ -103,10 +151,60 @@ def web(
         stream_input=stream_input,
         page=page,
         page_size=(width, height),
+        page_collects=collect is not None,
     )
-    if as_json:
-        print_json(package.to_json())
-        return 0
+    server = open_page(package, options, note) if options is not None else None
+    try:
+        if as_json:
+            print_json(package.to_json() | ({"url": server.url} if server is not None else {}))
+        else:
+            _show(package, models)
+        if server is not None and options is not None:
+            for line in instructions(server, options.collect):
+                note(line) if as_json else show(line)
+            _wait_for_signal()
+    finally:
+        if server is not None:
+            server.close()
+    return 0
+
+
+def _serving_options(
+    page: str | None, serve: str | None, collect: Path | None, tls_cert: Path | None, tls_key: Path | None
+) -> ServingOptions | None:
+    """Return how to serve the page, or None without --serve. Raises ``UsageError`` for options that do not fit."""
+    if serve is not None and page is None:
+        raise UsageError("--serve serves a page, but no page is written.", "Give --page as well.")
+    if serve is None:
+        given = [
+            name
+            for name, value in (("--collect", collect), ("--tls-cert", tls_cert), ("--tls-key", tls_key))
+            if value is not None
+        ]
+        if given:
+            raise UsageError(f"{given[0]} is an option of --serve.", "Give --serve as well.")
+        return None
+    host, port = parse_address(serve)
+    return ServingOptions(host, port, collect, tls_cert, tls_key)
+
+
+def _wait_for_signal() -> None:
+    """Wait until Ctrl-C or SIGTERM."""
+    ended = threading.Event()
+    before = {
+        number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        while not ended.wait(1.0):  # a wait without end would block signals on Windows
+            pass
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _show(package: WebPackage, models: Mapping[str, Model]) -> None:
+    """Print the files of the package, and what to do with it."""
+    output = package.directory
     for loaded in models.values():
         for text in loaded.notes:
             note(text)
@@ -116,8 +214,10 @@ def web(
     ]
     show(table(f"{output}", ("module", "SIMD", "file B", "memory B"), rows))
     names = ", ".join(m["name"] for m in package.description["models"])
-    if page is not None:
-        show(f"Next: put the folder on a web server. Try it: python3 -m http.server --directory {output}")
-        return 0
-    show(f'Next: import {{ load }} from "./model.js"; const {{ {names} }} = await load();')
-    return 0
+    if package.page is not None:
+        show(
+            "Next: put the folder on a web server with https. To try it here, add --serve; for a phone, add --serve "
+            "0.0.0.0:8443."
+        )
+    else:
+        show(f'Next: import {{ load }} from "./model.js"; const {{ {names} }} = await load();')

@@ -15,7 +15,7 @@ self.addEventListener("activate", (event) => {
 });
 
 self.addEventListener("fetch", (event) => {
-  if (new URL(event.request.url).origin === self.location.origin) {
+  if (event.request.method === "GET" && new URL(event.request.url).origin === self.location.origin) {
     event.respondWith(caches.match(event.request, { ignoreSearch: true }).then((kept) => kept ?? fetch(event.request)));
   }
 });

@@ -3,6 +3,7 @@
 import { hasSimd, load } from "./model.js";
 import { draw, rowsOf, showRows } from "./answers.js";
 import { startCamera } from "./camera.js";
+import { Collector } from "./collect.js";
 import { Figures, showBattery } from "./figures.js";
 import { startMicrophone } from "./microphone.js";
 import { pixelWriter } from "./pixels.js";
@@ -17,6 +18,7 @@ const ANNOUNCE_MS = 3000;
 
 let model;
 let stop = null;
+let collector = null;
 let announced = 0;
 
 function report(error) {
@@ -30,8 +32,11 @@ function clearProblem() {
   element("problem").hidden = true;
 }
 
-/** Calls `prepare`, which writes the input, runs the model, and shows the answer. Returns the answer. */
-function answer(prepare) {
+/** Calls `prepare`, which converts `input` (a picture or samples) to the model's input, runs the model, and shows the
+ * answer. Returns the answer. */
+function answer(input, prepare) {
+  /* A copy, because the page may write the next input before the user saves this one. */
+  const sample = collector?.agreed ? input.slice() : null;
   const began = performance.now();
   prepare();
   model.invoke();
@@ -41,6 +46,9 @@ function answer(prepare) {
   figures.add(performance.now() - began);
   const rows = rowsOf(result, model.labels);
   showRows(element("answers"), rows);
+  if (sample !== null) {
+    collector.offer(sample, rows);
+  }
   if (performance.now() - announced > ANNOUNCE_MS) {
     announced = performance.now();
     element("spoken").textContent = rows.length ? rows[0].join(", ") : "nothing found";
@@ -55,7 +63,7 @@ function pictureAnswerer() {
   const { width, height } = model.image;
   return async (picture, sourceWidth, sourceHeight) => {
     await write(picture, sourceWidth, sourceHeight);
-    const result = answer(() => model.preprocess());
+    const result = answer(model.image.data, () => model.preprocess());
     /* The overlay has the part of the picture that the model got, in the middle of the whole picture. */
     const scale = Math.min(sourceWidth / width, sourceHeight / height);
     const overlay = element("overlay");
@@ -88,7 +96,7 @@ async function runMicrophone() {
     { rate, hop, count: model.samples.length },
     (samples) => {
       model.samples.set(samples);
-      answer(() => model.preprocess(samples.length));
+      answer(model.samples, () => model.preprocess(samples.length));
       /* The meter is full at a quarter of the full scale. */
       element("level").value = Math.min(1, loudness(samples.subarray(-hop)) * 4);
     },
@@ -133,7 +141,7 @@ async function runPicture(file) {
 async function runSound(file) {
   const { rate } = JSON.parse(document.body.dataset.sound);
   const count = await soundWriter(rate, model.samples)(file);
-  answer(() => model.preprocess(count));
+  answer(model.samples, () => model.preprocess(count));
 }
 
 function finish(error = null) {
@@ -168,6 +176,9 @@ async function main() {
   const problem = contextProblem(source);
   model = (await load())[modelName];
   element("status").textContent = hasSimd() ? "Ready" : "Ready, without SIMD: this browser is slower";
+  if (document.body.dataset.collect) {
+    collector = new Collector(JSON.parse(document.body.dataset.classes));
+  }
   setInterval(() => figures.update(), 500);
   showBattery(figures).catch(() => {}); /* the page then shows no battery */
   if (problem) {

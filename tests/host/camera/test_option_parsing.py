@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow
-from arenite.host.camera.option_parsing import parse_address, parse_budget, parse_processors, parse_window
+from arenite.host.camera.option_parsing import parse_budget, parse_processors, parse_window
 from arenite.host.governor.interface import Limits
 
 
@@ -59,15 +59,6 @@ def test_processors() -> None:
     for text in ("", "a", "3-1", "-1", "1,"):
         with pytest.raises(UsageError):
             parse_processors(text)
-
-
-def test_addresses() -> None:
-    assert parse_address(":8080") == ("127.0.0.1", 8080)
-    assert parse_address("0.0.0.0") == ("0.0.0.0", 0)
-    assert parse_address("[::1]:80") == ("::1", 80)
-    for text in ("host:port", "host:70000", "a:b:c"):
-        with pytest.raises(UsageError):
-            parse_address(text)
 
 
 def test_windows() -> None:

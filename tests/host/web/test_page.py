@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import io
 import json
 from collections.abc import Iterator
@@ -15,10 +16,12 @@ import pytest
 
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.preprocessing import Preprocessing
+from arenite.converters.quantize.dataset.sample_folders import read_folder
 from arenite.converters.tflite.image import load_image
 from arenite.errors import UsageError
 from arenite.host.bench.reference import Reference
 from arenite.host.interface.web import web
+from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
 from tests.development_models import shared_model
 from tests.firmware.library.processing_cases import save
@@ -128,6 +131,52 @@ def test_the_camera_is_served_until_it_is_stopped(tmp_path: Path) -> None:
         addresses = browser.value("performance.getEntriesByType('resource').map((e) => e.name)")
         origin = browser.value("location.origin")
         assert addresses and all(address.startswith(f"{origin}/") for address in addresses)
+
+
+def test_saved_frames_become_calibration_data(tmp_path: Path) -> None:
+    network = classifier()
+    labels = [f"name {k}" for k in range(network.main.tensors[network.main.outputs[0]].shape[-1])]
+    metadata = {"preprocessing": PICTURE, "postprocessing": BEST, "labels": labels}
+    prepared = save(network, metadata, tmp_path / "net.tflite")
+    package = web(
+        {"net": prepared.path},
+        tmp_path / "page",
+        page="camera",
+        page_size=(WIDTH, HEIGHT),
+        page_collects=True,
+    )
+    data = tmp_path / "data"
+    reports: list[str] = []
+    server = open_page(package, ServingOptions(collect=data), reports.append)
+    with contextlib.closing(server), Browser(tmp_path / "profile", *FAKE_DEVICES) as browser:
+        browser.open(server.url)
+        browser.until(f"{STATUS} === 'Ready'")
+        assert "token" not in browser.value("location.href")
+        browser.value("document.getElementById('start').click()")
+        browser.until(f"{COUNT} >= 3")
+        assert browser.value("document.getElementById('save').disabled")  # there is no consent yet
+        browser.value("document.getElementById('consent').click()")
+        browser.value("document.getElementById('label').value = 'name 1'")
+        for count in (1, 2):
+            browser.until("!document.getElementById('save').disabled")
+            browser.value("document.getElementById('saved').textContent = ''")
+            browser.value("document.getElementById('save').click()")
+            browser.until("document.getElementById('saved').textContent.startsWith('Saved as name 1/')")
+            assert len(list(data.glob("name 1/*.png"))) == count
+        browser.value("document.getElementById('consent').click()")
+        assert browser.value("document.getElementById('save').disabled")
+        assert browser.errors == [] and reports == []
+    model = load_image(prepared.path).model
+    tensor = model.main.tensors[model.main.inputs[0]]
+    steps = Preprocessing.from_json(PICTURE).bound(tensor)
+    samples = read_folder(
+        data,
+        [tensor],
+        None,
+        lambda path: [preprocess_image(steps, np.asarray(Image.open(path)), "rgb").astype(np.float32)[None]],
+    )
+    assert samples.classes == tuple(labels) and samples.labels is not None
+    assert samples.labels.tolist() == [1, 1] and len(samples.columns[0]) == 2
 
 
 def test_a_page_without_a_camera_says_so(tmp_path: Path) -> None:

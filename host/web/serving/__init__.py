@@ -1,0 +1,1 @@
+"""Serve a generated page to browsers of this computer and of phones."""

@@ -1,0 +1,78 @@
+"""Tests of the certificate authority of this computer."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import UsageError
+
+pytest.importorskip("cryptography", reason="needs cryptography")
+from cryptography import x509
+
+from arenite.host.web.serving import local_authority as module
+from arenite.host.web.serving.local_authority import local_authority
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
+    return tmp_path / "authority/authority.pem"
+
+
+def test_the_authority_is_kept_and_private(cache: Path) -> None:
+    first = local_authority()
+    assert local_authority().fingerprint == first.fingerprint
+    assert stat.S_IMODE(os.stat(cache).st_mode) == 0o600
+    assert len(first.fingerprint.split(":")) == 32 and "PRIVATE" not in first.certificate_pem
+
+
+def test_it_certifies_only_local_names(cache: Path) -> None:
+    certificate = x509.load_pem_x509_certificate(local_authority().certificate_pem.encode())
+    constraints = certificate.extensions.get_extension_for_class(x509.NameConstraints)
+    assert constraints.critical and constraints.value.permitted_subtrees
+    names = [n.value for n in constraints.value.permitted_subtrees if isinstance(n, x509.DNSName)]
+    assert "localhost" in names and not any(name in ("com", "org", "") for name in names)
+    basic = certificate.extensions.get_extension_for_class(x509.BasicConstraints).value
+    assert basic.ca and basic.path_length == 0
+
+
+def test_public_addresses_are_refused() -> None:
+    for address in ("8.8.8.8", "2606:4700:4700::1111"):
+        with pytest.raises(UsageError, match="public address"):
+            local_authority().context(address)
+
+
+def test_an_authority_that_ends_soon_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_AUTHORITY_DAYS", 10)
+    old = module.local_authority
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_SERVER_DAYS", 5)
+        fingerprint = old().fingerprint
+        assert old().fingerprint == fingerprint
+    monkeypatch.setattr(module, "_AUTHORITY_DAYS", 3650)
+    replaced = local_authority()
+    certificate = x509.load_pem_x509_certificate(replaced.certificate_pem.encode())
+    assert replaced.fingerprint != fingerprint
+    assert certificate.not_valid_after_utc > datetime.datetime.now(datetime.UTC) + datetime.timedelta(
+        days=3000
+    )
+
+
+def test_a_damaged_file_is_named(cache: Path) -> None:
+    cache.parent.mkdir(parents=True)
+    cache.write_text("no certificate")
+    with pytest.raises(UsageError, match=r"authority\.pem cannot be used"):
+        local_authority()
+
+
+def test_a_new_name_of_the_computer_does_not_break_the_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    local_authority()
+    monkeypatch.setattr(module, "own_names", lambda: {"localhost", "renamed", "renamed.local"})
+    local_authority().context("127.0.0.1")
+    names = [name.value for name in local_authority()._names()]
+    assert names == ["localhost", "renamed.local"]
