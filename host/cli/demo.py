@@ -19,7 +19,7 @@ from arenite.host.build.prepare import prepare
 from arenite.host.cli.bench.tables import show_bench
 from arenite.host.cli.firmware.fit import show_fits
 from arenite.host.cli.options import optimise_option
-from arenite.host.cli.progress import Steps
+from arenite.host.cli.progress import Stages, Steps
 from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.host.report.console import note, show
@@ -74,13 +74,25 @@ TABLE_BOARDS = (
     metavar="FILE",
     help="HTML file to write.",
 )
+@click.option(
+    "--web",
+    is_flag=False,
+    flag_value="127.0.0.1:0",
+    metavar="[HOST:PORT]",
+    help=(
+        "In place of a board: serve a web page that finds faces in the pictures of the camera of this computer or, "
+        "with an address that others reach such as 0.0.0.0:8443, of a phone. The other options then have no effect."
+    ),
+)
 @optimise_option
-def demo(board: str, port: str | None, report: Path, optimise: str | None) -> int:
+def demo(board: str, port: str | None, report: Path, web: str | None, optimise: str | None) -> int:
     """Run the zoo model image_classification on an emulated or real board, and write an HTML report.
 
     The command checks which boards the model fits, builds and starts its firmware, sends labeled pictures over the
     serial port, and compares every byte of the outputs with the outputs of LiteRT's reference kernels.
     """
+    if web is not None:
+        return _demo_page(web)
     profile = load_board(board)
     note(f"Model: {DEMO_MODEL} from the zoo ({zoo.zoo_entry(DEMO_MODEL).source})")
     prepared = prepare(zoo.fetch(DEMO_MODEL))
@@ -103,3 +115,21 @@ def demo(board: str, port: str | None, report: Path, optimise: str | None) -> in
     show_bench(result)
     show(f"Report: {report}")
     return 0 if result["samples"]["bit_exact"] == result["samples"]["count"] else 1
+
+
+def _demo_page(address: str) -> int:
+    """Serve a page with the face detector of the zoo until Ctrl-C."""
+    from arenite.host.cli.page_serving import served_page
+    from arenite.host.http_server.addresses import parse_address
+    from arenite.host.interface.web import web
+    from arenite.host.web.face_demo import face_detector
+    from arenite.host.web.serving.serve_page import ServingOptions
+
+    host, port = parse_address(address)
+    note("Model: the face detector of the zoo (BlazeFace, short range), converted to int8")
+    with Stages() as stages:
+        image = face_detector(stages)
+    package = web({"face": image}, Path("out/web-demo"), page="camera")
+    with served_page(package, ServingOptions(host, port)):
+        show(f"The page is also in {package.directory}, for any web server with https.")
+    return 0

@@ -126,7 +126,7 @@ def _map_pictures(
     path = cache_directory() / "pictures" / f"photos-{width}x{height}-{pixels}-{key}.raw"
     if path.is_file() and path.stat().st_size == total:
         return np.memmap(path, np.uint8, "r")
-    photos = _photographs()
+    photos = photographs()
     contents = np.zeros(total, np.uint8)
     at = 0
     for shot, (wide, high) in zip(SHOTS, sizes, strict=True):
@@ -141,7 +141,7 @@ def _map_pictures(
     return np.memmap(path, np.uint8, "r")
 
 
-def _photographs() -> list[np.ndarray]:
+def photographs() -> list[np.ndarray]:
     """Return the photographs, each uint8, shape (height, width, 3). Raises ``ToolError`` if they cannot be downloaded,
     and ``UsageError`` if no JPEG decoder is installed."""
     from arenite.host.camera.sources.picture_decoder import decode_picture

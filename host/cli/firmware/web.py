@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -13,13 +11,14 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.cli.firmware.named_models import load_named
 from arenite.host.cli.options import no_passes_option, stream_option
+from arenite.host.cli.page_serving import served_page
 from arenite.host.http_server.addresses import parse_address
 from arenite.host.interface.model import Model
 from arenite.host.interface.web import web as write_web
 from arenite.host.report.console import note, print_json, show, table
 from arenite.host.web.package import WebPackage
 from arenite.host.web.page_package import DEFAULT_SIZE, SOURCES
-from arenite.host.web.serving.serve_page import ServingOptions, instructions, open_page
+from arenite.host.web.serving.serve_page import ServingOptions
 
 
 @click.command()
@@ -153,19 +152,11 @@ def web(
         page_size=(width, height),
         page_collects=collect is not None,
     )
-    server = open_page(package, options, note) if options is not None else None
-    try:
-        if as_json:
-            print_json(package.to_json() | ({"url": server.url} if server is not None else {}))
-        else:
-            _show(package, models)
-        if server is not None and options is not None:
-            for line in instructions(server, options.collect):
-                note(line) if as_json else show(line)
-            _wait_for_signal()
-    finally:
-        if server is not None:
-            server.close()
+    if options is None:
+        _print(package, models, as_json)
+        return 0
+    with served_page(package, options, note if as_json else show) as url:
+        _print(package, models, as_json, url)
     return 0
 
 
@@ -188,22 +179,11 @@ def _serving_options(
     return ServingOptions(host, port, collect, tls_cert, tls_key)
 
 
-def _wait_for_signal() -> None:
-    """Wait until Ctrl-C or SIGTERM."""
-    ended = threading.Event()
-    before = {
-        number: signal.signal(number, lambda *_: ended.set()) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        while not ended.wait(1.0):  # a wait without end would block signals on Windows
-            pass
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-def _show(package: WebPackage, models: Mapping[str, Model]) -> None:
-    """Print the files of the package, and what to do with it."""
+def _print(package: WebPackage, models: Mapping[str, Model], as_json: bool, url: str = "") -> None:
+    """Print the files of the package, and what to do with it. ``url`` is the address of the page if it is served."""
+    if as_json:
+        print_json(package.to_json() | ({"url": url} if url else {}))
+        return
     output = package.directory
     for loaded in models.values():
         for text in loaded.notes:
@@ -214,6 +194,8 @@ def _show(package: WebPackage, models: Mapping[str, Model]) -> None:
     ]
     show(table(f"{output}", ("module", "SIMD", "file B", "memory B"), rows))
     names = ", ".join(m["name"] for m in package.description["models"])
+    if url:
+        return
     if package.page is not None:
         show(
             "Next: put the folder on a web server with https. To try it here, add --serve; for a phone, add --serve "

@@ -90,7 +90,7 @@ def instructions(server: PageServer, collect: Path | None) -> list[str]:
     lines = [f"Page: {server.url}"]
     if server.is_local:
         lines.append(
-            "Only this computer can open it. For a phone in the same network, use --serve 0.0.0.0:8443."
+            "Only this computer can open it. For a phone in the same network, give the address 0.0.0.0:8443."
         )
     else:
         lines += [*_qr_code(server.url), "Scan the code with a phone in the same network."]

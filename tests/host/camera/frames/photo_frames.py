@@ -10,7 +10,7 @@ import pytest
 
 from arenite.errors import AreniteError
 from arenite.host.camera.frames.frame import Format, Frame
-from arenite.host.camera.sources.photos import _photographs
+from arenite.host.camera.sources.photos import photographs
 from arenite.host.camera.sources.pixel_encoding import encode_pixels, resize_bilinear, synthetic_format
 
 SECOND = 1_000_000_000
@@ -19,7 +19,7 @@ SECOND = 1_000_000_000
 @cache
 def _all_photographs() -> list[np.ndarray] | str:
     try:
-        return _photographs()
+        return photographs()
     except AreniteError as error:
         return error.problem
 

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -27,3 +32,47 @@ def test_a_folder_with_other_files_is_left_alone(arenite: Arenite, model: Path, 
     arenite("web", f"net={model}", "-o", tmp_path).refused(2, "is not empty")
     assert [p.name for p in tmp_path.iterdir() if p.name == "letter.txt"] == ["letter.txt"]
     assert (tmp_path / "letter.txt").read_text() == "mine"
+
+
+def test_a_page_is_served_until_the_command_is_terminated(model: Path, tmp_path: Path) -> None:
+    pytest.importorskip("h11", reason="needs h11")
+    pytest.importorskip("cryptography", reason="needs cryptography")
+    pytest.importorskip("segno", reason="needs segno")
+    command = [
+        sys.executable,
+        "-m",
+        "arenite.host.cli.main",
+        "web",
+        f"net={model}",
+        "-o",
+        tmp_path / "package",
+    ]
+    command += ["--page", "files", "--serve", "0.0.0.0:0", "--json"]
+    environment = {**os.environ, "ARENITE_TOKEN": "sand-and-pressure", "PYTHONIOENCODING": "utf-8"}
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment, encoding="utf-8"
+    ) as process:
+        assert process.stderr is not None
+        lines: list[str] = []
+        while not lines or "Ctrl-C" not in lines[-1]:
+            lines.append(process.stderr.readline())
+            assert lines[-1], "".join(lines)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0
+    url = json.loads(output)["url"]
+    assert url.startswith("https://") and url.endswith("/?token=sand-and-pressure")
+    text = "".join(lines)
+    assert f"Page: {url}" in text and "█" in text and "/authority.crt on the phone" in text
+
+
+def test_options_of_the_server_need_it(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "package"
+    arenite("web", f"net={model}", "-o", folder, "--serve").refused(2, "Give --page as well")
+    arenite("web", f"net={model}", "-o", folder, "--page", "files", "--collect", tmp_path).refused(
+        2, "--collect is an option of --serve"
+    )
+    arenite("web", f"net={model}", "-o", folder, "--page", "files", "--serve", "a:b:c").refused(
+        2, "is not an address to bind"
+    )
+    assert not folder.exists()
