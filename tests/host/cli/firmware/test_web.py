@@ -45,7 +45,7 @@ def test_a_page_is_served_until_the_command_is_terminated(model: Path, tmp_path:
         "web",
         f"net={model}",
         "-o",
-        tmp_path / "package",
+        str(tmp_path / "package"),
     ]
     command += ["--page", "files", "--serve", "0.0.0.0:0", "--json"]
     environment = {**os.environ, "ARENITE_TOKEN": "sand-and-pressure", "PYTHONIOENCODING": "utf-8"}

@@ -62,7 +62,7 @@ def test_the_address_has_the_token_and_nothing_is_served_without(server: PageSer
     assert url.query == f"token={TOKEN}" and server.is_local and url.scheme == "http"
     wrong = {"Authorization": "Bearer other-token"}
     for path in ("/", "/model.wasm"):
-        assert request(server, "GET", path, **wrong)[0] == HTTPStatus.UNAUTHORIZED
+        assert request(server, "GET", path, None, **wrong)[0] == HTTPStatus.UNAUTHORIZED
     status, _, _ = request(server, "POST", "/collect?label=cat&answer=%5B%5D", bytes(16), **wrong)
     assert status == HTTPStatus.UNAUTHORIZED
 
