@@ -55,7 +55,11 @@ export interface Classes { kind: "classes"; classes: Class[] }
 export interface Boxes { kind: "boxes"; boxes: Box[] }
 export interface Points { kind: "points"; points: ScoredPoint[] }
 /** The class of each pixel, row by row: a view of the module's memory. */
-export interface Mask { kind: "mask"; mask: Uint8Array; width: number; height: number }
+export interface Mask {
+  kind: "mask"; mask: Uint8Array; width: number; height: number;
+  /** The rectangle that the mask covers. It may extend beyond the picture. */
+  part: { left: number; top: number; right: number; bottom: number };
+}
 /** The mean squared error between input and output. */
 export interface Reconstruction { kind: "error"; error: number }
 export interface Picture {

@@ -22,7 +22,7 @@ from arenite.host.camera.sources.photos import photographs
 from arenite.host.conversion.convert import convert as run_conversion
 from arenite.host.conversion.request import ConversionRequest
 from arenite.models import zoo
-from arenite.models.picture_models import PictureModel, by_name
+from arenite.models.picture_models import PictureModel, picture_model_by_name
 from arenite.processes import temporary_folder
 
 _MODEL = "face_detection_short_range"
@@ -41,7 +41,7 @@ def face_detector(progress: Callable[[str, int, int], None] = lambda *_: None) -
     cannot be downloaded, and ``UsageError`` if no decoder of pictures is installed.
     """
     source = zoo.fetch(_MODEL)
-    record = by_name(_MODEL)
+    record = picture_model_by_name(_MODEL)
     assert record is not None
     key = hashlib.sha256(f"{_VERSION} {record.sha256}".encode()).hexdigest()[:12]
     image = cache_directory() / "web-demo" / f"{_MODEL}-{key}.tflite"

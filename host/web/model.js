@@ -73,12 +73,14 @@ export class Tensor {
 
 /** One model of the module. All models share one arena: read the outputs before you run another model. */
 export class Model {
+  #part;
   #run;
   #memory;
   #description;
 
   constructor(description, run, memory) {
     this.#description = description;
+    this.#part = description.input_part ?? { left: 0, top: 0, width: 1, height: 1 };
     this.#run = (name, ...values) => run[`${description.name}_${name}`](...values);
     this.#memory = memory;
     const tensor = (kind) => (t, k) => new Tensor(t, t.row_bytes ? null : this.#view(this.#run(kind, k), t));
@@ -177,17 +179,25 @@ export class Model {
     const { buffer } = this.#memory;
     if (after.kind === "mask") {
       const mask = new Uint8Array(buffer, address, after.count);
-      return { kind: "mask", mask, width: after.width, height: after.height };
+      const { left, top, width, height } = this.#part;
+      const part = { left, top, right: left + width, bottom: top + height };
+      return { kind: "mask", mask, width: after.width, height: after.height, part };
     }
     if (after.kind === "points") {
       const values = new Int32Array(buffer, address, 3 * count);
       const points = [];
       for (let k = 0; k < values.length; k += 3) {
-        points.push({ x: values[k] / 65536, y: values[k + 1] / 65536, score: values[k + 2] / 65536 });
+        points.push({ ...this.#place(values[k], values[k + 1]), score: values[k + 2] / 65536 });
       }
       return { kind: "points", points };
     }
     return after.kind === "classes" ? this.#classes(address, count) : this.#boxes(address, count);
+  }
+
+  /** Converts a point of the input, in 1/65536 of its width and height, to the picture that the input shows. */
+  #place(x, y) {
+    const { left, top, width, height } = this.#part;
+    return { x: left + (x / 65536) * width, y: top + (y / 65536) * height };
   }
 
   #classes(address, count) {
@@ -206,8 +216,8 @@ export class Model {
     /* A box has 24 bytes: top, left, bottom, right and score (4 bytes each), class and anchor (2 bytes each). */
     const view = new DataView(this.#memory.buffer, address, 24 * count);
     const score = scoreOf(described);
-    const number = (at) => view.getInt32(at, true) / 65536;
-    const edge = (at) => Math.min(Math.max(number(at), 0), 1);
+    const inside = (value) => Math.min(Math.max(value, 0), 1);
+    const corner = (x, y) => this.#place(view.getInt32(x, true), view.getInt32(y, true));
     const places = landmarks
       ? new Int32Array(this.#memory.buffer, this.#run("points"), 2 * landmarks * count)
       : null;
@@ -217,10 +227,11 @@ export class Model {
       const index = view.getUint16(at + 20, true);
       const points = [];
       for (let p = 2 * landmarks * k; p < 2 * landmarks * (k + 1); p += 2) {
-        points.push({ x: places[p] / 65536, y: places[p + 1] / 65536 });
+        points.push(this.#place(places[p], places[p + 1]));
       }
+      const [first, last] = [corner(at + 4, at), corner(at + 12, at + 8)];
       boxes.push({
-        left: edge(at + 4), top: edge(at), right: edge(at + 12), bottom: edge(at + 8),
+        left: inside(first.x), top: inside(first.y), right: inside(last.x), bottom: inside(last.y),
         score: score(view.getInt32(at + 16, true)), index, label: this.labels[index] ?? "", points,
       });
     }

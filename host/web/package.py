@@ -9,16 +9,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.processing.specification.preprocessing import KEY as BEFORE
+from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
 from arenite.firmware.webassembly.exports import ModelExports
 from arenite.host.build.attachments import LABELS
 from arenite.host.build.prepare import Prepared
 from arenite.host.build.webassembly.module import BuiltModule, build_module
+from arenite.host.camera.frames.geometry import geometry_of
 from arenite.host.web.declarations import declarations
 from arenite.host.web.page_package import Page
 from arenite.processes import temporary_folder
@@ -125,7 +128,14 @@ def _package_name(text: str, *, given: bool) -> str:
 
 
 def _model(exports: ModelExports, prepared: Prepared) -> dict[str, Any]:
-    return {**exports.as_json(), "labels": list(prepared.extra.get(LABELS, ()))}
+    """Return the description of a model. ``input_part`` is the rectangle of the picture that the input shows, without
+    crops and margins of the preprocessing; None for other inputs."""
+    part = None
+    before = exports.before
+    if before is not None and before.width is not None and before.height is not None:
+        spec = Preprocessing.from_json(prepared.extra[BEFORE])
+        part = asdict(geometry_of(spec, before.width, before.height))
+    return {**exports.as_json(), "labels": list(prepared.extra.get(LABELS, ())), "input_part": part}
 
 
 def _script(description: Mapping[str, Any]) -> str:

@@ -94,7 +94,7 @@ function dot(context, point, width, height) {
   context.fill();
 }
 
-function drawMask(context, { mask, width, height }, wide, high) {
+function drawMask(context, { mask, width, height, part }, wide, high) {
   const picture = new ImageData(width, height);
   const words = new Uint32Array(picture.data.buffer);
   const colors = COLORS.map((text) => {
@@ -106,5 +106,7 @@ function drawMask(context, { mask, width, height }, wide, high) {
   const small = new OffscreenCanvas(width, height);
   small.getContext("2d").putImageData(picture, 0, 0);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, 0, 0, wide, high);
+  context.drawImage(
+    small, part.left * wide, part.top * high, (part.right - part.left) * wide, (part.bottom - part.top) * high,
+  );
 }
