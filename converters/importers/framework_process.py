@@ -13,12 +13,14 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from arenite.converters.graph.model import Model, Signature
 from arenite.converters.importers import source_kinds
 from arenite.converters.importers.agreement import Agreement, agreement
+from arenite.converters.importers.carried_states import with_variables
 from arenite.converters.importers.environments import environment
 from arenite.converters.importers.imported_model import ImportedModel, ImportOptions, Inputs, source_sha256
 from arenite.converters.importers.litert_runs import (
@@ -207,8 +209,9 @@ def _converted(folder: Path) -> tuple[bytes, Model, list[str]]:
     return to_flatbuffer(model), model, [*model.repairs, *notes, *batch_notes(model)]
 
 
-def _restore_signature(model: Model, order: dict[str, list[str]]) -> Model:
-    """Return the model with inputs and outputs in the order and with the names of the source.
+def _restore_signature(model: Model, order: dict[str, Any]) -> Model:
+    """Return the model with inputs and outputs in the order and with the names of the source. States become resource
+    variables.
 
     Converters sort inputs and outputs and change their names.
     """
@@ -216,24 +219,29 @@ def _restore_signature(model: Model, order: dict[str, list[str]]) -> Model:
     signature = next((s for s in model.signatures if s.subgraph == 0), None)
     tensors = list(g.tensors)
     pairs: dict[str, tuple[tuple[str, int], ...]] = {}
-    for side, names in (("outputs", "output_names"), ("inputs", "input_names")):
+    states: list[list[int]] = []
+    for place, (side, names) in ((1, ("outputs", "output_names")), (0, ("inputs", "input_names"))):
         indices = dict(getattr(signature, side)) if signature else {}
-        if sorted(indices) != sorted(order[side]):
+        state_names = [pair[place] for pair in order["states"]]
+        if sorted(indices) != sorted([*order[side], *state_names]):
             raise ToolError(
                 f"The converter gave a model with the {side} {', '.join(indices) or '(none)'}, not "
-                f"{', '.join(order[side])}.",
+                f"{', '.join([*order[side], *state_names])}.",
                 "This is an error in Arenite: please report it with the model.",
             )
+        states.append([indices[name] for name in state_names])
         pairs[side] = tuple((new, indices[old]) for old, new in zip(order[side], order[names], strict=True))
         for name, index in pairs[side]:
             tensors[index] = replace(tensors[index], name=name)
     inputs, outputs = (tuple(i for _, i in pairs[side]) for side in ("inputs", "outputs"))
     main = replace(g, tensors=tuple(tensors), inputs=inputs, outputs=outputs)
-    return replace(
+    named = replace(
         model,
         subgraphs=(main, *model.subgraphs[1:]),
         signatures=(Signature(DEFAULT_SIGNATURE, 0, pairs["inputs"], pairs["outputs"]),),
     )
+    after, before = states
+    return with_variables(named, list(zip(before, after, strict=True)))
 
 
 def _samples(model: Model, inputs: Inputs | None) -> list[list[np.ndarray]]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.model import DTYPES, Model, Tensor
+from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.errors import ModelError, UsageError
 
 #: The number of random samples per comparison, and the maximum number of the user's samples that are compared too.
@@ -96,31 +97,21 @@ def run_litert(
     converted to real values.
     Raises ``ModelError`` if LiteRT refuses the model.
     """
-    from ai_edge_litert.interpreter import Interpreter, OpResolverType
-
     try:
-        interpreter = Interpreter(
-            model_content=flatbuffer,
-            experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
-            num_threads=1,
-        )
-        interpreter.allocate_tensors()
-    except (ValueError, RuntimeError) as error:
+        host = LiteRtModel(flatbuffer)
+    except ModelError as error:
         raise ModelError(
-            f"LiteRT refuses the converted model: {str(error).strip()}.",
+            error.problem.replace("the model", "the converted model", 1),
             "Some operators of the model are not TensorFlow Lite's own: replace them, or convert it with another tool.",
         ) from error
-    inputs, outputs = interpreter.get_input_details(), interpreter.get_output_details()
-    for k, sample in enumerate(samples):
-        if k:
-            interpreter.reset_all_variables()
-        for detail, value in zip(inputs, sample, strict=True):
-            interpreter.set_tensor(detail["index"], _quantized(value, detail) if real else value)
-        interpreter.invoke()
-        yield [
-            _real(v, d) if real else v
-            for v, d in ((np.array(interpreter.get_tensor(d["index"])), d) for d in outputs)
-        ]
+    for sample in samples:
+        host.run(
+            [
+                _quantized(value, detail) if real else value
+                for detail, value in zip(host.inputs, sample, strict=True)
+            ]
+        )
+        yield [_real(v, d) if real else v for v, d in zip(host.results(), host.outputs, strict=True)]
 
 
 def _quantized(value: np.ndarray, detail: Any) -> np.ndarray:

@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from arenite.converters.graph.model import Subgraph
+from arenite.converters.graph.resource_variables import handle_names
 from arenite.converters.planner.requirements import OpRequirements
 
 #: Operators that may change state that is none of their tensors. An operator that uses state keeps its place before or
 #: after them.
 _BARRIERS = frozenset({"CALL_ONCE"})
-
-
-def handle_names(graph: Subgraph) -> dict[int, str]:
-    """Return the name of the resource variable of each handle tensor. A variable may have several handles."""
-    return {
-        op.outputs[0]: f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
-        for op in graph.ops
-        if op.name == "VAR_HANDLE" and op.outputs
-    }
 
 
 def predecessors(graph: Subgraph, ops: Sequence[int], writer: Mapping[int, int]) -> dict[int, frozenset[int]]:

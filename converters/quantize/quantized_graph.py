@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Quantization, Signature, Subgraph, Tensor
+from arenite.converters.graph.resource_variables import variable_assignments, variable_reads
 from arenite.converters.quantize.calibration import trained_ranges
 from arenite.converters.quantize.graph import lstm
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS, version
@@ -80,12 +81,34 @@ class _QuantizedGraphBuilder:
         metadata = {k: v for k, v in self.model.metadata.items() if k not in _STALE_METADATA}
         new = replace(
             self.model,
-            subgraphs=(graph, *self.model.subgraphs[1:]),
+            subgraphs=(graph, *self._start_graphs()),
             signatures=tuple(self._signature(s, inputs, outputs) for s in self.model.signatures),
             metadata=metadata,
             repairs=(),
         )
         return new, tuple(self.origins), tensors
+
+    def _start_graphs(self) -> tuple[Subgraph, ...]:
+        """Return the subgraphs after the main one, which assign the first values of resource variables, with these
+        values in the types of the variables."""
+        forms = {
+            name: self.a.produced.get(reads[0].outputs[0])
+            for name, reads in variable_reads(self.graph).items()
+        }
+        graphs = []
+        for start in self.model.subgraphs[1:]:
+            tensors = list(start.tensors)
+            for name, assignments in variable_assignments(start).items():
+                form = forms.get(name)
+                if form is None or form.dtype == FLOAT:
+                    continue
+                quant = self.a.quant[form]
+                for t in (tensors[op.inputs[1]] for op in assignments):
+                    if t.data is not None and t.dtype == FLOAT:
+                        data = _integers(t.data, form.dtype, quant)
+                        tensors[t.index] = replace(t, dtype=form.dtype, quant=quant, data=data)
+            graphs.append(replace(start, tensors=tuple(tensors)))
+        return tuple(graphs)
 
     def _signature(self, s: Signature, inputs: tuple[int, ...], outputs: tuple[int, ...]) -> Signature:
         """Return a signature with the new ``inputs`` and ``outputs`` in place of the tensors of the source."""
@@ -142,9 +165,7 @@ class _QuantizedGraphBuilder:
             if form.dtype == FLOAT:
                 return self._unchanged(form.tensor)
             quant = self.a.quant[form]
-            low, high = np.iinfo(form.dtype).min, np.iinfo(form.dtype).max
-            steps = np.rint(t.data.astype(np.float64) / quant.scale[0]) + quant.zero_point[0]
-            data = np.clip(steps, low, high).astype(form.dtype)
+            data = _integers(t.data, form.dtype, quant)
             self.new_index[form] = self._constant(t.name, data, form.dtype, t.shape, quant)
             return self.new_index[form]
         else:
@@ -335,6 +356,14 @@ class _QuantizedGraphBuilder:
         out = self._add(Tensor(0, f"{t.name}/float32", t.shape, FLOAT))
         self._add_conversion("DEQUANTIZE", (index,), (out,), -1, dtype="int4" if dtype == "int4" else "int16")
         return out
+
+
+def _integers(values: np.ndarray, dtype: str, quant: Quantization) -> np.ndarray:
+    """Return real values in the type ``dtype`` with one scale and zero point."""
+    steps = np.rint(values.astype(np.float64) / quant.scale[0]) + quant.zero_point[0]
+    data = np.asarray(np.clip(steps, np.iinfo(dtype).min, np.iinfo(dtype).max), dtype)
+    data.flags.writeable = False
+    return data
 
 
 def _integer_options(op: Op) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import cast
 import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
+from arenite.converters.graph.resource_variables import handle_names
 from arenite.converters.planner.plan import Plan
 from arenite.errors import UnsupportedModelError
 
@@ -27,16 +28,6 @@ class Variable:
     nbytes: int
     fill: int | None  # the value of every byte after a reset; None: ``initial`` is copied
     initial: bytes
-
-
-def resource_name(op: Op) -> str:
-    """Return the name that identifies a variable for VAR_HANDLE, READ_VARIABLE and ASSIGN_VARIABLE of all subgraphs."""
-    return f"{op.options.get('container') or ''}/{op.options.get('shared_name') or ''}"
-
-
-def handle_names(graph: Subgraph) -> dict[int, str]:
-    """Return the variable name of each resource tensor by its index."""
-    return {op.outputs[0]: resource_name(op) for op in graph.ops if op.name == "VAR_HANDLE"}
 
 
 def _variable_uses(graph: Subgraph) -> list[tuple[Op, str, Tensor]]:

@@ -9,6 +9,7 @@ from arenite.converters.quantize.calibration.observations import Observations, o
 from arenite.converters.quantize.checks.coverage import TensorCoverage, coverage, quantized_ranges
 from arenite.converters.quantize.checks.field_data import FieldReport, check_data
 from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.dataset.states import with_states
 from arenite.converters.quantize.quantize import QuantizedModel, quantize
 from arenite.converters.quantize.recipes.recipe import Recipe
 from arenite.converters.quantize.remedies.best_int8 import ChosenInt8, choose_int8
@@ -63,6 +64,8 @@ def calibrate_and_quantize(
     has the float model's scores on the samples of the score.
     """
     flatbuffer = imported.flatbuffer
+    if calibrating is not None:
+        calibrating = replace(calibrating, inputs=with_states(flatbuffer, calibrating.inputs))
     if calibrating is None or not recipe.needs_observations:
         quantized = quantize(flatbuffer, recipe, None)
         errors: tuple[LayerError, ...] = ()

@@ -29,7 +29,8 @@ class ConversionRequest:
     ``max_drop`` is a fraction (0.01 is one percentage point). If ``auto`` is true, the cheapest recipe that loses at
     most ``max_drop`` is used; without a limit it is ``DEFAULT_LIMIT``. ``pixels`` is one of ``PIXEL_RANGES``; it
     determines the preprocessing of pictures if ``attachments`` has no preprocessing. If ``calibration`` is the path
-    ``random``, random numbers are used.
+    ``random``, random numbers are used. If ``stateful``, the scores of a model with state continue from each sample to
+    the next.
     """
 
     source: str
@@ -49,6 +50,7 @@ class ConversionRequest:
     max_drop: float | None = None
     pixels: str | None = None
     auto: bool = False
+    stateful: bool = False
 
     @property
     def calibrates_with_random(self) -> bool:

@@ -33,7 +33,7 @@ def load_samples(
         return [preprocess_file(spec.real, file, tensors[0].shape)]
 
     loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=preprocess if spec else None)
-    return _number_classes(loaded, request.attachments.labels)
+    return replace(_number_classes(loaded, request.attachments.labels), continues=request.stateful)
 
 
 def _random_dataset(model: Model, path: Path) -> Dataset:

@@ -113,6 +113,7 @@ def convert(
     passes: bool = True,
     max_drop: float | None = None,
     auto: bool = False,
+    stateful: bool = False,
     progress: Progress = lambda *_: None,
     announce: Callable[[str], None] = lambda _: None,
 ) -> ConversionReport:
@@ -146,6 +147,8 @@ def convert(
             is an increase by 1 %). ``ConversionReport.met`` is false if the loss is larger.
         auto: use the cheapest recipe that loses at most ``max_drop``, or half a percentage point if ``max_drop`` is
             None: int8, int8 with other roundings and calibrators, int16 in some layers, or int16 in all layers.
+        stateful: compute the scores of a model that keeps state as one sequence of samples; otherwise each sample
+            begins with a fresh state.
         progress: a function that is called as ``progress(stage, done, total)``.
         announce: a function that is called with a sentence on the size of the model, before a framework starts.
 
@@ -188,6 +191,7 @@ def convert(
             max_drop,
             pixels,
             auto,
+            stateful,
         )
         result = run_conversion(request, progress, announce)
         verdicts = fits(result)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from html import escape
 
 from arenite.converters.graph.model import Subgraph
+from arenite.converters.graph.resource_variables import handle_names
 from arenite.converters.planner.lifetimes import (
     ArenaRequirements,
     arena_requirements,
@@ -20,7 +21,6 @@ from arenite.converters.planner.lifetimes import (
 )
 from arenite.converters.planner.lower_bound import live_bytes
 from arenite.converters.planner.plan import Plan, Segment
-from arenite.converters.planner.precedence import handle_names
 from arenite.converters.planner.requirements import OpRequirements
 
 #: Maps the kind of a block to (name in the legend, color in the light scheme, color in the dark scheme).

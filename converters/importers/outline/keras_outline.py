@@ -79,12 +79,12 @@ def _layers(layer: dict[str, Any]) -> list[OutlineLayer]:
 
 
 def _time_steps(layer: dict[str, Any], kind: str) -> int:
-    """Return the number of steps over which a recurrent layer loops. Return 0 if it is not known, and for other layers
-    and a layer that keeps its state between calls."""
+    """Return the number of steps over which a recurrent layer loops. Return 0 if it is not known, and for other
+    layers."""
     config = layer["config"]
     recurrent = config["layer"]["class_name"] if kind == "Bidirectional" else kind
     shape: Sequence[Any] = (layer.get("build_config") or {}).get("input_shape") or ()
-    if recurrent not in _RECURRENT or config.get("unroll") or config.get("stateful") or len(shape) < 2:
+    if recurrent not in _RECURRENT or config.get("unroll") or len(shape) < 2:
         return 0
     return int(shape[1] or 0)
 

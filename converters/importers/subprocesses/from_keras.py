@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 from keras_files import checked_config
+from keras_states import LayerStates
 from protocol import Converted, Refusal, fixed_shapes
 from step_limit import MAX_UNROLLED_STEPS
 from tf_tools import to_tflite
@@ -32,23 +33,33 @@ def convert(job: Any) -> Any:
         )
     names = _names(tensors)
     shapes = fixed_shapes(job, [(n, tuple(t.shape)) for n, t in zip(names, tensors, strict=True)])
+    states = LayerStates(model)
     notes = [*notes, *_full_precision(model), *_unroll(model, shapes)]
+    notes += [f"Layer '{layer.name}' keeps its state between inferences." for layer in states.layers]
     dtypes = [tf.as_dtype(t.dtype) for t in tensors]
 
     def call(**values: Any) -> Any:
         flat = [values[n] for n in names]
-        result = model(_structured(model, flat), training=False)
-        return {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
+        before = [values[n] for n in states.arguments]
+        result, after = states.call(lambda: model(_structured(model, flat), training=False), before)
+        named = {f"output_{i}": tf.convert_to_tensor(y) for i, y in enumerate(tf.nest.flatten(result))}
+        return named | dict(zip(states.results, after, strict=True))
 
-    flatbuffer = to_tflite(call, list(zip(names, shapes, dtypes, strict=True)), model, quantized)
+    inputs = [
+        *zip(names, shapes, dtypes, strict=True),
+        *((n, s, tf.float32) for n, s in zip(states.arguments, states.shapes, strict=True)),
+    ]
+    flatbuffer = to_tflite(call, inputs, model, quantized)
     compiled = tf.function(call)
     outputs = [f"output_{i}" for i in range(len(tf.nest.flatten(model.outputs)))]
 
     def run(sample: Any) -> Any:
         values = {n: tf.constant(sample[n], d) for n, d in zip(names, dtypes, strict=True)}
+        values |= {n: tf.zeros(s) for n, s in zip(states.arguments, states.shapes, strict=True)}
         return {name: y.numpy() for name, y in compiled(**values).items()}
 
-    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantized)
+    pairs = list(zip(states.arguments, states.results, strict=True))
+    return Converted(flatbuffer, names, outputs, run, ran_by, notes, quantized, states=pairs)
 
 
 def _full_precision(model: Any) -> Any:
@@ -72,7 +83,7 @@ def _unroll(model: Any, shapes: Any) -> Any:
     """Unroll recurrent layers, and return a note for each of them. ``shapes`` are the shapes of the model's inputs.
 
     Arenite makes a loop of equal steps later, but does not read the loops of TensorFlow. Raises ``Refusal`` for a layer
-    with more than ``MAX_UNROLLED_STEPS`` steps, and for one that keeps its state between inferences.
+    with more than ``MAX_UNROLLED_STEPS`` steps.
     """
     longest = max((shape[1] for shape in shapes if len(shape) > 1), default=0)
     notes = []
@@ -81,14 +92,6 @@ def _unroll(model: Any, shapes: Any) -> Any:
         for layer in [outer] if None in inner else inner:
             if getattr(layer, "unroll", None) is not False:
                 continue
-            if getattr(layer, "stateful", False):
-                raise Refusal(
-                    f"Layer '{layer.name}' ({type(layer).__name__}) is stateful: it keeps its state between runs.",
-                    "Build the layer with stateful=False, and make the state an input and an output of the model "
-                    "(initial_state, return_state=True). Both then have the same scale, so your program can copy the "
-                    "bytes.",
-                    "model",
-                )
             steps = outer.input.shape[1] or longest  # Keras may leave the number of steps open
             if steps > MAX_UNROLLED_STEPS:
                 raise Refusal(

@@ -2,8 +2,8 @@
 
 This runs in the framework's environment, where Arenite is not installed, so it imports only the standard library and
 NumPy. The parent writes ``job.json`` to the folder of a job. The child writes ``model.tflite`` and ``order.json`` (the
-names and order of inputs and outputs), and later ``outputs.npz`` and ``result.json``. If a step fails, it writes
-``error.json``. ``framework_process.py`` is the parent's side.
+names and order of inputs, outputs and states), and later ``outputs.npz`` and ``result.json``. If a step fails, it
+writes ``error.json``. ``framework_process.py`` is the parent's side.
 """
 
 import json
@@ -35,7 +35,8 @@ class Converted:
     and ``output_names`` are the names in the source (by default the same). ``run`` takes {signature name: array} in the
     layout of the flatbuffer, runs the source, and returns its outputs in the same form. ``ran_by`` names the program
     that runs the source, ``notes`` are sentences on the conversion. ``quantized`` is true if the source was trained
-    with quantization, so that its outputs are only close to the flatbuffer's.
+    with quantization, so that its outputs are only close to the flatbuffer's. ``states`` has the names of an input and
+    an output of the flatbuffer for each state that the model keeps between inferences; they are not in the other lists.
     """
 
     def __init__(
@@ -49,12 +50,14 @@ class Converted:
         quantized: Any = False,
         input_names: Any = (),
         output_names: Any = (),
+        states: Any = (),
     ) -> None:
         self.flatbuffer, self.inputs, self.outputs = flatbuffer, list(inputs), list(outputs)
         self.input_names = list(input_names) or self.inputs
         self.output_names = list(output_names) or self.outputs
         self.run, self.ran_by = run, ran_by
         self.notes, self.quantized = list(notes), quantized
+        self.states = list(states)
 
 
 class Job:
@@ -107,7 +110,7 @@ def main(converters: Any, packages: Any) -> None:
 def _write_model(job: Any, conversion: Any) -> None:
     """Write ``model.tflite`` and ``order.json``."""
     (job.folder / "model.tflite").write_bytes(conversion.flatbuffer)
-    names = ("inputs", "outputs", "input_names", "output_names")
+    names = ("inputs", "outputs", "input_names", "output_names", "states")
     order = json.dumps({name: getattr(conversion, name) for name in names})
     (job.folder / "order.json").write_text(order, "utf-8")
 

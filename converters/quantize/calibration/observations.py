@@ -18,8 +18,10 @@ import numpy as np
 
 from arenite.array_files import read_arrays
 from arenite.converters.graph.model import Model, Subgraph, Tensor
+from arenite.converters.graph.resource_variables import variable_reads
 from arenite.converters.passes.loops.repeated_body import find_repeated_bodies
 from arenite.converters.quantize.calibration.histogram import BINS, Histogram
+from arenite.converters.quantize.dataset.states import with_states
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UsageError
@@ -213,7 +215,8 @@ def observe(
 ) -> Observations:
     """Run the float model over every sample and return the statistics of its tensors.
 
-    ``progress`` is called with (number of finished samples, number of samples).
+    ``progress`` is called with (number of finished samples, number of samples). A model with resource variables keeps
+    its state from each sample to the next.
 
     Raises ``UsageError`` if there are no samples or a value is not finite, and ``ModelError`` if LiteRT refuses the
     model.
@@ -222,6 +225,8 @@ def observe(
     if not len(samples):
         raise UsageError("There are no calibration samples.", "Give at least one; a hundred is usual.")
     model = parse(flatbuffer)
+    if variable_reads(model.main):
+        samples = with_states(flatbuffer, samples)
     tensors = {t.index: t for t in observed_tensors(model)}
     shared = _shared_statistics(model.main)
     members: dict[int, list[int]] = {}
@@ -248,7 +253,7 @@ def observe(
         results |= {i: replace(stats, index=i, name=tensors[i].name) for i in indices}
     digest = hashlib.sha256()
     for sample in samples:
-        for array in sample:
+        for array in sample[: len(model.main.inputs)]:
             digest.update(np.ascontiguousarray(array).tobytes())
     return Observations(
         {i: s for i, s in results.items() if s.count},

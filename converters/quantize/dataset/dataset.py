@@ -43,6 +43,9 @@ class Dataset:
     the hash of the files, and of the indices of the samples if only some samples were selected. ``classes`` has the
     names of the classes if they are known. ``notes`` has sentences for the user about unusual data. ``labels`` and
     ``classes`` belong to the model's first output, output 0; ``more_labels[k]`` has the labels of output ``k``, k >= 1.
+    If ``continues``, a model that keeps state continues from each sample to the next when it is scored; otherwise each
+    sample begins with a fresh state. ``inputs[k]`` may have the values of the model's states after its inputs
+    (``dataset.states``).
     """
 
     inputs: list[list[np.ndarray]]
@@ -53,6 +56,7 @@ class Dataset:
     classes: tuple[str, ...] = ()
     notes: tuple[str, ...] = field(default=(), compare=False)
     more_labels: Mapping[int, np.ndarray] = field(default_factory=dict)
+    continues: bool = False
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -9,6 +9,7 @@ Kinds:
     free     the output has its own quantization
     fixed    the kernel requires a certain quantization of the output (``FIXED_QUANTIZATION``)
     lstm     see ``lstm.py``
+    state    reads or assigns a resource variable: all of its operators have one type and one quantization
 
 A line of the table is an operator, its kind, and the numbers of bits of the activations (8 or 16) for which LiteRT has
 an integer kernel. LiteRT has no integer kernel for an operator that is not listed.
@@ -100,6 +101,9 @@ LOG_SOFTMAX fixed 8
 L2_NORMALIZATION fixed 8
 
 UNIDIRECTIONAL_SEQUENCE_LSTM lstm 8
+
+READ_VARIABLE state 8 16
+ASSIGN_VARIABLE state 8 16
 """
 
 #: The quantization of the output that the kernels require, by operator and type.

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 
 from arenite.converters.graph.model import Subgraph
+from arenite.converters.graph.resource_variables import variable_assignments, variable_reads
 from arenite.converters.passes.loops.repeated_body import RepeatedBody, find_repeated_bodies
+from arenite.converters.passes.producers import producers, readers
 from arenite.converters.quantize.graph.form_groups import FLOAT, FormGroups, TensorForm
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
 
@@ -43,7 +45,26 @@ def accumulating_ops(graph: Subgraph) -> frozenset[int]:
                 terms = [i.lane for i in body.inputs[lane] if i.kind == "lane"]
                 pending += [term for term in terms if names[term] in _TERMS]
         accumulating |= {k for lane in lanes for k in body.lanes[lane]}
-    return frozenset(accumulating)
+    return frozenset(accumulating | _accumulating_variables(graph))
+
+
+def _accumulating_variables(graph: Subgraph) -> set[int]:
+    """Return the operators that compute the value of a resource variable to which every inference adds."""
+    producer, reader = producers(graph), readers(graph)
+    reads = variable_reads(graph)
+    found: set[int] = set()
+    for name, assignments in variable_assignments(graph).items():
+        by = {graph.ops[k].name for read in reads.get(name, ()) for k in reader.get(read.outputs[0], ())}
+        pending = [producer[op.inputs[1]] for op in assignments if op.inputs[1] in producer]
+        if not by or not by.isdisjoint(WEIGHTS) or any(op.name not in _SUMS for op in pending):
+            continue
+        while pending:
+            op = pending.pop()
+            if op.index not in found:
+                found.add(op.index)
+                terms = [producer[i] for i in op.inputs if i in producer]
+                pending += [term for term in terms if term.name in _TERMS]
+    return found
 
 
 def share_scales_of_steps(

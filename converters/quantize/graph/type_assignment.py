@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from arenite.converters.graph.model import Op, Quantization, Subgraph, Tensor
+from arenite.converters.graph.resource_variables import handle_names, variable_assignments, variable_reads
 from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.calibration.calibrators import choose_range
 from arenite.converters.quantize.calibration.observations import TensorStats
@@ -133,12 +134,22 @@ def _is_real(t: Tensor) -> bool:
     return t.dtype == FLOAT
 
 
-def _choose_types(graph: Subgraph, recipe: Recipe, only: Collection[int] | None) -> TypeAssignment:
+def _choose_types(
+    graph: Subgraph,
+    recipe: Recipe,
+    only: Collection[int] | None,
+    state_types: Mapping[str, str] | None = None,
+) -> TypeAssignment:
     """Choose the type of each operator. Operators that move values keep the type of their input. Other operators get
-    the recipe's type, or a type for which they have a kernel."""
+    the recipe's type, or a type for which they have a kernel.
+
+    A resource variable has the type in ``state_types``, by default that of the value that is assigned to it.
+    """
     a = TypeAssignment({}, {})
     types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
     accumulators = accumulating_ops(graph)
+    states = state_types or {}
+    names = handle_names(graph)
     chosen: dict[tuple[int, ...], tuple[LayerSettings, bool]] = {}
     settings_of_layer: dict[int, tuple[LayerSettings, bool]] = {}
     for layer, indices in copies_by_operator(graph).items():
@@ -161,13 +172,23 @@ def _choose_types(graph: Subgraph, recipe: Recipe, only: Collection[int] | None)
         requested = _type(settings.activations)
         if op.index in accumulators and requested == "int8" and not has_own_type:
             requested = "int16"
-        if only is not None and op.index not in only:
+        if rule is not None and rule.kind == "state":
+            requested = states.get(names.get(op.inputs[0], ""), requested)
+        elif only is not None and op.index not in only:
             requested = FLOAT
         elif rule is not None and rule.kind == "same":
             requested = next((types[i] for i in op.inputs if i in types), requested)
         mode = _supported_type(graph, op, rule, requested, a.notes)
         a.modes[op.index] = mode
         types |= {i: mode for i in op.outputs if i >= 0 and _is_real(graph.tensors[i])}
+    assigned_types = {
+        name: types[op.inputs[1]]
+        for name, ops in variable_assignments(graph).items()
+        for op in ops
+        if op.inputs[1] in types
+    }
+    if state_types is None and assigned_types:
+        return _choose_types(graph, recipe, only, assigned_types)
     return a
 
 
@@ -248,7 +269,9 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: FormGroups) -
         a.produced[form.tensor] = form
     if mode != FLOAT:
         kind = RULES[op.name].kind
-        if kind == "fixed":
+        if kind == "state" and op.name == "ASSIGN_VARIABLE":
+            _join_state(graph, op, a, reads, groups)
+        elif kind == "fixed":
             groups.fix(outs[0], FIXED_QUANTIZATION[op.name, mode])
         elif kind == "same":
             first = next(iter(reads.values()))
@@ -268,6 +291,19 @@ def _assign_op(graph: Subgraph, op: Op, a: TypeAssignment, groups: FormGroups) -
                     reads[position] = groups.add(TensorForm(form.tensor, mode, (op.index, position)))
                     groups.join(leader, reads[position])
     a.read |= {(op.index, position): form for position, form in reads.items()}
+
+
+def _join_state(
+    graph: Subgraph, op: Op, a: TypeAssignment, reads: dict[int, TensorForm], groups: FormGroups
+) -> None:
+    """Give the value that the ASSIGN_VARIABLE ``op`` assigns the quantization of the values that are read from the
+    variable. If its own quantization is fixed to another one, it is converted."""
+    read_ops = variable_reads(graph).get(handle_names(graph)[op.inputs[0]], [])
+    forms = [a.produced[read.outputs[0]] for read in read_ops]
+    for form in forms:
+        if form.dtype == reads[1].dtype and not groups.join(form, reads[1]):
+            reads[1] = groups.add(TensorForm(reads[1].tensor, form.dtype, (op.index, 1)))
+            groups.join(form, reads[1])
 
 
 def _reads(graph: Subgraph, op: Op, mode: str, groups: FormGroups) -> dict[int, TensorForm]:

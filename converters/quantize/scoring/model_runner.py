@@ -28,8 +28,7 @@ class RealValueRunner:
 
     If ``reference`` is true, the model runs with the ``BUILTIN_REF`` kernels, which give the same integers as the
     firmware. If it is false, the model runs with LiteRT's fast kernels. By default a model with quantized inputs,
-    outputs or activations runs with the reference kernels. Variable tensors are reset before every sample. Raises
-    ``ModelError`` if LiteRT refuses the model.
+    outputs or activations runs with the reference kernels. Raises ``ModelError`` if LiteRT refuses the model.
     """
 
     def __init__(self, flatbuffer: bytes, *, reference: bool | None = None) -> None:
@@ -38,23 +37,24 @@ class RealValueRunner:
             self._litert = LiteRtModel(flatbuffer, exact=True)
         self.inputs, self.outputs = self._litert.inputs, self._litert.outputs
 
-    def run(self, sample: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Return the outputs for one sample: float32 real values, or integers if the output has no scale."""
-        if len(sample) != len(self.inputs):
+    def run(self, sample: Sequence[np.ndarray], *, fresh: bool = True) -> list[np.ndarray]:
+        """Return the outputs for one sample: float32 real values, or integers if the output has no scale. If ``fresh``,
+        all variables are reset first, otherwise they keep the values that the sample before left. A sample may have the
+        values of the variables after its inputs (``dataset.states``)."""
+        if not len(self.inputs) <= len(sample) <= len(self.inputs) + self._litert.state_count:
             raise UsageError(
                 f"A sample has {len(sample)} arrays; the model has {len(self.inputs)} inputs.",
                 "Give the data of this model.",
             )
-        for detail, value in zip(self.inputs, sample, strict=True):
+        for detail, value in zip(self.inputs, sample, strict=False):
             if tuple(detail["shape"]) != value.shape:
                 raise UsageError(
                     f"A sample has shape {value.shape}; the input '{detail['name']}' takes "
                     f"{tuple(int(n) for n in detail['shape'])}.",
                     "Give the data of this model.",
                 )
-        self._litert.run(
-            [_quantize_input(value, detail) for value, detail in zip(sample, self.inputs, strict=True)]
-        )
+        values = [_quantize_input(value, detail) for value, detail in zip(sample, self.inputs, strict=False)]
+        self._litert.run([*values, *sample[len(self.inputs) :]], fresh=fresh)
         return [_dequantize_output(v, d) for v, d in zip(self._litert.results(), self.outputs, strict=True)]
 
 
@@ -69,7 +69,7 @@ def run_outputs(
     runner = RealValueRunner(flatbuffer, reference=reference)
     by_sample = []
     for k, sample in enumerate(dataset.inputs):
-        by_sample.append(runner.run(sample))
+        by_sample.append(runner.run(sample, fresh=k == 0 or not dataset.continues))
         progress(k + 1, len(dataset))
     return [[outputs[i] for outputs in by_sample] for i in range(len(runner.outputs))]
 
@@ -89,7 +89,7 @@ def run_dataset(
         raise UsageError(f"The model has no output {output}.", f"Choose from 0 to {len(runner.outputs) - 1}.")
     all_outputs = []
     for k, sample in enumerate(dataset.inputs):
-        all_outputs.append(runner.run(sample)[output])
+        all_outputs.append(runner.run(sample, fresh=k == 0 or not dataset.continues)[output])
         progress(k + 1, len(dataset))
     return all_outputs
 

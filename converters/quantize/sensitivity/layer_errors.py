@@ -69,8 +69,10 @@ def layer_errors(
     }
     signal, error = dict.fromkeys(pairs, 0.0), dict.fromkeys(pairs, 0.0)
     largest = dict.fromkeys(pairs, 0.0)
+    count = len(after.inputs)
     stored = [
-        [_quantize_for_input(v, after.tensors[i]) for v, i in zip(s, after.inputs, strict=True)]
+        [_quantize_for_input(v, after.tensors[i]) for v, i in zip(s[:count], after.inputs, strict=True)]
+        + list(s[count:])
         for s in samples
     ]
     floats = run_tensor_values(flatbuffer, samples, sorted({a for a, _ in pairs.values()}))

@@ -110,11 +110,13 @@ def _means(
 
 
 def quantized_samples(model: Model, samples: Sequence[Sequence[np.ndarray]]) -> list[list[np.ndarray]]:
-    """Return float samples quantized for the inputs of the model."""
+    """Return float samples quantized for the inputs of the model. States after the inputs (``dataset.states``) remain
+    real values."""
     tensors = [model.main.tensors[i] for i in model.main.inputs]
+    count = len(tensors)
     return [
         [quantize_input(value, t.quant.scale[0], t.quant.zero_point[0], t.dtype) if t.quant else value
-         for value, t in zip(sample, tensors, strict=True)]
+         for value, t in zip(sample[:count], tensors, strict=True)] + list(sample[count:])
         for sample in samples
     ]  # fmt: skip
 

@@ -213,6 +213,12 @@ FILE = click.Path(path_type=Path)
     "and int16 in all layers. Use the one with the fewest instructions that loses at most --max-drop (default: 0.5 "
     "points). Show the loss, the bytes and the estimated instructions of each.",
 )
+@click.option(
+    "--stateful",
+    is_flag=True,
+    help="Keep the values of the model's state variables from one sample to the next in the scores. Default: reset "
+    "them before each sample. Calibration always keeps them.",
+)
 @no_passes_option
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def convert(
@@ -243,6 +249,7 @@ def convert(
     html: Path | None,
     max_drop: float | None,
     auto: bool,
+    stateful: bool,
     no_passes: bool,
     as_json: bool,
 ) -> int:
@@ -287,6 +294,7 @@ def convert(
             passes=not no_passes,
             max_drop=None if max_drop is None else max_drop / 100,
             auto=auto,
+            stateful=stateful,
             progress=stages,
             announce=note,
         )

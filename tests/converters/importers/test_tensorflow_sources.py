@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ai_edge_litert.interpreter import Interpreter
 
 from arenite.converters.graph.model import Model
 from arenite.converters.importers.framework_process import FrameworkProcess
@@ -119,7 +120,29 @@ def test_recurrent_layers_have_no_loop(results: FrameworkResults) -> None:
 
 def test_recurrent_layers_that_cannot_be_unrolled_are_refused_by_name(results: FrameworkResults) -> None:
     results.refused("gru_long.keras", ModelError, "'long' (GRU)", "2001 time steps", "at most 2000", "stride")
-    results.refused("lstm_stateful.keras", ModelError, "'keeps' (LSTM)", "stateful", "initial_state")
+    for name, layer in (("both_ways", "'ways' (Bidirectional)"), ("backwards", "'turned' (GRU)")):
+        results.refused(f"stateful_{name}.keras", ModelError, layer, "from its end", "stateful=False")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [*(f"{kind}.keras" for kind in ("lstm", "gru", "gru_before", "rnn", "stacked")), "stacked.h5"],
+)
+def test_a_stateful_layer_keeps_its_state_between_inferences(results: FrameworkResults, name: str) -> None:
+    result = results.imported(f"stateful_{name}")
+    assert any("keeps its state" in note for note in result.notes)
+    with np.load(results.folder / f"stateful_{name}.npz") as file:
+        parts, expected, whole = file["x"], file["y"], file["whole"]
+    names = [op.name for op in parse(result.flatbuffer).main.ops]
+    assert names.count("READ_VARIABLE") == names.count("ASSIGN_VARIABLE") == names.count("CALL_ONCE") > 0
+    interpreter = Interpreter(model_content=result.flatbuffer)  # it keeps variables between inferences
+    interpreter.allocate_tensors()
+    (source,), (target,) = interpreter.get_input_details(), interpreter.get_output_details()
+    for part, output in zip(parts, expected, strict=True):
+        interpreter.set_tensor(source["index"], part[None])
+        interpreter.invoke()
+        np.testing.assert_allclose(interpreter.get_tensor(target["index"]), output, atol=_ROUNDING)
+    np.testing.assert_allclose(interpreter.get_tensor(target["index"]), whole, atol=_ROUNDING)
 
 
 @pytest.mark.parametrize("name", ["qat.h5", "qat_saved"])

@@ -31,6 +31,7 @@ from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
 from tests.converters.passes.constant_channel_models import dead_channel_model
+from tests.converters.passes.loops.recurrent_models import quantized, stateful_model
 from tests.development_models import SHARED, shared_model
 from tests.firmware.sizes.mixed_model import mix
 from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
@@ -146,6 +147,18 @@ def test_state_is_fresh_for_each_sample_unless_it_is_kept(stateful: bool, tmp_pa
     outputs = {reference.run(sample, reset=k == 0 or not stateful)[0].tobytes() for k in range(5)}
     assert (len(outputs) > 1) == stateful  # the outputs show that the model carries state
     assert result["init"]["instructions"] <= 1000
+    assert_sizes_as_predicted(result)
+
+
+@pytest.mark.slow
+def test_a_recurrent_layer_keeps_its_state_from_one_sample_to_the_next(tmp_path: Path) -> None:
+    """The input is the same three times, and the state that the layer keeps makes the outputs differ."""
+    prepared, tensors = prepare_model(quantized(stateful_model("lstm", 6, units=6)), tmp_path)
+    sample = random_samples(tensors, 1).inputs[0]
+    result, _ = run(prepared, Samples([sample] * 3, None), stateful=True)
+    assert_exact(result, 3)
+    reference = Reference(prepared.image)
+    assert len({reference.run(sample, reset=k == 0)[0].tobytes() for k in range(3)}) > 1
     assert_sizes_as_predicted(result)
 
 

@@ -8,8 +8,8 @@ plan. Such operators read the variable itself. CALL_ONCE defines the values of v
 from __future__ import annotations
 
 from arenite.converters.graph.model import Op, Subgraph
+from arenite.converters.graph.resource_variables import handle_names
 from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, LowerContext, Lowering, register
-from arenite.firmware.generator.state import handle_names
 
 
 def copy_bytes(source: Expr, target: Expr, size: int) -> KernelCall:

@@ -77,12 +77,46 @@ def keras_3():
     recurrent.save(OUT / "lstm.keras")
     long = keras.Input((2001, 3))
     keras.Model(long, keras.layers.GRU(2, name="long")(long)).save(OUT / "gru_long.keras")
-    keeps = keras.Input((6, 3), batch_size=1)
-    keras.Model(keeps, keras.layers.LSTM(2, stateful=True, name="keeps")(keeps)).save(
-        OUT / "lstm_stateful.keras"
-    )
     x = RNG.random((3, 6, 4), np.float32)
     expect("lstm.keras", [x], [recurrent(x)])
+
+
+def recurrent_layers(k, kind, **options):
+    """Return recurrent layers of the package ``k``. ``options`` are options of each layer."""
+    if kind == "stacked":
+        cells = [k.layers.LSTMCell(3), k.layers.GRUCell(4)]
+        return [k.layers.GRU(4, return_sequences=True, **options), k.layers.RNN(cells, **options)]
+    if kind == "gru_before":
+        return [k.layers.GRU(4, reset_after=False, **options)]
+    return [{"lstm": k.layers.LSTM, "gru": k.layers.GRU, "rnn": k.layers.SimpleRNN}[kind](4, **options)]
+
+
+def recurrent_net(k, kind, steps, **options):
+    x = y = k.Input((steps, 3), batch_size=1)
+    for layer in recurrent_layers(k, kind, **options):
+        y = layer(y)
+    return k.Model(x, k.layers.Dense(2)(y))
+
+
+def stateful():
+    """Save layers that keep their state. Each sample of the expected outputs continues the sequence of the one before;
+    the last array is the output for all of them in one call."""
+    parts = RNG.random((5, 6, 3), np.float32)
+    kinds = [(keras, kind, "keras") for kind in ("lstm", "gru", "gru_before", "rnn", "stacked")]
+    for k, kind, ending in (*kinds, (tf_keras, "stacked", "h5")):
+        model, whole = recurrent_net(k, kind, 6, stateful=True), recurrent_net(k, kind, 30)
+        for mine, other in zip(whole.trainable_weights, model.trainable_weights, strict=True):
+            mine.assign(other)
+        name = f"stateful_{kind}.{ending}"
+        model.save(OUT / name)
+        outputs = np.stack([np.asarray(model(part[None])) for part in parts])
+        np.savez(OUT / f"{name}.npz", x=parts, y=outputs, whole=whole(parts.reshape(1, 30, 3)))
+    x = keras.Input((6, 3), batch_size=1)
+    for name, layer in (
+        ("both_ways", keras.layers.Bidirectional(keras.layers.LSTM(2, stateful=True), name="ways")),
+        ("backwards", keras.layers.GRU(2, stateful=True, go_backwards=True, name="turned")),
+    ):
+        keras.Model(x, layer(x)).save(OUT / f"stateful_{name}.keras")
 
 
 def with_dead_outputs():
@@ -253,6 +287,7 @@ def with_file_operators():
 
 for make in (
     keras_3,
+    stateful,
     with_dead_outputs,
     mixed_precision,
     keras_2,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from arenite.converters.graph.model import Model
+from arenite.converters.importers.carried_states import with_variables
 from arenite.converters.quantize.calibration.observations import observe
 from arenite.converters.quantize.graph.simplify import simplify
 from arenite.converters.quantize.quantize import quantize
@@ -134,6 +136,27 @@ def sequence_model(reverse: bool, *, outputs: str) -> Model:
     return n.model(
         {"all": [every], "both": [hidden[-1], every], "some": [hidden[-1], hidden[2], hidden[4]]}[outputs]
     )
+
+
+def streaming_model(cell: str, steps: int, units: int = UNITS) -> Model:
+    """Return a model with the inputs (part of the sequence, state...) and the outputs (answer, state...)."""
+    n = RecurrentNet(cell, folded=False)
+    rows = n.steps_of(n.input((1, steps, FEATURES), "float32"))
+    states = [n.input((1, units), "float32") for _ in range(2 if cell == "lstm" else 1)]
+    n.recurrent(rows[:1], units)  # makes the weights
+    h, c = states[0], states[-1]
+    for row in rows:
+        h, c = getattr(n, f"_{cell}")(row, h, c)
+    return n.model([n.dense(h, 3), *([h, c] if cell == "lstm" else [h])])
+
+
+def stateful_model(cell: str, steps: int, units: int = UNITS) -> Model:
+    """Return the ``streaming_model`` that keeps its state itself. It has one input and one output."""
+    model = streaming_model(cell, steps, units)
+    main = model.main
+    pairs = list(zip(main.inputs[1:], main.outputs[1:], strict=True))
+    one_each = replace(main, inputs=main.inputs[:1], outputs=main.outputs[:1])
+    return with_variables(replace(model, subgraphs=(one_each,), signatures=()), pairs)
 
 
 def quantized(model: Model, recipe: str = "int8") -> Model:

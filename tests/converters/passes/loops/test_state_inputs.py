@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.loop import LOOP
-from arenite.converters.graph.model import Model
 from arenite.converters.passes.loops.roll import roll_loops
 from arenite.converters.quantize.calibration.observations import observe
 from arenite.converters.quantize.graph.simplify import simplify
@@ -17,7 +16,7 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.host.bench.native_model import build
 from arenite.host.bench.reference import Reference
-from tests.converters.passes.loops.recurrent_models import FEATURES, UNITS, RecurrentNet
+from tests.converters.passes.loops.recurrent_models import FEATURES, UNITS, streaming_model
 from tests.converters.quantize.float_models import Samples
 from tests.fuzz.comparison import CACHE, lower
 
@@ -25,23 +24,11 @@ from tests.fuzz.comparison import CACHE, lower
 STEPS, CALLS = 5, 12
 
 
-def streaming_model(cell: str) -> Model:
-    """Return a model with the inputs (part of the sequence, state...) and the outputs (answer, state...)."""
-    n = RecurrentNet(cell, folded=False)
-    rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
-    states = [n.input((1, UNITS), "float32") for _ in range(2 if cell == "lstm" else 1)]
-    n.recurrent(rows[:1])  # makes the weights
-    h, c = states[0], states[-1]
-    for row in rows:
-        h, c = getattr(n, f"_{cell}")(row, h, c)
-    return n.model([n.dense(h, 3), *([h, c] if cell == "lstm" else [h])])
-
-
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
 @pytest.mark.parametrize("cell", ["lstm", "gru", "rnn"])
 def test_a_sequence_continues_over_calls(cell: str, recipe: str) -> None:
     rng = np.random.default_rng(4)
-    flatbuffer, _ = simplify(to_flatbuffer(streaming_model(cell)))
+    flatbuffer, _ = simplify(to_flatbuffer(streaming_model(cell, STEPS)))
     count = len(parse(flatbuffer).main.inputs)
     sequence = rng.standard_normal((CALLS, 1, STEPS, FEATURES)).astype(np.float32)
     samples, answers = [], []
