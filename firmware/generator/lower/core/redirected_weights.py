@@ -61,7 +61,6 @@ class _RecordingContext(LowerContext):
 
     def __init__(self, graph: Subgraph, op: Op, target: Target) -> None:
         self.graph, self.op, self.target = graph, op, target
-        self.nbytes = 0  # bytes of biases and tables
 
     def _none(self, *_: object) -> Expr:
         return NULL
