@@ -58,7 +58,10 @@ def parse_processors(text: str) -> tuple[int, ...]:
         first, last = int(number[1]), int(number[2] or number[1])
         # More than 1024 processors (the size of glibc's ``cpu_set_t``) are a typing error.
         if not first <= last < first + 1024:
-            raise UsageError(f"The processors '{part}' are not a range.", "Give the lower number first.")
+            raise UsageError(
+                f"The processors '{part}' are not a range.",
+                "Give the lower number first, and at most 1024 processors.",
+            )
         values += range(first, last + 1)
     return tuple(dict.fromkeys(values))
 

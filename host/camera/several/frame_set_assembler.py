@@ -48,10 +48,6 @@ class FrameSet:
     def complete(self) -> bool:
         return all(self.fresh)
 
-    def by(self, camera: int) -> str:
-        """Return "stand-in" if the frame of ``camera`` is repeated, so that no model has to run on it, else ""."""
-        return "" if self.fresh[camera] else "stand-in"
-
     def release(self) -> None:
         for frame in self.frames:
             if frame is not None:

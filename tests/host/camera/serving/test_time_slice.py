@@ -37,9 +37,9 @@ def test_every_user_may_shorten_the_time_slice() -> None:
 
 def test_the_class_and_the_nice_value_stay() -> None:
     def work() -> bool:
-        os.nice(3)
+        nice = os.nice(3)
         set_time_slice(0.5)
-        return os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) == 3
+        return os.sched_getscheduler(0) == os.SCHED_OTHER and os.getpriority(os.PRIO_PROCESS, 0) == nice
 
     in_child(work)
 

@@ -84,14 +84,15 @@ def test_a_looped_video_repeats(film: Path) -> None:
 
 
 def test_a_late_reader_misses_frames(film: Path) -> None:
-    source = open_source(str(film), pace="live", fps=100.0)
+    # The video repeats, so that it does not end if a busy computer reads much later.
+    source = open_source(str(film), pace="live", fps=100.0, loop=True)
     source.open()
     first = source.read(1)
     time.sleep(0.08)
     second = source.read(1)
     assert first is not None and second is not None
     assert second.missed == second.sequence - 1 >= 6
-    assert number_of(second) == second.sequence  # exactly the missed pictures were skipped
+    assert number_of(second) == second.sequence % COUNT  # exactly the missed pictures were skipped
     assert source.counters.captured == second.sequence + 1 and source.counters.dropped == second.missed
     assert second.time_ns - first.time_ns == pytest.approx(second.sequence * 1e7, abs=2)
 
