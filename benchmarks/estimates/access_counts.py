@@ -21,8 +21,8 @@ from arenite.host.emulator.accesses import (
     ArenaAddresses,
     LineAccessCounts,
     LineAccesses,
+    accesses_by_tensor,
     arena_addresses,
-    by_tensor,
     count_accesses,
 )
 from arenite.host.emulator.layer_code import layer_code, segment_layers
@@ -101,7 +101,7 @@ def count_tensor_accesses(
     actual, memory = measured[0].outputs[0], measured[0].memory
     return ModelAccesses(
         generated,
-        by_tensor(generated, places, lines),
+        accesses_by_tensor(generated, places, lines),
         lines,
         places,
         sizes,

@@ -101,14 +101,14 @@ def model_name(result: Mapping[str, Any]) -> str:
     return Path(result["model"]["path"]).stem
 
 
-def matching(records: Sequence[BaselineRecord], core: str, model: str) -> list[BaselineRecord]:
+def matching_records(records: Sequence[BaselineRecord], core: str, model: str) -> list[BaselineRecord]:
     """Return the records of one model on one core."""
     return [r for r in records if r.core == core and r.model == model]
 
 
-def require(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
+def require_record(records: Sequence[BaselineRecord], core: str, model: str, path: Path) -> None:
     """Raise ``UsageError`` when the baseline at ``path`` has no record to compare with."""
-    if not matching(records, core, model):
+    if not matching_records(records, core, model):
         names = sorted({f"{r.model} on {r.core}" for r in records})
         listing = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
         raise UsageError(f"{path} has no record of {model} on {core}.", f"Its records are: {listing}.")
@@ -129,7 +129,7 @@ def compare(
     this result ("ours") and of the record ("theirs"), and "ratio": ours divided by theirs, so a ratio below 1 means
     that this result is smaller. "note" is a sentence if instructions and estimated cycles disagree, else None.
     """
-    candidates = matching(records, core or result["board"]["core"], model_name(result))
+    candidates = matching_records(records, core or result["board"]["core"], model_name(result))
     candidates = [r for r in candidates if engine in (None, r.engine)]
     if not candidates:
         return None
@@ -157,7 +157,8 @@ def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str,
     if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:
         return None
     if "cycles" in figures:
-        ratio, baseline_cpi = figures["cycles"]["ratio"], "of both"
+        ratio = figures["cycles"]["ratio"]
+        baseline_cpi = f"{figures['cycles']['theirs'] / counted['theirs']:.2f} in the baseline"
     else:
         try:
             assumed_cpi = load_timing(result["board"]["core"]).other_cpi

@@ -71,8 +71,8 @@ def remark(profile: Profile) -> str | None:
     cpi = total.cycles / max(total.instructions, 1)
     if abs(cpi / timing.plain_cpi - 1) <= REPORTED_DIFFERENCE:
         return None
-    effect = "flatter" if cpi > timing.plain_cpi else "understate"
+    speed = "faster" if cpi > timing.plain_cpi else "slower"
     return (
         f"An instruction takes an estimated {cpi:.2f} cycles here, against {timing.plain_cpi:.2f} in plain compiled "
-        f"code on a {timing.core}: instructions alone {effect} this firmware."
+        f"code on a {timing.core}: by its instructions alone, this firmware looks {speed} than it is."
     )

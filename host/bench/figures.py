@@ -15,6 +15,7 @@ def percentiles(values: Sequence[int]) -> dict[str, int]:
     ranked = sorted(values)
 
     def percentile(share: float) -> int:
+        # The rank is share * len(ranked), rounded up. Decimals after the third are rounding errors of the product.
         return ranked[max(0, -(-int(share * len(ranked) * 1000) // 1000) - 1)]
 
     return {

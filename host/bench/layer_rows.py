@@ -33,7 +33,7 @@ def layer_rows(
     medians = [int(np.median(column)) for column in zip(*measurement.layer_ticks, strict=True)]
     measured_ticks = iter(medians)
     profiled_cycles = (
-        iter([round(c) for c in profiled.critical(lambda count: count.cycles)])
+        iter([round(c) for c in profiled.layer_durations(lambda count: count.cycles)])
         if profiled is not None
         else None
     )

@@ -22,7 +22,7 @@ from arenite.processes import temporary_folder
 #: The name of a WebAssembly module in place of a board's name.
 WASM_BOARD = "wasm"
 #: The prefix of the exported functions, and the number of inferences whose duration is measured.
-_NAME, _TIMED = "model", 50
+_NAME, _TIMED_INFERENCES = "model", 50
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def bench_modules(
     verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=stateful)
     figures = []
     with temporary_folder() as temporary:
-        for done, core in enumerate(reversed(WEBASSEMBLY_CORES)):
+        for done, core in enumerate(reversed(WEBASSEMBLY_CORES)):  # the core with SIMD first
             progress("build", done, len(WEBASSEMBLY_CORES))
             path = (keep or temporary) / f"{core}.wasm"
             module = build_module(path, {_NAME: prepared}, core, optimise, stream_input)
@@ -138,7 +138,7 @@ def _measure(
     verification = verify_all(verifier, samples, range(len(samples)), outputs, first, progress)
     timed = ModuleRunner(module.path, module.plan.models, counted=False)
     times = []
-    for k in range(_TIMED):
+    for k in range(_TIMED_INFERENCES):
         timed.run(_NAME, samples.inputs[k % len(samples)])
         times.append(timed.last_seconds * 1e6)
     return ModuleFigures(module, verification, tuple(instructions), tuple(times), counted.stack_bytes())

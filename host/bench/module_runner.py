@@ -19,7 +19,9 @@ from arenite.errors import DeviceError, ToolError
 from arenite.firmware.boards.cores import WEBASSEMBLY_STACK_BYTES
 from arenite.firmware.webassembly.exports import ModelExports, ModuleTensor
 
+#: wasmtime stops a module whose fuel is used up. No run uses this much.
 _FUEL = 1 << 62
+#: The byte that fills the unused stack.
 _STACK_PAINT = 0xC5
 
 
@@ -36,7 +38,7 @@ def load_wasmtime() -> Any:
 class ModuleRunner:
     """A module in memory, ready to run. ``counted``: count instructions, which makes inferences slower.
 
-    ``memory_bytes`` is the size of the module's memory, ``used_bytes`` the part behind which nothing is stored.
+    ``memory_bytes`` is the size of the module's memory. Nothing is stored behind its first ``used_bytes`` bytes.
     ``last_instructions`` (if ``counted``) and ``last_seconds`` are those of the last inference.
     """
 
@@ -110,19 +112,20 @@ class ModuleRunner:
             self.last_instructions = int(before - self._store.get_fuel())
 
     def paint_stack(self) -> None:
-        """Fill the stack, so that ``stack_bytes`` can tell how much of it an inference uses."""
+        """Fill the stack, so that ``stack_bytes`` can tell how much of it an inference uses. The stack is the first
+        part of the memory, and grows down to address 0."""
         self.write(0, bytes([_STACK_PAINT]) * WEBASSEMBLY_STACK_BYTES)
 
     def stack_bytes(self) -> int:
-        """Return the bytes of the stack that were used since ``paint_stack``."""
+        """Return the number of bytes of the stack that were used since ``paint_stack``."""
         return len(self.read(0, WEBASSEMBLY_STACK_BYTES).lstrip(bytes([_STACK_PAINT])))
 
     def _write_rows(self, model: ModelExports, data: bytes, row_bytes: int) -> None:
         self.call(f"{model.name}_begin_rows")
-        at = 0
+        offset = 0
         while address := self.call(f"{model.name}_next_row"):
-            self.write(address, data[at : at + row_bytes])
-            at += row_bytes
+            self.write(address, data[offset : offset + row_bytes])
+            offset += row_bytes
             self.call(f"{model.name}_row_ready")
 
     def _output(self, name: str, position: int, tensor: ModuleTensor) -> np.ndarray:

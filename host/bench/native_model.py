@@ -25,6 +25,11 @@ from arenite.processes import run as run_command
 WARNINGS = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wshadow"]
 
 
+#: Bytes of the guard words in front of the arena (AR_GUARD_WORDS words of four bytes).
+_GUARD_BYTES = 16
+
+
+# These structures mirror ar_io, ar_arena_part and ar_model of arenite.h.
 class _Io(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("bytes", ctypes.c_uint32), ("dtype", ctypes.c_uint32)]
 
@@ -98,10 +103,10 @@ class NativeModel:
 
     def fill_arena(self, byte: int) -> None:
         """Fill the complete arena with ``byte``. A kernel that reads stale bytes then gives a wrong output."""
-        ctypes.memset(self._model.guards + 16, byte, self._model.arena_bytes)
+        ctypes.memset(self._model.guards + _GUARD_BYTES, byte, self._model.arena_bytes)
         if self._model.slow:
             part = self._model.slow[0]
-            ctypes.memset(part.guards + 16, byte, part.bytes)
+            ctypes.memset(part.guards + _GUARD_BYTES, byte, part.bytes)
 
     def run(self, inputs: Sequence[np.ndarray], *, reset: bool = True) -> list[np.ndarray]:
         """Run one inference on arrays with the shapes and types of the model's inputs, and return one array per output.

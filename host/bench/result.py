@@ -80,7 +80,9 @@ class BenchResult:
     """One model, measured on one board.
 
     ``instructions`` per inference are exact on an emulated board and None on a real board, which has ``latency_us`` (in
-    microseconds) instead. ``cycles`` is an estimate together with its source. ``layers`` has a row for each layer.
+    microseconds) instead. ``cycles`` is an estimate together with its source. ``layers`` has a row for each layer,
+    ``passes`` a row for each graph pass, and ``segments`` a row for each group of layers that run row by row.
+    ``classes`` has the count and the cycles of each class of instructions, or is None without a profile.
     """
 
     model: Mapping[str, Any]

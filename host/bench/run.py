@@ -196,8 +196,8 @@ def _profile(
 
 @dataclass(frozen=True)
 class Tools:
-    """The toolchain and the emulator of a bench run. ``emulator`` is None for a real board. ``reasons`` are sentences
-    that tell why one of them replaces another."""
+    """The toolchain and the emulator of a bench run. ``emulator`` is None for a real board. ``reasons`` has a
+    sentence for each default tool that is replaced by another one, because it is not installed."""
 
     toolchain: str
     emulator: str | None

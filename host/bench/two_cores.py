@@ -45,7 +45,7 @@ def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
     def instructions(count: CycleCount) -> float:
         return count.instructions
 
-    critical_path = profiled.critical(instructions)
+    critical_path = profiled.layer_durations(instructions)
     layers: list[dict[str, Any]] = []
     for k, (layer, first, last) in enumerate(
         zip(generated.calls, profiled.layers, critical_path, strict=True)

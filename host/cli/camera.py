@@ -72,21 +72,21 @@ def _signals(session: CameraSession) -> Iterator[None]:
 
     An interrupted MLPerf scenario has no result, so if a scenario runs, the first signal ends the program.
     """
-    before: dict[int, Any] = {}
+    previous_handlers: dict[int, Any] = {}
 
     def stop(number: int, _: object) -> None:
         session.stop()
-        for each, handler in before.items():
+        for each, handler in previous_handlers.items():
             signal.signal(each, handler)
         if session.options.loop.scenario is not None:
             raise KeyboardInterrupt
 
     for each in (signal.SIGINT, signal.SIGTERM):
-        before[each] = signal.signal(each, stop)
+        previous_handlers[each] = signal.signal(each, stop)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in previous_handlers.items():
             signal.signal(number, handler)
 
 

@@ -1,4 +1,4 @@
-"""``arenite demo``: run every step from a model to a measured board once, with a real network and real labelled
+"""``arenite demo``: run every step from a model to a measured board once, with a real network and real labeled
 inputs."""
 
 from __future__ import annotations
@@ -81,7 +81,8 @@ TABLE_BOARDS = (
     metavar="[HOST:PORT]",
     help=(
         "In place of a board: serve a web page that finds faces in the pictures of the camera of this computer or, "
-        "with an address that others reach such as 0.0.0.0:8443, of a phone. The other options then have no effect."
+        "with an address that other devices reach such as 0.0.0.0:8443, of a phone. The other options then have no "
+        "effect."
     ),
 )
 @optimise_option
@@ -100,7 +101,7 @@ def demo(board: str, port: str | None, report: Path, web: str | None, optimise: 
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     with temporary_folder() as folder:
         samples = load_samples(save_samples(DEMO_MODEL, Path(folder) / "samples.npz"), tensors)
-    note(f"Inputs: {len(samples)} labelled pictures; board: {profile.name}")
+    note(f"Inputs: {len(samples)} labeled pictures; board: {profile.name}")
     with Steps(profile.name) as steps:
         result = run_bench(
             prepared, profile, samples, BenchConfig(BuildOptions(optimise), port=port), steps

@@ -201,7 +201,7 @@ def _show(result: dict[str, Any]) -> None:
         facts.append((result["metric"], "-" if value is None else f"{value:.3f}"))
         if floor is not None:
             facts.append(
-                ("floor of the rules", f"{floor:.2f}: {'passed' if result['passed'] else 'not passed'}")
+                ("minimum of the rules", f"{floor:.2f}: {'passed' if result['passed'] else 'not passed'}")
             )
         facts.append(("missing", f"{result['missing']} of {result['samples']}"))
         facts.append(("sent again", f"{result['repeated']} times; from an earlier run: {result['resumed']}"))
@@ -211,10 +211,10 @@ def _show(result: dict[str, Any]) -> None:
     else:
         counted, latency = (result["inference"][k] for k in ("instructions", "latency_us"))
         if counted is not None:
-            spread = f"{counted['median']:,} (windows {counted['min']:,} to {counted['max']:,})"
+            spread = f"{counted['median']:,} ({counted['min']:,} to {counted['max']:,} over all windows)"
             facts.append(("instructions per inference", spread))
         if latency is not None:
-            spread = f"{latency['median']:,} (windows {latency['min']:,} to {latency['max']:,})"
+            spread = f"{latency['median']:,} ({latency['min']:,} to {latency['max']:,} over all windows)"
             facts.append(("µs per inference", spread))
             facts.append(("inferences per second", f"{result['inference']['throughput']['median']:.3f}"))
         first_window = result["windows"][0]
@@ -231,7 +231,7 @@ def _show(result: dict[str, Any]) -> None:
 
 def _energy(result: dict[str, Any]) -> list[tuple[str, str]]:
     figure, windows = result["energy_uj_per_inference"], result["windows"]
-    spread = f"middle half {microjoules(figure['p25'])} to {microjoules(figure['p75'])}"
+    spread = f"25th to 75th percentile {microjoules(figure['p25'])} to {microjoules(figure['p75'])}"
     methods = ", ".join(dict.fromkeys(window["bounds"] for window in windows))
     powers = [window["average_power_w"] for window in windows]
     return [

@@ -101,13 +101,13 @@ class ProgressCallback(Protocol):
         """Report that ``done`` of ``total`` units of this step are finished."""
 
 
-class _Lines:
+class _ProgressLines:
     """A progress callback that writes lines ``@progress STEP DONE TOTAL`` to standard error, at most ten per second."""
 
     def __init__(self) -> None:
         self._reported_at: dict[str, float] = {}
 
-    def __enter__(self) -> _Lines:
+    def __enter__(self) -> _ProgressLines:
         return self
 
     def __exit__(
@@ -126,4 +126,4 @@ class _Lines:
 def steps_of(board: str) -> AbstractContextManager[ProgressCallback]:
     """Return a progress callback. It writes lines if the environment has ``ARENITE_PROGRESS=lines``, else it draws
     bars. ``board`` is the board's name in the title of the bar."""
-    return _Lines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)
+    return _ProgressLines() if os.environ.get(LINES_MODE) == "lines" else Steps(board)

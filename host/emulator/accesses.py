@@ -17,7 +17,7 @@ from arenite.processes import temporary_folder
 from arenite.profiles.boards import Board
 
 #: Accesses are counted per line of this number of bytes. The tensors of a memory plan begin at multiples of it.
-LINE = 16
+LINE_BYTES = 16
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ def arena_addresses(elf: Path) -> ArenaAddresses:
         raise ToolError(f"Cannot read {elf}: {error}.", "Build the project again.") from error
     if "model_memory" not in symbols:
         raise ToolError(f"{elf} does not contain an arena.", "Build a project that `arenite firmware` wrote.")
-    guard = 16
+    guard_bytes = 16  # the guard words in front of the arena
     slow = symbols.get("model_slow_memory")
-    return ArenaAddresses(symbols["model_memory"] + guard, None if slow is None else slow + guard)
+    return ArenaAddresses(symbols["model_memory"] + guard_bytes, None if slow is None else slow + guard_bytes)
 
 
 def count_accesses(
@@ -128,9 +128,9 @@ def _read(out: Path) -> list[tuple[int, LineAccesses]]:
     return phases
 
 
-def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
+def sum_accesses(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
     """Return the sum of the accesses to ``size`` bytes from address ``start`` on. ``start`` is a multiple of
-    ``LINE``."""
+    ``LINE_BYTES``."""
     total = LineAccessCounts()
     for address, counts in lines.items():
         if start <= address < start + size:
@@ -138,7 +138,7 @@ def in_region(lines: LineAccesses, start: int, size: int) -> LineAccessCounts:
     return total
 
 
-def by_tensor(
+def accesses_by_tensor(
     generated: Generated, addresses: ArenaAddresses, layers: Sequence[LineAccesses]
 ) -> list[dict[int, LineAccessCounts]]:
     """Return, for each layer that has code, the accesses to each of its tensors by tensor index. If an output is at the
@@ -155,7 +155,7 @@ def by_tensor(
                 offset = plan.offsets[t]
                 slow = addresses.slow is not None and offset >= plan.fast_bytes
                 begin = (addresses.slow or 0) + offset - plan.fast_bytes if slow else addresses.fast + offset
-                accesses = in_region(lines, begin, graph.tensors[t].nbytes)
+                accesses = sum_accesses(lines, begin, graph.tensors[t].nbytes)
                 counted = (
                     LineAccessCounts(accesses.loads, 0) if reads else LineAccessCounts(0, accesses.stores)
                 )

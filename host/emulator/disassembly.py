@@ -74,7 +74,7 @@ class _Image:
             self._sections = [
                 (s["sh_addr"], s.data())
                 for s in ELFFile(stream).iter_sections()
-                if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"
+                if s["sh_flags"] & 2 and s["sh_type"] == "SHT_PROGBITS"  # 2: SHF_ALLOC
             ]
 
     def bytes_at(self, address: int, length: int) -> bytes:

@@ -1,5 +1,5 @@
 """Timing classes: the cost of an instruction depends on its class, the number of items that it moves, and its
-neighbours.
+neighbors.
 
 Each instruction set has a classifier (``classifiers.py`` chooses it). ``profiles/timing/`` holds the cost of each class
 on each core.

@@ -76,13 +76,13 @@ def _stm32_pin(match: re.Match[str], pin: int) -> bool | None:
     return True if value >> (pin & 15) & 1 else False if value >> (16 + (pin & 15)) & 1 else None
 
 
-def _traced(*events: str) -> tuple[str, ...]:
+def _trace_options(*events: str) -> tuple[str, ...]:
     return ("-msg", "timestamp=on", *(item for event in events for item in ("-trace", event)))
 
 
 _FPGAIO = r"mps2_fpgaio_write .* offset 0x0 data (?P<value>0x[0-9a-f]+)"
 _MPS2 = _PinLog(
-    _traced("mps2_fpgaio_write", "cmsdk_apb_timer_read"),
+    _trace_options("mps2_fpgaio_write", "cmsdk_apb_timer_read"),
     _WALL + _FPGAIO,
     _led,
     r"cmsdk_apb_timer_read .* offset 0x4 data (?P<value>0x[0-9a-f]+)",
@@ -92,13 +92,13 @@ _PIN_LOGS = {
     "mps2": _MPS2,
     "an505": _MPS2,
     "an547": _PinLog(
-        _traced("mps2_fpgaio_write", "sse_counter_control_read"),
+        _trace_options("mps2_fpgaio_write", "sse_counter_control_read"),
         _WALL + _FPGAIO,
         _led,
         r"sse_counter_control_read .* offset 0x8 data (?P<value>0x[0-9a-f]+)",
     ),
     "nrf51": _PinLog(
-        _traced("nrf51_gpio_write", "nrf51_timer_read"),
+        _trace_options("nrf51_gpio_write", "nrf51_timer_read"),
         _WALL + r"nrf51_gpio_write offset 0x(?P<register>508|50c) value (?P<value>0x[0-9a-f]+)",
         _nrf51_pin,
         r"nrf51_timer_read .*\b0x540 data (?P<value>0x[0-9a-f]+)",

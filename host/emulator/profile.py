@@ -53,9 +53,10 @@ class Profile:
             total.add(layer)
         return total
 
-    def critical(self, figure: Callable[[CycleCount], float]) -> list[float]:
+    def layer_durations(self, figure: Callable[[CycleCount], float]) -> list[float]:
         """Return the duration of each layer. ``figure`` returns the cycles or the instructions of a count. A layer with
-        a half on each core takes as long as the longer half, plus the wait for the other core."""
+        a half on each core takes as long as the longer half, plus one pass through the function in which the first core
+        waits. The half of the second core includes one pass through its own waiting function."""
         return [
             figure(first)
             if (second := self.second.get(k)) is None
@@ -66,7 +67,7 @@ class Profile:
     @property
     def cycles(self) -> float:
         """Return the cycles of one inference from start to end."""
-        return sum(self.critical(lambda count: count.cycles))
+        return sum(self.layer_durations(lambda count: count.cycles))
 
 
 def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport], object]) -> Profile:
@@ -87,22 +88,25 @@ def profile(board: Board, elf: Path, code: LayerCode, infer: Callable[[Transport
         extra += ("-accel", "tcg,thread=single") if code.halves else ()
         with start(board, elf, extra=extra, icount=False) as machine:
             infer(machine.transport)
-        counts = by_layer(read_counts(out), code)
-    passes = [
+        counts = counts_by_layer(read_counts(out), code)
+    # Each waiting function is counted once, as a single pass.
+    wait_passes = [
         {Block(at, at + size): BlockRuns(1, 0)} for at, size in (s for s in (code.joins, code.serves) if s)
     ]
-    instructions = disassemble(elf, board.core, (block for layer in (*counts, *passes) for block in layer))
+    instructions = disassemble(
+        elf, board.core, (block for layer in (*counts, *wait_passes) for block in layer)
+    )
     cycles_by_layer = [_cycles(layer, instructions, timing) for layer in counts]
     second = dict(zip(code.halves, cycles_by_layer[code.count :], strict=True))
     return Profile(
         timing,
         tuple(cycles_by_layer[: code.count]),
         second,
-        *(_cycles(single_pass, instructions, timing) for single_pass in passes),
+        *(_cycles(single_pass, instructions, timing) for single_pass in wait_passes),
     )
 
 
-def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
+def counts_by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, BlockRuns]]:
     """Return the counts of each layer. The halves of layers that the second core computes follow after all layers.
 
     A run that ends at a split belongs to the next layer in the order of ``code``. The code after the last split of a
@@ -111,14 +115,14 @@ def by_layer(runs: Iterable[PhaseRun], code: LayerCode) -> list[dict[Block, Bloc
     layers: list[dict[Block, BlockRuns]] = [{} for _ in range(code.count + len(code.halves))]
     positions = [0] * len(code.orders)
     for run in runs:
-        group = code.entries[run.entry][1]
-        order = code.orders[group]
-        position = positions[group]
+        function = code.entries[run.entry][1]
+        order = code.orders[function]
+        position = positions[function]
         is_complete = run.split or len(order) == 1
         if position == len(order) and is_complete:
             raise ToolError("The emulator's plugin counted more than one inference.")
         layer = order[position if is_complete else max(position - 1, 0)]
-        positions[group] += is_complete
+        positions[function] += is_complete
         for block, count in run.counts.items():
             earlier = layers[layer].get(block, BlockRuns(0, 0))
             layers[layer][block] = BlockRuns(earlier.count + count.count, earlier.taken + count.taken)

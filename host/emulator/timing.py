@@ -1,8 +1,8 @@
 """Estimate the cycles of straight-line code from a core's timing table, which has an entry per class of instructions.
 
-The tables in ``profiles/timing/`` hold the cost of each class, and rules for neighbouring instructions: a taken
-branch refills the pipeline, a load directly after a load is pipelined, vector instructions of different
-groups overlap. The costs apply to memory without wait states. The result is an estimate, not a measurement.
+The tables in ``profiles/timing/`` hold the cost of each class, and rules for neighboring instructions: a taken
+branch refills the pipeline, a load directly after a load is pipelined, instructions of different parts of the vector
+unit overlap. The costs apply to memory without wait states. The result is an estimate, not a measurement.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ RULES = ("taken", "pipelined", "load_use", "address", "dual_issue", "overlap")
 _LOADS = frozenset({"load", "load_literal", "load_double", "fpu_load"})
 _PIPELINED = frozenset({"load", "load_literal", "store", "store_register"})
 _MEMORY = ("load", "store", "fpu_load", "fpu_store")
-_VECTOR_GROUPS = {
+#: The part of the vector unit that a class of vector instructions uses.
+_VECTOR_UNITS = {
     "mve_load": "memory",
     "mve_store": "memory",
     "mve_multiply": "multiply",
@@ -125,7 +126,7 @@ class TimingTable:
             if issued:
                 result.rules.setdefault("dual_issue", CycleTally()).add(1, -cost)
             elif before is not None:
-                self._neighbours(result, before, kind, cost)
+                self._add_neighbor_rules(result, before, kind, cost)
         return result
 
     def taken(self, last: Instruction) -> float:
@@ -139,7 +140,9 @@ class TimingTable:
         entry = self.classes[kind.name]
         return entry.cycles + entry.per_item * kind.items
 
-    def _neighbours(self, result: CycleCount, before: TimingClass, kind: TimingClass, cost: float) -> None:
+    def _add_neighbor_rules(
+        self, result: CycleCount, before: TimingClass, kind: TimingClass, cost: float
+    ) -> None:
         """Add the rules that apply to ``kind`` directly after ``before``, except for dual issue, to ``result``.
         ``cost`` is the cost of ``kind`` alone."""
 
@@ -155,8 +158,8 @@ class TimingTable:
         if "address" in self.rules and not loaded and before.writes & kind.address:
             apply("address")
         if "overlap" in self.rules:
-            groups = _VECTOR_GROUPS.get(before.name), _VECTOR_GROUPS.get(kind.name)
-            if None not in groups and groups[0] != groups[1]:
+            units = _VECTOR_UNITS.get(before.name), _VECTOR_UNITS.get(kind.name)
+            if None not in units and units[0] != units[1]:
                 apply("overlap")
 
     def _pair(self, before: TimingClass, kind: TimingClass) -> bool:

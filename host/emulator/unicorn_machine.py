@@ -22,9 +22,9 @@ from arenite.processes import Child, temporary_folder
 from arenite.profiles.boards import Board
 
 PROGRAM = Path(__file__).parent / "unicorn_program" / "machine.py"
-#: The board families whose devices the program has.
+#: The board families whose devices ``unicorn_program`` emulates.
 FAMILIES = ("mps2", "an505", "nrf51", "stm32f4", "riscv_virt")
-#: Why it cannot emulate the other families.
+#: Why Unicorn cannot emulate the other families.
 _UNSUPPORTED = {
     "an547": "it does not execute the Helium instructions of the Cortex-M55",
     "riscv_virt_smp": "it emulates only one core",

@@ -12,12 +12,12 @@ from arenite.host.link.usb import serial_ports, usb_devices
 _BOOTLOADER_TIMEOUT_S = 8.0
 
 
-def in_bootloader(upload: Upload) -> bool:
+def is_in_bootloader(upload: Upload) -> bool:
     """Return whether a USB device with one of the USB ids of the board's bootloader is connected."""
     return any(device.id in upload.board.usb.boot for device in usb_devices(upload.root))
 
 
-def enter(upload: Upload) -> Upload:
+def enter_bootloader(upload: Upload) -> Upload:
     """Start the board's bootloader by opening its port at 1200 baud, and wait until the bootloader runs.
 
     The returned upload has no port, because the port disappears. ``upload`` is returned unchanged if the board's
@@ -30,6 +30,6 @@ def enter(upload: Upload) -> Upload:
         return upload
     touch_1200(upload.port)
     end = time.monotonic() + _BOOTLOADER_TIMEOUT_S
-    while time.monotonic() < end and not in_bootloader(upload):
+    while time.monotonic() < end and not is_in_bootloader(upload):
         time.sleep(0.1)
     return on_port(upload, None)

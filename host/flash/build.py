@@ -186,7 +186,8 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
 
-    With zig, or if PlatformIO is not installed, an emulated board's firmware is built by the same commands without it.
+    With zig, or if PlatformIO is not installed, the firmware of an emulated board is built by the same compiler
+    commands without PlatformIO.
 
     Returns:
         The path of the ELF.

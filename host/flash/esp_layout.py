@@ -65,7 +65,7 @@ def partitions(table: bytes) -> dict[tuple[int, int], tuple[int, int]]:
     return entries
 
 
-def first_slot() -> bytes:
+def otadata_for_first_slot() -> bytes:
     """Return the contents of the otadata partition that select the first application slot. Its first sector has
     sequence number 1, its second sector is erased."""
     number = struct.pack("<I", 1)
@@ -111,6 +111,6 @@ def flash_parts(board: Board, image: Path) -> list[FlashPart]:
         if (_APP, _FACTORY) not in entries and (ota := entries.get((_DATA, _OTADATA))) is not None:
             # An earlier update over the air may have selected the second application slot.
             data = image.with_name("otadata.bin")
-            write_atomic(data, first_slot())
+            write_atomic(data, otadata_for_first_slot())
             parts.append(FlashPart(ota[0], data))
     return [*parts, FlashPart(address, image)]

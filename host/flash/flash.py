@@ -13,7 +13,7 @@ from typing import Any
 
 from arenite.errors import UsageError
 from arenite.host.emulator.machine import command_line, start
-from arenite.host.flash.bootloader import in_bootloader
+from arenite.host.flash.bootloader import is_in_bootloader
 from arenite.host.flash.build import read_manifest
 from arenite.host.flash.choose_uploader import UPLOADERS, choose, reject_unused
 from arenite.host.flash.elf_image import read_program
@@ -30,7 +30,7 @@ from arenite.host.flash.verify import (
 from arenite.host.link.ports import AUTO, find_port, resolve_port
 from arenite.profiles.boards import Board
 
-__all__ = ["UPLOADERS", "FlashResult", "Upload", "built_elf", "flash", "plan"]
+__all__ = ["UPLOADERS", "FlashResult", "Upload", "built_elf", "flash", "upload_commands"]
 
 EMULATOR = "emulator"
 
@@ -100,7 +100,7 @@ def flash(
     return _ask_board(uploader.name, upload, port, nbytes, manifest)
 
 
-def plan(
+def upload_commands(
     directory: Path,
     board: Board,
     port: str | None = None,
@@ -143,7 +143,7 @@ def _prepare_upload(
                 "Remove --port, or load into a running GDB server: --tool gdb --port HOST:PORT.",
             )
         return replace(upload, port=port), manifest
-    if port == AUTO and tool in ("uf2", "dfu") and in_bootloader(upload):
+    if port == AUTO and tool in ("uf2", "dfu") and is_in_bootloader(upload):
         return upload, manifest  # a board in its bootloader has no serial port, and the tool needs none
     return replace(upload, port=resolve_port(board, port, root, upload=tool == "esptool")), manifest
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from arenite.host.flash.elf_image import Segment
-from arenite.host.flash.gdb_remote import GdbRemote, escaped, unescaped
+from arenite.host.flash.gdb_remote import HEADER_BYTES, GdbRemote, escaped, unescaped
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,10 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
         return []
     text, has_more = b"", True
     while has_more:
-        size = remote.packet_size - 40
+        size = remote.packet_size - HEADER_BYTES
         reply = remote.request(b"qXfer:memory-map:read::%x,%x" % (len(text), size))
         if reply[:1] not in (b"l", b"m") or (reply == b"m"):
-            remote.require_ok(reply, "the memory map")
+            remote.require_ok(reply, "reading the memory map")
         text += unescaped(reply[1:])
         has_more = reply[:1] == b"m"
     regions = []
@@ -61,7 +61,7 @@ def flash_regions(remote: GdbRemote) -> list[FlashRegion]:
             start, size = (int(memory.get(key, "0"), 0) for key in ("start", "length"))
             regions.append(FlashRegion(start, size, int(block or "0", 0) or size))
     except (ElementTree.ParseError, ValueError):
-        remote.require_ok(b"its memory map is not XML", "the memory map")
+        remote.require_ok(b"its answer is not XML", "reading the memory map")
     return regions
 
 
@@ -73,9 +73,9 @@ def write_flash(remote: GdbRemote, region: FlashRegion, segments: Sequence[Segme
     for segment in segments:
         offset = 0
         while offset < len(segment.data):
-            written, body = escaped(segment.data[offset:], remote.packet_size - 40)
+            written, body = escaped(segment.data[offset:], remote.packet_size - HEADER_BYTES)
             address = segment.address + offset
             reply = remote.request(b"vFlashWrite:%x:" % address + body)
-            remote.require_ok(reply, f"{written} bytes of flash at {address:#x}")
+            remote.require_ok(reply, f"writing {written} bytes of flash at {address:#x}")
             offset += written
-    remote.require_ok(remote.request(b"vFlashDone"), "the end of programming")
+    remote.require_ok(remote.request(b"vFlashDone"), "ending the write of the flash")

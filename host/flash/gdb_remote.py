@@ -16,6 +16,8 @@ from arenite.errors import DeviceError
 
 _ESCAPE, _SPECIAL = 0x7D, b"#$}*"
 _DEFAULT_PACKET_BYTES = 400  # size of a packet if the server does not state it
+#: The bytes of a packet that are kept free for its command, address, length and checksum.
+HEADER_BYTES = 40
 
 
 class GdbRemote:
@@ -67,18 +69,18 @@ class GdbRemote:
     def _write_some(self, address: int, data: bytes) -> int:
         """Write the first bytes of ``data`` with one packet, in binary if the server supports it, else in hexadecimal.
         Return the number of bytes that were written."""
-        max_bytes = self.packet_size - 40
+        max_bytes = self.packet_size - HEADER_BYTES
         if self._binary is not False:
             written, body = escaped(data, max_bytes)
             reply = self.request(b"X%x,%x:" % (address, written) + body)
             if reply or self._binary:
-                self.require_ok(reply, f"{written} bytes at {address:#x}")
+                self.require_ok(reply, f"writing {written} bytes at {address:#x}")
                 self._binary = True
                 return written
             self._binary = False
         part = data[: max_bytes // 2]
         reply = self.request(b"M%x,%x:" % (address, len(part)) + part.hex().encode("ascii"))
-        self.require_ok(reply, f"{len(part)} bytes at {address:#x}")
+        self.require_ok(reply, f"writing {len(part)} bytes at {address:#x}")
         return len(part)
 
     def read(self, address: int, nbytes: int) -> bytes:
@@ -154,9 +156,10 @@ class GdbRemote:
         self._pending += data
 
     def require_ok(self, reply: bytes, action: str) -> None:
-        """Raise DeviceError unless ``reply`` is OK. ``action`` completes "writing ..." in the message."""
+        """Raise DeviceError unless ``reply`` is OK. ``action`` is what the server refuses, such as "writing
+        4 bytes at 0x0"."""
         if reply != b"OK":
-            raise self._refused(f"writing {action}", reply)
+            raise self._refused(action, reply)
 
     def _refused(self, action: str, reply: bytes) -> DeviceError:
         reply_text = reply.decode("ascii", "replace") or "it does not know the command"

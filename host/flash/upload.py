@@ -99,12 +99,12 @@ class CommandUploader:
     command: Callable[[Upload], list[str]]
     nbytes: Callable[[Upload], int]
     failures: tuple[KnownFailure, ...] = ()
-    before: Callable[[Upload], Upload] | None = None  # prepares the board and may change its port
-    succeeded: str = ""  # output that means success, whatever the exit code
+    prepare: Callable[[Upload], Upload] | None = None  # prepares the board and may change its port
+    success_output: str = ""  # output that means success, whatever the exit code
 
     def missing(self) -> str | None:
         """See :class:`Uploader`."""
-        return None if installed(PROGRAMS.get(self.name, self.name)) else self.install
+        return None if find_program(PROGRAMS.get(self.name, self.name)) else self.install
 
     def describe(self, upload: Upload) -> list[str]:
         """See :class:`Uploader`."""
@@ -112,8 +112,8 @@ class CommandUploader:
 
     def run(self, upload: Upload) -> int:
         """See :class:`Uploader`."""
-        if self.before is not None:
-            upload = self.before(upload)
+        if self.prepare is not None:
+            upload = self.prepare(upload)
         command = self.command(upload)
         try:
             process = run_command(
@@ -129,7 +129,7 @@ class CommandUploader:
                 "Disconnect the board and connect it again.",
             ) from error
         output = f"{process.stdout}\n{process.stderr}"
-        if process.returncode and not (self.succeeded and self.succeeded in output):
+        if process.returncode and not (self.success_output and self.success_output in output):
             raise explain(self, upload, output)
         return self.nbytes(upload)
 
@@ -138,7 +138,7 @@ class CommandUploader:
 PROGRAMS = {"stlink": "st-flash", "dfu": "dfu-util", "jlink": "JLinkExe"}
 
 
-def installed(program: str) -> str | None:
+def find_program(program: str) -> str | None:
     """Return the path of ``program`` on PATH or beside this Python, or None if it is not installed.
 
     pip installs programs beside Python. They are not on PATH if the environment is not activated.
@@ -148,7 +148,7 @@ def installed(program: str) -> str | None:
 
 def program(name: str) -> str:
     """Return the word that starts the program ``name``: its name if it is on PATH, else its path."""
-    return name if shutil.which(name) else installed(name) or name
+    return name if shutil.which(name) else find_program(name) or name
 
 
 def explain(tool: CommandUploader, upload: Upload, output: str) -> AreniteError:

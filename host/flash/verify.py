@@ -57,7 +57,7 @@ def compare(identity: Identity, manifest: dict[str, Any], port: str) -> bool:
         raise DeviceError(
             f"The device on {port} reports that it is {identity.board}; the project is for"
             f" {manifest['board']}.",
-            "Is this the right port?",
+            "Check that --port is the port of the board that was flashed.",
         )
     name = (manifest.get("model") or {}).get("name")
     if identity.model_hash is None and name and identity.model != name:

@@ -24,8 +24,8 @@ class ConnectionLimits:
         self._strangers: dict[socket.socket, str] = {}
 
     def add(self, connection: socket.socket, network: str) -> tuple[bool, socket.socket | None]:
-        """Count a new connection as a stranger. Return whether there was room for it, and the stranger that must be
-        closed instead of it; None if there is none."""
+        """Count a new connection as a stranger. Return (whether there was room for it, the stranger that must be
+        closed to make room, or None)."""
         evicted = self._stranger_to_evict(network)
         if evicted is not None:
             self.remove(evicted)
@@ -47,9 +47,9 @@ class ConnectionLimits:
         self._strangers.pop(connection, None)
 
     def _stranger_to_evict(self, network: str) -> socket.socket | None:
-        neighbours = [connection for connection, other in self._strangers.items() if other == network]
-        if len(neighbours) >= MAX_STRANGERS_PER_ADDRESS:
-            return neighbours[0]
+        same_network = [connection for connection, other in self._strangers.items() if other == network]
+        if len(same_network) >= MAX_STRANGERS_PER_ADDRESS:
+            return same_network[0]
         if len(self._admitted) + len(self._strangers) >= self._max_clients:
             return next(iter(self._strangers), None)
         return None

@@ -279,7 +279,9 @@ class DeviceClient:
         wait = self._resend_s if resend_s is None else resend_s
         end = time.monotonic() + (wait * self._attempts if timeout_s is None else timeout_s)
         damaged_before, sent = self.statistics.damaged, 0
-        while time.monotonic() < end and sent < max(self._attempts * 8, 64):
+        # A damaged frame causes a resend at once. So on a noisy connection, the number of resends must be limited too.
+        max_sends = max(self._attempts * 8, 64)
+        while time.monotonic() < end and sent < max_sends:
             if self._stop():
                 raise RequestStoppedError(f"Request {self._sequence} was stopped.")
             self._transport.write(request)

@@ -46,7 +46,11 @@ def follow(
 
 
 class LogFollower:
-    """Remembers the number of the last log entry shown, so that no entry is shown twice after a reconnection."""
+    """Remembers what was shown, so that nothing is shown twice after a reconnection.
+
+    ``number`` is the number of the last log entry, or -1. ``start`` and ``remarks`` are from the last health report:
+    the number of starts since power was lost, and the problems.
+    """
 
     def __init__(self) -> None:
         self.number = -1

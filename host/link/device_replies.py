@@ -65,7 +65,7 @@ class DeviceMemory:
 
     @property
     def stack_overflowed(self) -> bool:
-        """Return whether the stack may have left its region: it has overwritten its last word with the fill pattern."""
+        """Whether the stack may have overflowed: the last word of its region no longer has the fill pattern."""
         return 0 < self.stack_bytes <= self.stack_used
 
 

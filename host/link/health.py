@@ -22,6 +22,7 @@ CAUSES = (
     "a reset without a recorded cause",
     "an unknown reason",
 )
+#: Indices of some ``CAUSES``.
 FAULT, WATCHDOG, BROWN_OUT = 2, 3, 4
 POWER_ON, REQUEST = 0, 1
 
@@ -76,6 +77,7 @@ _FAULTS: dict[int, dict[int, str]] = {
     },
 }
 
+#: The codes of the events in a log.
 START, TRAP, HANG, GUARD, STACK, BAD_FRAME, OUT_OF_ORDER, BAD_REQUEST = range(1, 9)
 
 

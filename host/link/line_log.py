@@ -66,10 +66,10 @@ class LineReader:
             self._pending = self._pending[cut + (cut == end) :]
             self._since = now
         if self._pending and now - self._latest >= QUIET_S:
-            yield from self.rest()
+            yield from self.incomplete_line()
 
-    def rest(self) -> Iterator[LogLine]:
-        """Yield the text of an incomplete last line."""
+    def incomplete_line(self) -> Iterator[LogLine]:
+        """Yield the text that was received after the last line end, if there is any."""
         if self._pending:
             yield self._line(len(self._pending))
             self._pending = b""
@@ -139,6 +139,6 @@ def _read(transport: SerialTransport, stop: Callable[[], bool]) -> Iterator[LogL
         while not stop():
             yield from reader.feed(transport.read(QUIET_S / 2))
     except PortGoneError:
-        yield from reader.rest()
+        yield from reader.incomplete_line()
         raise
-    yield from reader.rest()
+    yield from reader.incomplete_line()

@@ -66,7 +66,7 @@ class MonitorClient:
             # The first '%' ends any incomplete command in the device. The answer to that command is dropped.
             self._transport.write(b"%name%")
             try:
-                answer = self._until(lambda text: b"m-name" in text and text.endswith(READY), _CONNECT_S)
+                answer = self._read_until(lambda text: b"m-name" in text and text.endswith(READY), _CONNECT_S)
                 about = self._request("profile", _CONNECT_S)
                 name, profile, model = (
                     self._field(text, field)
@@ -151,10 +151,10 @@ class MonitorClient:
         return printable(match.group(1))
 
     def _request(self, command: str, timeout_s: float | None = None) -> str:
-        """Send ``command`` and return the answer up to m-ready. Raises DeviceError for e-[…] and if nothing
-        arrives."""
+        """Send ``command`` and return the answer up to m-ready. Raises DeviceError for an error answer
+        (e-[…]) and if nothing arrives."""
         self._transport.write(command.encode("ascii") + b"%")
-        answer = self._until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
+        answer = self._read_until(lambda text: text.endswith(READY), timeout_s or self._timeout_s)
         if error := re.search(r"^e-\[([^\]]*)\]", answer, re.MULTILINE):
             raise DeviceError(
                 f"The device on {self._transport.port} refused '{command[:30]}': {printable(error.group(1))}.",
@@ -162,7 +162,7 @@ class MonitorClient:
             )
         return answer
 
-    def _until(self, done: Callable[[bytes | bytearray], bool], timeout_s: float) -> str:
+    def _read_until(self, done: Callable[[bytes | bytearray], bool], timeout_s: float) -> str:
         """Read until ``done`` returns true for the received bytes, and return them as text. Raises DeviceError after
         ``timeout_s``."""
         end = time.monotonic() + timeout_s

@@ -15,7 +15,7 @@ from arenite.profiles.boards import Board, all_boards
 
 AUTO = "auto"
 #: Prefix of ``usb:SERIAL``, the port of the device with this serial number.
-BY_SERIAL = "usb:"
+SERIAL_PREFIX = "usb:"
 #: Ids of the chips in USB-to-serial adapters, which do not identify the board behind them.
 ADAPTERS = {
     **{f"0403:{product}": "FTDI" for product in ("6001", "6010", "6011", "6014", "6015")},
@@ -49,7 +49,7 @@ def matches(board: Board, port: UsbPort) -> bool:
     )
 
 
-def could_be(port: UsbPort) -> list[str]:
+def possible_boards(port: UsbPort) -> list[str]:
     """Return the names of all boards that ``port`` can belong to."""
     return [board.name for board in all_boards() if not board.emulated and matches(board, port)]
 
@@ -78,7 +78,7 @@ def find_port(board: Board, root: Path | None = None, *, upload: bool = False) -
         raise UsageError(
             f"{len(matching_ports)} ports can belong to {board.name}:\n{describe(matching_ports)}",
             f"Choose one: --port {matching_ports[0].path}, or by its serial number, --port"
-            f" {BY_SERIAL}{matching_ports[0].device.serial or 'SERIAL'}.",
+            f" {SERIAL_PREFIX}{matching_ports[0].device.serial or 'SERIAL'}.",
         )
     raise _none_found(board, ports, root)
 
@@ -117,12 +117,12 @@ def resolve_port(
     """
     if port == AUTO:
         return find_port(board, root, upload=upload)
-    if port is not None and port.startswith(BY_SERIAL):
-        return by_serial(port.removeprefix(BY_SERIAL), root)
+    if port is not None and port.startswith(SERIAL_PREFIX):
+        return find_port_by_serial(port.removeprefix(SERIAL_PREFIX), root)
     return port
 
 
-def by_serial(serial: str, root: Path | None = None) -> str:
+def find_port_by_serial(serial: str, root: Path | None = None) -> str:
     """Return the path of the only port of the device with this serial number. Raises the errors of ``find_port``."""
     ports = serial_ports(root)
     matching_ports = [port for port in ports if serial and port.device.serial.lower() == serial.lower()]
@@ -158,7 +158,7 @@ def describe(ports: Iterable[UsbPort]) -> str:
 def _row(port: UsbPort, one_of_several: bool) -> tuple[str, str, str, str, str]:
     """Return one row of the table. ``one_of_several``: the device has several ports, so the row contains the port's
     interface number."""
-    names = could_be(port)
+    names = possible_boards(port)
     boards = ", ".join(names[:_MAX_NAMES])
     boards += f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
     if port.device.id in ADAPTERS:

@@ -42,6 +42,7 @@ class ControlLines(Protocol):
 
 
 def _pulse(lines: ControlLines, name: str, seconds: float = 0.1) -> None:
+    """Assert the control line ``name`` twice, for ``seconds`` each time."""
     for level in (False, True, False, True):
         setattr(lines, name, level)
         time.sleep(seconds)

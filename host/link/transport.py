@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 from types import TracebackType
@@ -60,7 +61,7 @@ class SerialTransport:
                 else "No board is connected. Connect it, or use a qemu_* board."
             )
             return DeviceError(f"There is no serial port {self.port}.", hint)
-        if isinstance(getattr(error, "errno", None), int) and error.errno == 13:  # type: ignore[attr-defined]
+        if isinstance(getattr(error, "errno", None), int) and error.errno == errno.EACCES:  # type: ignore[attr-defined]
             return DeviceError(
                 f"No permission to open {self.port}.", "Add yourself to the group 'dialout' and log in again."
             )

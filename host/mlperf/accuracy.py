@@ -23,7 +23,7 @@ from arenite.host.build.project import Project
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.mlperf.config import MlperfConfig
 from arenite.host.mlperf.folder import accuracy_lines, stamped, write_results
-from arenite.host.mlperf.score import anomaly_score, auc, per_recording, real_values
+from arenite.host.mlperf.score import anomaly_score, auc, mean_per_recording, real_values
 
 #: The run stops after this number of unanswered samples in a row, because the connection does not work.
 MAX_UNANSWERED = 5
@@ -75,22 +75,22 @@ def _answer_samples(
     progress: Progress,
 ) -> int:
     """Start the device and run every sample without an answer in ``journal``. Returns the number of repeated runs."""
-    in_a_row = 0
+    unanswered_in_a_row = 0
     with open_device(project, elf, config.port) as transport:
         client = MonitorClient(transport)
         client.connect()
-        feeder = MonitorAnswers(client)
+        monitor = MonitorAnswers(client)
         for k in range(len(inputs)):
             if k in journal.answers:
                 continue
             progress("run", len(journal.answers), len(inputs))
-            answer = feeder.answer(inputs[k], expected[k])
-            in_a_row = in_a_row + 1 if answer is None else 0
+            answer = monitor.answer(inputs[k], expected[k])
+            unanswered_in_a_row = unanswered_in_a_row + 1 if answer is None else 0
             if answer is not None:
                 journal.add(k, answer)
-            elif in_a_row >= MAX_UNANSWERED:
+            elif unanswered_in_a_row >= MAX_UNANSWERED:
                 break
-    return feeder.statistics.repeated
+    return monitor.statistics.repeated
 
 
 def _check_answers(
@@ -163,5 +163,7 @@ def _quality(
         anomaly_score(real_values(config.samples.inputs[k][0], model_input), real_values(o[0], first))
         for k, o in answers.items()
     ]
-    merged, at = per_recording(scores, None if config.recordings is None else config.recordings[answered])
-    return auc(merged, labels[answered][at])
+    recording_scores, first_windows = mean_per_recording(
+        scores, None if config.recordings is None else config.recordings[answered]
+    )
+    return auc(recording_scores, labels[answered][first_windows])

@@ -71,13 +71,15 @@ def run_mlperf(
         prepared, path=prepared.path.with_name(config.task.name + prepared.path.suffix), _by_target={}
     )
     with project_folder(None) as folder:
-        edges = config.mode == "energy" and config.mark is not None
+        uses_pin = config.mode == "energy" and config.mark is not None
         project = generate_project(
             named,
             board,
             folder,
             BuildOptions(
-                config.optimise, protocol=ENERGY if edges else "mlperf", mark=config.mark if edges else None
+                config.optimise,
+                protocol=ENERGY if uses_pin else "mlperf",
+                mark=config.mark if uses_pin else None,
             ),
         )
         progress("build", 0, 1)
@@ -133,12 +135,12 @@ def _notes(config: MlperfConfig, board: Board, generated: Generated) -> list[str
     if sizes != task.elements:
         notes.append(
             f"{task.name}'s reference model takes {task.elements[0]} numbers and gives {task.elements[1]}. This model"
-            f" takes {sizes[0]} and gives {sizes[1]}, so the result is at best one of the open division."
+            f" takes {sizes[0]} and gives {sizes[1]}, so the result fits at best the open division."
         )
     sample_count = len(config.samples) if config.recordings is None else len(np.unique(config.recordings))
     if config.mode == "accuracy" and task.samples is not None and sample_count != task.samples:
         notes.append(
-            f"The rules require all {task.samples} samples of the official set; these are {sample_count}."
+            f"The rules require all {task.samples} samples of the official set, but the data has {sample_count}."
         )
     if task.floor is None and config.mode == "accuracy":
         notes.append(

@@ -29,7 +29,9 @@ def anomaly_score(inputs: np.ndarray, outputs: np.ndarray) -> float:
     return float(np.mean((inputs.ravel() - outputs.ravel()) ** 2))
 
 
-def per_recording(values: Sequence[float], recordings: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+def mean_per_recording(
+    values: Sequence[float], recordings: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the mean score of each recording, sorted by the recording's name or number, and the index of its first
     window. ``values`` has the score of each window (sample). ``recordings`` has the recording of each window. If
     ``recordings`` is None, each window counts as a recording."""

@@ -75,7 +75,7 @@ def test_first_model(tmp_path: Path) -> None:
 @pytest.mark.qemu
 def test_first_board(tmp_path: Path) -> None:
     output = run("first-board.md", tmp_path)
-    answer = "qemu_netduinoplus2: started; it answers and runs 'micro_speech' (498e1fbfdcb46af7)"
+    answer = "qemu_netduinoplus2: started; the board answers and runs 'micro_speech' (498e1fbfdcb46af7)"
     assert answer in output and answer in (ROOT / "docs/tutorials/first-board.md").read_text("utf-8")
     assert "idVendor" in (tmp_path / "70-arenite.rules").read_text("utf-8")
 

@@ -142,7 +142,7 @@ def _serve(
     while True:
         answers_before = len(slot_result.samples)
         try:
-            _session(slot, open_transport, slot_result, work, callbacks, open_lock, use_names)
+            _run_session(slot, open_transport, slot_result, work, callbacks, open_lock, use_names)
             return
         except MemoryOverrunError:
             raise
@@ -154,7 +154,9 @@ def _serve(
             if not was_reset and not work.stopped and _is_silent(error) and slot.recover is not None:
                 was_reset, method = True, slot.recover()
                 if method is not None and slot.recovered is not None:
-                    callbacks.report(f"{error.problem} It was reset ({method}) and the run continues.")
+                    callbacks.report(
+                        f"{error.problem} The board was reset ({method}), and the run continues."
+                    )
                     open_transport = slot.recovered
                     continue
             reopen = slot.reopen
@@ -184,7 +186,7 @@ def _is_silent(error: AreniteError) -> bool:
     return isinstance(error, DeviceError) and not isinstance(error, (PortGoneError, DeviceRestartedError))
 
 
-def _session(
+def _run_session(
     slot: DeviceSlot,
     open_transport: OpenSession,
     slot_result: SlotResult,
@@ -199,7 +201,7 @@ def _session(
             transport = stack.enter_context(open_transport())
         session = callbacks.handshake(transport)
         slot_result.tick_hz = session.tick_hz
-        answers_before, unanswered = slot_result.repeated, 0
+        repeated_before, unanswered = slot_result.repeated, 0
         try:
             while (index := work.take(slot.name)) is not None:
                 try:
@@ -222,6 +224,6 @@ def _session(
                 slot_result.samples.append(index)
                 work.answered(index, replace(answer, board=slot.name) if use_names else answer)
         finally:
-            slot_result.repeated = answers_before + session.repeated
+            slot_result.repeated = repeated_before + session.repeated
         if slot_result.samples:
             slot_result.memory = session.memory()

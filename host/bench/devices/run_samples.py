@@ -124,7 +124,8 @@ def run_samples(
     store: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
     store.answers = {k: a for k, a in store.answers.items() if k < len(samples)}
     todo = [k for k in range(len(samples)) if k not in store.answers]
-    # The run was interrupted after the last answer, so only the device's memory report is missing.
+    # An earlier run was interrupted between its last answer and the device's memory report. Sample 0 is run again to
+    # get this report.
     if not todo:
         store.answers.pop(0)
         todo = [0]

@@ -57,6 +57,7 @@ class SampleQueue:
             return None
 
     def answered(self, index: int, answer: DeviceAnswer) -> None:
+        """Add the answer to the sample ``index``, which ``take`` returned, to the store."""
         with self._changed:
             if not self.stopped:
                 self._store.add(index, answer)
@@ -73,6 +74,7 @@ class SampleQueue:
             self._changed.notify_all()
 
     def stop(self) -> None:
+        """Make ``take`` return None for all boards from now on."""
         with self._changed:
             self.stopped = True
             self._changed.notify_all()

@@ -83,7 +83,7 @@ class _Reader:
             raise self.error_for(key, value, "true or false")
         return value
 
-    def only(self, allowed: tuple[str, ...], where: str = "") -> None:
+    def reject_unknown_keys(self, allowed: tuple[str, ...], where: str = "") -> None:
         for key in self._table:
             if key not in allowed:
                 raise UsageError(
@@ -91,7 +91,7 @@ class _Reader:
                     f"The keys are {', '.join(allowed)}.",
                 )
 
-    def existing(self, key: str, value: object) -> Path:
+    def existing_path(self, key: str, value: object) -> Path:
         """Return an existing path. A relative path starts at the folder of the file that names it."""
         if not isinstance(value, str):
             raise self.error_for(key, value, "a path")
@@ -119,7 +119,7 @@ def read_plan(path: Path) -> MatrixPlan:
     except ValueError as error:
         raise UsageError(f"{path} is not TOML: {error}.", "docs/bench-matrix.md has an example.") from error
     reader = _Reader(path, table)
-    reader.only(_KEYS)
+    reader.reject_unknown_keys(_KEYS)
     models = [_model(reader, item) for item in reader.values_of("models", (str, dict), "paths of models")]
     boards = [_board(reader, item) for item in reader.values_of("boards", (str, dict), "names of boards")]
     for key, entries in (("models", models), ("boards", boards)):
@@ -127,7 +127,7 @@ def read_plan(path: Path) -> MatrixPlan:
             raise UsageError(f"{path} has no {key}.", f'Write {key} = ["..."].')
     modes = _modes(reader)
     data: list[Path | None] = [
-        reader.existing("data", item) for item in reader.values_of("data", str, "paths of samples")
+        reader.existing_path("data", item) for item in reader.values_of("data", str, "paths of samples")
     ]
     all_samples, all_cycles = reader.count("samples"), reader.flag("cycles")
     rules = _exclude_rules(reader, table.get("exclude", []), models, boards)
@@ -136,7 +136,9 @@ def read_plan(path: Path) -> MatrixPlan:
         for samples in [model_data] if model_data is not None else data or [None]:
             cell = Cell(model, board, mode, samples, model_samples or all_samples, all_cycles, ports)
             if mode.protocol == "mlperf" and mode.stream_input:
-                skipped.append(f"{cell.name}: the MLPerf monitor stores the whole input.")
+                skipped.append(
+                    f"{cell.name}: stream_input does not apply, because the MLPerf monitor stores the whole input."
+                )
             elif not _is_excluded(rules, cell):
                 cells.append(cell)
     unique = tuple(dict.fromkeys(cells))
@@ -165,20 +167,22 @@ def _modes(reader: _Reader) -> list[BuildMode]:
 
 
 def _model(reader: _Reader, item: str | dict[str, Any]) -> tuple[Path, Path | None, int | None]:
+    """Return (path of the model, its samples or None, number of samples or None) from an entry of ``models``."""
     if isinstance(item, str):
-        return reader.existing("models", item), None, None
+        return reader.existing_path("models", item), None, None
     item_reader = _Reader(reader.path, item)
-    item_reader.only(("path", "data", "samples"), ", in models,")
-    path = item_reader.existing("models.path", item.get("path"))
-    data = None if item.get("data") is None else item_reader.existing("models.data", item["data"])
+    item_reader.reject_unknown_keys(("path", "data", "samples"), ", in models,")
+    path = item_reader.existing_path("models.path", item.get("path"))
+    data = None if item.get("data") is None else item_reader.existing_path("models.data", item["data"])
     return path, data, item_reader.count("samples")
 
 
 def _board(reader: _Reader, item: str | dict[str, Any]) -> tuple[Board, tuple[str, ...]]:
+    """Return (board, its ports) from an entry of ``boards``."""
     if isinstance(item, str):
         item = {"name": item}
     item_reader = _Reader(reader.path, item)
-    item_reader.only(("name", "ports"), ", in boards,")
+    item_reader.reject_unknown_keys(("name", "ports"), ", in boards,")
     if not isinstance(item.get("name"), str):
         raise item_reader.error_for("boards.name", item.get("name"), "a board of `arenite boards`")
     board = load_board(item["name"])
@@ -202,7 +206,7 @@ def _exclude_rules(
         raise reader.error_for("exclude", rules, "[[exclude]] tables")
     known_names = {"model": [path.stem for path, *_ in models], "board": [board.name for board, _ in boards]}
     for rule in rules:
-        _Reader(reader.path, rule).only(_EXCLUDE_KEYS, ", in exclude,")
+        _Reader(reader.path, rule).reject_unknown_keys(_EXCLUDE_KEYS, ", in exclude,")
         for key, names in known_names.items():
             if key in rule and rule[key] not in names:
                 raise reader.error_for(f"exclude.{key}", rule[key], f"one of {', '.join(names)}")

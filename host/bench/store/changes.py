@@ -125,7 +125,7 @@ def _rule(
 ) -> str | None:
     """Return the rule that the change from the value ``a`` to the value ``b`` breaks, or None."""
     if figure == "bit_exact":
-        return f"{b:g} outputs differ that were exact" if b > a == 0 else None
+        return f"{b:g} samples are not bit-exact; before, all were" if b > a == 0 else None
     if figure == "accuracy":
         return f"fell by more than {rules.accuracy:g}" if a - b > rules.accuracy else None
     if figure in SIZES:

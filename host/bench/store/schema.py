@@ -42,7 +42,7 @@ CREATE TABLE layers (
 ) WITHOUT ROWID;
 CREATE TABLE matrices (
     id TEXT PRIMARY KEY,
-    key TEXT NOT NULL,                -- hash of what was asked: file, models, data, version
+    key TEXT NOT NULL,                -- path of the file bench.toml
     started TEXT NOT NULL,
     finished TEXT                     -- NULL: interrupted, or under way
 );

@@ -12,7 +12,7 @@ from arenite.files import write_atomic
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.sizes.targets import boards_of
 from arenite.host.bench.compare import compare as compare_result
-from arenite.host.bench.compare import read_baseline, require
+from arenite.host.bench.compare import read_baseline, require_record
 from arenite.host.bench.module_bench import WASM_BOARD
 from arenite.host.bench.store.record import store_result
 from arenite.host.bench.store.run_rows import BuildMode
@@ -179,7 +179,7 @@ def bench(
     model = load(image, passes=build.passes)
     prepared, profile = model.prepared, load_board(board)
     if baseline is not None and compare is not None:
-        require(baseline, profile.core, prepared.path.stem, compare)
+        require_record(baseline, profile.core, prepared.path.stem, compare)
     with steps_of(profile.name) as steps:
         result = run_bench(
             model,

@@ -33,8 +33,8 @@ store_option = click.option(
 
 
 class CommandWithSubcommands(click.Command):
-    """A command whose first argument may be one of ``SUBCOMMANDS``. Users write ./matrix for a file with such a
-    name."""
+    """A command whose first argument may be one of ``SUBCOMMANDS``. An image file with the
+    same name as a subcommand is given as a path, such as ./matrix."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any

@@ -104,7 +104,7 @@ def plan_wasm(image: Path, build: BuildOptions) -> list[ModulePlan]:
     goal = build.optimise or _DEFAULT_GOAL
     return [
         plan_module({"model": prepared}, core, goal, build.stream_input)
-        for core in reversed(WEBASSEMBLY_CORES)
+        for core in reversed(WEBASSEMBLY_CORES)  # the core with SIMD first
     ]
 
 

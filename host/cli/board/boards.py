@@ -9,7 +9,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.host.interface.catalogue import boards as known_boards
-from arenite.host.link.ports import could_be, describe
+from arenite.host.link.ports import describe, possible_boards
 from arenite.host.link.udev import rules
 from arenite.host.link.usb import serial_ports
 from arenite.host.report.console import print_json, show, table
@@ -68,7 +68,7 @@ def _ports(as_json: bool) -> int:
                 "product": port.device.product,
                 "serial": port.device.serial,
                 "location": port.device.location,
-                "boards": could_be(port),
+                "boards": possible_boards(port),
             }
             for port in ports
         ]

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.host.flash.build import read_manifest
-from arenite.host.flash.flash import EMULATOR, UPLOADERS, FlashResult, plan
+from arenite.host.flash.flash import EMULATOR, UPLOADERS, FlashResult, upload_commands
 from arenite.host.flash.flash import flash as flash_project
 from arenite.host.report.console import note, print_json, show
 from arenite.profiles.boards import load_board
@@ -70,7 +70,7 @@ def flash(
     board = load_board(read_manifest(directory)["board"])
     common = {"schema": "arenite.flash/1", "directory": str(directory), "board": board.name}
     if only_print:
-        lines = plan(directory, board, port, tool=tool, probe=probe, extra=extra)
+        lines = upload_commands(directory, board, port, tool=tool, probe=probe, extra=extra)
         if as_json:
             print_json({**common, "commands": lines})
         else:
@@ -90,11 +90,11 @@ def flash(
 
 
 def _outcome(result: FlashResult) -> str:
-    how = "started" if result.tool == EMULATOR else f"{result.nbytes:,} bytes by {result.tool}"
+    how = "started" if result.tool == EMULATOR else f"{result.nbytes:,} bytes uploaded by {result.tool}"
     if result.identity is None:
-        return f"flashed, {how}; its model was not checked"
+        return f"{how}; its model was not checked"
     port_text = f" on {result.port}" if result.port else ""
     runs = f"'{result.identity.model}'"
     if result.identity.model_hash:
         runs += f" ({result.identity.model_hash})"
-    return f"{how}; it answers{port_text} and runs {runs}"
+    return f"{how}; the board answers{port_text} and runs {runs}"

@@ -15,7 +15,7 @@ from arenite.errors import UsageError
 from arenite.host.cli.option_types import Number
 from arenite.host.link.device_log import follow
 from arenite.host.link.line_log import LogLine, watch
-from arenite.host.link.ports import AUTO, BY_SERIAL, by_serial, describe, resolve_port
+from arenite.host.link.ports import AUTO, SERIAL_PREFIX, describe, find_port_by_serial, resolve_port
 from arenite.host.link.usb import serial_ports
 from arenite.host.report.console import note, show
 from arenite.profiles.boards import Board, load_board
@@ -107,8 +107,8 @@ def _resolve_path(port: str, board: Board | None) -> str:
             else "This computer has no USB serial port."
         )
         raise UsageError(problem, "Give --board NAME, or the port's name.")
-    if port.startswith(BY_SERIAL):
-        return by_serial(port.removeprefix(BY_SERIAL))
+    if port.startswith(SERIAL_PREFIX):
+        return find_port_by_serial(port.removeprefix(SERIAL_PREFIX))
     return port
 
 

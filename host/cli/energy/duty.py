@@ -35,6 +35,8 @@ from arenite.profiles.boards import Board, load_board
 #: The longest virtual time that is emulated, in seconds. The emulated program polls a counter during sleep, so a second
 #: of sleep takes the emulator as long as a second of work.
 _MAX_EMULATED_S = 60.0
+#: The smallest and the largest number of events that are emulated.
+_MIN_EMULATED_EVENTS, _MAX_EMULATED_EVENTS = 20, 4000
 
 
 @click.command()
@@ -118,7 +120,8 @@ def duty(**options: Any) -> int:
         points = sweep(events, latency.service, queue, power, battery, regulator, options["celsius"])
         if len(points) < 2:
             raise UsageError(
-                "Cannot draw --svg: the device is too slow for every event rate near the given one."
+                "Cannot draw --svg: the device is too slow for every event rate near the given one.",
+                "Give a lower event rate, or leave out --svg.",
             )
         title = f"{battery.title if battery else 'Device'}, {latency.service.mean_s * 1e3:.4g} ms per event"
         write_atomic(options["svg"], duty_svg(points, 1 / events.rate_hz, title).encode("utf-8"))
@@ -177,14 +180,14 @@ def _on_board(
 ) -> dict[str, Any]:
     """Run ``count`` random events on the emulated board, predict the figures of the same events from the service and
     wake times measured on it, and return both."""
-    count = min(count, 4000, device.max_events, int(_MAX_EMULATED_S * events.rate_hz))
-    if count < 20:
+    count = min(count, _MAX_EMULATED_EVENTS, device.max_events, int(_MAX_EMULATED_S * events.rate_hz))
+    if count < _MIN_EMULATED_EVENTS:
         raise UsageError(
             f"Events every {span(1 / events.rate_hz)} are too far apart to emulate the sleep between them.",
             "Give a higher event rate. Queueing depends only on the events per service time.",
         )
     arrivals = events.arrivals(count, np.random.default_rng(seed))
-    observed = device.run(arrivals, 1, queue, sleep)
+    observed = device.run(arrivals, inferences=1, queue=queue, sleep=sleep)
     service = ServiceTimes.of(float(np.mean(observed.services_s)))
     recorded = RecordedEvents.recorded(arrivals, max(observed.seconds, float(arrivals[-1])))
     q = queueing(recorded, service, queue, replace(sleep, wake_s=observed.wake_s), PERCENTILES)
@@ -215,7 +218,7 @@ def _show(prediction: Prediction, report: dict[str, Any]) -> None:
                 table(
                     f"{title}, {report[key]['events']:,} events",
                     ("", "result", "95 % ±", "error of prediction"),
-                    _compared(report[key]),
+                    _comparison_rows(report[key]),
                 )
             )
     for text in (
@@ -226,7 +229,7 @@ def _show(prediction: Prediction, report: dict[str, Any]) -> None:
         note(text)
 
 
-def _compared(row: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+def _comparison_rows(row: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     cells = []
     for name, value in row.items():
         if isinstance(value, dict) and "difference" in value:

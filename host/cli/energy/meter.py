@@ -163,7 +163,8 @@ def record(
         min_v, max_v = profile.supply_v
         if not min_v <= supply <= max_v:
             raise UsageError(
-                f"{profile.title} supplies {min_v:g} to {max_v:g} V, not {supply:g} V.", "Change --supply."
+                f"{profile.title} supplies {min_v:g} to {max_v:g} V, not {supply:g} V.",
+                "Give --supply a voltage in this range.",
             )
     instrument, port_name = MeterChoice(driver, port, supply, own_supply, rate).make()
     with Stages() as stages, instrument:

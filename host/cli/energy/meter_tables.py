@@ -14,6 +14,7 @@ from arenite.profiles.meters import MeterProfile
 def amperes(value: float) -> str:
     """Return a current in amperes as text in nA, µA, mA or A."""
     for factor, unit in ((1.0, "A"), (1e-3, "mA"), (1e-6, "µA")):
+        # A value that rounding made slightly smaller than one unit is still shown in this unit.
         if value >= factor * 0.9999:
             return f"{value / factor:g} {unit}"
     return f"{value * 1e9:g} nA"

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.host.bench.size_check import check_sizes
-from arenite.host.cli.firmware.fit import show_evidence
+from arenite.host.cli.firmware.fit import show_size_check
 from arenite.host.flash.build import build as build_project
 from arenite.host.report.console import print_json, show
 
@@ -21,15 +21,13 @@ def build(directory: Path, as_json: bool) -> int:
     DIRECTORY is the folder that `arenite firmware` wrote.
     """
     elf = build_project(directory)
-    evidence = check_sizes(directory)
+    check = check_sizes(directory)
     if as_json:
         sizes = {
-            f.name: {"predicted": f.predicted, "built": f.built}
-            for f in evidence.figures
-            if f.built is not None
+            f.name: {"predicted": f.predicted, "built": f.built} for f in check.figures if f.built is not None
         }
         print_json({"schema": "arenite.build/1", "elf": str(elf), "sizes": sizes})
     else:
         show(str(elf))
-        show_evidence(str(directory), evidence)
+        show_size_check(str(directory), check)
     return 0

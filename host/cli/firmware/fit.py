@@ -30,7 +30,7 @@ from arenite.host.report.console import note, print_json, show, table
     multiple=True,
     metavar="NAME",
     help=(
-        "Board to check; `arenite boards` lists the names. May be given several times. wasm: tell the memory "
+        "Board to check; `arenite boards` lists the names. May be given several times. wasm: show the memory "
         "of a WebAssembly module. Default: all known boards."
     ),
 )
@@ -108,12 +108,12 @@ def _compare(folders: tuple[Path, ...], as_json: bool) -> int:
         reports = [e.to_json() for e in checks]
         print_json(reports[0] if len(reports) == 1 else {"schema": "arenite.fit/1", "projects": reports})
     else:
-        for folder, evidence in zip(folders, checks, strict=True):
-            show_evidence(str(folder), evidence)
+        for folder, check in zip(folders, checks, strict=True):
+            show_size_check(str(folder), check)
     return 0 if all(e.holds for e in checks) else 1
 
 
-def show_evidence(title: str, evidence: SizeCheck) -> None:
+def show_size_check(title: str, check: SizeCheck) -> None:
     """Show the sizes of a project as a table with one row per figure."""
 
     def bytes_(value: int | None) -> str:
@@ -121,13 +121,11 @@ def show_evidence(title: str, evidence: SizeCheck) -> None:
 
     rows = [
         (f.name, bytes_(f.predicted), bytes_(f.built), bytes_(f.measured), "yes" if f.holds else "NO")
-        for f in evidence.figures
+        for f in check.figures
     ]
-    show(table(f"{title} on {evidence.board}: bytes", ("", "predicted", "built", "measured", "holds"), rows))
+    show(table(f"{title} on {check.board}: bytes", ("", "predicted", "built", "measured", "holds"), rows))
     guards = {None: "never run with `arenite bench --keep`", 0: "intact"}
-    show(
-        f"arena guard words: {guards.get(evidence.guards_damaged, f'{evidence.guards_damaged} overwritten')}"
-    )
+    show(f"arena guard words: {guards.get(check.guards_damaged, f'{check.guards_damaged} overwritten')}")
 
 
 def show_fits(prepared: Prepared, verdicts: Sequence[FitVerdict]) -> None:

@@ -112,6 +112,4 @@ def show_builds(title: str, board: Board, all_builds: Sequence[Build]) -> None:
     columns = ("build", "fits", "RAM B", "flash B", "instructions", "bit-exact", "dominated by")
     show(table(f"{title} on {board.name}", columns, rows))
     if any(b.kind == "estimated" for b in all_builds):
-        show(
-            "The sign ~ marks an estimate before the build; --measure benches each build on an emulated board."
-        )
+        show("The sign ~ marks an estimate before the build; --measure runs each build on an emulated board.")

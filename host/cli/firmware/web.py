@@ -167,13 +167,13 @@ def _serving_options(
     if serve is not None and page is None:
         raise UsageError("--serve serves a page, but no page is written.", "Give --page as well.")
     if serve is None:
-        given = [
+        unused_options = [
             name
             for name, value in (("--collect", collect), ("--tls-cert", tls_cert), ("--tls-key", tls_key))
             if value is not None
         ]
-        if given:
-            raise UsageError(f"{given[0]} is an option of --serve.", "Give --serve as well.")
+        if unused_options:
+            raise UsageError(f"{unused_options[0]} is an option of --serve.", "Give --serve as well.")
         return None
     host, port = parse_address(serve)
     return ServingOptions(host, port, collect, tls_cert, tls_key)

@@ -42,7 +42,7 @@ FILE = click.Path(path_type=Path)
     type=click.IntRange(1),
     help=(
         "Number of --calibration samples to calibrate with, evenly spread. Without --test, the remaining "
-        "samples are used for the score. Default: all of them."
+        "samples are used for the score. Default: all samples."
     ),
 )
 @click.option(

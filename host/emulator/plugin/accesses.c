@@ -1,5 +1,5 @@
-/* QEMU TCG plugin that counts the loads and stores in each line (LINE bytes) of the given memories, in each phase of
- * one inference.
+/* QEMU TCG plugin that counts the loads and stores in each line (LINE_BYTES bytes) of the given memories, in each phase
+ * of one inference.
  *
  * Phase k (1, 2, ...) begins when a block starts at the k-th address of `entries` while no phase is running. It ends
  * when a block starts in one of the ranges of `idle`. The host passes the addresses of the layer functions as
@@ -11,7 +11,7 @@
  *
  * Output, one record per line, numbers in decimal except addresses:
  *     P phase                   the records that follow belong to this phase
- *     A address loads stores    accesses that begin in the LINE bytes at this address, in hexadecimal
+ *     A address loads stores    accesses that begin in the LINE_BYTES bytes at this address, in hexadecimal
  *     E                         the end of the phase
  *
  * Accesses are counted as QEMU executes them: a load of two or four words counts as two or four.
@@ -23,7 +23,7 @@
 
 #define EXPORT __attribute__((visibility("default")))
 #define MAX_NUMBERS 65536
-#define LINE 16
+#define LINE_BYTES 16
 
 typedef struct {
     uint64_t loads, stores;
@@ -51,10 +51,10 @@ static void write_phase(void)
 {
     fprintf(out, "P %u\n", phase);
     for (unsigned m = 0; m < memory_count; m++) {
-        for (uint64_t k = 0; k * LINE < memories[m].bytes; k++) {
+        for (uint64_t k = 0; k * LINE_BYTES < memories[m].bytes; k++) {
             line *l = memories[m].lines + k;
             if (l->loads || l->stores) {
-                fprintf(out, "A %llx %llu %llu\n", (unsigned long long)(memories[m].start + k * LINE),
+                fprintf(out, "A %llx %llu %llu\n", (unsigned long long)(memories[m].start + k * LINE_BYTES),
                         (unsigned long long)l->loads, (unsigned long long)l->stores);
                 l->loads = l->stores = 0;
             }
@@ -86,7 +86,7 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t ad
     for (unsigned m = 0; m < memory_count; m++) {
         const uint64_t at = address - memories[m].start;
         if (at < memories[m].bytes) {
-            line *l = memories[m].lines + at / LINE;
+            line *l = memories[m].lines + at / LINE_BYTES;
             if (qemu_plugin_mem_is_store(info)) {
                 l->stores++;
             } else {
@@ -154,7 +154,7 @@ EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int
         memory *m = memories + memory_count;
         m->start = memory_ranges[2 * memory_count];
         m->bytes = memory_ranges[2 * memory_count + 1];
-        m->lines = zeroed(m->bytes / LINE + 1, sizeof(line));
+        m->lines = zeroed(m->bytes / LINE_BYTES + 1, sizeof(line));
     }
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     return 0;

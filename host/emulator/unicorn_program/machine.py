@@ -42,6 +42,7 @@ MASK = 0xFFFFFFFF
 IDLE_POLLS = 2
 IDLE_WAIT_S = 0.01
 OUTPUT_BYTES = 4096
+#: The address at which the emulation would end, which the firmware never reaches.
 NO_ADDRESS = 0xFFFFFFF0
 
 #: The address of an Armv7-M core's own registers, and the offsets of some of them.
@@ -149,7 +150,8 @@ class Registers:
 
 
 class Port(Registers):
-    """A UART: the offsets of its registers, and the bits of the register that tells its state."""
+    """A UART: the offsets of its registers, and the bits of its state register. ``receive_bit`` is the number of the
+    bit that is set if a byte was received, ``other_bits`` are always set."""
 
     state, data_in, data_out, receive_bit, other_bits = 0, 0, 0, 0, 0
 

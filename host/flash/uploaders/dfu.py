@@ -4,7 +4,7 @@ Arduino boards."""
 from __future__ import annotations
 
 from arenite.errors import UsageError
-from arenite.host.flash.bootloader import enter
+from arenite.host.flash.bootloader import enter_bootloader
 from arenite.host.flash.elf_image import raw_image, read_program
 from arenite.host.flash.probes import probe_serial
 from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload
@@ -52,7 +52,7 @@ UPLOADER = CommandUploader(
             "Disconnect all but one, or choose one with --probe SERIAL. `dfu-util --list` shows the serial numbers.",
         ),
     ),
-    before=enter,
+    prepare=enter_bootloader,
     # After ":leave" the board disconnects before it answers the last request.
-    succeeded="File downloaded successfully",
+    success_output="File downloaded successfully",
 )

@@ -4,13 +4,13 @@ program, not imported, because its license is the GPL."""
 from __future__ import annotations
 
 from arenite.host.flash.esp_layout import chip_of, flash_parts
-from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, installed, program
+from arenite.host.flash.upload import CommandUploader, KnownFailure, Upload, find_program, program
 
 
 def command(upload: Upload) -> list[str]:
     """Return the command ``esptool write-flash ADDRESS FILE...``. esptool resets the chip before and after."""
     # Version 4 is called esptool.py and writes its commands with an underscore; version 5 accepts both forms.
-    is_version_4 = not installed("esptool") and installed("esptool.py")
+    is_version_4 = not find_program("esptool") and find_program("esptool.py")
     port = ["--port", upload.port] if upload.port else []
     files = [
         text
@@ -34,7 +34,7 @@ class Esptool(CommandUploader):
 
     def missing(self) -> str | None:
         """See ``Uploader``."""
-        return None if installed("esptool") or installed("esptool.py") else self.install
+        return None if find_program("esptool") or find_program("esptool.py") else self.install
 
 
 UPLOADER = Esptool(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from arenite.errors import DeviceError, UsageError
 from arenite.files import write_atomic
-from arenite.host.flash.bootloader import enter
+from arenite.host.flash.bootloader import enter_bootloader
 from arenite.host.flash.drives import Drive, drive_at, find_drives, put, wait_gone
 from arenite.host.flash.elf_image import Program, Segment, read_program
 from arenite.host.flash.uf2 import make_uf2
@@ -25,7 +25,7 @@ def _uf2_bootloader(upload: Upload) -> Uf2Bootloader:
     return upload.board.targets.uf2
 
 
-def in_flash(upload: Upload, program: Program) -> list[Segment]:
+def flash_segments(upload: Upload, program: Program) -> list[Segment]:
     """Return the segments of ``program``. Raises UsageError if a segment is outside the board's flash, because the
     bootloader writes only flash."""
     regions = upload.board.flash
@@ -72,7 +72,7 @@ class Uf2Uploader:
 
     def _write_uf2(self, upload: Upload) -> Path:
         path = upload.elf.with_suffix(".uf2")
-        segments = in_flash(upload, read_program(upload.elf))
+        segments = flash_segments(upload, read_program(upload.elf))
         write_atomic(path, make_uf2(segments, _uf2_bootloader(upload).family))
         return path
 
@@ -92,7 +92,7 @@ class Uf2Uploader:
         drives = find_drives(INFO, upload.root)
         if not any(_belongs_to(drive, bootloader) for drive in drives):
             end = time.monotonic() + (APPEAR_TIMEOUT_S if upload.port else 0.0)
-            enter(upload)
+            enter_bootloader(upload)
             while not (drives := find_drives(INFO, upload.root)) and time.monotonic() < end:
                 time.sleep(0.1)
         fitting = [drive for drive in drives if _belongs_to(drive, bootloader)] or drives

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from arenite.errors import UsageError
-from arenite.host.bench.compare import compare, read_baseline, require
+from arenite.host.bench.compare import compare, read_baseline, require_record
 from arenite.host.emulator.timing import load_timing
 from tests.development_models import SHARED
 
@@ -135,9 +135,9 @@ def test_a_missing_baseline_raises_an_error(tmp_path: Path) -> None:
 
 def test_the_error_lists_the_records_of_the_baseline(tmp_path: Path) -> None:
     path = baseline(tmp_path, {"records": [RECORD]})
-    require(read_baseline(path), "cortex-m4f", "net", path)
+    require_record(read_baseline(path), "cortex-m4f", "net", path)
     with pytest.raises(UsageError, match="no record of other on cortex-m4f") as caught:
-        require(read_baseline(path), "cortex-m4f", "other", path)
+        require_record(read_baseline(path), "cortex-m4f", "other", path)
     assert caught.value.hint == "Its records are: net on cortex-m4f."
 
 

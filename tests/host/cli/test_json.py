@@ -218,7 +218,7 @@ def test_generate_build_and_flash(arenite: Arenite, model: Path, tmp_path: Path)
     assert "guard words: never run" in arenite("build", project).out
     flashed = arenite("flash", project, "--json")
     assert (flashed.code, flashed.json["board"]) == (0, BOARD)
-    assert "it answers" in arenite("flash", project).out
+    assert "the board answers" in arenite("flash", project).out
 
 
 @pytest.mark.slow

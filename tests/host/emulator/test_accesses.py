@@ -15,10 +15,10 @@ from arenite.host.build.prepare import prepare
 from arenite.host.build.project import generate_project
 from arenite.host.emulator.accesses import (
     LineAccessCounts,
+    accesses_by_tensor,
     arena_addresses,
-    by_tensor,
     count_accesses,
-    in_region,
+    sum_accesses,
 )
 from arenite.host.emulator.accesses import _read as read_accesses
 from arenite.host.emulator.layer_code import layer_code, segment_layers
@@ -48,7 +48,7 @@ def test_stores_are_exact_and_loads_agree_with_the_estimate(
     assert len(layers) == len(generated.calls)
     graph = generated.model.main
     loaded = estimated = 0.0
-    touched_tensors = by_tensor(generated, addresses, layers)
+    touched_tensors = accesses_by_tensor(generated, addresses, layers)
     for layer, touched, (_, loads, _) in zip(
         generated.calls, touched_tensors, accesses_by_layer(generated), strict=True
     ):
@@ -60,7 +60,7 @@ def test_stores_are_exact_and_loads_agree_with_the_estimate(
             assert touched[t].loads > 0, layer.op.name
     assert 0.7 < estimated / loaded < 1.4
     # Every load and store in the second memory belongs to a tensor that is planned there.
-    slow = sum((in_region(lines, *memories[1]) for lines in layers), LineAccessCounts())
+    slow = sum((sum_accesses(lines, *memories[1]) for lines in layers), LineAccessCounts())
     slow_tensors = {t for t, offset in generated.plan.offsets.items() if offset >= generated.plan.fast_bytes}
     assert (
         slow.total

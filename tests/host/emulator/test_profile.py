@@ -20,7 +20,7 @@ from arenite.host.emulator.block_counts import (
 )
 from arenite.host.emulator.layer_code import LayerCode, SegmentLayers, layer_code
 from arenite.host.emulator.machine import start
-from arenite.host.emulator.profile import Profile, by_layer, profile
+from arenite.host.emulator.profile import Profile, counts_by_layer, profile
 from arenite.host.emulator.timing import load_timing
 from arenite.host.flash.build import direct_build
 from arenite.host.link.client import DeviceClient
@@ -182,7 +182,7 @@ def test_runs_of_a_segment_are_attributed_to_its_layers() -> None:
         *(run(1, 50, True), run(1, 600, True), run(1, 7000)),
         run(2, 9),
     ]
-    counts = [layer[Block(0, 2)].count for layer in by_layer(runs, CODE)]
+    counts = [layer[Block(0, 2)].count for layer in counts_by_layer(runs, CODE)]
     assert counts == [1 + 10 + 20 + 50, 300 + 4000 + 600 + 7000, 9]
 
 
@@ -197,7 +197,7 @@ def test_runs_of_a_segment_are_attributed_to_its_layers() -> None:
 )
 def test_a_wrong_order_of_layers_raises_an_error(runs: list[PhaseRun], message: str) -> None:
     with pytest.raises(ToolError, match=message):
-        by_layer(runs, CODE)
+        counts_by_layer(runs, CODE)
 
 
 def test_entries_of_segments(tmp_path: Path) -> None:

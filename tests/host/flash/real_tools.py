@@ -14,12 +14,12 @@ from pathlib import Path
 import pytest
 
 from arenite.files import cache_directory
-from arenite.host.flash.upload import installed
+from arenite.host.flash.upload import find_program
 
 
 def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = None) -> None:
     """Put ``program`` on the PATH, or skip the test. ``package`` is its pip package; None for a system program."""
-    if installed(program):
+    if find_program(program):
         return
     if package is None:
         pytest.skip(f"{program} is not installed")

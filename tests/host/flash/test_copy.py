@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.flash.flash import flash, plan
+from arenite.host.flash.flash import flash, upload_commands
 from arenite.host.flash.uploaders import copy
 from arenite.profiles.boards import load_board
 from tests.host.flash.projects import built
@@ -129,4 +129,4 @@ def test_a_program_that_does_not_begin_at_the_start_of_flash_raises_an_error(tmp
     directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"behind a SoftDevice")])
     with pytest.raises(UsageError, match="writes a raw image to the beginning"):
         flash(directory, MICROBIT, tool="copy", root=tmp_path)
-    assert "DETAILS.TXT" in plan(directory, MICROBIT, tool="copy", root=tmp_path)[0]
+    assert "DETAILS.TXT" in upload_commands(directory, MICROBIT, tool="copy", root=tmp_path)[0]

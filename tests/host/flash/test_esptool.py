@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import AreniteError, DeviceError, UsageError
-from arenite.host.flash.esp_layout import chip_of, first_slot, flash_parts, partitions
-from arenite.host.flash.flash import flash, plan
+from arenite.host.flash.esp_layout import chip_of, flash_parts, otadata_for_first_slot, partitions
+from arenite.host.flash.flash import flash, upload_commands
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.flash.esp_rom import EspRom
 from tests.host.flash.projects import built
@@ -48,7 +48,7 @@ def esp_project(folder: Path, board: str, size: int = 30_001) -> tuple[Path, dic
     for name, data in (("bootloader.bin", boot), ("partitions.bin", TABLE), ("firmware.bin", app)):
         (output / name).write_bytes(data)
     boot_address = {"esp32": 0x1000}.get(chip_of(load_board(board)), 0)
-    return directory, {boot_address: boot, 0x8000: TABLE, 0xE000: first_slot(), 0x20000: app}
+    return directory, {boot_address: boot, 0x8000: TABLE, 0xE000: otadata_for_first_slot(), 0x20000: app}
 
 
 @pytest.mark.slow
@@ -105,7 +105,7 @@ def test_a_missing_port_raises_an_error(tmp_path: Path, esptool: None) -> None:
 
 def test_the_printed_command_names_chip_port_and_addresses(tmp_path: Path) -> None:
     directory, _ = esp_project(tmp_path / "p", "esp32-s3-devkitc-1", 5_000)
-    (line,) = plan(directory, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
+    (line,) = upload_commands(directory, load_board("esp32-s3-devkitc-1"), "/dev/ttyACM0", tool="esptool")
     words = line.split()
     # With its folder if the program is only in the folder of this Python.
     assert Path(words[0]).name in (
@@ -147,7 +147,7 @@ def test_invalid_images_raise_an_error(tmp_path: Path) -> None:
 
 def test_otadata_selects_the_first_slot() -> None:
     """The data contain sequence number 1 with its checksum, like every boot_app0.bin."""
-    data = first_slot()
+    data = otadata_for_first_slot()
     assert (len(data), data[:4], data[28:32]) == (0x2000, b"\1\0\0\0", bytes.fromhex("9a984347"))
     assert set(data[4:28] + data[32:]) == {0xFF}
 

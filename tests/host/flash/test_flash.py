@@ -16,7 +16,7 @@ from arenite.host.cli.main import main
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build, read_manifest
 from arenite.host.flash.choose_uploader import UPLOADERS, choose
-from arenite.host.flash.flash import built_elf, flash, plan
+from arenite.host.flash.flash import built_elf, flash, upload_commands
 from arenite.host.flash.upload import Upload
 from arenite.host.flash.verify import Identity, compare
 from arenite.profiles.boards import all_boards, load_board
@@ -185,11 +185,11 @@ def test_unsupported_options_raise_an_error(
 ) -> None:
     directory = built(tmp_path / "p", board)
     if accepted_by == "":
-        (line,) = plan(directory, load_board(board), tool=tool, **options)
+        (line,) = upload_commands(directory, load_board(board), tool=tool, **options)
         assert "066A" in line and "--freq=4M" in line
         return
     with pytest.raises(UsageError, match=f"'{tool or 'emulator'}' does not accept --") as caught:
-        plan(directory, load_board(board), tool=tool, **options)
+        upload_commands(directory, load_board(board), tool=tool, **options)
     assert accepted_by is None or accepted_by in caught.value.hint
     with pytest.raises(UsageError, match="does not accept --"):
         flash(directory, load_board(board), tool=tool, **options)
@@ -225,8 +225,8 @@ def test_the_json_of_a_flash(tmp_path: Path, capsys: Any) -> None:
 def test_the_plan_of_an_emulated_board_is_the_command_line_of_qemu(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "qemu_mps2_an386")
     board = load_board("qemu_mps2_an386")
-    (line,) = plan(directory, board)
+    (line,) = upload_commands(directory, board)
     assert line.startswith("qemu-system-arm") and "-kernel" in line and "preconfig" not in line
-    lines = plan(directory, board, tool="gdb")
+    lines = upload_commands(directory, board, tool="gdb")
     assert "-S -gdb" in lines[0] and "-kernel" not in lines[0]
     assert lines[1].startswith("gdb-multiarch")

@@ -20,7 +20,7 @@ from arenite.host.flash import drives
 from arenite.host.flash import flash as flashing
 from arenite.host.flash.drives import Drive, find_drives, put
 from arenite.host.flash.elf_image import Segment
-from arenite.host.flash.flash import flash, plan
+from arenite.host.flash.flash import flash, upload_commands
 from arenite.host.flash.uf2 import make_uf2
 from arenite.host.flash.uploaders import uf2 as uploader
 from arenite.profiles.boards import all_boards, load_board
@@ -209,7 +209,7 @@ def test_a_program_outside_the_flash_raises_an_error(tmp_path: Path) -> None:
 
 def test_the_plan_writes_the_file_and_prints_the_copy_command(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", "pico")
-    copy, sync = plan(directory, PICO, tool="uf2", root=tmp_path)
+    copy, sync = upload_commands(directory, PICO, tool="uf2", root=tmp_path)
     words = copy.split()
     assert words[0] == "cp" and "RPI-RP2" in copy and sync == "sync"
     assert read_uf2(Path(words[1]).read_bytes())

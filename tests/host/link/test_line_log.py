@@ -147,7 +147,7 @@ def test_no_byte_is_lost_in_any_chunks(chunks: list[bytes]) -> None:
     ticks = iter(range(10**6))
     reader = LineReader(lambda: float(next(ticks)) / 1000)
     actual = [line.text for chunk in chunks for line in reader.feed(chunk)] + [
-        line.text for line in reader.rest()
+        line.text for line in reader.incomplete_line()
     ]
     data = b"".join(chunks)
     lines = data.split(b"\n")

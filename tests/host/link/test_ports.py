@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import AreniteError, DeviceError, UsageError
-from arenite.host.link.ports import ADAPTERS, could_be, find_port, resolve_port
+from arenite.host.link.ports import ADAPTERS, find_port, possible_boards, resolve_port
 from arenite.host.link.usb import serial_ports, usb_devices
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.link.usb_tree import UsbTree
@@ -99,7 +99,7 @@ def test_several_ports_of_one_device_are_distinguished_by_interface(tree: UsbTre
 def test_serial_numbers_distinguish_boards_with_one_id(tree: UsbTree, serial: str, name: str) -> None:
     tree.plug("0d28:0204", ("ttyACM0",), serial=f"{serial}0000abcd")
     (port,) = serial_ports(tree.root)
-    assert could_be(port) == [name]
+    assert possible_boards(port) == [name]
     with pytest.raises(DeviceError):
         find_port(load_board("max78000fthr"), tree.root)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.mlperf.score import anomaly_score, auc, per_recording
+from arenite.host.mlperf.score import anomaly_score, auc, mean_per_recording
 from arenite.host.mlperf.tasks import TASKS, task_named
 
 
@@ -29,10 +29,10 @@ def test_a_third_class_raises_an_error() -> None:
 
 
 def test_windows_of_a_recording_are_averaged() -> None:
-    scores, first_indices = per_recording([1.0, 3.0, 5.0, 8.0], np.array(["b", "b", "a", "b"]))
+    scores, first_indices = mean_per_recording([1.0, 3.0, 5.0, 8.0], np.array(["b", "b", "a", "b"]))
     assert scores.tolist() == [5.0, 4.0]  # the mean scores of the recordings a and b
     assert first_indices.tolist() == [2, 0]
-    unchanged, indices = per_recording([2.0, 1.0], None)
+    unchanged, indices = mean_per_recording([2.0, 1.0], None)
     assert (unchanged.tolist(), indices.tolist()) == ([2.0, 1.0], [0, 1])
 
 

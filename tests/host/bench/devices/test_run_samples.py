@@ -274,7 +274,7 @@ def test_a_board_that_does_not_answer_is_reset_once(
             [make_slot(False)], range(3), UnsavedAnswers(), 3, make_callbacks(), lambda *_: None
         )
         assert silent.lost and silent.error is not None and "No device answers" in silent.error.problem
-        assert len(messages) == 1 and "It was reset (button)" in messages[0]
+        assert len(messages) == 1 and "The board was reset (button)" in messages[0]
         answers = UnsavedAnswers()
         (served,) = dispatch_samples(
             [make_slot(True)], range(3), answers, 3, make_callbacks(), lambda *_: None
