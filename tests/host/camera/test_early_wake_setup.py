@@ -19,10 +19,12 @@ from arenite.host.governor.interface import Limits
 from tests.converters.small_models import ALL, Net
 from tests.host.camera.runtimes.small_models import saved
 
+#: Options of sessions with small pictures.
 SMALL: dict[str, Any] = {"sources": ("synthetic",), "width": 320, "height": 192, "overlap": False}
 
 
 def record_of(**options: Any) -> dict[str, Any]:
+    """Run a session and return its record, as ``arenite camera --json`` writes it."""
     with CameraSession(CameraOptions.of(**SMALL | options)) as session:
         return session.run().to_json()
 

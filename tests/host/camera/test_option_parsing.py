@@ -20,7 +20,9 @@ def test_the_budget_of_the_readme() -> None:
     st.sampled_from([("power", "power_w"), ("temperature", "temperature_c"), ("latency", "latency_ms")]),
     st.floats(0.01, 1e4).map(lambda value: round(value, 3)),
 )
-def test_numbers_without_a_unit(name: tuple[str, str], value: float) -> None:
+def test_a_number_without_a_unit_is_in_watts_degrees_celsius_or_milliseconds(
+    name: tuple[str, str], value: float
+) -> None:
     assert parse_budget(f"{name[0]}={value}") == Limits(**{name[1]: value})
 
 
@@ -32,7 +34,7 @@ def test_numbers_without_a_unit(name: tuple[str, str], value: float) -> None:
         ("temperature=45°C", Limits(temperature_c=45.0)),
     ],
 )
-def test_units(text: str, limits: Limits) -> None:
+def test_limits_with_a_unit_are_converted(text: str, limits: Limits) -> None:
     assert parse_budget(text) == limits
 
 
@@ -53,7 +55,7 @@ def test_invalid_budgets_raise_an_error(text: str, words: str) -> None:
     assert "--budget" in caught.value.hint
 
 
-def test_processors() -> None:
+def test_lists_of_processors_are_parsed() -> None:
     assert parse_processors("2") == (2,)
     assert parse_processors("0,2-4, 3") == (0, 2, 3, 4)
     for text in ("", "a", "3-1", "-1", "1,"):
@@ -61,7 +63,7 @@ def test_processors() -> None:
             parse_processors(text)
 
 
-def test_windows() -> None:
+def test_windows_are_parsed() -> None:
     assert parse_window("1,2,30,40") == CropWindow(1, 2, 30, 40)
     for text in ("1,2,3", "a,b,c,d", "0,0,0,4", "-1,0,4,4"):
         with pytest.raises(UsageError):

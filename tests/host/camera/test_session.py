@@ -1,3 +1,5 @@
+"""Tests of ``CameraSession``: sources, runtimes and threads of a session, and the stream of its answers."""
+
 from __future__ import annotations
 
 import os
@@ -78,6 +80,7 @@ def test_a_reconnecting_camera_is_reported_and_notes_are_limited() -> None:
         )
         for number in range(1000):
             session._on_source_message(f"It is back: {number}.")
+    # The first and the newest notes are kept.
     assert len(session.notes) == 60 and session.notes[0] == result.notes[0]
     assert session.notes[-1] == "It is back: 999."
 

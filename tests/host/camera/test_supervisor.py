@@ -45,6 +45,8 @@ def fake_loop() -> Any:
 
 
 class Log:
+    """A watcher that keeps all states."""
+
     def __init__(self) -> None:
         self.states: list[dict] = []
 
@@ -53,6 +55,8 @@ class Log:
 
 
 class FakeGovernor:
+    """A governor that lowers the frame rate at each step."""
+
     def __init__(self) -> None:
         self.observations: list[Observation] = []
 
@@ -69,6 +73,7 @@ class FakeGovernor:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch) -> None:
+    """Read the sensors every 20 ms."""
     monkeypatch.setattr(module, "SENSE_INTERVAL_S", 0.02)
 
 
@@ -87,6 +92,7 @@ def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
 
 
 def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
+    """Run the supervisor of a loop whose first frame was answered."""
     supervisor.on_first_answer()
     supervisor.start()
     time.sleep(seconds)
@@ -212,12 +218,12 @@ def test_cpu_load_from_proc_stat(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     stat = tmp_path / "proc/stat"
     stat.write_text("cpu  100 0 100 1000 50 0 0 0 0 0\ncpu0 ...\n")
-    busy = CpuLoad(tmp_path)
+    load = CpuLoad(tmp_path)
     stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
     time.sleep(0.1)
-    assert 1.0 / 0.3 < busy.read() <= 1.0 / 0.1  # one second of work in 0.1 to 0.3 s
+    assert 1.0 / 0.3 < load.read() <= 1.0 / 0.1  # one second of work in 0.1 to 0.3 s
     (tmp_path / "proc/stat").write_text("nonsense\n")
-    assert busy.read() >= 0.0
+    assert load.read() >= 0.0
 
 
 def test_a_capped_frequency_is_restored(tmp_path: Path) -> None:

@@ -98,6 +98,7 @@ def differences(
 @pytest.mark.slow
 @pytest.mark.parametrize("group", range(10))
 def test_predictions_are_within_five_percent_of_the_simulation(group: int) -> None:
+    """The cases are split into ten groups, which can run at the same time."""
     failures = []
     for seed in range(group, CASES, 10):
         case = random_case(seed)

@@ -12,13 +12,14 @@ from arenite.host.duty.battery import YEAR_S, Regulator, battery_life
 from arenite.profiles.batteries import Curve, load_battery
 
 CELL = load_battery("lipo_1000")
+#: The cell without self-discharge, resistance, loss of charge at high currents, and limit of shelf life.
 IDEAL = dataclasses.replace(
     CELL, self_discharge_per_year=0.0, peukert=1.0, resistance=Curve((0.0, 1.0), (0.0, 0.0)), shelf_years=50.0
 )
 
 
 def test_the_life_of_an_ideal_battery_is_charge_over_current() -> None:
-    life = battery_life(IDEAL, 3e-3, 3e-3, Regulator("none", 3.0))
+    life = battery_life(IDEAL, 3e-3, 3e-3, Regulator("none", 3.0))  # 1 mA from 1000 mAh
     assert life.life_s == pytest.approx(1000 * 3600, rel=1e-6) and life.ends_by == "capacity"
     assert (life.average_ma, life.usable, life.self_discharged) == pytest.approx((1.0, 1.0, 0.0), abs=1e-6)
 

@@ -25,6 +25,7 @@ EVENTS = 1500
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DutyBoard]:
+    """An emulated board with a small classifier, for all tests."""
     path = save(classifier(), tmp_path_factory.mktemp("duty") / "model.tflite")
     with DutyBoard(prepare(path), load_board("qemu_mps2_an386")) as duty_board:
         yield duty_board
@@ -32,6 +33,7 @@ def device(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DutyBoard]:
 
 @pytest.fixture(scope="module")
 def service_s(device: DutyBoard) -> float:
+    """The time of an inference on the board."""
     return device.service_s()
 
 
@@ -107,6 +109,7 @@ def test_the_formula_holds_for_a_board_with_two_kinds_of_events(device: DutyBoar
     # For each event, the board adds only the latency of detecting it.
     assert np.abs(observed.waits_s - exact_waits).max() < 0.02 * service_s
     means = [part.mean() for part in np.array_split(observed.waits_s[200:], 20)]
+    # Student's t for 95 % and 19 degrees of freedom is 2.093.
     half_interval = 2.093 * np.std(means, ddof=1) / np.sqrt(20)
     q = queueing(PoissonEvents(rate), ServiceTimes.of([float(s) for s in observed.services_s]), None, Sleep())
     assert abs(q.wait_mean_s - np.mean(means)) < half_interval + 0.02 * service_s
@@ -141,7 +144,9 @@ def test_runs_are_reproducible(device: DutyBoard, service_s: float) -> None:
     assert np.abs(first.waits_s - second.waits_s).max() < 0.002 * service_s
 
 
-def test_a_burst_of_events(device: DutyBoard, service_s: float) -> None:
+def test_a_burst_fills_the_queue_and_the_other_events_are_dropped(
+    device: DutyBoard, service_s: float
+) -> None:
     """The queue has one place. One of five simultaneous events is served, one waits, and three are dropped. A later
     event is served at once."""
     arrivals = np.array([1.0, 1.0, 1.0, 1.0, 1.0, 10.0]) * service_s

@@ -83,6 +83,7 @@ def test_exponential_service_gives_the_mm1_queue() -> None:
 def test_without_a_queue_erlangs_loss_formula_holds() -> None:
     for service in (ServiceTimes.of(0.2), ServiceTimes.lognormal(0.2, 0.8)):
         figures = finite_queue(4.0, service, NO_SLEEP, 0)
+        # The offered load is a = 4 events per second x 0.2 s, and the loss a / (1 + a).
         assert figures.dropped == pytest.approx(0.8 / 1.8, rel=1e-6)
         assert figures.wait_mean_s == pytest.approx(0, abs=1e-12)
 
@@ -117,7 +118,7 @@ def test_overload_drops_all_events_above_the_capacity() -> None:
     assert figures.wait_percentiles_s[50] == pytest.approx(4.0, rel=0.01)
 
 
-def test_periodic_events() -> None:
+def test_figures_of_periodic_events_agree_with_hand_calculations() -> None:
     idle_half = periodic_queue(0.1, ServiceTimes.of(0.04), Sleep(0.02, 0.0), None)
     assert idle_half.wait_mean_s == pytest.approx(0.02) and idle_half.wakes_per_s == pytest.approx(10.0)
     assert (idle_half.utilization, idle_half.waking, idle_half.sleeping) == pytest.approx((0.4, 0.2, 0.4))

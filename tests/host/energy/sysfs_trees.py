@@ -26,7 +26,7 @@ def hwmon_ina3221(root: Path, rails: dict[str, tuple[int, int]], number: int = 1
             f"{base}/in{channel}_label": label,
             f"{base}/in{channel}_input": millivolts,
             f"{base}/curr{channel}_input": milliamperes,
-            f"{base}/in{channel + 3}_input": 1234,
+            f"{base}/in{channel + 3}_input": 1234,  # the shunt voltage, which is no rail
         }
     return put(root, files)
 
@@ -53,6 +53,7 @@ class Clock:
 
 
 def rapl_tree(root: Path, name: str = "package-0", energy: int = 1_000_000, index: str = "0") -> Path:
+    """Write the files of a RAPL zone under ``root`` and return ``root``. ``energy`` is its counter in microjoules."""
     base = f"sys/class/powercap/intel-rapl:{index}"
     return put(
         root, {f"{base}/name": name, f"{base}/energy_uj": energy, f"{base}/max_energy_range_uj": 262143328850}
@@ -60,5 +61,6 @@ def rapl_tree(root: Path, name: str = "package-0", energy: int = 1_000_000, inde
 
 
 def battery_tree(root: Path, **files: object) -> Path:
+    """Write the files of a discharging battery under ``root`` and return ``root``. ``files`` adds or replaces files."""
     entries = {"type": "Battery", "status": "Discharging"} | files
     return put(root, {f"sys/class/power_supply/BAT0/{name}": value for name, value in entries.items()})

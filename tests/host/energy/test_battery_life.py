@@ -6,7 +6,7 @@ import pytest
 
 from arenite.errors import ProfileError, UsageError
 from arenite.host.duty.battery import Regulator
-from arenite.host.duty.battery import battery_life as model
+from arenite.host.duty.battery import battery_life as duty_battery_life
 from arenite.host.energy.battery_life import battery_life
 from arenite.profiles.batteries import load_battery
 from arenite.profiles.boards import load_board
@@ -23,7 +23,7 @@ ENERGY = {
 def test_the_life_follows_from_average_and_peak_power():
     life = battery_life(ENERGY, load_board("nucleo_l4r5zi"), "cr2032", 60.0)
     average = 900e-6 / 60 + 2e-6 * 3.0 * (60 - 0.03) / 60
-    expected = model(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
+    expected = duty_battery_life(load_battery("cr2032"), average, 0.036, Regulator("none", 3.0))
     assert life["average_power_w"] == pytest.approx(average)
     assert life["life_days"] == pytest.approx(expected.days)
     assert (life["kind"], life["ends_by"]) == ("estimated", expected.ends_by)

@@ -34,7 +34,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def counted_profile(core: str, classes: dict[str, tuple[int, float]], **rules: tuple[int, float]) -> Profile:
-    """Return a profile with these counts and cycles."""
+    """Return a profile in which each instruction class and each timing rule has a count and a number of cycles."""
     count = CycleCount(
         {name: CycleTally(*value) for name, value in classes.items()},
         {name: CycleTally(*value) for name, value in rules.items()},
@@ -48,7 +48,7 @@ def test_every_instruction_class_has_an_energy() -> None:
             assert energy_units_of(core).unit_of(name).value > 0
 
 
-def test_every_core_has_energies_and_an_emulated_twin() -> None:
+def test_every_core_has_energies_and_a_counting_board() -> None:
     assert set(COUNTING_BOARDS) == set(CORES)
     for core in CORES:
         assert energy_units_of(core).mix
@@ -77,7 +77,7 @@ def test_the_mix_of_the_data_sheet_takes_its_current(instructions: int, cpi: flo
 
 
 def test_each_register_of_a_multiple_load_is_counted() -> None:
-    """An ldm instruction of four words takes five cycles on a Cortex-M4: four accesses and one stall cycle."""
+    """An LDM instruction of four words takes five cycles on a Cortex-M4: four accesses and one stall cycle."""
     rows = {
         r.name: r
         for r in shares(
@@ -122,7 +122,7 @@ def test_an_invalid_file_raises_an_error(change: tuple[str, str], message: str) 
 
 
 @pytest.mark.qemu
-def test_a_real_board_is_counted_on_its_emulated_twin(prepared: Prepared) -> None:
+def test_the_instructions_of_a_real_board_are_counted_on_an_emulated_board(prepared: Prepared) -> None:
     board = load_board("nucleo_l4r5zi")
     actual = estimate_energy(prepared, board)
     energy = actual["energy_uj_per_inference"]
@@ -168,7 +168,9 @@ def test_a_real_board_has_the_counts_of_its_counting_board(prepared: Prepared) -
         ("ek_ra8d1", "qemu_mps3_an547", "cortex-m55"),
     ],
 )
-def test_boards_with_other_cores(prepared: Prepared, board: str, counting_board: str, core: str) -> None:
+def test_boards_with_other_cores_are_counted(
+    prepared: Prepared, board: str, counting_board: str, core: str
+) -> None:
     actual = estimate_energy(prepared, load_board(board))
     assert (actual["counted"]["board"], actual["counted"]["core"]) == (counting_board, core)
     assert actual["energy_uj_per_inference"]["median"] > 0
@@ -189,7 +191,7 @@ def test_without_an_emulator_a_rule_of_thumb_is_used(
 
 
 @pytest.mark.qemu
-def test_a_model_too_large_for_the_twin_uses_the_rule_of_thumb(
+def test_a_model_too_large_for_the_counting_board_uses_the_rule_of_thumb(
     prepared: Prepared, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A chip can have more memory than the emulated board that counts its instructions."""
@@ -219,7 +221,7 @@ def test_a_model_that_does_not_fit_raises_an_error(prepared: Prepared) -> None:
         estimate_energy(prepared, small)
 
 
-def test_a_core_without_a_twin_raises_an_error() -> None:
+def test_a_core_without_a_counting_board_raises_an_error() -> None:
     with pytest.raises(UsageError, match="There is no emulated board for the core"):
         counting_board_of(replace(load_board("nucleo_l4r5zi"), core="avr"))
 

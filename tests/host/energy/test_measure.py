@@ -52,7 +52,7 @@ class OtherLogic(SimPpk2):
 
     def words(self):
         words = super().words()
-        return words | ((words >> 18 & 32) >> 5) << 30
+        return words | ((words >> 18 & 32) >> 5) << 30  # the highest bit of the counter, at the input D6
 
 
 @contextmanager

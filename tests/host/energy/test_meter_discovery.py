@@ -14,6 +14,7 @@ from arenite.host.energy.meters.ppk2 import Ppk2
 
 
 def _port(device, vid, pid, product="", serial="", location=""):
+    """Return a serial port with the attributes that pyserial reports. ``vid`` and ``pid`` are its USB IDs."""
     return SimpleNamespace(
         device=device, vid=vid, pid=pid, product=product, description=product, serial_number=serial,
         location=location,
@@ -30,6 +31,8 @@ STLINK = _port("/dev/ttyACM4", 0x0483, 0x374B, "STM32 STLink", "0669FF")
 
 
 def found_meters(ports, tmp_path, otii_port=1):
+    """Return the meters that are discovered if the computer has these serial ports. ``tmp_path`` replaces the folder of
+    USB devices in sysfs."""
     return meter_discovery.find_meters(ports, tmp_path, otii_port)
 
 
@@ -55,6 +58,7 @@ def test_a_joulescope_and_an_otii_server_are_discovered(tmp_path):
 
 
 def pretend_ports(monkeypatch, tmp_path, ports):
+    """Let the choice of a meter discover only the meters at these serial ports."""
     monkeypatch.setattr(meter_choice, "find_meters", lambda: found_meters(ports, tmp_path))
 
 

@@ -208,6 +208,7 @@ def test_a_host_that_saves_power_asleep_rests_between_bursts() -> None:
     constant low rate."""
 
     def frames(saves: float) -> tuple[float, float, float]:
+        """Return the number of frames, the mean power and the last duty cycle, if sleep saves ``saves`` watts."""
         toy, duty = ToyDevice(idle=1.8, joules=0.03, frame_s=0.02), [1.0]
         levers = toy.levers(("fps",))
         levers.append(rest_lever(lambda label: duty.__setitem__(0, float(label)), saves, cycle_s=5.0))

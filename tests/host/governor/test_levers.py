@@ -46,6 +46,8 @@ def test_frame_rates_have_small_steps() -> None:
 
 def test_a_user_lever_is_rated_by_its_costs() -> None:
     class Plain:
+        """A lever that states only the cost of each level."""
+
         name, levels, level = "model", 2, 0
 
         def label(self, level: int) -> str:
@@ -113,7 +115,9 @@ def test_missing_frequency_steps_are_computed(tmp_path: Path) -> None:
     assert [lever.label(0), lever.label(lever.levels - 1), lever.levels] == [4000.0, 400.0, 10]
 
 
-def test_the_levels_of_the_rest_lever(tmp_path: Path) -> None:
+def test_the_lowest_level_of_the_rest_lever_processes_frames_in_five_percent_of_the_time(
+    tmp_path: Path,
+) -> None:
     lever = rest_lever(lambda _: None, saves_w=1.5)
     assert (
         lever.saves_w == 1.5 and lever.label(0) == 1.0 and lever.cost(lever.levels - 1) == pytest.approx(0.05)

@@ -12,6 +12,7 @@ from benchmarks.camera.governor import ALL, SCENARIOS, GovernorRun, Scenario, ma
 
 @cache
 def ungoverned(name: str) -> GovernorRun:
+    """Return the run of a scenario without a governor."""
     return simulate(next(s for s in SCENARIOS if s.name == name), ())
 
 
@@ -53,10 +54,10 @@ def test_the_frame_rate_lever_alone_keeps_the_limit() -> None:
 @pytest.mark.parametrize("seed", [1, 3, 4])
 def test_the_first_half_minute_serves_frames_and_keeps_the_budget(seed: int) -> None:
     """The simulated devices with seeds 3 and 4 differ from their host profiles by up to a quarter."""
-    least = {"Nano in a box, 4.5 W": 370, "Nano, 5 W, 70 °C, 50 ms": 500, "phone, 1.3 W": 450}
+    min_frames = {"Nano in a box, 4.5 W": 370, "Nano, 5 W, 70 °C, 50 ms": 500, "phone, 1.3 W": 450}
     for scenario in SCENARIOS:
         if scenario.limits.power_w is not None:
             run = simulate(scenario, ALL, minutes=0.5, seed=seed)
-            assert run.frames >= least[scenario.name]
+            assert run.frames >= min_frames[scenario.name]
             assert run.worst_w <= scenario.limits.power_w
             assert run.log[1]["t_s"] == 1.0, "the first rate is corrected after one second"

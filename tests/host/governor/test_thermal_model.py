@@ -30,6 +30,7 @@ def device(minutes: float, power, ambient: float = 30.0, seed: int = 1, noise: f
 
 
 def fit_model(minutes: float, power, **options: Any) -> tuple[ThermalModel, float]:  # type: ignore[no-untyped-def]
+    """Return a model of the simulated device after ``minutes``, and the last temperature."""
     model, celsius = ThermalModel(), math.nan
     for t, watts, celsius in device(minutes, power, **options):
         model.add(t, watts, celsius)
@@ -84,7 +85,9 @@ def test_a_change_of_the_air_temperature_is_followed() -> None:
         model.add(t, watts, celsius)
     celsius = math.nan
     for t, watts, celsius in device(25, lambda t: 5.0 if (t // 100) % 2 else 4.0):
-        model.add(900 + t, watts, celsius + 8 * min(1.0, t / 600) + 14.0)  # the air becomes warmer
+        model.add(
+            900 + t, watts, celsius + 8 * min(1.0, t / 600) + 14.0
+        )  # 14 K warmer air, and another 8 K in ten minutes
     assert model.predict(4.5, 60)[0] == pytest.approx(celsius + 22, abs=3)
 
 

@@ -23,6 +23,7 @@ class ToyDevice:
         self.watts = self.rate = 0.0
 
     def levers(self, names: Sequence[str] = ("fps", "resolution", "precision")) -> list[Lever]:
+        """Return the levers of the device with these names."""
         levers: list[Lever] = []
         if "fps" in names:
             levers.append(fps_lever(30.0, lambda rate: setattr(self, "fps", float(rate))))
@@ -40,6 +41,7 @@ class ToyDevice:
         return lambda label: self.factors.__setitem__(lever_name, costs[str(label)])
 
     def see(self, t_s: float) -> Observation:
+        """Return what the governor observes at ``t_s``. The power has the relative noise ``noise``."""
         factor = self.factors["resolution"] * self.factors["precision"]
         self.rate = min(self.fps, 1 / (self.frame_s * factor))
         self.watts = self.idle + self.joules * factor * self.rate
@@ -57,4 +59,5 @@ def drive(toy: ToyDevice, governor: Governor, seconds: int, start: int = 0) -> l
 
 
 def governor_for(toy: ToyDevice, limits: Limits, **options: float) -> Governor:
+    """Return a governor with all levers of the device."""
     return Governor(limits, toy.levers(), **options)

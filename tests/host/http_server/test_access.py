@@ -22,6 +22,8 @@ def ask(
     cookie: str | None = None,
     **more: str,
 ) -> AccessDecision:
+    """Return the decision on a request. ``token`` is the one in its address, and ``more`` has further headers. In their
+    names, ``_`` stands for ``-``."""
     headers = {"Host": host, **{k.replace("_", "-"): v for k, v in more.items()}}
     return access.check(lambda name: headers.get(name), token, cookie)
 
@@ -84,7 +86,7 @@ def test_addresses_and_own_names_are_accepted_on_all_interfaces() -> None:
     assert ask(access, "evil.example", TOKEN).status == HTTPStatus.MISDIRECTED_REQUEST
 
 
-def test_ways_to_show_the_token() -> None:
+def test_the_token_is_accepted_as_a_parameter_a_cookie_or_a_header() -> None:
     access = Access("0.0.0.0", TOKEN)
     assert ask(access).status == HTTPStatus.UNAUTHORIZED
     decision = ask(access, token=TOKEN)
@@ -99,7 +101,7 @@ def test_ways_to_show_the_token() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["", "x", TOKEN[:-1], TOKEN + "x", TOKEN.upper(), "\udcff", "ü"])
-def test_wrong_tokens(wrong: str) -> None:
+def test_wrong_tokens_are_rejected(wrong: str) -> None:
     access = Access("0.0.0.0", TOKEN)
     for verdict in (
         ask(access, token=wrong),

@@ -8,7 +8,7 @@ from arenite.errors import UsageError
 from arenite.host.http_server.addresses import parse_address, url_of
 
 
-def test_addresses() -> None:
+def test_addresses_are_parsed() -> None:
     assert parse_address(":8080") == ("127.0.0.1", 8080)
     assert parse_address("0.0.0.0") == ("0.0.0.0", 0)
     assert parse_address("[::1]:80") == ("::1", 80)

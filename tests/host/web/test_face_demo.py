@@ -40,6 +40,7 @@ FRAMES = 20
 
 @pytest.fixture(scope="module")
 def image() -> Path:
+    """The face detector of the demo: a TFLite file with Arenite's plan."""
     from arenite.host.web.face_demo import face_detector
 
     try:
@@ -109,14 +110,14 @@ def exact_answer(image: Path, pixels: np.ndarray) -> list[dict[str, Any]]:
     format = Format("rgb", width, height, (3 * width,))
     picture = np.ascontiguousarray(pixels)
     filled = np.zeros(model.inputs[0].shape, np.int8)
-    feed = FramePreprocessor(model.preprocessing, format, memory(model.inputs[0], filled))
-    feed.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
+    preprocessor = FramePreprocessor(model.preprocessing, format, memory(model.inputs[0], filled))
+    preprocessor.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
     outputs = Reference(image.read_bytes()).run([filled])
     slot = TensorSlot(
         (memory(model.inputs[0], filled),),
         tuple(memory(tensor, output) for tensor, output in zip(model.outputs, outputs, strict=True)),
     )
-    answer = AnswerReader(model.postprocessing, slot, model.labels, feed.geometry).read()
+    answer = AnswerReader(model.postprocessing, slot, model.labels, preprocessor.geometry).read()
     boxes: list[dict[str, Any]] = answer.to_json()["boxes"]
     return boxes
 

@@ -60,6 +60,7 @@ def turns_of(
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    """Three small models by name. "sums" has state."""
     return three_models(tmp_path_factory.mktemp("models"))
 
 
@@ -94,6 +95,7 @@ def test_a_package_is_imported_by_its_name(package: WebPackage, tmp_path: Path) 
 
 
 def small_shape(package: WebPackage) -> tuple[int, ...]:
+    """Return the shape of the input of the first model, "small"."""
     shape: tuple[int, ...] = package.description["models"][0]["inputs"][0]["shape"]
     return shape
 
@@ -137,7 +139,7 @@ def test_the_state_is_reset(package: WebPackage, tmp_path: Path) -> None:
     assert message == "true The model small has no state to reset."
 
 
-def test_rows_and_answers(tmp_path: Path) -> None:
+def test_a_picture_is_preprocessed_and_its_answer_has_labels(tmp_path: Path) -> None:
     record: dict[str, Any] = {
         "source": {"kind": "image", "format": "rgb", "width": 16, "height": 16},
         "steps": [
@@ -215,7 +217,9 @@ def test_a_page_gives_the_bytes_of_litert(
     assert missing.startswith("The server answered 404") and "beside model.js" in missing
 
 
-def test_names_that_npm_refuses(models: dict[str, Prepared], tmp_path: Path) -> None:
+def test_names_that_npm_refuses_raise_an_error_or_are_changed(
+    models: dict[str, Prepared], tmp_path: Path
+) -> None:
     with pytest.raises(UsageError, match="npm does not allow the package name 'My Models'"):
         write_package(tmp_path / "package", models, name="My Models")
     assert not (tmp_path / "package").exists()

@@ -50,9 +50,12 @@ SOUND: dict[str, Any] = {
         {"do": "mfcc", "coefficients": 10},
     ],
 }
+#: The postprocessing: the two best classes.
 BEST = {"steps": [{"do": "top_k", "k": 2}]}
 #: The browser's own camera and microphone, which need no permission.
 FAKE_DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
+# JavaScript for parts of the page: its status, its error message, the rows of the answer (label, score), and the number
+# of answers.
 STATUS = "document.getElementById('status').textContent"
 PROBLEM = "document.getElementById('problem').textContent"
 ANSWERS = (
@@ -65,6 +68,7 @@ COUNT = (
 
 
 def picture_page(folder: Path, source: str) -> Path:
+    """Write a page with a small classifier for pictures from ``source`` ("files" or "camera"). Return its folder."""
     network = classifier()
     classes = network.main.tensors[network.main.outputs[0]].shape[-1]
     labels = [f"name {k}" for k in range(classes)]
@@ -187,7 +191,7 @@ def test_a_page_without_a_camera_says_so(tmp_path: Path) -> None:
         assert "press Start" in browser.value(PROBLEM) and browser.value(STATUS) == "Stopped"
 
 
-def test_the_microphone_is_heard(tmp_path: Path) -> None:
+def test_sound_of_the_microphone_is_answered(tmp_path: Path) -> None:
     model = load_image(shared_model("kws01_int8")).model
     prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, tmp_path / "kws.tflite")
     web({"kws": prepared.path}, tmp_path / "page", page="microphone")

@@ -18,6 +18,7 @@ from arenite.host.camera.runtimes.base import TensorMemory, TensorSlot
 
 @cache
 def _opened(name: str) -> CameraModel | str:
+    """Return the model with a name in the zoo or a path, or the reason why it cannot be opened."""
     try:
         return open_model(name)
     except ToolError as error:
@@ -25,7 +26,7 @@ def _opened(name: str) -> CameraModel | str:
 
 
 def zoo_model(name: str | Path) -> CameraModel:
-    """Return a model of the zoo. Skip the test if it cannot be fetched."""
+    """Return the model with a name in the zoo or a path. Skip the test if it cannot be fetched."""
     model = _opened(str(name))
     if isinstance(model, str):
         pytest.skip(model)
@@ -54,6 +55,8 @@ def small_faces() -> np.ndarray:
 
 
 def _members(name: str) -> tuple[tuple[str, ...], list[bytes]]:
+    """Return the paths and the contents of the files in the picture package ``name``. Skip the test if the package
+    cannot be fetched."""
     from arenite.models.manifest import manifest
     from arenite.models.package_members import package_members
 
@@ -65,6 +68,7 @@ def _members(name: str) -> tuple[tuple[str, ...], list[bytes]]:
 
 
 def memory(tensor: Tensor, array: np.ndarray) -> TensorMemory:
+    """Return the description of ``tensor`` whose values are stored in ``array``."""
     scale, zero = (tensor.scale, tensor.zero_point) if tensor.quant is not None else (0.0, 0)
     return TensorMemory(tensor.name, tensor.shape, tensor.dtype, array.ctypes.data, array.nbytes, scale, zero)
 

@@ -19,11 +19,12 @@ class LoopPipeline:
         self._model, self._running = model, InterpreterModel(model)
 
     def answer(self, picture: np.ndarray) -> Answer:
+        """Return the answer to ``picture``, uint8 [height, width, 3] in the order red, green, blue."""
         picture = np.ascontiguousarray(picture)
         height, width, _ = picture.shape
         format = Format("rgb", width, height, (3 * width,))
-        feed = FramePreprocessor(self._model.preprocessing, format, self._running.slot.inputs[0])
-        feed.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
+        preprocessor = FramePreprocessor(self._model.preprocessing, format, self._running.slot.inputs[0])
+        preprocessor.run(Frame(format, (picture.ctypes.data,), picture, 0, 0))
         self._running.invoke()
-        slot, geometry = self._running.slot, feed.geometry
+        slot, geometry = self._running.slot, preprocessor.geometry
         return AnswerReader(self._model.postprocessing, slot, self._model.labels, geometry).read()

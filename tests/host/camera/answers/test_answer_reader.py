@@ -24,10 +24,12 @@ PICTURE = np.zeros((1, 160, 320, 3), np.uint8)
 
 
 def float_memory(array: np.ndarray) -> TensorMemory:
+    """Return a tensor that is not quantized and has its values in ``array``."""
     return memory(Tensor(0, "t", array.shape, array.dtype.name), array)
 
 
 def slot(*outputs: np.ndarray, picture: np.ndarray = PICTURE) -> TensorSlot:
+    """Return a slot with the input ``picture`` and the given outputs, all without quantization."""
     return TensorSlot((float_memory(picture),), tuple(map(float_memory, outputs)))
 
 
@@ -37,6 +39,7 @@ def reader(
     labels: tuple[str, ...] = (),
     geometry: Geometry | None = None,
 ) -> AnswerReader:
+    """Return a reader with the postprocessing ``steps``, given as in JSON. None means the default postprocessing."""
     spec = None if steps is None else Postprocessing.from_json({"steps": steps})
     return AnswerReader(spec, tensors, labels, geometry)
 
@@ -60,7 +63,7 @@ def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
             (250, 100, 60, 80, 1, 0.95),
         ]
     ):
-        row = rows[7 * k + 3]
+        row = rows[7 * k + 3]  # any row: the others keep scores below 0.2
         row[:4] = x, y, w, h
         row[4 + objectness + index] = score
         if objectness:
@@ -73,17 +76,19 @@ def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
 
 
 def box_tuples(answer: Answer) -> list[tuple[Any, ...]]:
+    """Return each box as (left, top, right, bottom, score, class)."""
     return [(b.left, b.top, b.right, b.bottom, b.score, b.index) for b in answer.boxes]
 
 
 def close(boxes: list[tuple[Any, ...]], expected: list[tuple[Any, ...]]) -> bool:
+    """Return whether the boxes are the expected ones, in the same order and within 0.0001."""
     return len(boxes) == len(expected) and np.allclose(boxes, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize("columns", [False, True])
 @pytest.mark.parametrize("objectness", [False, True])
 @pytest.mark.parametrize("fractions", [False, True])
-def test_heads_of_yolo(columns: bool, objectness: bool, fractions: bool) -> None:
+def test_yolo_boxes_in_each_layout_of_the_output(columns: bool, objectness: bool, fractions: bool) -> None:
     rows, expected = yolo_rows(objectness)
     if fractions:
         rows[:, :4] /= 320, 160, 320, 160
@@ -98,9 +103,10 @@ def test_heads_of_yolo(columns: bool, objectness: bool, fractions: bool) -> None
     assert [b.label for b in answer.boxes] == ["dog", "", "cat"]  # there is no third label
 
 
-def test_corners_logits_and_landmarks_of_yolo() -> None:
+def test_yolo_with_corners_logits_and_landmarks() -> None:
+    # Columns: left, top, right, bottom, logit of the score, then x, y and score of two landmarks.
     rows = np.zeros((30, 4 + 1 + 2 * 3), np.float32)
-    rows[:, 4] = -9
+    rows[:, 4] = -9  # a score near 0
     rows[11] = [32, 16, 96, 80, 2.0, 40, 30, 0.5, 90, 70, 0.1]
     step: dict[str, Any] = {"do": "yolo", "corners": True, "logits": True, "points": 2}
     answer = reader([step, {"do": "nms"}], slot(rows[None])).read()
@@ -109,7 +115,7 @@ def test_corners_logits_and_landmarks_of_yolo() -> None:
     assert np.allclose(box.points, [(40 / 320, 30 / 160), (90 / 320, 70 / 160)], atol=1e-4)
 
 
-def test_quantized_objectness_multiplies_stored_values() -> None:
+def test_yolo_with_objectness_in_an_int8_output() -> None:
     rows, expected = yolo_rows(True)
     rows[:, :4] /= 320, 160, 320, 160
     stored = np.round(rows[None] * 255).astype(np.int16)
@@ -118,10 +124,12 @@ def test_quantized_objectness_multiplies_stored_values() -> None:
     tensor = Tensor(0, "t", output.shape, "int8", Quantization((1 / 255,), (-128,)))
     tensors = TensorSlot((float_memory(PICTURE),), (memory(tensor, output),))
     steps: list[dict[str, Any]] = [{"do": "yolo", "objectness": True, "unit": "fractions"}, {"do": "nms"}]
-    assert np.allclose(box_tuples(reader(steps, tensors).read()), expected, atol=0.006)
+    assert np.allclose(
+        box_tuples(reader(steps, tensors).read()), expected, atol=0.006
+    )  # 1.5 quantization steps
 
 
-def test_detections_that_the_model_filtered() -> None:
+def test_detections_of_a_model_that_already_applied_nms() -> None:
     boxes = np.array([[[0.1, 0.2, 0.5, 0.6], [0.0, 0.0, 1.0, 1.0], [0.3, 0.3, 0.4, 0.4]]], np.float32)
     classes = np.array([[16, 0, 1]], np.float32)
     scores, count = np.array([[0.9, 0.7, 0.6]], np.float32), np.array([2], np.float32)
@@ -145,7 +153,7 @@ def test_boxes_are_mapped_and_cut_to_the_frame() -> None:
     assert close(
         box_tuples(answer_reader.read()), [(0.4, 0.1, 0.6, 0.9, 0.9, 0), (0.0, 0.0, 0.15, 0.3, 0.8, 0)]
     )
-    answer_reader.geometry = Geometry(0.5, 0.0, 0.5, 1.0)
+    answer_reader.geometry = Geometry(0.5, 0.0, 0.5, 1.0)  # the input now shows the right half of the frame
     assert close(box_tuples(answer_reader.read())[:1], [(0.7, 0.3, 0.8, 0.7, 0.9, 0)])
 
 
@@ -158,7 +166,7 @@ def test_averaged_boxes_are_the_weighted_mean() -> None:
     assert close(box_tuples(reader(steps, slot(boxes, scores)).read()), expected)
 
 
-def test_softmax() -> None:
+def test_top_k_with_softmax_gives_probabilities() -> None:
     logits = np.array([[1.0, 3.0, 2.5, -4.0]], np.float32)
     answer = reader([{"do": "top_k", "k": 4, "softmax": True, "threshold": 0.05}], slot(logits)).read()
     probabilities = np.exp(logits[0]) / np.exp(logits[0]).sum()
@@ -167,6 +175,7 @@ def test_softmax() -> None:
 
 
 def test_outputs_without_postprocessing() -> None:
+    """One row of numbers gives classes, a single number gives a score, and other outputs give their values."""
     answer = reader(None, slot(np.array([[0.1, 0.6, 0.3]], np.float32)), ("a", "b")).read()
     assert [(c.index, c.label) for c in answer.classes] == [(1, "b"), (2, ""), (0, "a")]
     assert answer.confidence == pytest.approx(0.6)
@@ -180,7 +189,7 @@ def test_outputs_without_postprocessing() -> None:
     assert answer.classes[0].score == pytest.approx(logits[1] / logits.sum(), abs=1e-4)
 
 
-def test_the_reconstruction_error() -> None:
+def test_mse_is_the_mean_squared_difference_of_input_and_output() -> None:
     original, reconstruction = np.ones((1, 8), np.float32), np.full((1, 8), 1.5, np.float32)
     assert reader([{"do": "mse"}], slot(reconstruction, picture=original)).read().score == pytest.approx(0.25)
 
@@ -246,6 +255,7 @@ def test_the_numpy_reader_gives_equal_answers(kind: str, monkeypatch: pytest.Mon
     monkeypatch.setattr(native, "library", lambda: None)
     slow = reader(steps, tensors, ("a",), geometry).read()
     assert fast.to_json() == slow.to_json()
+    # The answer is not empty.
     assert fast.kind in ("score", "points") or fast.classes or fast.boxes or fast.mask is not None
 
 

@@ -46,21 +46,23 @@ def test_no_points_without_a_face() -> None:
     assert answer.confidence == 0.0
 
 
-def test_points_are_the_floats_of_the_output() -> None:
+def test_points_are_computed_from_the_float_output() -> None:
     model = zoo_model("pose")
     running = InterpreterModel(model)
     rng = np.random.default_rng(0)
     running.outputs[0][...] = rng.normal(100, 60, (1, 195))
     running.outputs[1][...] = 0.75
-    place = Geometry(-0.25, 0.1, 1.5, 0.8)
+    place = Geometry(-0.25, 0.1, 1.5, 0.8)  # left, top, width and height of the input in the frame
     answer = AnswerReader(model.postprocessing, running.slot, model.labels, place).read()
+    # One row per point: x and y in pixels of the 256x256 input, z, the logit of the visibility, and a number that is
+    # not used.
     rows = running.outputs[0].reshape(39, 5).astype(np.float64)
     expected = np.stack(
         [-0.25 + 1.5 * rows[:, 0] / 256, 0.1 + 0.8 * rows[:, 1] / 256, 1 / (1 + np.exp(-rows[:, 3]))], axis=1
     )
     assert np.allclose(np.array(answer.points), expected, atol=6e-5)
     assert answer.score == pytest.approx(0.75)
-    running.outputs[1][...] = 0.49
+    running.outputs[1][...] = 0.49  # below the threshold
     assert AnswerReader(model.postprocessing, running.slot, model.labels, place).read().points == ()
 
 
@@ -91,7 +93,7 @@ def test_every_pixel_gets_its_class() -> None:
     assert np.array_equal(mask, running.outputs[0][0].argmax(axis=-1))  # type: ignore[arg-type]
 
 
-def test_a_mask_outlives_the_next_frame() -> None:
+def test_a_mask_does_not_change_when_the_next_answer_is_read() -> None:
     model = zoo_model("selfie")
     running = InterpreterModel(model)
     reader = AnswerReader(model.postprocessing, running.slot, model.labels, Geometry(0.0, -0.5, 1.0, 2.0))
@@ -104,7 +106,7 @@ def test_a_mask_outlives_the_next_frame() -> None:
     assert first.mask_box == (0.0, -0.5, 1.0, 1.5)
 
 
-def test_a_mask_of_classes() -> None:
+def test_an_output_of_class_numbers_is_the_mask() -> None:
     classes = np.random.default_rng(2).integers(0, 21, (1, 9, 7))
     output = memory(Tensor(0, "t", classes.shape, "int64"), classes)
     answer = AnswerReader(Postprocessing((Mask(),)), TensorSlot((), (output,))).read()

@@ -44,6 +44,7 @@ def pictures() -> list[np.ndarray]:
     return [view for picture in photographs().values() for view in views(picture)]
 
 
+#: The function that normalizes the pixels (0 to 255) for each classifier.
 CLASSIFIERS = {
     "efficientnet-lite0": lambda p: (p - 127) / 128,
     "vww": lambda p: p,
@@ -51,16 +52,18 @@ CLASSIFIERS = {
 
 
 @pytest.mark.parametrize("name", CLASSIFIERS)
-def test_the_same_class_as_the_float_path(name: str) -> None:
+def test_the_class_is_that_of_the_float_reference(name: str) -> None:
     model = zoo_model(name)
     assert_same_class(model, CLASSIFIERS[name])
 
 
-def test_the_same_class_as_the_float_path_of_mlperf() -> None:
+def test_mlperfs_person_detector_gives_the_class_of_the_float_reference() -> None:
     assert_same_class(zoo_model(shared_model("vww01_int8")), lambda p: p / 255)
 
 
 def assert_same_class(model: CameraModel, normalise) -> None:  # type: ignore[no-untyped-def]
+    """Check that the camera loop and the interpreter give each picture the same best class. The interpreter's input is
+    computed in float64 with the function ``normalise``."""
     ours, running = LoopPipeline(model), InterpreterModel(model)
     tensor, (_, height, width, _) = model.inputs[0], model.inputs[0].shape
     unclear = 0
@@ -98,6 +101,7 @@ def test_labels_are_in_the_right_order() -> None:
 
 # BlazeFace as defined by MediaPipe (face_detection_short_range, tensors_to_detections, non_max_suppression).
 
+#: The x and y of the center of each anchor, as fractions of the canvas.
 ANCHORS = np.array(
     [((x + 0.5) / n, (y + 0.5) / n) for n, per_cell in ((16, 2), (8, 6)) for y in range(n) for x in range(n)
      for _ in range(per_cell)]
@@ -117,6 +121,7 @@ def letterboxed(picture: np.ndarray) -> tuple[np.ndarray, tuple[float, float, fl
 
 
 def iou(a: np.ndarray, b: np.ndarray) -> float:
+    """Return the intersection over union of two boxes (left, top, right, bottom)."""
     sides = np.minimum(a[2:4], b[2:4]) - np.maximum(a[:2], b[:2])
     intersection = float(np.prod(np.maximum(sides, 0)))
     return intersection / (float(np.prod(a[2:4] - a[:2]) + np.prod(b[2:4] - b[:2])) - intersection)
@@ -168,7 +173,7 @@ def assert_same_faces(answer: Answer, expected: list[np.ndarray]) -> bool:
     return True
 
 
-def test_the_same_faces_as_the_float_path() -> None:
+def test_the_faces_are_those_of_the_float_reference() -> None:
     model = zoo_model("blazeface")
     ours, running = LoopPipeline(model), InterpreterModel(model)
     pictures_with_faces = sum(
@@ -195,6 +200,7 @@ def test_faces_are_detected_at_their_place() -> None:
         assert_same_faces(answer, reference_faces(running, frame))
         if k < 100 and answer.boxes:
             box = answer.boxes[0]
+            # The frame has 160x120 pixels, so half of the sum of two edges is their sum times 80 or 60.
             middle = (box.left + box.right) * 80, (box.top + box.bottom) * 60
             detected_faces += math.dist(middle, (x + size / 2, y + size / 2)) < size / 3
         elif k >= 100:

@@ -11,6 +11,7 @@ from arenite.host.camera.dashboard.server import Dashboard
 
 
 def connect(dashboard: Dashboard) -> http.client.HTTPConnection:
+    """Return a connection to the dashboard on this computer."""
     return http.client.HTTPConnection("127.0.0.1", urlsplit(dashboard.url).port or 0, timeout=30)
 
 
@@ -35,6 +36,7 @@ class Events:
         self.answer = self.connection.getresponse()
 
     def next(self) -> tuple[str, Any]:
+        """Wait for the next event and return its name and its data, parsed as JSON."""
         name = self.answer.readline().decode().removeprefix("event: ").strip()
         data = json.loads(self.answer.readline().decode().removeprefix("data: "))
         assert self.answer.readline() == b"\n"

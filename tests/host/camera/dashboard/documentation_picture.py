@@ -16,10 +16,12 @@ from PIL import Image
 
 from tests.browser import Browser
 
+#: The time between the start of the page and the screenshot, in seconds.
 _RUN_S = 45
 
 
 def main(target: Path, dark: bool = False) -> None:
+    """Write the screenshot to ``target``, in the dark theme if ``dark`` is true."""
     command = [
         sys.executable,
         "-m",

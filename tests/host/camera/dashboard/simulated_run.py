@@ -16,7 +16,9 @@ from arenite.host.camera.dashboard.server import Dashboard
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.served_frame import ServedFrame
 
+#: Nanoseconds in a millisecond.
 MS = 1_000_000
+#: Left, top, right and bottom of the face in the answers, as fractions of the picture.
 BOX = (0.30, 0.25, 0.55, 0.75)
 
 
@@ -49,7 +51,7 @@ def served_of(
     number: int, answer: Answer | None = None, *, began_ns: int | None = None, **more: Any
 ) -> ServedFrame:
     """Return a served frame whose stages (capture, preprocess, invoke, postprocess) take about 0.12, 0.31, 1.08 and
-    0.05 ms."""
+    0.05 ms. The first stage begins at ``began_ns``, which is now by default."""
     stage_start_ns = time.monotonic_ns() if began_ns is None else began_ns
     spans = {}
     wave = 1 + 0.25 * math.sin(number / 9)
@@ -78,6 +80,7 @@ def served_of(
 
 
 def face(number: int = 0) -> Answer:
+    """Return an answer with the boxes of a face and a person. The place of the face depends on ``number``."""
     shift = 0.02 * math.sin(number / 10)
     left, top, right, bottom = BOX
     points = tuple((left + shift + 0.05 * k, 0.45 + 0.02 * (k % 2)) for k in range(4))
@@ -89,6 +92,7 @@ def face(number: int = 0) -> Answer:
 
 
 def classes() -> Answer:
+    """Return an answer with the classes of two birds."""
     return Answer("classes", classes=(Class(2, "sandpiper", 0.81), Class(7, "dunlin", 0.12)))
 
 
@@ -100,6 +104,7 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
     wave = 1 + 0.1 * math.sin(step / 11)
 
     def p(ms: float) -> dict[str, float]:
+        """Return the percentiles of a time that is about ``ms`` milliseconds."""
         return {"p50": ms * wave, "p95": ms * wave * 1.3, "p99": ms * wave * (1.6 + 0.2 * math.sin(step))}
 
     log = [
@@ -142,7 +147,7 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
 
 class Feeder:
     """A thread that passes 60 frames per second to a dashboard, as the camera loop does. ``handed`` counts these
-    frames."""
+    frames. The dashboard gets the first ``steps`` states of the run before the thread starts."""
 
     def __init__(self, dashboard: Dashboard, steps: int = 0) -> None:
         self.dashboard = dashboard

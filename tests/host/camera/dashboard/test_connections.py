@@ -42,6 +42,7 @@ def test_the_number_of_clients_is_limited() -> None:
 
 
 def _connect(port: int, request: bytes = b"", source: str = "127.0.0.1") -> socket.socket:
+    """Return a connection from the address ``source`` on which ``request`` was sent."""
     connection = socket.create_connection(("127.0.0.1", port), 30, source_address=(source, 0))
     connection.sendall(request)
     return connection
@@ -51,6 +52,7 @@ def _connect(port: int, request: bytes = b"", source: str = "127.0.0.1") -> sock
 @pytest.mark.parametrize("spread", [False, True])
 @pytest.mark.parametrize("request_bytes", [b"", b"G", HALF_SENT, HEALTHZ, NO_TOKEN])
 def test_clients_without_a_token_do_not_lock_the_owner_out(request_bytes: bytes, spread: bool) -> None:
+    """The owner is a client that sent the token. With ``spread``, each other client has an address of its own."""
     server = Dashboard("0.0.0.0", token=TOKEN, max_clients=6)
     server.start()
     port = urlsplit(server.url).port or 0
@@ -73,7 +75,7 @@ def test_clients_without_a_token_do_not_lock_the_owner_out(request_bytes: bytes,
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has all of 127.0.0.0/8")
-def test_one_address_cannot_displace_the_strangers_of_others() -> None:
+def test_new_connections_of_one_address_do_not_close_those_of_another() -> None:
     server = Dashboard("0.0.0.0", token=TOKEN, max_clients=12)
     server.start()
     port = urlsplit(server.url).port or 0
@@ -115,6 +117,6 @@ def test_a_slow_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
             events = Events(server)
         # After a complete request, the connection may stay open without limit.
         assert events.next()[0] == "hello"
-        time.sleep(0.6)
+        time.sleep(0.6)  # twice REQUEST_TIMEOUT_S
         server.update(state_at(1))
         assert events.next()[0] == "news"

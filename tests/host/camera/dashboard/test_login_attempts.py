@@ -18,6 +18,8 @@ TOKEN = "sand-and-pressure"
 
 
 class Clock:
+    """A clock that the tests set by hand."""
+
     def __init__(self) -> None:
         self.now_s = 1000.0
 
@@ -61,6 +63,7 @@ def test_the_same_wrong_value_counts_once(attempts: LoginAttempts, reports: list
 
 def test_old_attempts_are_forgotten(attempts: LoginAttempts, clock: Clock) -> None:
     for k in range(3 * MAX_WRONG):
+        # So slow that fewer than MAX_WRONG attempts are in any window.
         clock.now_s += 1.1 * WINDOW_S / (MAX_WRONG - 1)
         attempts.failed("192.0.2.1", f"typing error {k}")
         assert attempts.wait_s("192.0.2.1") == 0
@@ -68,7 +71,7 @@ def test_old_attempts_are_forgotten(attempts: LoginAttempts, clock: Clock) -> No
 
 def test_memory_and_reports_are_limited(attempts: LoginAttempts, reports: list[str]) -> None:
     for k in range(3 * login_attempts._MAX_NETWORKS):
-        attempts.failed(f"192.0.2.{k}", "\udcff")
+        attempts.failed(f"192.0.2.{k}", "\udcff")  # a byte that is not valid UTF-8
     assert len(attempts._networks) == login_attempts._MAX_NETWORKS
     assert len(reports) == login_attempts._MAX_REPORTS + 1 and "no further attempts" in reports[-1]
 

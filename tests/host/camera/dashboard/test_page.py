@@ -36,6 +36,7 @@ TOKEN = "sand-and-pressure"
 PIXEL = """(() => { const c = document.getElementById('%s');
   const at = [Math.round(%f * c.width), Math.round(%f * c.height)];
   return [...c.getContext('2d').getImageData(...at, 1, 1).data]; })()"""
+#: JavaScript for the text of the element with an ID.
 TEXT = "document.getElementById('%s').innerText"
 
 
@@ -213,13 +214,15 @@ def test_masks_and_points(page: Browser, dashboard: Dashboard) -> None:
       const f = Math.min(b.width / p.width, b.height / p.height), w = p.width * f, h = p.height * f;
       const x = Math.round((b.width - w) / 2 + %f * w), y = Math.round((b.height - h) / 2 + %f * h);
       return [...c.getContext('2d').getImageData(x, y, 1, 1).data]; })()"""
+    # The mask covers the right half of the picture. Its left half has class 0, which is not drawn; class 2 is drawn
+    # with an opacity of 130 of 255.
     assert page.value(pixel_at % (0.875, 0.5))[3] == pytest.approx(130, abs=2)
     assert page.value(pixel_at % (0.625, 0.5))[3] == 0 and page.value(pixel_at % (0.1, 0.5))[3] == 0
     assert page.value(pixel_at % (0.25, 0.5)) == [255, 157, 92, 255]
     assert page.value(TEXT % "answers") == "a mask of 2 classes"
 
 
-def test_several_cameras(page: Browser, dashboard: Dashboard) -> None:
+def test_the_buttons_choose_the_camera(page: Browser, dashboard: Dashboard) -> None:
     format = Format("grey", 160, 120, (160,))
     pictures = [np.full((120, 160), value, np.uint8) for value in (40, 200)]
 
@@ -307,6 +310,7 @@ def test_the_page_fits_and_has_enough_contrast(
     assert page.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     texts = page.value(_CONTRAST)
     assert len(texts) > 40
+    # WCAG AA demands a contrast ratio of at least 4.5.
     low = [(text, round(ratio, 2)) for text, ratio in ((t, _ratio(a, b)) for t, a, b in texts) if ratio < 4.5]
     assert low == []
     page.value("document.getElementById('theme').click()")
@@ -334,6 +338,7 @@ def test_roles_and_names_for_screen_readers(page: Browser, dashboard: Dashboard)
     assert page.value("[...document.querySelectorAll('button')].every((b) => b.tabIndex >= 0)")
 
 
+#: JavaScript for each visible text of the page: [its first 30 characters, its color, the color of its background].
 _CONTRAST = """(() => { const out = []; const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) { const e = walk.currentNode.parentElement, text = walk.currentNode.nodeValue.trim();
     if (!text || !e.checkVisibility() || e.closest('.skip, .stage')) continue;

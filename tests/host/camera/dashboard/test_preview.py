@@ -21,6 +21,7 @@ from arenite.host.camera.dashboard.preview import MAGIC, MAX_WIDTH, Preview, Pre
 from arenite.host.camera.frames.frame import Format, Frame
 from tests.host.camera.dashboard.simulated_run import face, frame_of, served_of, yuyv
 
+#: The bytes per pixel in a row of the first plane, for each pixel format.
 ROW = {"yuyv": 2, "uyvy": 2, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4, "rgb565": 2, "grey": 1, "nv12": 1}
 
 
@@ -58,7 +59,7 @@ def test_every_format_equals_the_reference(pixels: str, gap: int, size: tuple[in
     assert scaled.shape == (high, wide, 3) and np.array_equal(scaled, expected)
 
 
-def test_the_message() -> None:
+def test_a_message_has_a_header_the_picture_and_a_reduced_mask() -> None:
     picture = np.arange(4 * 6 * 3, dtype=np.uint8).reshape(4, 6, 3)
     mask = np.zeros((600, 300), np.uint8)
     mask[300:] = 2
@@ -70,6 +71,7 @@ def test_the_message() -> None:
     assert (header["width"], header["height"], header["number"]) == (6, 4, 5)
     assert header["mask"] == {"width": 100, "height": 200, "box": [0.1, 0.2, 0.9, 0.8]}
     assert body[:72] == picture.tobytes()
+    # Every third pixel is sent, because the largest side of a mask is 200.
     assert np.array_equal(np.frombuffer(body[72:], np.uint8).reshape(200, 100), mask[::3, ::3])
 
 
@@ -112,7 +114,7 @@ def test_one_preview_per_interval(
     assert released == list(range(1, 200))
 
 
-def test_frames_of_another_size_after_a_change(preview: tuple[Preview, list[str]]) -> None:
+def test_the_format_of_the_frames_may_change(preview: tuple[Preview, list[str]]) -> None:
     running_preview, errors = preview
     for count, (pixels, width, height) in enumerate(
         [("grey", 640, 480), ("yuyv", 320, 200), ("grey", 640, 480)], 1
@@ -166,6 +168,7 @@ def test_the_end_wakes_watchers_and_releases_all_frames() -> None:
 
 
 def _until(condition) -> None:  # type: ignore[no-untyped-def]
+    """Wait until ``condition()`` is true, for at most a minute."""
     end = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < end

@@ -119,7 +119,7 @@ def test_requests_that_arrive_together_are_answered_in_order(dashboard: Dashboar
     assert answers[0].endswith(b"\r\n\r\n[]") and answers[2].endswith(b"\r\n\r\n{}")
 
 
-def test_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_need_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     server = Dashboard("0.0.0.0", token=TOKEN)
     assert f"?token={TOKEN}" in server.start()
     port = urlsplit(server.url).port
@@ -154,7 +154,7 @@ def test_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
             assert get(server, f"{path}?token={TOKEN}")[1]["Location"] == "/evil.example/"
 
 
-def test_the_printed_address_opens_with_any_token() -> None:
+def test_the_printed_address_works_with_special_characters_in_the_token() -> None:
     with contextlib.closing(Dashboard("127.0.0.1", token="a&b c%20#d=é+/longer")) as server:
         address = urlsplit(server.start())
         assert get(server, f"/?{address.query}")[0] == 303 and not address.fragment
@@ -194,8 +194,8 @@ def test_a_request_after_a_head_request_is_refused_with_a_text(malformed: bytes,
         with contextlib.suppress(ConnectionResetError):
             while part := raw.recv(65536):
                 actual += part
-    _, of_head, refusal = actual.split(b"HTTP/1.1 ")
-    assert of_head.startswith(b"200 ") and of_head.endswith(b"\r\n\r\n")
-    head, _, text = refusal.partition(b"\r\n\r\n")
-    assert head.startswith(status) and b"Content-Length: %d\r\n" % len(text) in head + b"\r\n" and text
+    _, head_answer, refusal = actual.split(b"HTTP/1.1 ")
+    assert head_answer.startswith(b"200 ") and head_answer.endswith(b"\r\n\r\n")
+    headers, _, text = refusal.partition(b"\r\n\r\n")
+    assert headers.startswith(status) and b"Content-Length: %d\r\n" % len(text) in headers + b"\r\n" and text
     assert reports == []

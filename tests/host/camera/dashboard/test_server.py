@@ -134,7 +134,7 @@ def picture(dashboard: Dashboard, query: str = "") -> tuple[int, http.client.HTT
     return answer
 
 
-def test_pictures(dashboard: Dashboard) -> None:
+def test_frames_are_served_as_pictures_with_their_answers(dashboard: Dashboard) -> None:
     with Feeder(dashboard) as feeder:
         first = picture(dashboard)
         second = picture(dashboard, f"?after={first[1]['X-Count']}")
@@ -175,7 +175,7 @@ def test_unavailable_addresses_raise_an_error(dashboard: Dashboard) -> None:
         Dashboard("0.0.0.0")
 
 
-def test_ipv6() -> None:
+def test_the_dashboard_listens_on_ipv6() -> None:
     server = Dashboard("::1")
     try:
         url = server.start()
@@ -189,7 +189,7 @@ def test_ipv6() -> None:
         connection.close()
 
 
-def test_closing_twice_and_never_started() -> None:
+def test_a_dashboard_that_never_started_accepts_frames_and_closes_twice() -> None:
     server = Dashboard()
     server.take(served_of(0), None)
     server.update(state_at(0))
@@ -197,7 +197,7 @@ def test_closing_twice_and_never_started() -> None:
     server.close()
 
 
-def test_server_modules_are_imported_late() -> None:
+def test_a_dashboard_that_is_not_started_imports_no_server_module() -> None:
     script = (
         "import sys, arenite.host.camera.dashboard.server as s, arenite.host.camera.observe.timeline\n"
         "import arenite.host.camera.sinks.jsonl, arenite.host.camera.sinks.mqtt, arenite.host.camera.sinks.callback\n"

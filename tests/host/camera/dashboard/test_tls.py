@@ -24,6 +24,8 @@ from arenite.host.http_server import connection_server
 from tests.host.camera.dashboard.simulated_run import state_at
 
 TOKEN = "sand-and-pressure"
+#: The beginning of a TLS handshake.
+HANDSHAKE_START = b"\x16\x03\x01\x02\x00"
 PAGE = Path(__file__).parents[4] / "docs/camera-dashboard.md"
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificates")
@@ -43,6 +45,7 @@ def make_certificate(folder: Path, name: str = "camera") -> tuple[Path, Path]:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The files of a certificate and its key."""
     return make_certificate(tmp_path_factory.mktemp("certificate"))
 
 
@@ -100,7 +103,7 @@ def test_clients_that_speak_no_tls_do_not_lock_the_owner_out(
     server: Dashboard, pair: tuple[Path, Path], reports: list[str]
 ) -> None:
     with contextlib.ExitStack() as stack:
-        for request in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", b"\x16\x03\x01\x02\x00"):
+        for request in (b"", b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", HANDSHAKE_START):
             for _ in range(20):
                 raw = stack.enter_context(socket.create_connection(("127.0.0.1", _port(server)), 30))
                 raw.sendall(request)
@@ -113,11 +116,11 @@ def test_clients_that_speak_no_tls_do_not_lock_the_owner_out(
 def test_a_handshake_that_does_not_end_is_closed(server: Dashboard, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(connection_server, "REQUEST_TIMEOUT_S", 0.3)
     with socket.create_connection(("127.0.0.1", _port(server)), 30) as raw:
-        raw.sendall(b"\x16\x03\x01\x02\x00")
+        raw.sendall(HANDSHAKE_START)
         assert raw.recv(1) == b""
 
 
-def test_a_browser_that_does_not_trust_the_certificate_is_no_error(
+def test_a_browser_that_does_not_trust_the_certificate_is_not_reported(
     server: Dashboard, reports: list[str]
 ) -> None:
     context = ssl.create_default_context()
@@ -142,7 +145,7 @@ def test_old_versions_of_tls_are_refused(server: Dashboard) -> None:
         context.wrap_socket(raw)
 
 
-def test_one_file_may_hold_both(pair: tuple[Path, Path], tmp_path: Path) -> None:
+def test_one_file_may_contain_the_certificate_and_the_key(pair: tuple[Path, Path], tmp_path: Path) -> None:
     both = tmp_path / "both.pem"
     both.write_bytes(pair[1].read_bytes() + pair[0].read_bytes())
     dashboard = Dashboard(tls_certificate=both)

@@ -13,6 +13,7 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.sources.photos import photographs
 from arenite.host.camera.sources.pixel_encoding import encode_pixels, resize_bilinear, synthetic_format
 
+#: Nanoseconds in a second.
 SECOND = 1_000_000_000
 
 
@@ -31,6 +32,7 @@ def photograph(index: int, width: int = 640, height: int = 360) -> np.ndarray:
         pytest.skip(photos)
     rgb = photos[index]
     scale = max(width / rgb.shape[1], height / rgb.shape[0])
+    # At least as large as the result, with even sides.
     wide, high = -(-rgb.shape[1] * scale // 2) * 2, -(-rgb.shape[0] * scale // 2) * 2
     return resize_bilinear(rgb, int(wide), int(high))[:height, :width]
 
@@ -43,6 +45,7 @@ def frame_of(
     source: int = 0,
     release: Callable[[], None] | None = None,
 ) -> Frame:
+    """Return a frame with the picture ``rgb``, uint8 [height, width, 3], in the pixel format ``pixels``."""
     height, width = rgb.shape[:2]
     planes = tuple(np.ascontiguousarray(plane) for plane in encode_pixels(rgb, pixels))
     format = synthetic_format(pixels, width, height, 30.0)
@@ -59,9 +62,11 @@ def grey_frame(values: np.ndarray, time_ns: int = 0) -> Frame:
 
 
 def noisy(rgb: np.ndarray, sigma: float, seed: int) -> np.ndarray:
+    """Return the picture with normally distributed noise. Its standard deviation is ``sigma``."""
     random = np.random.default_rng(seed)
     return np.clip(rgb + random.normal(0, sigma, rgb.shape), 0, 255).astype(np.uint8)
 
 
 def lit(rgb: np.ndarray, gain: float, offset: float = 0.0) -> np.ndarray:
+    """Return the picture in another light: pixel values times ``gain`` plus ``offset``."""
     return np.clip(rgb * gain + offset, 0, 255).astype(np.uint8)

@@ -27,12 +27,17 @@ from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.runtimes.base import TensorMemory
 
+#: Scale and zero point of the tensor for each type. A scale of 0 means that the tensor is not quantized.
 SCALES = {"float32": (0.0, 0), "int8": (0.5, -3), "uint8": (1.0, 0), "int16": (0.01, 7)}
+#: The number of bytes before and after the tensor that must not change.
 GUARD = 64
 
 
 @dataclass
 class Case:
+    """A frame format, the part ``window`` of the frame that is used (None: the frame), and a tensor of type ``dtype``.
+    ``spec`` has the steps from the first to the second. A ``planar`` tensor has the order channels, height, width."""
+
     spec: Preprocessing
     format: Format
     window: CropWindow | None
@@ -43,11 +48,13 @@ class Case:
 
 
 def random_case(rng: np.random.Generator) -> Case:
+    """Return a random case: any pixel format, size, crop window, resize method and type of tensor."""
     pixels = str(rng.choice(FORMATS))
     width, height = (2 * int(rng.integers(1, 60)) for _ in range(2))
     if pixels not in SUBSAMPLED:
         width, height = max(width - int(rng.integers(2)), 1), max(height - int(rng.integers(2)), 1)
     planes = planes_of(pixels, width, height)
+    # Each row may be followed by a gap.
     gap = int(rng.integers(0, 9))
     strides = [row + gap // (1 if k == 0 else len(planes) - 1) for k, (row, _) in enumerate(planes)]
     together = len(planes) > 1 and bool(rng.integers(2))
@@ -78,11 +85,13 @@ def random_case(rng: np.random.Generator) -> Case:
     spec = Preprocessing.from_json({"source": {"kind": "image", "format": trained}, "steps": steps})
     format = Format(pixels, width, height, tuple(strides))
     size = (output_size[1], output_size[0], 1 if trained == "grey" else 3)
+    # The preprocessor detects the order from the shape, so the number of channels must differ from height and width.
     planar = bool(rng.integers(2)) and size[0] != size[2] and size[1] != size[2]
     return Case(spec, format, window, str(rng.choice(list(SCALES))), planar, size, together)
 
 
 def memory_for(case: Case, address: int) -> TensorMemory:
+    """Return the tensor of ``case``, with its values at ``address``."""
     height, width, channels = case.size
     shape = (1, channels, height, width) if case.planar else (1, height, width, channels)
     scale, zero = SCALES[case.dtype]
@@ -145,15 +154,15 @@ def check(case: Case, rng: np.random.Generator) -> str:
     buffer = rng.integers(0, 256, nbytes + 2 * GUARD, np.uint8)
     original_buffer = buffer.copy()
     memory = memory_for(case, buffer.ctypes.data + GUARD)
-    feed = FramePreprocessor(case.spec, case.format, memory, case.window)
-    feed.run(Frame(case.format, tuple(p.ctypes.data for p in planes), planes, 0, 0))
-    assert feed.bytes_written == nbytes
+    preprocessor = FramePreprocessor(case.spec, case.format, memory, case.window)
+    preprocessor.run(Frame(case.format, tuple(p.ctypes.data for p in planes), planes, 0, 0))
+    assert preprocessor.bytes_written == nbytes
     assert buffer[GUARD:-GUARD].tobytes() == expected(case, planes, memory)
     assert (buffer[:GUARD] == original_buffer[:GUARD]).all() and (
         buffer[-GUARD:] == original_buffer[-GUARD:]
     ).all()
     assert all((a == b).all() for a, b in zip(planes, original_planes, strict=True))
-    return feed.code
+    return preprocessor.code
 
 
 class GuardedMemory:
@@ -185,10 +194,10 @@ def check_guarded_memory(cases: int, seed: int) -> set[str]:
             plane.bytes[:] = rng.integers(0, 256, len(plane.bytes), np.uint8)
         output = GuardedMemory(memory_for(case, 0).bytes, at_end)
         memory = memory_for(case, output.address)
-        feed = FramePreprocessor(case.spec, case.format, memory, case.window)
-        feed.run(Frame(case.format, tuple(p.address for p in planes), planes, 0, 0))
+        preprocessor = FramePreprocessor(case.spec, case.format, memory, case.window)
+        preprocessor.run(Frame(case.format, tuple(p.address for p in planes), planes, 0, 0))
         assert output.bytes.tobytes() == expected(case, [p.bytes for p in planes], memory), case
-        implementations.add(feed.code)
+        implementations.add(preprocessor.code)
     return implementations
 
 

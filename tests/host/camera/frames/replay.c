@@ -61,7 +61,8 @@ int main(int argc, char **argv)
     for (uint32_t left = read_number(); left > 0; left--) {
         ar_picture picture = {{0}, {0}};
         uint8_t *raw = read_block(&size);
-        /* Pointers to functions, then pointers to tables. */
+        /* The structure has no valid pointers yet. The case lists the pointers to functions, then those to tables:
+         * each has its offset in the structure, and the function's name or the table's bytes. */
         for (uint32_t k = read_number(); k > 0; k--) {
             const uint32_t at = read_number();
             void *called = read_function(library);

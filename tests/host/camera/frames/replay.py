@@ -34,6 +34,7 @@ def _pointers(structure: type[ctypes.Structure], base: int = 0) -> Iterator[int]
 
 
 def _blocks(data: np.ndarray, plan: ImagePlan) -> Iterator[bytes]:
+    """Yield each plane of the picture ``data`` as replay.c reads it: stride, size in bytes, pixels."""
     at = 0
     for row, rows in planes_of(plan.format, plan.width, plan.height):
         yield struct.pack("<II", row, row * rows) + data[at : at + row * rows].tobytes()

@@ -17,6 +17,7 @@ from arenite.host.camera.frames.geometry import Geometry, geometry_of
 
 
 def spec_of(*steps: dict[str, Any]) -> Preprocessing:
+    """Return the preprocessing of a picture with the given steps."""
     return Preprocessing.from_json({"source": {"kind": "image"}, "steps": list(steps)})
 
 
@@ -25,7 +26,7 @@ def test_a_resize_alone_has_the_identity_geometry() -> None:
     assert geometry == Geometry()
 
 
-def test_letterbox() -> None:
+def test_the_bars_of_a_letterbox_lie_outside_of_the_frame() -> None:
     """A frame of 1280x720 fills 128x72 pixels in the middle of 128x128."""
     geometry = geometry_of(spec_of({"do": "letterbox", "width": 128, "height": 128}), 1280, 720)
     assert geometry.to_frame(0.5, 0.5) == pytest.approx((0.5, 0.5))
@@ -34,7 +35,7 @@ def test_letterbox() -> None:
     assert geometry.box(-0.1, 0.0, 0.5, 0.5) == pytest.approx((0.0, 0.0, 0.5, 0.5))
 
 
-def test_a_crop_before_and_one_after() -> None:
+def test_crops_before_and_after_a_resize() -> None:
     geometry = geometry_of(
         spec_of(
             {"do": "crop", "width": 720, "height": 720},
@@ -49,7 +50,7 @@ def test_a_crop_before_and_one_after() -> None:
     assert geometry.width == pytest.approx(720 * 224 / 256 / 1280)
 
 
-def test_arrays() -> None:
+def test_arrays_of_points_and_boxes_are_mapped() -> None:
     geometry = Geometry(0.25, -0.5, 0.5, 2.0)
     points = np.array([0.0, 0.5, 1.0])
     x, y = geometry.to_frame(points, points)
@@ -64,7 +65,7 @@ SIZES = st.integers(24, 90)
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(sorted(PAIRS)), st.booleans(), SIZES, SIZES, st.integers(8, 40), st.data())
 def test_the_geometry_agrees_with_preprocessed_pixels(
-    convention: str, box: bool, width: int, height: int, side: int, data: st.DataObject
+    convention: str, letterbox: bool, width: int, height: int, side: int, data: st.DataObject
 ) -> None:
     """Each pixel of the picture has its column number as value (doubled), so the value of an output pixel says which
     column it shows. With the method "nearest", the error is up to a pixel, so the mean error is tested too. Output
@@ -73,7 +74,7 @@ def test_the_geometry_agrees_with_preprocessed_pixels(
     if convention == "opencv" and method == "area":
         side = min(side, width - 4, height - 6)
     steps = [{"do": "crop", "width": width - 4, "height": height - 6, "x": 1, "y": 2}]
-    do = "letterbox" if box else "resize"
+    do = "letterbox" if letterbox else "resize"
     steps.append({"do": do, "width": side, "height": side, "method": method, "convention": convention})
     spec = spec_of(*steps)
     ramp = np.broadcast_to(
@@ -85,11 +86,11 @@ def test_the_geometry_agrees_with_preprocessed_pixels(
     scale = geometry.width * width / side
     margin = 2 + max(scale, 1.0)  # half the width of a triangle filter
     inner = (x * width > 1 + margin) & (x * width < width - 3 - margin)
-    if inner.sum() < 4:
+    if inner.sum() < 4:  # too few output pixels for a comparison
         return
-    difference = columns[side // 2][inner] - x[inner] * width
+    error_columns = columns[side // 2][inner] - x[inner] * width
     if method == "nearest":
-        assert abs(difference.mean()) <= 0.5 * max(scale, 1.0) / np.sqrt(inner.sum()) + 0.6
-        assert np.abs(difference).max() <= max(scale, 1.0) + 0.5
+        assert abs(error_columns.mean()) <= 0.5 * max(scale, 1.0) / np.sqrt(inner.sum()) + 0.6
+        assert np.abs(error_columns).max() <= max(scale, 1.0) + 0.5
     else:
-        assert np.abs(difference).max() <= 0.5 + (0.5 if method == "area" else 0.0)
+        assert np.abs(error_columns).max() <= 0.5 + (0.5 if method == "area" else 0.0)

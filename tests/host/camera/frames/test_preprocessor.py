@@ -34,6 +34,7 @@ def test_any_frame_gives_the_bytes_of_the_reference(seed: int) -> None:
 
 
 def program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run ``preprocessor_cases`` as a program, with additional environment variables."""
     return subprocess.run(
         [sys.executable, "-m", "tests.host.camera.frames.preprocessor_cases", *arguments],
         cwd=ROOT,
@@ -53,7 +54,8 @@ def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
     assert implementations == {code} if code else implementations & {"avx2", "neon", "c", "numpy"}
 
 
-def model(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
+def picture_spec(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
+    """Return the preprocessing of a picture_spec for pictures. ``source`` has additional keys of the source."""
     return Preprocessing.from_json({"source": {"kind": "image", **source}, "steps": steps})
 
 
@@ -61,12 +63,13 @@ RESIZE = {"do": "resize", "width": 16, "height": 12, "convention": "opencv"}
 
 
 def tensor(shape: tuple[int, ...] = (1, 12, 16, 3), dtype: str = "uint8", scale: float = 1.0) -> TensorMemory:
+    """Return a tensor of zeros. Its memory is kept until the program ends."""
     buffer = np.zeros(shape, dtype)
-    tensor.rooms.append(buffer)  # type: ignore[attr-defined]
+    tensor.buffers.append(buffer)  # type: ignore[attr-defined]
     return TensorMemory("pixels", shape, dtype, buffer.ctypes.data, buffer.nbytes, scale, 0)
 
 
-tensor.rooms = []  # type: ignore[attr-defined]
+tensor.buffers = []  # type: ignore[attr-defined]
 
 YUYV = Format("yuyv", 64, 48, (128,))
 
@@ -93,7 +96,7 @@ def test_mismatches_raise_an_error(
     steps: list[dict[str, Any]], format: Format, memory: TensorMemory, window: CropWindow | None, message: str
 ) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        FramePreprocessor(model(steps), format, memory, window)
+        FramePreprocessor(picture_spec(steps), format, memory, window)
     assert caught.value.hint
 
 
@@ -111,46 +114,49 @@ def test_audio_preprocessing_raises_an_error() -> None:
 
 
 def frame_of(format: Format, seed: int = 0) -> tuple[Frame, np.ndarray]:
+    """Return a frame with random pixels, and its bytes."""
     data = np.random.default_rng(seed).integers(0, 256, format.strides[0] * format.height, np.uint8)
     return Frame(format, (data.ctypes.data,), data, 0, 0), data
 
 
 def test_frames_of_another_format_raise_an_error() -> None:
-    feed = FramePreprocessor(model([RESIZE]), YUYV, tensor())
+    preprocessor = FramePreprocessor(picture_spec([RESIZE]), YUYV, tensor())
     frame, _ = frame_of(Format("yuyv", 64, 40, (128,)))
     with pytest.raises(UsageError, match="another preprocessor"):
-        feed.run(frame)
+        preprocessor.run(frame)
     frame, _ = frame_of(Format("yuyv", 64, 48, (128,)))
-    feed.run(frame)
+    preprocessor.run(frame)
 
 
 def test_a_missing_plane_raises_an_error() -> None:
     format = Format("yu12", 64, 48, (64,))
-    feed = FramePreprocessor(model([RESIZE]), format, tensor())
+    preprocessor = FramePreprocessor(picture_spec([RESIZE]), format, tensor())
     data = np.zeros(64 * 72, np.uint8)
     with pytest.raises(UsageError, match="2 planes, but yu12 has 3"):
-        feed.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
+        preprocessor.run(Frame(format, (data.ctypes.data,) * 2, data, 0, 0))
 
 
 def test_a_tensor_without_scale_uses_the_scale_of_the_steps() -> None:
     quantize_step = {"do": "quantise", "dtype": "uint8", "scale": 2.0, "zero_point": 3}
     memory = tensor(scale=0.0)
     frame, _ = frame_of(YUYV)
-    FramePreprocessor(model([RESIZE, quantize_step]), YUYV, memory).run(frame)
+    FramePreprocessor(picture_spec([RESIZE, quantize_step]), YUYV, memory).run(frame)
     unquantized = tensor()
-    FramePreprocessor(model([RESIZE]), YUYV, unquantized).run(frame)
+    FramePreprocessor(picture_spec([RESIZE]), YUYV, unquantized).run(frame)
     expected = np.floor(unquantized.array() / 2.0 + 0.5) + 3
     assert (memory.array() == expected).all()
 
 
-def test_letterboxed_margins_are_the_fill() -> None:
+def test_the_margins_of_a_letterbox_have_the_fill_value() -> None:
     step = {"do": "letterbox", "width": 16, "height": 16, "fill": [7], "convention": "opencv"}
     memory = tensor((1, 16, 16, 3))
-    feed = FramePreprocessor(model([step]), YUYV, memory)
-    feed.run(frame_of(YUYV)[0])
+    preprocessor = FramePreprocessor(picture_spec([step]), YUYV, memory)
+    preprocessor.run(frame_of(YUYV)[0])
     pixels = memory.array()[0]
     assert (pixels[:2] == 7).all() and (pixels[-2:] == 7).all() and (pixels[2:-2] != 7).any()
-    assert feed.geometry.top == pytest.approx(-2 / 12) and feed.geometry.height == pytest.approx(16 / 12)
+    assert preprocessor.geometry.top == pytest.approx(
+        -2 / 12
+    ) and preprocessor.geometry.height == pytest.approx(16 / 12)
 
 
 @pytest.mark.slow
@@ -160,7 +166,7 @@ def test_other_threads_run_during_preprocessing() -> None:
         pytest.skip(native.unavailable_reason())
     step = {"do": "resize", "width": 512, "height": 512, "convention": "pil"}
     format = Format("rgb", 1600, 1200, (4800,))
-    feed = FramePreprocessor(model([step]), format, tensor((1, 512, 512, 3)))
+    preprocessor = FramePreprocessor(picture_spec([step]), format, tensor((1, 512, 512, 3)))
     frame, _ = frame_of(format)
     counted, stopped = [0], threading.Event()
 
@@ -176,7 +182,7 @@ def test_other_threads_run_during_preprocessing() -> None:
         calls_with_progress = 0
         for _ in range(100):  # calls are short: on busy processors the other thread may sleep through some
             count_before = counted[0]
-            feed.run(frame)
+            preprocessor.run(frame)
             calls_with_progress += counted[0] > count_before
             if calls_with_progress:
                 break

@@ -1,3 +1,5 @@
+"""Tests of regions: square parts of a frame around a box of an answer, which another model reads."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -18,10 +20,10 @@ from arenite.host.camera.frames.region import (
 from arenite.host.camera.sources.pixel_encoding import PIXELS
 from tests.host.camera.frames.photo_frames import frame_of
 
-SIDES = st.floats(0, 1)
+FRACTIONS = st.floats(0, 1)
 
 
-@given(SIDES, SIDES, SIDES, SIDES, st.floats(1, 4), st.integers(1, 400), st.integers(1, 400))
+@given(FRACTIONS, FRACTIONS, FRACTIONS, FRACTIONS, st.floats(1, 4), st.integers(1, 400), st.integers(1, 400))
 def test_a_region_lies_inside_and_is_even(
     x0: float, y0: float, x1: float, y1: float, margin: float, half_width: int, half_height: int
 ) -> None:
@@ -62,8 +64,8 @@ def test_a_cropped_frame_has_the_same_pixels(pixels: str) -> None:
 
 
 @pytest.mark.parametrize("pixels", ["nv12", "nv21", "yu12", "yv12"])
-def test_planes_in_one_buffer(pixels: str) -> None:
-    """All planes are in one buffer, as V4L2 delivers them, so the frame has one address and one stride."""
+def test_a_frame_with_all_planes_in_one_buffer_is_cropped(pixels: str) -> None:
+    """V4L2 delivers all planes in one buffer, so the frame has one address and one stride."""
     memory = np.random.default_rng(1).integers(0, 256, 48 * 64 * 3 // 2, np.uint8)
     frame = Frame(Format(pixels, 64, 48, (64,)), (memory.ctypes.data,), memory, 0, 0)
     cropped = crop_frame(frame, CropWindow(12, 8, 24, 20))

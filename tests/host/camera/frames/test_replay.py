@@ -34,18 +34,19 @@ def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
 
 
 def compare(folder: Path, compiler: list[str], runner: list[str], seed: int) -> None:
+    """Check that C code from the command ``compiler``, run by the command ``runner``, computes NumPy's results."""
     library = native.library()
     if library is None:
         pytest.skip(native.unavailable_reason())
     if not library.ar_host_vector():
-        pytest.skip("cases for vector code are prepared on a machine that has some")
+        pytest.skip("this computer has no vector code, so it cannot prepare cases for vector code")
     random_cases = cases(300, seed)
     results = replayed(folder, compiler, runner, [(plan, data) for plan, data, _ in random_cases])
     for (plan, _, expected), actual in zip(random_cases, results, strict=True):
         assert actual == expected, plan
 
 
-def test_neon(tmp_path: Path) -> None:
+def test_neon_code_computes_the_results_of_numpy(tmp_path: Path) -> None:
     for command in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         if shutil.which(command) is None:
             pytest.skip(f"no {command}")
@@ -53,7 +54,7 @@ def test_neon(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_sanitizers(tmp_path: Path) -> None:
+def test_sanitizers_find_no_error(tmp_path: Path) -> None:
     """The sanitizers find no access outside of an allocated block and no undefined arithmetic."""
     if shutil.which("gcc") is None:
         pytest.skip("no gcc")

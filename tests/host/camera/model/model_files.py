@@ -17,7 +17,8 @@ def model(
     custom: str = "",
     **more: Any,
 ) -> Model:
-    """Return a model with one custom operator from an input of ``shape`` to outputs of the shapes ``outputs``."""
+    """Return a model with one custom operator from an input of ``shape`` to outputs of the shapes ``outputs``.
+    ``custom`` is the name of the operator, and ``more`` replaces fields of the model."""
     net = Net(3)
     x = net.tensor(shape, dtype, quant=quant)
     net.inputs.append(x)

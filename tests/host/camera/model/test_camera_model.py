@@ -36,12 +36,14 @@ from tests.host.camera.runtimes.small_models import onnx_model
 
 
 def opened(folder: Path, built: Model | bytes, name: str = "model.tflite", **options: Any) -> CameraModel:
+    """Write a model to a file of ``folder`` and open it as ``arenite camera`` does."""
     path = folder / name
     path.write_bytes(built if isinstance(built, bytes) else to_flatbuffer(built))
     return open_model(str(path), **options)
 
 
 def steps(opened_model: CameraModel) -> list[Any]:
+    """Return the preprocessing steps of the model."""
     return list(opened_model.preprocessing.steps)
 
 
@@ -187,7 +189,7 @@ def test_a_label_for_each_channel_means_a_mask(tmp_path: Path) -> None:
     assert opened(tmp_path, model(outputs=((1, 4, 6, 3),))).postprocessing is None
 
 
-def test_onnx(tmp_path: Path) -> None:
+def test_damaged_onnx_files_and_inputs_that_are_no_pictures_raise_an_error(tmp_path: Path) -> None:
     weights = np.zeros((12, 5), np.float32)
     with pytest.raises(UsageError, match="is not that of a picture"):
         opened(tmp_path, onnx_model(weights), "model.onnx")
@@ -272,6 +274,7 @@ def test_damaged_metadata_is_ignored(data: st.DataObject) -> None:
 
 
 def _metadata() -> bytes:
+    """Return the TFLite metadata of EfficientNet-Lite0."""
     from arenite.host.camera.model.tflite_header import read_header
 
     path = zoo_model("efficientnet-lite0").path

@@ -26,7 +26,7 @@ from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import TensorSlot
 from tests.host.camera.answers.interpreter_runs import memory
 from tests.host.camera.model.model_files import model
-from tests.host.camera.runtimes.small_models import _part, _value, _whole
+from tests.host.camera.runtimes.small_models import _bytes_field, _value_info, _varint_field
 
 NAMES = {0: "person", 1: "bicycle", 2: "car"}
 ENTRIES = {
@@ -37,21 +37,29 @@ ENTRIES = {
     "author": "Ultralytics",
 }
 
-FIXED = (1, 3, 64, 96)
+#: The shape of an input with a fixed size. At the strides 8, 16 and 32, YOLO predicts 8x12 + 4x6 + 2x3 = 126 boxes.
+FIXED_SHAPE = (1, 3, 64, 96)
 
 
 def onnx(output: tuple[int | str, ...], shape: tuple[int | str, ...], entries: dict[str, str]) -> bytes:
     """Return an ONNX file with an output of the shape ``output``, an input of ``shape`` in NCHW order, and the metadata
     ``entries``. The model is not meant to run."""
-    graph = _part(1, _part(1, "x") + _part(2, "y") + _part(4, "Identity")) + _part(2, "g")
-    graph += _part(11, _value("x", shape)) + _part(12, _value("y", output))
-    model_bytes = _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
+    graph = _bytes_field(
+        1, _bytes_field(1, "x") + _bytes_field(2, "y") + _bytes_field(4, "Identity")
+    ) + _bytes_field(2, "g")
+    graph += _bytes_field(11, _value_info("x", shape)) + _bytes_field(12, _value_info("y", output))
+    model_bytes = (
+        _varint_field(1, 8)
+        + _bytes_field(7, graph)
+        + _bytes_field(8, _bytes_field(1, "") + _varint_field(2, 17))
+    )
     for key, text in entries.items():
-        model_bytes += _part(14, _part(1, key) + _part(2, text))
+        model_bytes += _bytes_field(14, _bytes_field(1, key) + _bytes_field(2, text))
     return model_bytes
 
 
 def opened(folder: Path, data: bytes, name: str) -> CameraModel:
+    """Write ``data`` to the file ``name`` in ``folder`` and open it as a model."""
     (folder / name).write_bytes(data)
     return open_model(str(folder / name))
 
@@ -59,6 +67,7 @@ def opened(folder: Path, data: bytes, name: str) -> CameraModel:
 @pytest.mark.parametrize(
     ("output", "entries", "head"),
     [
+        # Four numbers for the box and three scores, or with objectness, 32 mask coefficients, or 17 points.
         ((1, 7, 126), {}, Yolo(classes=3)),
         ((1, 126, 8), {}, Yolo(classes=3, objectness=True)),
         ((1, 39, 126), {"task": "segment"}, Yolo(classes=3)),
@@ -67,8 +76,10 @@ def opened(folder: Path, data: bytes, name: str) -> CameraModel:
         ((1, 3), {"task": "classify"}, TopK(3)),
     ],
 )
-def test_onnx(output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_path: Path) -> None:
-    opened_model = opened(tmp_path, onnx(output, FIXED, ENTRIES | entries), "yolo.onnx")
+def test_metadata_of_an_onnx_file_gives_labels_and_postprocessing(
+    output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_path: Path
+) -> None:
+    opened_model = opened(tmp_path, onnx(output, FIXED_SHAPE, ENTRIES | entries), "yolo.onnx")
     assert opened_model.inputs[0].shape == (1, 3, 64, 96)
     assert opened_model.labels == ("person", "bicycle", "car")
     assert opened_model.postprocessing is not None
@@ -81,7 +92,7 @@ def test_onnx(output: tuple[int, ...], entries: dict[str, str], head: Any, tmp_p
     assert opened_model.notes == ()
 
 
-def test_onnx_of_any_size(tmp_path: Path) -> None:
+def test_an_onnx_input_of_any_size_gets_the_size_in_the_metadata(tmp_path: Path) -> None:
     free_shape = ("batch", 3, "height", "width")
     opened_model = opened(tmp_path, onnx(("batch", 7, "anchors"), free_shape, ENTRIES), "yolo.onnx")
     assert opened_model.preprocessing.steps[0] == Letterbox(96, 64, (114,), convention="opencv")
@@ -97,7 +108,7 @@ def test_onnx_of_any_size(tmp_path: Path) -> None:
 def test_damaged_onnx_opens_or_raises_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
 ) -> None:
-    damaged = bytearray(onnx((1, 7, 126), FIXED, ENTRIES))
+    damaged = bytearray(onnx((1, 7, 126), FIXED_SHAPE, ENTRIES))
     for _ in range(data.draw(st.integers(1, 5))):
         damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
     damaged = damaged[: data.draw(st.integers(1, len(damaged)))]
@@ -140,14 +151,16 @@ def test_tflite_outputs_are_fractions(name: str, write: Any, tmp_path: Path) -> 
 )
 def test_unusable_metadata_is_ignored(entries: dict[str, str], tmp_path: Path) -> None:
     metadata = ENTRIES | entries if entries else {}
-    opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED, metadata), "yolo.onnx")
+    opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED_SHAPE, metadata), "yolo.onnx")
     assert opened_model.postprocessing is None
     assert opened_model.notes
 
 
 def test_a_number_that_no_float_can_hold_counts_as_missing(tmp_path: Path) -> None:
     large = f"[{10**400}, 3]"
-    opened_model = opened(tmp_path, onnx((1, 7, 126), FIXED, ENTRIES | {"kpt_shape": large}), "yolo.onnx")
+    opened_model = opened(
+        tmp_path, onnx((1, 7, 126), FIXED_SHAPE, ENTRIES | {"kpt_shape": large}), "yolo.onnx"
+    )
     assert opened_model.postprocessing is not None
     assert opened_model.postprocessing.steps == (Yolo(classes=3), Nms(0.45, 100))
     free_shape = ("batch", 3, "height", "width")

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from arenite.host.camera.observe.busy_time import BusyTime
 
+#: The begin and the end of a stage's work, in nanoseconds.
 SPAN = st.tuples(st.integers(1, 300), st.integers(0, 40)).map(lambda s: (s[0], s[0] + s[1]))
 
 

@@ -1,3 +1,5 @@
+"""Tests of ``Distribution``, which counts values and computes their percentiles in limited memory."""
+
 from __future__ import annotations
 
 import math
@@ -14,11 +16,15 @@ PERCENTS = (0.0, 1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
 
 
 def nearest_rank(values: list[int], percent: float) -> int:
+    """Return the percentile by the nearest-rank method: the smallest value that is not below ``percent`` % of the
+    values."""
     ordered = sorted(values)
     return ordered[max(1, math.ceil(percent / 100 * len(values) - 1e-6)) - 1]
 
 
 def filled(values: list[int], exact: int, parts: int) -> Distribution:
+    """Return the distribution of ``values``, which are added in ``parts`` arrays. It is exact for up to ``exact``
+    values."""
     distribution = Distribution(exact)
     for part in np.array_split(np.array(values, np.int64), parts):
         distribution.add(part)
@@ -71,11 +77,11 @@ def test_memory_stays_bounded() -> None:
     assert distribution._histogram.nbytes == BUCKETS * 8 < 12_000
 
 
-def test_the_smallest_and_the_largest_bound_a_bucket() -> None:
+def test_percentiles_are_not_outside_of_the_smallest_and_largest_value() -> None:
     distribution = filled([1_000_000] * 10, 0, 1)
     assert distribution.percentiles((1.0, 99.0)) == [1_000_000, 1_000_000]
 
 
-def test_an_empty_distribution() -> None:
+def test_an_empty_distribution_has_zeros() -> None:
     assert Distribution().percentiles((50.0, 99.0)) == [0.0, 0.0]
     assert Distribution().deviation == 0.0

@@ -7,7 +7,7 @@ from arenite.host.camera.observe.history import FIELDS, POINTS, History
 from tests.host.camera.dashboard.simulated_run import state_at
 
 
-def test_points() -> None:
+def test_the_newest_points_are_kept() -> None:
     history = History()
     for step in range(700):
         history.add(state_at(step), step / 2)
@@ -16,7 +16,8 @@ def test_points() -> None:
     state = state_at(699)
     assert point["t"] == 349.5 and point["watts"] == round(state["power"]["value"], 4)
     assert point["invoke.p95"] == round(state["stage_ms"]["invoke"]["p95"], 4)
-    # One frame in 8 steps is dropped. A step takes half a second, so one dropped frame is a rate of 2 per second.
+    # The points are those of the steps 100 to 699. One frame in 8 steps is dropped. A step takes half a second, so one
+    # dropped frame is a rate of 2 per second.
     assert sum(p[FIELDS.index("dropped")] or 0 for p in list(history.points)) == 2 * (699 // 8 - 99 // 8)
 
 

@@ -1,3 +1,5 @@
+"""Tests of the soak test, which finds the steady state of a device and compares it with the first minute."""
+
 from __future__ import annotations
 
 import math
@@ -12,10 +14,13 @@ from arenite.host.camera.observe.soak import Soak, clock_mhz
 from arenite.host.camera.observe.soak_result import SoakResult
 from arenite.host.camera.observe.statistics import Statistics
 
+#: The capture time of the first frame, in nanoseconds.
 START = 10**12
 
 
-def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = True) -> SoakResult:
+def soak_simulated_phone(
+    root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = True
+) -> SoakResult:
     """Return the soak test's result for a simulated fanless device at 30 frames per second that warms up from 30 to 70
     °C with the time constant ``settle_s``. From 55 °C on, its clock falls from 2000 MHz to 1000 MHz, inference takes
     longer in proportion, and frames are missed."""
@@ -50,11 +55,11 @@ def phone(root: Path, minutes: float, settle_s: float = 150.0, sensors: bool = T
 
 @pytest.fixture(scope="module")
 def throttled(tmp_path_factory: pytest.TempPathFactory) -> SoakResult:
-    return phone(tmp_path_factory.mktemp("phone"), 30)
+    return soak_simulated_phone(tmp_path_factory.mktemp("phone"), 30)
 
 
 @pytest.mark.slow
-def test_a_device_that_throttles(throttled: SoakResult) -> None:
+def test_a_throttling_device_settles_at_lower_rate_power_and_clock(throttled: SoakResult) -> None:
     result = throttled
     assert result.steady
     assert result.settled_s is not None
@@ -62,6 +67,7 @@ def test_a_device_that_throttles(throttled: SoakResult) -> None:
     content = result.to_json()
     minute_1, steady_state = content["minute_1"], content["steady_state"]
     assert minute_1["fps"] == pytest.approx(30.0, rel=0.01)
+    # A frame takes 41 ms: 40 ms for the invoke at half the clock, and 1 ms for preprocessing.
     assert steady_state["fps"] == pytest.approx(1 / 0.041, rel=0.01)
     assert minute_1["stage_ms"]["invoke"]["p50"] == pytest.approx(20.0, rel=0.01)
     assert steady_state["stage_ms"]["invoke"]["p50"] == pytest.approx(40.0, rel=0.01)
@@ -79,7 +85,7 @@ def test_a_device_that_throttles(throttled: SoakResult) -> None:
     assert minute_1["frames"] == pytest.approx(1800, abs=3)
 
 
-def test_the_table_shows_both_and_the_change(throttled: SoakResult) -> None:
+def test_the_table_shows_the_first_minute_the_steady_state_and_the_change(throttled: SoakResult) -> None:
     rows = {row[0]: row[1:] for row in throttled.rows()}
     assert rows[""] == ("minute 1", "steady state", "change")
     assert rows["frames per second"][2].startswith("-18")
@@ -91,7 +97,7 @@ def test_the_table_shows_both_and_the_change(throttled: SoakResult) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_too_short_is_reported(tmp_path: Path) -> None:
-    result = phone(tmp_path, 8, settle_s=600.0)
+    result = soak_simulated_phone(tmp_path, 8, settle_s=600.0)
     assert not result.steady
     assert "temperature_c" in result.unsettled
     assert "Not steady after" in result.sentence()
@@ -100,7 +106,7 @@ def test_a_run_that_is_too_short_is_reported(tmp_path: Path) -> None:
 
 
 def test_without_sensors_rate_and_latency_decide(tmp_path: Path) -> None:
-    result = phone(tmp_path, 10, settle_s=40.0, sensors=False)
+    result = soak_simulated_phone(tmp_path, 10, settle_s=40.0, sensors=False)
     assert result.steady
     steady_state = result.to_json()["steady_state"]
     assert (
@@ -113,7 +119,7 @@ def test_without_sensors_rate_and_latency_decide(tmp_path: Path) -> None:
 
 
 def test_the_first_minute_is_never_the_steady_state(tmp_path: Path) -> None:
-    result = phone(tmp_path, 6, settle_s=1e9)
+    result = soak_simulated_phone(tmp_path, 6, settle_s=1e9)  # it does not warm up
     assert result.settled_s == pytest.approx(60, abs=5)
 
 
@@ -150,7 +156,7 @@ def test_less_than_two_minutes_raises_an_error(tmp_path: Path) -> None:
         Soak(Statistics(), 1.5, tmp_path)
 
 
-def test_the_clock_of_the_cores(tmp_path: Path) -> None:
+def test_the_clock_is_the_mean_of_all_cores(tmp_path: Path) -> None:
     assert clock_mhz(tmp_path) is None
     (tmp_path / "proc").mkdir()
     (tmp_path / "proc/cpuinfo").write_text("processor\t: 0\ncpu MHz\t\t: 2100.5\ncpu MHz\t\t: 1899.5\n")

@@ -1,3 +1,5 @@
+"""Tests of ``Statistics``, the rates and times of the frames that a camera loop served."""
+
 from __future__ import annotations
 
 import threading
@@ -8,7 +10,9 @@ import pytest
 from arenite.host.camera.frames.served_frame import ServedFrame
 from arenite.host.camera.observe.statistics import Statistics, StatisticsWindow  # type: ignore[attr-defined]
 
+#: Nanoseconds in a millisecond.
 MS = 1_000_000
+#: The start of each run, in nanoseconds.
 START = 5_000 * 1000 * MS
 
 
@@ -25,6 +29,8 @@ def frame(number: int, at_ns: int, invoke_ns: int = 3 * MS, **more: object) -> S
 
 
 def run(times_ns: list[int], invokes: list[int] | None = None, **settings: float) -> Statistics:
+    """Return the statistics of frames that were captured ``times_ns`` after the start. ``invokes`` has the time of each
+    invoke in nanoseconds, by default 3 ms."""
     statistics = Statistics(**settings)  # type: ignore[arg-type]
     for number, time_ns in enumerate(times_ns):
         statistics.add(frame(number, START + time_ns, invokes[number] if invokes else 3 * MS))
@@ -101,12 +107,12 @@ def test_a_pause_empties_the_last_minute() -> None:
 
 def test_a_short_pause_empties_its_slices_only() -> None:
     statistics = run([i * 100 * MS for i in range(600)] + [90_000 * MS])
-    # The statistics are kept in slices of five seconds, which reach back to 35 s here. They hold the frames from 35 to
-    # 60 s and the last frame.
+    # The statistics are kept in slices of five seconds, which reach back to 35 s here. They hold the 250 frames
+    # from 35 to 60 s and the last frame.
     assert statistics.window("last_minute").served == 251
 
 
-def test_named_windows() -> None:
+def test_a_restarted_window_begins_again_and_returns_the_previous_one() -> None:
     statistics = Statistics()
     assert statistics.restart("governor") is None
     finished = None
@@ -132,7 +138,7 @@ def test_windows_merge() -> None:
     assert merged.to_json()["by"] == {"model": 100}
 
 
-def test_stages_of_more_than_one_kind_of_frame() -> None:
+def test_frames_may_have_different_stages() -> None:
     """A cache hit has no invoke stage; a cascade has two."""
     statistics = Statistics()
     statistics.add(frame(0, START))

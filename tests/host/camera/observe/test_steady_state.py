@@ -1,3 +1,5 @@
+"""Tests of ``find_steady_state``, which cuts off the beginning of series by MSER (marginal standard error rule)."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,11 +24,13 @@ def test_mser_agrees_with_its_definition(values: list[float]) -> None:
     assert errors[cut] == pytest.approx(
         min(errors) if cut > len(x) // 2 else min_first_half, rel=1e-6, abs=1e-6
     )
-    if cut > len(x) // 2:
+    if cut > len(x) // 2:  # a cut in the second half must lower the error to 60 %
         assert min(errors) <= 0.6 * min_first_half + 1e-6
 
 
 def warming(parts: int, settle: float, rise: float, noise: float, seed: int) -> list[float]:
+    """Return ``parts`` temperatures that rise by ``rise`` from 40 °C with the time constant ``settle`` (in values),
+    with random noise."""
     t = np.arange(parts)
     return list(40 + rise * (1 - np.exp(-t / settle)) + np.random.default_rng(seed).normal(0, noise, parts))
 
@@ -50,7 +54,7 @@ def test_a_device_that_still_warms_up_is_not_steady(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_step_is_detected(seed: int) -> None:
+def test_the_steady_state_begins_after_a_step(seed: int) -> None:
     """The frame rate falls at value 40 of 120, as if a device throttled, and the steady state begins after that."""
     random = np.random.default_rng(seed)
     values = list(np.where(np.arange(120) < 40, 30.0, 21.0) + random.normal(0, 0.1, 120))

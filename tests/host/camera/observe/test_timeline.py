@@ -17,6 +17,7 @@ from tests.host.camera.dashboard.simulated_run import MS, state_at
 from tests.host.camera.observe.timeline_runs import frames, run_of
 from tests.host.camera.observe.trace_events import read
 
+#: A program that records frames until it is killed.
 _KILLED = """
 import itertools, sys, time
 from arenite.host.camera.observe.timeline import Timeline
@@ -42,11 +43,11 @@ def test_each_stage_has_its_own_track(tmp_path: Path) -> None:
     ]
     sort_index = {e["tid"]: e["args"]["sort_index"] for e in events if e["name"] == "thread_sort_index"}
     assert [tracks[t] for t in sorted(sort_index, key=sort_index.__getitem__)][:5] == ["governor", *STAGES]
-    ids = {e["id"] for e in events if e["ph"] == "f"}
-    assert ids == {0, 1, 2, 3, 4}
+    flow_ids = {e["id"] for e in events if e["ph"] == "f"}  # the end of the arrows of a frame
+    assert flow_ids == {0, 1, 2, 3, 4}
 
 
-def test_overlapped_frames_and_several_cameras(tmp_path: Path) -> None:
+def test_overlapping_frames_and_other_cameras_have_their_own_tracks(tmp_path: Path) -> None:
     begin = time.monotonic_ns()
     served = []
     for k in range(6):
@@ -72,7 +73,7 @@ def test_dropped_late_and_cached_frames_are_marked(tmp_path: Path) -> None:
     ]
 
 
-def test_counters_and_the_governor(tmp_path: Path) -> None:
+def test_counters_and_each_action_of_the_governor_are_recorded(tmp_path: Path) -> None:
     first_state, second_state = state_at(90), state_at(130)
     events = run_of(tmp_path / "t.json", frames(1), {"ready": False}, first_state, second_state, second_state)
     actions = [e for e in events if e.get("cat") == "governor"]
@@ -120,6 +121,6 @@ def test_a_killed_run_leaves_a_valid_trace(tmp_path: Path) -> None:
     assert text.endswith("\n")
 
 
-def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
+def test_a_path_that_cannot_be_written_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="Cannot write"):
         Timeline(tmp_path / "none" / "t.json")

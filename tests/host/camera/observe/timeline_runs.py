@@ -15,6 +15,8 @@ from tests.host.camera.observe.trace_events import read
 def run_of(
     path: Path, frames: list[ServedFrame], *states: dict[str, Any], **more: Any
 ) -> list[dict[str, Any]]:
+    """Record frames and states in a timeline, close it twice, and return its events. ``more`` has additional arguments
+    of ``Timeline``."""
     timeline = Timeline(path, **more)
     for served in frames:
         timeline.take(served, None)
@@ -26,5 +28,6 @@ def run_of(
 
 
 def frames(count: int, **more: Any) -> list[ServedFrame]:
+    """Return ``count`` served frames, one every 33 ms."""
     begin = time.monotonic_ns() + MS
     return [served_of(k, face(k), began_ns=begin + 33 * MS * k, **more) for k in range(count)]

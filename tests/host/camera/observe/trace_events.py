@@ -11,6 +11,8 @@ import json
 from collections import defaultdict
 from typing import Any
 
+#: The required and the optional keys of each kind of event: metadata (M), slice (X), instant (i), counter (C), and
+#: begin (s), step (t) and end (f) of a flow.
 _KEYS: dict[str, tuple[set[str], set[str]]] = {
     "M": ({"name", "pid", "args"}, {"tid", "ts"}),
     "X": ({"name", "cat", "pid", "tid", "ts", "dur"}, {"args"}),

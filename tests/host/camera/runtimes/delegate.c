@@ -1,7 +1,7 @@
 /* External delegates with faults, for tests. The macro WHAT is one of CRASH, HANG, IDLE, HALF.
 
    A delegate takes operators from TensorFlow Lite and runs them. CRASH aborts and HANG sleeps when they run. IDLE takes
-   every operator and computes nothing: it is fast and wrong. HALF does so too, but takes only the last operator.
+   every operator and computes nothing: it is fast and wrong. HALF takes only the last operator and computes nothing.
    The declarations follow the public interface of TensorFlow Lite's delegates. Structures end in padding because they
    are longer in later versions. */
 #include <stddef.h>
@@ -73,6 +73,7 @@ static int hang(struct context *context, struct node *node)
     return 1;
 }
 
+/* Takes operators of the graph: the last one for HALF, else all, up to 64. */
 static int take(struct context *context, struct delegate *self)
 {
     struct integers *all;

@@ -15,6 +15,7 @@ from tests.converters.small_models import Net
 
 
 def saved(model: Model, folder: Path, name: str = "model.tflite") -> Path:
+    """Write the model to a file in ``folder`` and return its path."""
     path = folder / name
     path.write_bytes(to_flatbuffer(model))
     return path
@@ -109,6 +110,7 @@ def feed(slot: TensorSlot, seed: int) -> list[np.ndarray]:
 
 
 def outputs(slot: TensorSlot) -> list[np.ndarray]:
+    """Return copies of the slot's outputs."""
     return [memory.array().copy() for memory in slot.outputs]
 
 
@@ -116,7 +118,8 @@ def outputs(slot: TensorSlot) -> list[np.ndarray]:
 # can be written without a library.
 
 
-def _number(value: int) -> bytes:
+def _varint(value: int) -> bytes:
+    """Return a number in the variable-length encoding of protobuf."""
     encoded = bytearray()
     while True:
         encoded.append(value & 127 | (128 if value > 127 else 0))
@@ -125,36 +128,61 @@ def _number(value: int) -> bytes:
             return bytes(encoded)
 
 
-def _whole(field: int, value: int) -> bytes:
-    return _number(field << 3) + _number(value)
+def _varint_field(field: int, value: int) -> bytes:
+    """Return a protobuf field with an integer."""
+    return _varint(field << 3) + _varint(value)
 
 
-def _part(field: int, value: bytes | str) -> bytes:
+def _bytes_field(field: int, value: bytes | str) -> bytes:
+    """Return a protobuf field with bytes: a text, an array or another message."""
     data = value.encode() if isinstance(value, str) else value
-    return _number(field << 3 | 2) + _number(len(data)) + data
+    return _varint(field << 3 | 2) + _varint(len(data)) + data
 
 
-def _value(name: str, shape: tuple[int | str, ...]) -> bytes:
-    sizes = b"".join(_part(1, _whole(1, size) if isinstance(size, int) else _part(2, size)) for size in shape)
-    return _part(1, name) + _part(2, _part(1, _whole(1, 1) + _part(2, sizes)))  # elem_type 1: float
+def _value_info(name: str, shape: tuple[int | str, ...]) -> bytes:
+    """Return ONNX's description of an input or output. A size that is a text is free."""
+    sizes = b"".join(
+        _bytes_field(1, _varint_field(1, size) if isinstance(size, int) else _bytes_field(2, size))
+        for size in shape
+    )
+    return _bytes_field(1, name) + _bytes_field(
+        2, _bytes_field(1, _varint_field(1, 1) + _bytes_field(2, sizes))
+    )  # elem_type 1: float
 
 
 def onnx_model(weights: np.ndarray, batch: int | str = 1) -> bytes:
     """Return an ONNX model, float32: y [batch, n] = relu(x [batch, m] · weights [m, n])."""
     m, n = weights.shape
-    tensor = _whole(1, m) + _whole(1, n) + _whole(2, 1) + _part(8, "w")
-    tensor += _part(9, struct.pack(f"<{m * n}f", *weights.ravel().tolist()))
-    nodes = _part(1, _part(1, "x") + _part(1, "w") + _part(2, "h") + _part(4, "MatMul"))
-    nodes += _part(1, _part(1, "h") + _part(2, "y") + _part(4, "Relu"))
-    graph = nodes + _part(2, "g") + _part(5, tensor) + _part(11, _value("x", (batch, m)))
-    graph += _part(12, _value("y", (batch, n)))
-    return _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 17))
+    tensor = _varint_field(1, m) + _varint_field(1, n) + _varint_field(2, 1) + _bytes_field(8, "w")
+    tensor += _bytes_field(9, struct.pack(f"<{m * n}f", *weights.ravel().tolist()))
+    nodes = _bytes_field(
+        1, _bytes_field(1, "x") + _bytes_field(1, "w") + _bytes_field(2, "h") + _bytes_field(4, "MatMul")
+    )
+    nodes += _bytes_field(1, _bytes_field(1, "h") + _bytes_field(2, "y") + _bytes_field(4, "Relu"))
+    graph = (
+        nodes
+        + _bytes_field(2, "g")
+        + _bytes_field(5, tensor)
+        + _bytes_field(11, _value_info("x", (batch, m)))
+    )
+    graph += _bytes_field(12, _value_info("y", (batch, n)))
+    return (
+        _varint_field(1, 8)
+        + _bytes_field(7, graph)
+        + _bytes_field(8, _bytes_field(1, "") + _varint_field(2, 17))
+    )
 
 
 def onnx_mean(height: int | str = "h", width: int | str = "w") -> bytes:
     """Return an ONNX model, float32: y [1, 3] is the mean of each channel of x [1, 3, height, width]."""
-    nodes = _part(1, _part(1, "x") + _part(2, "a") + _part(4, "GlobalAveragePool"))
-    nodes += _part(1, _part(1, "a") + _part(2, "y") + _part(4, "Flatten"))
-    graph = nodes + _part(2, "g") + _part(11, _value("x", (1, 3, height, width)))
-    graph += _part(12, _value("y", (1, 3)))
-    return _whole(1, 8) + _part(7, graph) + _part(8, _part(1, "") + _whole(2, 13))
+    nodes = _bytes_field(
+        1, _bytes_field(1, "x") + _bytes_field(2, "a") + _bytes_field(4, "GlobalAveragePool")
+    )
+    nodes += _bytes_field(1, _bytes_field(1, "a") + _bytes_field(2, "y") + _bytes_field(4, "Flatten"))
+    graph = nodes + _bytes_field(2, "g") + _bytes_field(11, _value_info("x", (1, 3, height, width)))
+    graph += _bytes_field(12, _value_info("y", (1, 3)))
+    return (
+        _varint_field(1, 8)
+        + _bytes_field(7, graph)
+        + _bytes_field(8, _bytes_field(1, "") + _varint_field(2, 13))
+    )

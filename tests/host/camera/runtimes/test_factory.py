@@ -88,7 +88,7 @@ def test_zero_threads_or_slots_raise_an_error(wrong: dict[str, int], tmp_path: P
         open_runtime(saved(conv_net(), tmp_path), **wrong)  # type: ignore[arg-type]
 
 
-def test_another_library_falls_back_to_the_interpreter(
+def test_a_library_without_a_needed_function_is_replaced_by_the_interpreter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """LiteRT wheels before 2.1.6 have a C library that lacks functions, so the runtime uses the interpreter instead."""

@@ -19,12 +19,14 @@ WEIGHTS = np.random.default_rng(1).standard_normal((12, 5)).astype(np.float32)
 
 
 def saved(folder: Path, batch: int | str = 1) -> Path:
+    """Write an ONNX model that computes relu(x · WEIGHTS), and return its path. A ``batch`` that is a text is free."""
     path = folder / "model.onnx"
     path.write_bytes(onnx_model(WEIGHTS, batch))
     return path
 
 
 def opened(path: Path, slots: int = 1, name: str = "onnx-cpu", **options: str) -> OnnxSession:
+    """Open a model file with ONNX Runtime."""
     return OnnxSession(path, name, 1, slots, options)
 
 
@@ -86,7 +88,9 @@ def test_a_missing_provider_raises_an_error(tmp_path: Path) -> None:
         assert error.value.hint.startswith("Install")
 
 
-def test_without_onnx_runtime(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_without_onnx_runtime_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     with pytest.raises(UsageError, match="not installed") as error:
         opened(saved(tmp_path))

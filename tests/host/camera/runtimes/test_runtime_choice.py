@@ -18,6 +18,7 @@ from arenite.host.camera.runtimes.runtime_choice import (
     difference,
 )
 
+#: Measurements of any candidate.
 _ROW = st.builds(
     CandidateResult,
     name=st.sampled_from(["a", "b", "c"]),
@@ -68,7 +69,7 @@ def test_choosing_by_energy() -> None:
     assert (choose_candidate(bare, "energy") or [None])[0] == bare[0]
 
 
-def test_difference() -> None:
+def test_the_difference_of_outputs_is_relative_to_their_range() -> None:
     reference = [np.array([0.0, 10.0]), np.array([[100, 90]], np.int8)]
     equal_outputs = [array.copy() for array in reference]
     assert difference(equal_outputs, reference) == 0

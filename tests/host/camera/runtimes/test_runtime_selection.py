@@ -28,6 +28,9 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def faulty_delegate(tmp_path: Path):  # type: ignore[no-untyped-def]
+    """Return a function that builds delegate.c with a fault, such as "CRASH", and returns the name of the runtime with
+    this delegate."""
+
     def build(fault: str) -> str:
         library = tmp_path / f"lib{fault.lower()}.so"
         flags = ["-std=c99", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-D_GNU_SOURCE", "-shared", "-fPIC"]
@@ -125,7 +128,9 @@ def test_a_delegate_is_measured_beside_the_others(
 
 
 @pytest.mark.slow
-def test_choosing_while_opening(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_opening_a_model_can_measure_and_choose_its_runtime(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = saved(picture_net(), tmp_path)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0})  # one thread count is enough
     runtime = open_runtime(path, "auto", measure=True)
@@ -147,7 +152,7 @@ def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
     (row,) = choice.measured
     assert row.energy_mj is not None
     assert 0 < row.energy_mj <= 2000 / 20  # at least 20 invocations were measured
-    assert next(joules) == 4.0
+    assert next(joules) == 4.0  # the meter was read twice
 
 
 @pytest.mark.parametrize("kind", [MEASURED, ESTIMATED])

@@ -26,6 +26,7 @@ from tests.host.camera.runtimes.small_models import (
 
 
 def opened(path: Path, slots: int = 1, delegate: str = "", **options: str) -> StockInterpreter:
+    """Open a model file with the unmodified interpreter, and with ``delegate`` if it is given."""
     return StockInterpreter(path, "litert-interpreter", 1, slots, options, delegate)
 
 

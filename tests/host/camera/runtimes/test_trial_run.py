@@ -46,7 +46,7 @@ def test_a_model_that_crashes_the_runtime_is_an_error(tmp_path: Path, empty_cach
     assert not list(empty_cache.glob("trials/*"))
 
 
-def test_the_camera_does_not_crash_with_it(tmp_path: Path) -> None:
+def test_the_camera_reports_a_model_that_crashes_its_runtime(tmp_path: Path) -> None:
     path = saved(crashing_model(), tmp_path)
     options = CameraOptions.of(sources=("synthetic",), model=str(path), frames=1)
     with pytest.raises(ModelError, match="crashed"), CameraSession(options) as session:
@@ -79,16 +79,17 @@ def test_an_error_of_the_runtime_is_reported_as_without_a_trial(tmp_path: Path, 
 
 
 def _try_and_run(path: Path) -> None:
+    """Run a model after a trial run."""
     open_runtime(path, "litert-cpu", trial=True).invoke()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("first", [0, 20])
-def test_hostile_graphs_never_crash_the_caller(first: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("first_seed", [0, 20])
+def test_hostile_graphs_never_crash_the_caller(first_seed: int, tmp_path: Path) -> None:
     """A child process makes a trial run of each graph and then runs it. The child never crashes: the graph runs or
     raises an error."""
     statuses = []
-    for seed in range(first, first + 20):
+    for seed in range(first_seed, first_seed + 20):
         try:
             path = saved(hostile_graph(seed), tmp_path)
         except (TypeError, ValueError):

@@ -24,10 +24,13 @@ SCENARIOS = {
 
 
 def main(scenario: str, folder: str, seconds: float, rate: float, limit_ms: float) -> None:
+    """Run ``scenario`` for ``seconds`` and write LoadGen's logs to ``folder``. ``rate`` is the number of queries
+    (server) or samples (offline) per second, and ``limit_ms`` the latency limit of the scenario server."""
     settings = loadgen.TestSettings()
     settings.scenario = SCENARIOS[scenario]
     settings.mode = loadgen.TestMode.PerformanceOnly
     settings.min_duration_ms = round(seconds * 1000)
+    # The minimum counts of MLPerf's rules.
     settings.min_query_count = 662 if scenario == "multi-stream" else 64 if scenario == "single-stream" else 1
     settings.schedule_rng_seed = SCHEDULE_SEED
     settings.single_stream_expected_latency_ns = settings.multi_stream_expected_latency_ns = 50_000

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 
 
 class VirtualClock:
+    """A clock in nanoseconds that only advances when a test or a simulated system advances it."""
+
     def __init__(self) -> None:
         self.time = 10**12
 
@@ -26,7 +28,7 @@ class SimulatedSystem:
         self.count = 0
 
     def serve(self, samples: Sequence[int]) -> None:
-        if len(samples) < 1000:
+        if len(samples) < 1000:  # the single query of the offline scenario is too long to be recorded
             self.queries.append(list(samples))
         for _ in samples:
             self.clock.time += self.service_ns(self.count)

@@ -1,3 +1,5 @@
+"""Tests of MLPerf's early stopping: how many queries a run needs, and how many of them may be late."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -78,5 +80,6 @@ def test_the_estimate_approaches_the_percentile_with_more_queries() -> None:
         estimate = estimate_percentile(ordered, 90.0)
         assert estimate.value is not None
         ratios.append((estimate.discarded + 1) / count)
+    # The share of discarded queries grows to the 10 % above the percentile.
     assert ratios == sorted(ratios)
     assert ratios[-1] == pytest.approx(0.1, rel=0.03)

@@ -22,6 +22,7 @@ from tests.host.camera.frames.photo_frames import photograph
 pytestmark = pytest.mark.slow
 
 pytest.importorskip("mlperf_loadgen", reason="mlcommons-loadgen is not installed")
+#: The duration of each LoadGen run.
 SECONDS = 0.5
 
 
@@ -36,20 +37,24 @@ class Run:
     query: np.ndarray
 
     def number(self, name: str) -> float:
+        """Return the number after ``name`` in the summary."""
         match = re.search(rf"{re.escape(name)}\s*:\s*([\d.e+]+)", self.summary)
         assert match is not None, name
         return float(match[1])
 
     def word(self, name: str) -> str:
+        """Return the word after ``name`` in the summary."""
         match = re.search(rf"{re.escape(name)}\s*:\s*(\w+)", self.summary)
         assert match is not None, name
         return match[1]
 
 
+#: A sample in LoadGen's trace: due time (µs), number of the query, latency (ns).
 _SAMPLE = re.compile(r'"name":"Sample".*"ph":"b".*"ts":([\d.]+).*"query_seq":(\d+).*"complete_ns":(\d+)')
 
 
 def run(scenario: str, folder: Path, rate: float = 200.0, limit_ms: float = 50.0) -> Run:
+    """Run LoadGen with a real model in a child process. The arguments are those of ``loadgen_child.main``."""
     photograph(0)  # skips the test if the photographs cannot be fetched
     child = [sys.executable, "-m", "tests.host.camera.scenarios.loadgen_child"]
     process = subprocess.run(
@@ -70,6 +75,7 @@ def run(scenario: str, folder: Path, rate: float = 200.0, limit_ms: float = 50.0
 
 
 def check_latencies(loadgen: Run, latency_ms: dict[str, float]) -> None:
+    """Check that the statistics of latencies agree with LoadGen's summary."""
     for name, ours in (
         ("Min latency (ns)", "min"),
         ("Max latency (ns)", "max"),
@@ -81,7 +87,7 @@ def check_latencies(loadgen: Run, latency_ms: dict[str, float]) -> None:
     assert latency_ms["mean"] == pytest.approx(loadgen.number("Mean latency (ns)") / 1e6, abs=2e-6)
 
 
-def test_single_stream(tmp_path: Path) -> None:
+def test_single_stream_results_agree_with_loadgen(tmp_path: Path) -> None:
     loadgen = run("single-stream", tmp_path)
     rules = replace(RULES["single-stream"], min_s=SECONDS)
     ours = evaluate_stream(rules, loadgen.latencies, 2 * SECONDS, 2 * SECONDS)
@@ -98,7 +104,7 @@ def test_single_stream(tmp_path: Path) -> None:
         assert estimate_p99.value == loadgen.number("Early stopping 99.0th percentile estimate")
 
 
-def test_multi_stream(tmp_path: Path) -> None:
+def test_multi_stream_results_agree_with_loadgen(tmp_path: Path) -> None:
     loadgen = run("multi-stream", tmp_path)
     queries = np.array(
         [loadgen.latencies[loadgen.query == number].max() for number in np.unique(loadgen.query)]
@@ -112,7 +118,7 @@ def test_multi_stream(tmp_path: Path) -> None:
     check_latencies(loadgen, ours.latency_ms())
 
 
-def test_offline(tmp_path: Path) -> None:
+def test_offline_results_agree_with_loadgen(tmp_path: Path) -> None:
     loadgen = run("offline", tmp_path, rate=500.0)
     assert len(loadgen.latencies) == 275, "a tenth more than the expected rate times the duration"
     ours = evaluate_offline(RULES["offline"], len(loadgen.latencies), loadgen.latencies.max() / 1e9)
@@ -120,7 +126,7 @@ def test_offline(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit_ms", [50.0, 0.05])
-def test_server(tmp_path: Path, limit_ms: float) -> None:
+def test_server_results_agree_with_loadgen(tmp_path: Path, limit_ms: float) -> None:
     """One of the latency limits can be met, the other cannot."""
     rate = 600.0
     loadgen = run("server", tmp_path, rate, limit_ms)

@@ -1,3 +1,5 @@
+"""Tests of the frames that the MLPerf scenarios use as samples: copies of frames from a source."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,6 +21,7 @@ from arenite.host.camera.sources.synthetic import SyntheticPattern
 
 
 def content(frame: Frame) -> bytes:
+    """Return the bytes of all planes of a copied frame."""
     return b"".join(np.asarray(plane).tobytes() for plane in frame.owner)  # type: ignore[attr-defined]
 
 

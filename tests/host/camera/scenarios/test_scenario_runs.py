@@ -1,3 +1,6 @@
+"""Tests of the MLPerf scenarios and of the search for the highest rate, mostly with simulated systems on a virtual
+clock."""
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -21,10 +24,13 @@ from tests.host.camera.frames.photo_frames import frame_of, photograph
 from tests.host.camera.scenarios.simulated_systems import SimulatedSystem, VirtualClock
 from tests.host.camera.serving.real_servers import server_of
 
+#: Nanoseconds in a millisecond.
 MS = 1_000_000
 
 
 def one_in(every: int, slow: int, fast: int = 10 * MS):
+    """Return a function for the service time of a sample in nanoseconds: ``slow`` for one in ``every`` samples, else
+    ``fast``."""
     return lambda number: slow if number % every == every - 1 else fast
 
 
@@ -58,9 +64,11 @@ def test_sentences_and_rows_of_results() -> None:
     assert short.sentence() == (
         "10.000 ms (90th percentile, estimated on the safe side): not valid: 60.0 s long, the rules require 600 s."
     )
-    late = server_run(RULES["server"], SimulatedSystem(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0)
-    assert late.sentence() == "50.000 queries per second: valid."
-    rows = dict(late.rows())
+    met_limit = server_run(
+        RULES["server"], SimulatedSystem(clock, lambda n: 1 * MS), clock, 600.0, 50.0, 15.0
+    )
+    assert met_limit.sentence() == "50.000 queries per second: valid."
+    rows = dict(met_limit.rows())
     assert rows["later than 15 ms"] == "0"
     assert rows["p50 ms"] == "1.000"
     without_figure = stream_run(
@@ -87,6 +95,7 @@ def test_a_multi_stream_query_has_eight_consecutive_samples() -> None:
     assert all(query == [(query[0] + k) % 30 for k in range(8)] for query in system.queries)
     assert len({query[0] for query in system.queries}) == 30
     assert result.samples == 8 * result.queries
+    # A slow query has one sample of 100 ms and seven of 10 ms.
     assert result.value == 170.0, "one query in fifty is slow, which is more than one in a hundred"
     assert result.latency_ms()["p50"] == 80.0
 
@@ -96,6 +105,7 @@ def test_offline_is_one_query_of_enough_samples() -> None:
     result = offline_run(RULES["offline"], SimulatedSystem(clock, lambda n: 5 * MS), clock, 600.0)
     assert result.valid
     assert result.value == pytest.approx(200.0)
+    # A tenth more samples than 200 per second in 600 s.
     assert (result.queries, result.samples) == (1, 132_000)
     assert result.duration_s == pytest.approx(660.0)
 
@@ -104,7 +114,7 @@ def test_an_offline_run_has_a_minimum_of_samples() -> None:
     clock = VirtualClock()
     result = offline_run(RULES["offline"], SimulatedSystem(clock, lambda n: 100 * MS), clock, 600.0)
     assert result.valid
-    assert result.samples == 24_576
+    assert result.samples == 24_576  # the minimum of MLPerf's rules
 
 
 def test_a_short_offline_run_is_not_valid() -> None:
@@ -170,7 +180,7 @@ def test_the_highest_rate_is_found(service_ns: int, limit: float) -> None:
     assert any(not trial["good"] for trial in result.trials)
 
 
-def test_a_system_that_never_meets_the_limit() -> None:
+def test_a_system_that_never_meets_the_limit_has_no_valid_rate() -> None:
     clock = VirtualClock()
     result = find_max_rate(RULES["server"], SimulatedSystem(clock, lambda n: 20 * MS), clock, 600.0, 15.0)
     assert not result.valid
@@ -237,11 +247,13 @@ def test_overlapped_queries_have_the_same_answers(server: ModelServer) -> None:
     assert sorted(map(repr, answers)) == sorted(repr(alone[k]) for k in (0, 1, 2, 3, 2, 1, 0, 3))
 
 
-def test_quick_is_never_valid() -> None:
+def test_a_quick_run_is_never_valid() -> None:
     server = server_of("image_classification")
     frames = [frame_of(photograph(0))]
 
     class Fast(VirtualClock):
+        """A clock that advances by 400 ms each time it is read, so that the test does not take 600 s."""
+
         def now(self) -> int:
             self.time += 400 * MS
             return self.time

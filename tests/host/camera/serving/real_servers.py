@@ -18,6 +18,7 @@ CLASSIFIERS = ("efficientnet_lite0", "visual_wake_words", "image_classification"
 
 @cache
 def _model(name: str) -> CameraModel | str:
+    """Return the model with a zoo name or a file, or the reason why it cannot be fetched."""
     try:
         return open_model(name)
     except ToolError as error:

@@ -1,4 +1,5 @@
-"""Tests of the predicted arrival of frames. All times are given, so no test depends on the machine."""
+"""Tests of the predicted arrival of frames. The lag of a frame is the time from its time stamp to its arrival. All
+times are given, so no test depends on the machine."""
 
 from __future__ import annotations
 
@@ -6,11 +7,14 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.serving.arrival_forecast import ArrivalForecast
 
 FORMAT = Format("rgb", 16, 16, (48,), 20.0)
+#: Nanoseconds in a millisecond.
 MS = 1_000_000
+#: The time between two frames, in nanoseconds.
 INTERVAL = 50 * MS
 
 
 def frame(number: int) -> Frame:
+    """Return a frame whose time stamp is ``number`` intervals."""
     return Frame(FORMAT, (0,), None, number, number * INTERVAL)
 
 
@@ -20,7 +24,8 @@ def lag_of(forecast: ArrivalForecast, number: int) -> int:
 
 
 def forecast_after(lag_ns: int) -> ArrivalForecast:
-    """Return a forecast after the frames 1 and 2, whose sleeping reads ended ``lag_ns`` after their time stamps."""
+    """Return a forecast with steps of 1 ms after the frames 1 and 2, whose sleeping reads ended ``lag_ns`` after their
+    time stamps."""
     forecast = ArrivalForecast(MS)
     for number in (1, 2):
         assert forecast.due_ns == 0
@@ -35,9 +40,9 @@ def test_the_first_lag_is_that_of_the_read() -> None:
 
 def test_frames_that_arrive_before_the_wake_up_lower_the_lag_step_by_step() -> None:
     forecast = forecast_after(9 * MS)
-    for left in range(8, -1, -1):
+    for remaining_ms in range(8, -1, -1):
         forecast.learn_arrival_in_sleep()
-        assert lag_of(forecast, 2) == left * MS
+        assert lag_of(forecast, 2) == remaining_ms * MS
     forecast.learn_arrival_in_sleep()
     assert lag_of(forecast, 2) == 0
 
@@ -58,13 +63,13 @@ def test_late_wake_ups_hardly_change_the_lag() -> None:
     assert 2 * MS < lag_of(forecast, 2) < 3 * MS
 
 
-def test_a_frame_that_was_there_limits_the_lag() -> None:
+def test_a_frame_that_had_already_arrived_limits_the_lag() -> None:
     forecast = forecast_after(9 * MS)
     forecast.learn_latest_arrival(frame(2), 2 * INTERVAL + 4 * MS)
     assert lag_of(forecast, 2) == 4 * MS
 
 
-def test_seen_arrivals_are_averaged() -> None:
+def test_observed_arrivals_are_averaged() -> None:
     forecast = forecast_after(8 * MS)
     for _ in range(100):
         forecast.learn_arrival(frame(2), 2 * INTERVAL + 3 * MS)

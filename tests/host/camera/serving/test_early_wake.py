@@ -1,5 +1,5 @@
-"""Tests of the early wake-up: which frames it returns, when it polls and runs the model, and what it counts. No test
-depends on how fast the machine is."""
+"""Tests of the early wake-up: shortly before a frame is due, the thread wakes up, runs the model once on old data, and
+polls the camera. No test depends on how fast the machine is."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from arenite.host.governor.interface import Limits
 from arenite.host.governor.levers import fps_lever
 
 FORMAT = Format("rgb", 16, 16, (48,), 20.0)
+#: The time after which a test gives up waiting.
 LIMIT_S = 60.0
 
 
@@ -79,6 +80,7 @@ class ScriptedSource:
 
 
 def frame_at(time_ns: int, missed: int = 0, source: int = 0, stand_in: bool = False) -> Frame:
+    """Return a frame with a time stamp. ``missed`` frames before it were lost."""
     return Frame(FORMAT, (0,), None, 0, time_ns, source=source, missed=missed, stand_in=stand_in)
 
 
@@ -220,10 +222,12 @@ def test_the_end_of_a_source_is_raised() -> None:
         EarlyWake(Ended([]), 0.01).read(1.0)
 
 
-# The pause
+# The pause: near a limit of power or temperature, the thread does not wake up early.
 
 
 class Clock:
+    """A clock that the tests set by hand."""
+
     def __init__(self) -> None:
         self.seconds = 1000.0
 
@@ -232,10 +236,12 @@ class Clock:
 
 
 def _pause(has_limits: bool = False) -> tuple[EarlyWake, EarlyWakePause, Clock]:
+    """Return a reader, its pause and the clock of the pause. ``has_limits`` says whether the run has a budget."""
     reader, clock = EarlyWake(ScriptedSource([]), 0.001), Clock()
     return reader, EarlyWakePause(reader, has_limits, clock), clock
 
 
+#: States of a governor that runs at full quality, and of one that lowered the frame rate.
 FULL = {"governor": {"levels": [{"lever": "fps", "level": 0}], "note": ""}}
 LOWERED = {"governor": {"levels": [{"lever": "fps", "level": 3}], "note": ""}}
 

@@ -74,6 +74,7 @@ class FrameList:
 
 @pytest.fixture(scope="module")
 def server():
+    """A server of a face detector with two sets of tensors."""
     model = open_model("blazeface")
     model_server = ModelServer(model, open_runtime(model.path, slots=2))
     yield model_server
@@ -81,6 +82,7 @@ def server():
 
 
 def pictures(count: int, seed: int = 0) -> list[np.ndarray]:
+    """Return pictures with random pixels."""
     random = np.random.default_rng(seed)
     return [random.integers(0, 256, (90, 160, 3), np.uint8) for _ in range(count)]
 
@@ -207,6 +209,8 @@ def test_a_scene_without_motion_is_not_computed_again(server) -> None:
 
 
 def test_stand_ins_are_not_computed_again(server) -> None:
+    """A stand-in is the last frame of a camera that is late."""
+
     class EverySecondStandIn(PictureSource):
         def read(self, timeout_s: float) -> Frame | None:
             frame = super().read(timeout_s)
@@ -283,20 +287,22 @@ def test_a_repeated_answer_names_the_model_that_computed_it(server) -> None:
     from arenite.host.camera.several.cascade_rules import LabelRule
     from tests.host.camera.serving.real_servers import server_of
 
-    behind = server_of("visual_wake_words")
-    cascade = Cascade([CascadeStage(server, LabelRule((("face", 0.5),))), CascadeStage(behind)])
+    second_server = server_of("visual_wake_words")
+    cascade = Cascade([CascadeStage(server, LabelRule((("face", 0.5),))), CascadeStage(second_server)])
     sink, gate = FrameList(), MotionSettings(hold_s=0.0, refresh_s=1e6)
     source = PictureSource([np.ascontiguousarray(photograph(0))] * 3)
     Loop(source, cascade, sinks=[sink], motion=lambda: MotionGate(gate)).run()
     assert [served_frame.by for served_frame in sink.served] == ["model", "motion", "motion"]
-    assert {served_frame.model for served_frame in sink.served} == {behind.name}
-    behind.close()
+    assert {served_frame.model for served_frame in sink.served} == {second_server.name}
+    second_server.close()
 
 
 def test_a_lost_camera_adds_no_latency(server) -> None:
     """The time without a camera is not counted as latency. Otherwise the governor would slow down the other cameras."""
 
     class OneAway(PictureSource):
+        """Two cameras. The second one is lost after its first frame, so its old frame stands in."""
+
         live = True
 
         def read(self, timeout_s: float) -> Frame | None:

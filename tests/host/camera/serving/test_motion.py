@@ -1,3 +1,6 @@
+"""Tests of the motion gate, which lets the model run only on frames with motion, on photographs with noise and changes
+of light."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -6,6 +9,7 @@ import pytest
 from arenite.host.camera.serving.motion import MotionGate, MotionSettings, estimate_light
 from tests.host.camera.frames.photo_frames import SECOND, frame_of, grey_frame, lit, noisy, photograph
 
+#: The time between two frames.
 TICK = SECOND // 25
 
 
@@ -18,11 +22,13 @@ class Scene:
         self.seed = 0
 
     def show(self, rgb: np.ndarray, sigma: float = 0.0) -> bool:
+        """Return whether the model must run on the next frame: ``rgb`` with noise of the deviation ``sigma``."""
         self.now += TICK
         self.seed += 1
         return self.gate.must_run(frame_of(noisy(rgb, sigma, self.seed) if sigma else rgb, self.now))
 
     def settle(self, rgb: np.ndarray, sigma: float = 0.0, frames: int = 30) -> list[bool]:
+        """Show the same scene for ``frames`` frames. Return for each frame whether the model must run."""
         return [self.show(rgb, sigma) for _ in range(frames)]
 
 
@@ -45,7 +51,7 @@ def test_a_still_scene_needs_the_model_once(index: int, sigma: float) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("index", range(3))
 @pytest.mark.parametrize("sigma", [0.0, 4.0])
-def test_an_object_that_enters_and_leaves(index: int, sigma: float) -> None:
+def test_an_object_that_enters_or_leaves_is_motion(index: int, sigma: float) -> None:
     scene, empty = Scene(), photograph(index)
     scene.settle(empty, sigma)
     assert scene.show(with_object(empty, 200, 150), sigma)
@@ -122,7 +128,7 @@ def test_frames_after_motion_are_computed_for_the_hold_time() -> None:
     scene.settle(empty)
     assert scene.show(with_object(empty, 200, 150))
     moved = scene.settle(with_object(empty, 200, 150), frames=30)
-    assert moved == [True] * 9 + [False] * 21
+    assert moved == [True] * 9 + [False] * 21  # ten frames in 0.4 s, the first one before ``settle``
 
 
 def test_a_still_scene_is_refreshed() -> None:
@@ -142,7 +148,7 @@ def test_another_size_or_a_reset_restarts_the_gate() -> None:
     assert scene.show(photograph(0, 320, 240))
 
 
-def test_a_picture_without_content() -> None:
+def test_light_and_motion_are_distinguished_in_a_plain_picture() -> None:
     """A plain grey frame has no contrast from which a change of light could be computed. Nevertheless, a lighter plain
     frame counts as still, and a frame with a box in it counts as motion."""
     gate = MotionGate(MotionSettings(hold_s=0.0, refresh_s=1e9))

@@ -1,3 +1,5 @@
+"""Tests of ``ResultCache``, which returns the stored answer for an input that the model already got."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -7,10 +9,12 @@ from hypothesis import strategies as st
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.serving.result_cache import ResultCache
 
+#: The bytes of an input.
 SIZE = 96 * 96 * 3
 
 
 def picture(seed: int, size: int = SIZE) -> np.ndarray:
+    """Return ``size`` random bytes."""
     return np.random.default_rng(seed).integers(0, 256, size, np.uint8)
 
 
@@ -20,6 +24,8 @@ def answer_of(prepared: np.ndarray, key: object = ()) -> Answer:
 
 
 def serve(cache: ResultCache, prepared: np.ndarray, key: object = ()) -> tuple[Answer, bool]:
+    """Return the answer to an input, and whether it came from the cache. Otherwise it is computed and offered to the
+    cache, as in the camera loop."""
     cached = cache.find(prepared, key)
     if cached is not None:
         return cached, True
@@ -64,7 +70,7 @@ def test_the_key_distinguishes_answers() -> None:
     assert cache.hits == 2
 
 
-def test_least_recently_used_goes_first() -> None:
+def test_the_least_recently_used_answer_is_removed_first() -> None:
     cache = ResultCache(entries=2)
     for seed in (1, 1, 2, 2):
         serve(cache, picture(seed))
@@ -87,7 +93,7 @@ def test_the_size_of_the_cache_is_limited() -> None:
         assert not serve(cache, huge)[1]
 
 
-def test_an_input_overwritten_while_the_model_ran() -> None:
+def test_the_cache_keeps_the_input_that_the_model_got() -> None:
     """The cache compares with the input that the model got, not with the later content of its memory."""
     cache, memory = ResultCache(), picture(4)
     cache.find(memory)

@@ -16,6 +16,7 @@ from tests.host.camera.serving.child_processes import as_nobody, in_child
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="scheduling of Linux")
 
+#: The version of the Linux kernel.
 LINUX = tuple(int(part) for part in platform.release().split(".")[:2]) if sys.platform == "linux" else (0, 0)
 
 
@@ -35,7 +36,7 @@ def test_every_user_may_shorten_the_time_slice() -> None:
     in_child(work)
 
 
-def test_the_class_and_the_nice_value_stay() -> None:
+def test_the_scheduling_class_and_the_nice_value_are_kept() -> None:
     def work() -> bool:
         nice = os.nice(3)
         set_time_slice(0.5)
@@ -55,7 +56,7 @@ def test_a_real_time_thread_has_no_time_slice() -> None:
     in_child(work)
 
 
-def test_the_timer_slack_is_that_of_the_thread() -> None:
+def test_the_timer_slack_of_the_thread_is_set() -> None:
     def work() -> bool:
         slack = Path("/proc/thread-self/timerslack_ns")
         if not slack.exists():

@@ -1,3 +1,5 @@
+"""Tests of the texts that describe cascades and reruns, and of the rules that decide whether the next model runs."""
+
 from __future__ import annotations
 
 import pytest
@@ -84,7 +86,7 @@ def test_an_invalid_rerun_raises_an_error(text: str) -> None:
         parse_rerun(text)
 
 
-def test_label_rules() -> None:
+def test_a_label_rule_matches_its_label_and_score() -> None:
     assert LabelRule((("person", 0.7),)).match(PERSON) is not None
     assert LabelRule((("person", 0.71),)).match(PERSON) is None
     assert LabelRule((("cat", 0.2),)).match(PERSON) is not None
@@ -101,7 +103,7 @@ def test_a_label_rule_returns_the_best_box() -> None:
     assert detection.box is FACES.boxes[1]
 
 
-def test_low_confidence_rules() -> None:
+def test_a_low_confidence_rule_matches_answers_below_its_limit() -> None:
     assert LowConfidenceRule(0.8).match(PERSON) is not None
     assert LowConfidenceRule(0.7).match(PERSON) is None
     assert LowConfidenceRule(0.65).match(FACES) is not None, "the first box counts, and it has 0.6"

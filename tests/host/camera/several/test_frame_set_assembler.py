@@ -37,7 +37,7 @@ class FrameFactory:
 
 
 class Rig:
-    """A ``FrameSetAssembler`` with virtual cameras. All times are in ms.
+    """A ``FrameSetAssembler`` with virtual cameras. All times are in ms. Up to ``depth`` frames of a camera wait.
 
     ``take`` releases the set that it took. It returns the capture time of each frame, or None for a camera without a
     frame, and the flags that say which frames are new. It returns None if there is no set."""
@@ -214,7 +214,9 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
 @pytest.mark.slow
 @given(patterns(), st.booleans())
 @settings(max_examples=300, deadline=None)
-def test_any_pattern(pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool) -> None:
+def test_any_pattern_of_arrivals_gives_valid_sets(
+    pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool
+) -> None:
     """For any arrivals, the fresh frames of a set are at most the jitter apart, every frame is released once, and the
     times of the sets increase. With ``eager``, a set is also requested after each arrival."""
     cameras, jitter, timeout, depth, arrivals, polls = pattern

@@ -1,3 +1,5 @@
+"""Tests of ``FrameSets``, which reads several cameras in threads and returns sets of frames of the same time."""
+
 from __future__ import annotations
 
 import threading
@@ -19,7 +21,8 @@ PERIOD_S = 1 / FPS
 
 
 class Camera(PacedSource):
-    """A synthetic camera that counts its buffers in use. Tests can make it stall, fail or end."""
+    """A synthetic camera that tests can make stall, fail or end. ``lent`` counts the frames that were read, and
+    ``held`` has the numbers of the frames that are not released."""
 
     def __init__(self, start_ns: int | None = None) -> None:
         """``start_ns`` is the time at which the first picture is due, or None for the time of the first read."""
@@ -158,7 +161,7 @@ def test_the_sets_end_with_the_last_recording() -> None:
             frame_set.release()
             count += 1
     sets.close()
-    assert 0 < count <= 17
+    assert 0 < count <= 17  # the cameras deliver 5 and 12 frames
     assert cameras[1].lent == 12
     assert not cameras[0].held | cameras[1].held
 

@@ -40,6 +40,7 @@ class FakeRuntime:
         self.closed = True
 
 
+#: The size of each model in bytes.
 SIZES = {"a": 10, "b": 20, "c": 30, "d": 45}
 
 
@@ -175,6 +176,8 @@ def test_threads_share_a_pool() -> None:
     assert sized_pool.pool.used_bytes <= 60
 
 
+#: A program that runs three models in turn, 12 times in total. It prints the highest growth of the resident memory in
+#: bytes, the numbers of evictions and reloads, and the bytes that the pool counts.
 _RSS = """
 import sys
 from pathlib import Path
@@ -199,7 +202,7 @@ print(highest, pool.evictions, sum(load.again for load in pool.loads), pool.used
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="/proc of Linux")
-def test_real_models_and_real_memory(tmp_path: Path) -> None:
+def test_real_models_stay_within_the_memory_budget(tmp_path: Path) -> None:
     """Each of the three models takes over 12 MB of memory when it is loaded, because the runtime copies the weights.
     With a budget of 30 MB, at most two models are loaded."""
     paths = [str(saved(heavy_net(4096 + k), tmp_path, f"{k}.tflite")) for k in range(3)]
@@ -214,7 +217,7 @@ def test_real_models_and_real_memory(tmp_path: Path) -> None:
     assert highest > 36 * MB
     assert (evictions, reloads) == (0, 0)
     assert 36 * MB < used < 60 * MB
-    highest, evictions, reloads, used = run(30 * MB)
+    highest, evictions, reloads, used = run(30 * MB)  # nearly every run has to load its model
     assert highest < 32 * MB
     assert evictions >= 9
     assert reloads >= 8

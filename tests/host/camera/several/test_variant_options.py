@@ -36,11 +36,11 @@ def resizable_model(tmp_path: Path) -> tuple[Path, Path]:
     return model, steps
 
 
-def test_labels() -> None:
+def test_the_label_of_a_variant_names_file_size_and_runtime() -> None:
     assert parse_variant("a/b.onnx@160x96@onnx-cpu").label == "b.onnx 160x96 onnx-cpu"
 
 
-def test_channels_first(tmp_path: Path) -> None:
+def test_the_input_size_is_set_in_nchw_and_nhwc_order(tmp_path: Path) -> None:
     path = tmp_path / "mean.onnx"
     path.write_bytes(onnx_mean(64, 80))
     model = open_model(str(path))

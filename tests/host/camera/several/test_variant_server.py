@@ -1,3 +1,6 @@
+"""Tests of ``VariantServer``, a ladder of model variants from large to small. Each level of the ladder is a model,
+and the next one is loaded while the present one serves frames."""
+
 from __future__ import annotations
 
 import threading
@@ -14,7 +17,8 @@ from arenite.host.camera.several.variant_server import ModelVariant, VariantServ
 from tests.host.camera.frames.photo_frames import frame_of, photograph
 from tests.host.camera.serving.real_servers import CLASSIFIERS, server_of
 
-COSTS = (400.0, 7.5, 12.5 / 10)
+#: The declared cost of an inference of each model in ``CLASSIFIERS``. Only the ratios of the costs are used.
+COSTS = (400.0, 7.5, 1.25)
 
 
 class Loader:
@@ -64,10 +68,12 @@ def loader() -> Iterator[Loader]:
 
 
 def picture() -> Frame:
+    """Return a frame with a photograph."""
     return frame_of(photograph(2))
 
 
 def alone(name: str, frame: Frame) -> object:
+    """Return the answer of the model ``name`` without a ladder."""
     server = server_of(name)
     answer = server.serve(frame).answer
     server.close()

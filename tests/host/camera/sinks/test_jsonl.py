@@ -18,6 +18,7 @@ from arenite.host.camera.sinks.jsonl import JsonLinesSink
 from arenite.host.camera.sinks.writer import LineWriter
 from tests.host.camera.dashboard.simulated_run import classes, face, served_of
 
+#: A program that writes lines until it is killed.
 _KILLED = """
 import itertools, sys
 from arenite.host.camera.sinks.jsonl import JsonLinesSink
@@ -74,7 +75,7 @@ def test_a_killed_run_leaves_complete_lines(tmp_path: Path, min_bytes: int) -> N
     assert text.endswith("\n") and numbers == list(range(len(numbers))) and len(numbers) > 100
 
 
-def test_standard_output() -> None:
+def test_a_minus_as_the_path_means_standard_output() -> None:
     script = (
         "from arenite.host.camera.sinks.jsonl import JsonLinesSink\n"
         "from tests.host.camera.dashboard.simulated_run import served_of\n"
@@ -139,6 +140,7 @@ def test_a_full_disk_is_reported_once() -> None:
 
 
 def _fifo(tmp_path: Path) -> tuple[int, Path]:
+    """Create a named pipe. Return the file descriptor of its reader, and its path."""
     path = tmp_path / "fifo"
     os.mkfifo(path)
     return os.open(path, os.O_RDONLY | os.O_NONBLOCK), path

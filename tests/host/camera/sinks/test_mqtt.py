@@ -25,10 +25,12 @@ from tests.host.camera.dashboard.simulated_run import face, served_of
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin")
 needs_broker = pytest.mark.skipif(MOSQUITTO is None, reason="no mosquitto to publish to")
+#: The longest wait for the broker.
 _WAIT_S = 30.0
 
 
 def until(condition: Callable[[], Any]) -> Any:
+    """Wait until ``condition()`` is true and return its value."""
     end = time.monotonic() + _WAIT_S
     while not (value := condition()):
         assert time.monotonic() < end, "timeout"
@@ -37,6 +39,7 @@ def until(condition: Callable[[], Any]) -> Any:
 
 
 def free_port() -> int:
+    """Return a TCP port that no program uses."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -44,6 +47,7 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def broker(tmp_path: Path, port: int, *lines: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run Mosquitto with the configuration ``lines`` and yield its process."""
     assert MOSQUITTO is not None
     text = [f"listener {port} 127.0.0.1", *(lines or ("allow_anonymous true",))]
     (tmp_path / "mosquitto.conf").write_text("\n".join(text) + "\n")
@@ -92,6 +96,7 @@ class Reader:
         until(lambda: subscribed)
 
     def of(self, topic: str) -> list[str]:
+        """Return the messages of ``topic``."""
         return [text for name, text, _ in self.messages if name == topic]
 
     def close(self) -> None:
@@ -101,7 +106,7 @@ class Reader:
 
 @needs_broker
 @pytest.mark.parametrize("qos", [0, 1, 2])
-def test_each_frame_and_the_status(tmp_path: Path, qos: int) -> None:
+def test_each_frame_and_the_status_are_published(tmp_path: Path, qos: int) -> None:
     port = free_port()
     with broker(tmp_path, port):
         reader = Reader(port)
@@ -173,7 +178,7 @@ def test_the_status_of_a_killed_run_is_offline(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_broker
-def test_passwords(tmp_path: Path) -> None:
+def test_a_rejected_password_is_reported_once_and_not_shown(tmp_path: Path) -> None:
     port = free_port()
     passwords = tmp_path / "passwords"
     tool = shutil.which("mosquitto_passwd")
@@ -203,7 +208,7 @@ def test_passwords(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @needs_broker
-def test_tls(tmp_path: Path) -> None:
+def test_the_certificate_of_the_broker_is_checked(tmp_path: Path) -> None:
     openssl = shutil.which("openssl")
     if openssl is None:
         pytest.skip("no openssl to make a certificate with")
@@ -237,6 +242,7 @@ def test_a_missing_broker_is_reported_once() -> None:
         sink.take(served_of(number), None)
     until(lambda: messages)
     sink.close()
+    # The queue holds 8 of the 100 frames.
     assert sink.lost == 92 and len(messages) == 1 and "cannot be reached" in messages[0]
 
 
@@ -302,6 +308,7 @@ def test_broker_urls() -> None:
 @pytest.mark.parametrize(
     ("url", "problem"),
     [
+        # In each message, the password "sesame" must be left out.
         ("http://h/t", "does not begin with mqtt://"),
         ("mqtt:///t", "does not begin with mqtt://"),
         ("mqtt://u:sesame@h", "topic ''"),

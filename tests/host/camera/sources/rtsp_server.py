@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 
 MAX_PACKET_BYTES = 1400  # bytes of a picture per packet
-CLOCK = 90_000
+CLOCK = 90_000  # RTP time stamps per second
 
 
-def parts(jpeg: bytes) -> tuple[int, bytes, bytes]:
+def jpeg_parts(jpeg: bytes) -> tuple[int, bytes, bytes]:
     """Return the RTP type (0: 4:2:2, 1: 4:2:0), the quantization tables and the scan of a baseline JPEG."""
     offset, tables, jpeg_type = 2, b"", 1
     while True:
@@ -48,6 +48,8 @@ class Server(socketserver.ThreadingTCPServer):
 
 
 class Handler(socketserver.StreamRequestHandler):
+    """Answers the requests of one client, and sends pictures after the request PLAY."""
+
     # The server is always a Server; socketserver declares only the base class.
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -102,11 +104,12 @@ class Handler(socketserver.StreamRequestHandler):
         wide, high = self.server.size
         try:
             for number in range(self.server.max_pictures):
-                jpeg_type, tables, scan = parts(self.server.picture(number))
+                jpeg_type, tables, scan = jpeg_parts(self.server.picture(number))
                 stamp = int(number * CLOCK / self.server.fps)
                 for offset in range(0, len(scan), MAX_PACKET_BYTES):
                     payload = scan[offset : offset + MAX_PACKET_BYTES]
                     last = offset + len(payload) == len(scan)
+                    # RTP version 2, and type 26 (JPEG) with the marker bit in the last packet of a picture.
                     data = struct.pack(">BBHII", 0x80, 26 | last << 7, packet & 0xFFFF, stamp, 1)
                     # Quality 255 means that the first packet of a picture contains the quantization tables.
                     data += struct.pack(">IBBBB", offset, jpeg_type, 255, wide // 8, high // 8)

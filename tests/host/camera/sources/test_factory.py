@@ -24,7 +24,7 @@ def test_unknown_sources_raise_an_error(spec: str) -> None:
     assert caught.value.hint
 
 
-def test_paces() -> None:
+def test_the_pace_decides_whether_a_source_is_live() -> None:
     assert open_source("synthetic").live and not open_source("synthetic", pace="file").live
     with pytest.raises(UsageError, match="'slow' is not a pace"):
         open_source("synthetic", pace="slow")

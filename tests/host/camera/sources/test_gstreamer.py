@@ -23,6 +23,7 @@ needs_gstreamer = pytest.mark.skipif(
 
 
 def picture(frame: Frame) -> np.ndarray:
+    """Return the pixels of a frame, uint8 [height, width, channels] in the order red, green, blue."""
     f = frame.format
     rows = [row for row, _ in planes_of(f.pixels, f.width, f.height)]
     data = np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k, row in enumerate(rows)])
@@ -75,7 +76,7 @@ def test_the_newest_frame_is_read() -> None:
     try:
         source.open()
         first = source.read(5)
-        time.sleep(0.3)
+        time.sleep(0.3)  # 30 pictures
         second = source.read(5)
         assert first is not None and second is not None and second.missed >= 8
         assert source.counters.captured == second.sequence + 1
@@ -146,7 +147,9 @@ def test_the_pipeline_of_jetson_cameras() -> None:
         ("video/x-raw, format=(string)P010_10LE, width=(int)4, height=(int)4", None),
     ],
 )
-def test_caps(caps: str, expected: tuple[int, ...] | None) -> None:
+def test_the_format_is_read_from_the_caps_of_the_pipeline(
+    caps: str, expected: tuple[int, ...] | None
+) -> None:
     format = format_from_caps(caps)
     assert (format.strides if format else None) == expected
 

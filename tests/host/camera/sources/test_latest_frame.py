@@ -38,6 +38,7 @@ class Stuck:
         else:
             time.sleep(0.005)
         buffer = memory.take(4)
+        # Pictures of the first thread have the value 99.
         buffer[:] = 7 if threading.current_thread() is not self.thread else 99
         return buffer, FORMAT
 
@@ -46,6 +47,7 @@ class Stuck:
 
 
 def wait_for(source: LatestFrameSource) -> Frame:
+    """Return the next frame."""
     frame = source.read(10)
     assert frame is not None
     return frame
@@ -75,6 +77,8 @@ def test_a_late_thread_does_not_disturb_the_next_stream(
 
 
 class Broken(Stuck):
+    """A stream whose decoder fails."""
+
     def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         raise ValueError("cannot reshape")
 

@@ -32,6 +32,7 @@ DATA = jpeg()
 
 
 def decoded(decoder: MjpegDecoder, data: np.ndarray) -> np.ndarray | None:
+    """Return the decoded picture, uint8 [height, width, channels], or None if the decoder rejects it."""
     frame = decoder.decode(data.ctypes.data, data.size, 30.0)
     if frame is None:
         return None

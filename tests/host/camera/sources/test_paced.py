@@ -15,6 +15,8 @@ from arenite.host.camera.sources.paced import FrameClock, PacedSource
 
 
 class Numbers:
+    """Pictures of 2x2 pixels. All pixels of a picture have its number as value."""
+
     name = "numbers"
 
     def __init__(self, fps: float) -> None:
@@ -44,7 +46,7 @@ def test_a_late_reader_misses_pictures() -> None:
     source = PacedSource(Numbers(200.0))
     source.open()
     first = source.read(1)
-    time.sleep(0.1)
+    time.sleep(0.1)  # 20 pictures
     second = source.read(1)
     assert first is not None and second is not None
     assert second.missed == second.sequence - first.sequence - 1 >= 15
@@ -97,6 +99,6 @@ def test_numbers_continue_after_reopening() -> None:
     assert first is not None and second is not None and second.sequence == first.sequence + 1
 
 
-def test_a_frame_clock_without_pacing() -> None:
+def test_a_frame_clock_without_pacing_counts_at_once() -> None:
     pace = FrameClock(False)
     assert [pace.wait(last, 0)[0] for last in (-1, 0, 7)] == [0, 1, 8]  # type: ignore[index]

@@ -21,6 +21,7 @@ from arenite.models.package_members import package_members
 
 
 def picture(frame: Frame) -> np.ndarray:
+    """Return the pixels of a frame, uint8 [height, width, channels] in the order red, green, blue."""
     f = frame.format
     row = f.width * PIXELS[f.pixels]
     data = np.concatenate([frame.rows(k)[:, :row].reshape(-1) for k in range(len(frame.planes))])
@@ -29,6 +30,7 @@ def picture(frame: Frame) -> np.ndarray:
 
 
 def frames(spec: str, count: int, **options: object) -> list[np.ndarray]:
+    """Return the first ``count`` pictures of a source. Skip the test if its photographs cannot be fetched."""
     source = open_source(spec, pace="file", **options)  # type: ignore[arg-type]
     try:
         source.open()
@@ -45,6 +47,7 @@ def frames(spec: str, count: int, **options: object) -> list[np.ndarray]:
 
 
 def digest(pictures: list[np.ndarray]) -> str:
+    """Return the beginning of the hash of all pixels."""
     return hashlib.sha256(b"".join(p.tobytes() for p in pictures)).hexdigest()[:16]
 
 

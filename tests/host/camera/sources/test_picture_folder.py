@@ -77,7 +77,7 @@ def test_a_folder_without_pictures_raises_an_error(tmp_path: Path) -> None:
         open_source(str(tmp_path / "*.png"))
 
 
-def test_both_decoders_read_the_same(folder: Path) -> None:
+def test_pillow_and_opencv_decode_the_same_pixels(folder: Path) -> None:
     pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(0)
     Image.fromarray(rng.integers(0, 255, (5, 7, 3), dtype=np.uint8), "RGB").save(folder / "noise.png")
@@ -107,6 +107,7 @@ def test_any_decoder_error_is_a_usage_error() -> None:
     file = io.BytesIO()
     Image.new("RGB", (4, 4)).save(file, "DDS")
     data = bytearray(file.getvalue())
+    # The flags of the pixel format.
     data[80:84] = (131).to_bytes(4, "little")
     with pytest.raises(UsageError, match="x is not a picture"):
         decode_picture(bytes(data), "rgb", "x")

@@ -18,6 +18,7 @@ from arenite.host.camera.sources.pixel_encoding import (
 
 
 def decode(planes: tuple[np.ndarray, ...], pixels: str, width: int, height: int) -> np.ndarray:
+    """Return the picture in ``planes``, uint8 [height, width, channels] in the order red, green, blue."""
     picture = unpack(np.concatenate([plane.reshape(-1) for plane in planes]), pixels, width, height)
     return picture[:, :, ::-1] if pixels in ("bgr", "bgra") else picture
 
@@ -33,7 +34,7 @@ def test_a_color_is_decoded_again(pixels: str, color: tuple[int, int, int]) -> N
 
 
 @given(st.integers(0, 255))
-def test_grey(level: int) -> None:
+def test_grey_levels_are_stored_unchanged(level: int) -> None:
     (plane,) = encode_pixels(np.full((2, 2, 3), level, np.uint8), "grey")
     assert (plane == level).all()
 

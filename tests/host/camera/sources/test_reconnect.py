@@ -86,6 +86,7 @@ def lost_camera() -> SourceLost:
 def until(
     source: ReconnectingSource, condition: Callable[[], bool], limit: int = 10_000
 ) -> list[Frame | None]:
+    """Read from the source until ``condition()`` is true. Return the frames, and None for each timeout."""
     frames: list[Frame | None] = []
     for _ in range(limit):
         if condition():
@@ -180,4 +181,4 @@ def test_the_end_of_a_source_is_raised(clock: Clock) -> None:
     source.open()
     with pytest.raises(EndOfSource):
         source.read(0)
-    assert time.monotonic() != clock.now
+    assert time.monotonic() != clock.now  # the clock was replaced only for the source

@@ -24,6 +24,7 @@ WIDTH, HEIGHT = 48, 32
 
 
 def pictures(pixels: str, count: int = 3) -> list[np.ndarray]:
+    """Return random pictures of WIDTH x HEIGHT in a pixel format, each as its bytes."""
     random = np.random.default_rng(1)
     return [random.integers(16, 236, buffer_bytes(pixels, WIDTH, HEIGHT), np.uint8) for _ in range(count)]
 
@@ -42,6 +43,7 @@ def plane_bytes(frame: Frame) -> np.ndarray:
 
 
 def read_all(source: Recording) -> list[np.ndarray]:
+    """Return the bytes of all frames."""
     source.open()
     frames: list[np.ndarray] = []
     while True:
@@ -55,7 +57,9 @@ def read_all(source: Recording) -> list[np.ndarray]:
 
 @pytest.mark.parametrize("fourcc", [b"YUY2", b"UYVY", b"NV12", b"I420", b"YV12", b"Y800"])
 @pytest.mark.parametrize("sound", [False, True])
-def test_avi(tmp_path: Path, fourcc: bytes, sound: bool) -> None:
+def test_frames_of_avi_files_are_read_in_every_pixel_format(
+    tmp_path: Path, fourcc: bytes, sound: bool
+) -> None:
     frames = pictures(FOURCC[fourcc])
     path = tmp_path / "a.avi"
     path.write_bytes(avi(frames, fourcc, WIDTH, HEIGHT, 25, sound))
@@ -66,7 +70,7 @@ def test_avi(tmp_path: Path, fourcc: bytes, sound: bool) -> None:
 
 
 @pytest.mark.parametrize(("sampling", "pixels"), [("420jpeg", "yu12"), ("mono", "grey")])
-def test_y4m(tmp_path: Path, sampling: str, pixels: str) -> None:
+def test_frames_of_yuv4mpeg2_files_are_read(tmp_path: Path, sampling: str, pixels: str) -> None:
     frames = pictures(pixels)
     path = tmp_path / "a.y4m"
     path.write_bytes(y4m(frames, sampling, WIDTH, HEIGHT, "30000:1001"))
@@ -159,7 +163,7 @@ def test_random_bytes_never_lead_outside_the_file(data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("rate", ["1" + "0" * 400 + ":1", "9" * 20 + ":1"])
-def test_an_impossible_rate(tmp_path: Path, rate: str) -> None:
+def test_an_impossible_rate_is_unknown_or_raises_an_error(tmp_path: Path, rate: str) -> None:
     path = tmp_path / "a.y4m"
     path.write_bytes(y4m(pictures("grey"), "mono", WIDTH, HEIGHT, rate))
     try:

@@ -18,11 +18,13 @@ WIDE, HIGH = 160, 96
 
 
 def picture(number: int) -> bytes:
+    """Return a grey JPEG. Its brightness depends on ``number`` and repeats after 24 pictures."""
     grey = np.full((HIGH, WIDE, 3), 20 + 9 * (number % 24), np.uint8)
     return cv2.imencode(".jpg", grey, [cv2.IMWRITE_JPEG_QUALITY, 95])[1].tobytes()
 
 
 def number_of(frame: Frame) -> float:
+    """Return the number of the picture in ``frame``, modulo 24, computed from its brightness."""
     return (float(frame.rows().mean()) - 20) / 9
 
 
@@ -42,7 +44,7 @@ def test_the_newest_picture_is_read(server: Server) -> None:
         assert (format.pixels, format.width, format.height) == ("bgr", WIDE, HIGH)
         assert {"DESCRIBE", "SETUP", "PLAY"} <= set(server.requests)
         first = source.read(10)
-        time.sleep(0.2)
+        time.sleep(0.2)  # 10 pictures
         second = source.read(10)
         assert first is not None and second is not None and second.missed >= 3
         numbers = [number_of(frame) for frame in (first, second)]

@@ -27,11 +27,13 @@ def level(number: int) -> int:
 
 
 def number_of(frame: Frame) -> int:
+    """Return the number of the picture in ``frame``, modulo 24."""
     return round((float(frame.rows().mean()) - 20) / 9)
 
 
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A video file of COUNT grey pictures, each with its own brightness."""
     path = tmp_path_factory.mktemp("video") / "film.avi"
     writer = cv2.VideoWriter(str(path), cv2.VideoWriter.fourcc(*"MJPG"), FPS, (WIDE, HIGH))
     assert writer.isOpened()
@@ -88,7 +90,7 @@ def test_a_late_reader_misses_frames(film: Path) -> None:
     source = open_source(str(film), pace="live", fps=100.0, loop=True)
     source.open()
     first = source.read(1)
-    time.sleep(0.08)
+    time.sleep(0.08)  # 8 pictures
     second = source.read(1)
     assert first is not None and second is not None
     assert second.missed == second.sequence - 1 >= 6
@@ -118,6 +120,7 @@ class Handler(BaseHTTPRequestHandler):
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def do_GET(self) -> None:
+        """Send JPEG pictures until the client closes the connection."""
         self.server.connections += 1
         self.send_response(200)
         self.send_header("Content-Type", "multipart/x-mixed-replace; boundary=part")
@@ -146,6 +149,7 @@ def server() -> Iterator[Server]:
 
 
 def url(server: Server, user: str = "") -> str:
+    """Return the address of the simulated camera. ``user`` is a name and a password, such as "me:secret@"."""
     return f"http://{user}127.0.0.1:{server.server_address[1]}/camera.mjpg"
 
 

@@ -11,7 +11,8 @@ from tests.host.energy.meters.waveform import Waveform
 
 
 class SimInaLogger(PtyInstrument):
-    """A simulated logger that measures ``waveform``. Its clock is ``ppm`` too fast."""
+    """A simulated logger that measures ``waveform`` with ``rate`` samples per second. Its clock is ``ppm`` too fast.
+    ``bad`` counts the lines that were lost or damaged."""
 
     def __init__(self, waveform: Waveform, seed: int = 0, ppm: float = 100.0, rate: int = 1000) -> None:
         super().__init__()
@@ -32,6 +33,8 @@ class SimInaLogger(PtyInstrument):
                 self.halt()
 
     def lines(self) -> Iterator[bytes]:
+        """Yield a line for each sample: S, number, time in µs, current in nA, voltage in µV, level of the mark pin.
+        The time wraps around after 0.3 s and the number after 50 lines."""
         count = int(self.waveform.seconds * self.rate)
         times = (np.arange(count) + 0.5) / (self.rate * (1 + self.ppm * 1e-6))
         fine = times[:, None] + np.linspace(-0.5, 0.5, 101)[None, 1:] / self.rate

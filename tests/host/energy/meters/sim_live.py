@@ -18,6 +18,7 @@ from tests.host.energy.meters.sim_ppk2 import FULL, MULT, RATE, SimPpk2
 from tests.host.energy.meters.waveform import Waveform
 
 IDLE_A, ACTIVE_A = 0.9e-3, 21e-3
+#: The time after which samples are sent. The log is complete by then.
 DELAY_S = 0.05
 _WRITE = re.compile(r"^\d+@(\d+\.\d+):mps2_fpgaio_write .* offset 0x0 data (0x[0-9a-f]+)")
 
@@ -72,6 +73,7 @@ class LivePpk2(SimPpk2):
             super().received(data)
 
     def read_log(self) -> None:
+        """Append the new edges in QEMU's log to ``edges``."""
         if not self.log.exists():
             return
         with self.log.open() as file:
@@ -96,10 +98,11 @@ class LivePpk2(SimPpk2):
         return [b - a for a, b in zip(falls[::2], falls[1::2], strict=False)]
 
     def live(self) -> Iterator[bytes]:
+        """Yield samples in real time until the host stops the measurement."""
         began, sent, last = time.time(), 0, 0
         while began + sent / RATE < self._stopped_s:
             time.sleep(0.01)
-            # Take the time before the log is read, because on a busy computer reading may take longer than BEHIND_S.
+            # Take the time before the log is read, because on a busy computer reading may take longer than DELAY_S.
             now = time.time()
             self.read_log()
             until = int((now - DELAY_S - began) * RATE * (1 + self.ppm * 1e-6))

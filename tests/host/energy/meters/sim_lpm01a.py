@@ -11,6 +11,10 @@ from tests.host.energy.meters.waveform import Waveform
 
 
 class SimLpm01a(PtyInstrument):
+    """A simulated LPM01A that measures ``waveform``. Its clock is ``ppm`` too fast, and it loses the share ``lost`` of
+    its samples. It sends the message ``error`` during the measurement, rejects the command ``refuse``, and accepts only
+    ``rates`` as sample rates (all if it is empty)."""
+
     def __init__(
         self,
         waveform: Waveform,
@@ -40,6 +44,7 @@ class SimLpm01a(PtyInstrument):
             self.command(line.decode().strip())
 
     def command(self, text: str) -> None:
+        """Execute a command of the host and send its acknowledgement."""
         name, _, value = text.partition(" ")
         commands = (
             *("volt", "freq", "acqtime", "output", "format", "htc", "hrc", "start", "stop"),
@@ -72,10 +77,12 @@ class SimLpm01a(PtyInstrument):
 
     @property
     def rate(self) -> int:
+        """The samples per second."""
         text = self.settings["freq"]
         return int(text[:-1]) * 1000 if text.endswith("k") else int(text)
 
     def chunks(self) -> Iterator[bytes]:
+        """Yield the samples of each tenth of a second and the time mark after them."""
         binary = self.settings["format"] == "bin_hexa"
         count = int(self.waveform.seconds * self.rate)
         current_a = self.waveform.at(np.arange(count) / (self.rate * (1 + self.ppm * 1e-6)))
@@ -99,6 +106,7 @@ class SimLpm01a(PtyInstrument):
 
 
 def _mark(milliseconds: int, binary: bool) -> bytes:
+    """Return a time mark."""
     if binary:
         return b"\xf0\xf3" + milliseconds.to_bytes(4, "big") + b"\x03\xff\xff"
     return f"TimeStamp: {milliseconds // 1000:03d}s {milliseconds % 1000:03d}ms, buff 03%\r\n".encode()
@@ -114,6 +122,7 @@ def _ascii(amperes: float) -> bytes:
 
 
 def _binary(amperes: float) -> bytes:
+    """Return a sample of the format ``bin_hexa``: a 12-bit number, and the exponent of 1/16 in the upper 4 bits."""
     power = 0
     while power < 14 and amperes * 16.0 ** (power + 1) <= 4095:
         power += 1

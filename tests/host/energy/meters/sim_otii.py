@@ -10,10 +10,14 @@ import numpy as np
 from tests.host.energy.meters.sim_tcp import TcpInstrument
 from tests.host.energy.meters.waveform import Waveform
 
+#: The samples of current and of voltage per second.
 RATE, VOLT_RATE = 4000, 1000
 
 
 class SimOtii(TcpInstrument):
+    """A simulated Otii Arc that measures ``waveform``. Its clock is ``ppm`` too fast. It records only if the user has a
+    ``licence`` for automation."""
+
     end = b"\r\n"
 
     def __init__(self, waveform: Waveform, seed: int = 0, ppm: float = 100.0, licence: bool = True) -> None:
@@ -42,6 +46,7 @@ class SimOtii(TcpInstrument):
         return progress + "\r\n" + reply
 
     def do(self, command: str, data: dict[str, Any]) -> dict[str, Any] | str:
+        """Execute a request. Return the data of the response, or the message of an error."""
         if command == "otii_get_devices":
             return {"devices": [{"device_id": "abc", "name": "My Arc", "type": "Arc"}]}
         if command == "otii_get_active_project":
@@ -86,6 +91,7 @@ class SimOtii(TcpInstrument):
         return {}
 
     def record(self) -> None:
+        """Compute the values of all channels: current (mc), voltage (mv) and two digital inputs (i1, i2)."""
         wave, clock_factor = self.waveform, 1 + self.ppm * 1e-6
         count = int(wave.seconds * RATE)
         edges = np.arange(count + 1) / (RATE * clock_factor)

@@ -9,14 +9,16 @@ import numpy as np
 from tests.host.energy.meters.sim_pty import PtyInstrument
 from tests.host.energy.meters.waveform import Waveform
 
+#: Samples per second.
 RATE = 100_000
+#: Volts per step of the ADC.
 MULT = 1.8 / 163840
 FULL = (50e-6, 500e-6, 5e-3, 60e-3, 1.0)  # the full scale of each range in amperes
 
 
 class SimPpk2(PtyInstrument):
     """A simulated PPK2 that measures ``waveform``. Its clock is ``ppm`` too fast, and it loses the share ``lost`` of
-    its samples."""
+    its samples, and ``burst`` times 40 samples in a row. The first sample comes after ``misaligned`` other bytes."""
 
     def __init__(
         self,
@@ -29,6 +31,7 @@ class SimPpk2(PtyInstrument):
     ) -> None:
         super().__init__()
         rng = np.random.default_rng(seed + 1000)
+        # The calibration of each range. The names are those of the instrument.
         self.r = np.array([1031.64, 101.65, 10.15, 0.94, 0.043]) * rng.uniform(0.97, 1.03, 5)
         self.gs = np.array([0.0, 0.0, 1.0, 1.0, 0.1]) * rng.uniform(0, 1, 5)
         self.gi = rng.uniform(0.97, 1.03, 5)
@@ -53,6 +56,7 @@ class SimPpk2(PtyInstrument):
     def received(self, data: bytes) -> None:
         self._buffer += data
         while self._buffer:
+            # The length of the command, which its first byte determines.
             size = {0x0C: 2, 0x0D: 3, 0x11: 2}.get(self._buffer[0], 1)
             if len(self._buffer) < size:
                 return

@@ -9,6 +9,7 @@ import numpy as np
 from tests.host.energy.meters.sim_tcp import TcpInstrument
 from tests.host.energy.meters.waveform import Waveform
 
+#: The full scale of each range in amperes.
 RANGES = (100e-6, 1e-3, 10e-3, 100e-3, 1.0)
 
 

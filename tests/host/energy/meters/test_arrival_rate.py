@@ -22,5 +22,5 @@ def test_stalls_do_not_change_the_rate(seed):
     assert steady_rate(late, totals) == pytest.approx(80_000, rel=0.002)
 
 
-def test_two_points_are_a_line():
+def test_the_rate_of_two_points_is_the_slope_between_them():
     assert steady_rate(np.array([1.0, 3.0]), np.array([10.0, 50.0])) == 20

@@ -17,6 +17,9 @@ CURRENT = TRUTH.at(TIMES)
 MARK = TRUTH.mark(TIMES).astype(int)
 
 
+# Each function yields the lines of a recording in the layout of a program. ``_own`` has Arenite's columns.
+
+
 def _ppk2():
     yield "Timestamp(ms),Current(uA),D0,D1,D2,D3,D4,D5,D6,D7"
     for t, i, m in zip(TIMES, CURRENT, MARK, strict=True):
@@ -24,6 +27,7 @@ def _ppk2():
 
 
 def _ppk2_together():
+    """Yield a recording with all digital inputs in one column."""
     yield "Timestamp(ms),Current(uA),D0-D7"
     for t, i, m in zip(TIMES, CURRENT, MARK, strict=True):
         yield f"{t * 1e3:.4f},{i * 1e6:.3f},0{m}000001"

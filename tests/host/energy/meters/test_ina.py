@@ -70,7 +70,7 @@ def test_the_loggers_energy_is_within_one_percent(seed):
     assert trace.marks is not None and set(trace.marks) == {0, 1}
 
 
-def test_meters_by_name():
+def test_every_meter_is_opened_by_its_name():
     for name in METERS:
         assert hasattr(
             open_meter(name, "/dev/i2c-9" if name.startswith("ina2") else "tcp:127.0.0.1:9"), "record"

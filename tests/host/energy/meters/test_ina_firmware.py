@@ -25,6 +25,7 @@ DEVICE = Path(__file__).parent / "ina_device"
 FLAGS = ("-std=gnu++14", "-Wall", "-Wextra", "-Werror")
 #: Idle and active current (A), length of a period and of its active part (s), supply (V), shunt (ohm).
 IDLE, ACTIVE, PERIOD, LENGTH, VOLTS, OHM = 0.002, 0.045, 0.25, 0.1, 3.3, 0.1
+#: The energy of the active part.
 JOULES = VOLTS * ACTIVE * LENGTH
 
 
@@ -64,6 +65,7 @@ def running(
 
 
 def complete_periods(seconds: float) -> int:
+    """Return the number of periods in a recording, without 0.05 s at its edges."""
     return int((seconds - 0.05) / PERIOD)
 
 
@@ -126,7 +128,7 @@ def test_zero_removes_the_offset(loggers: dict[str, Path]) -> None:
     assert np.abs(without_offset.current_a).max() < 4e-6
 
 
-def test_two_recordings_and_a_timer_that_wraps(loggers: dict[str, Path]) -> None:
+def test_two_recordings_are_complete_although_the_timer_wraps(loggers: dict[str, Path]) -> None:
     """The 32-bit clock wraps one second after the start."""
     with running(loggers["ina226"], "ina226") as port, InaLogger(port) as meter:
         traces = [meter.record(0.15) for _ in range(2)]

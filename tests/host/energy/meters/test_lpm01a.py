@@ -13,6 +13,7 @@ from tests.host.energy.meters.sim_lpm01a import SimLpm01a
 
 
 def _measure(sim, **options):
+    """Return the recording of all samples of the simulated meter."""
     with Lpm01a(sim.port, supply_v=sim.waveform.volts, **options) as meter:
         meter.start()
         assert sim.sent_all.wait(20)
@@ -31,6 +32,7 @@ def test_energy_is_within_one_percent_of_the_truth(seed, rate):
         assert not sim.controlled
     # The recording ends with its last sample.
     assert trace.energy_j() == pytest.approx(truth.joules(0, float(trace.time_s[-1])), rel=0.01)
+    # Losses after the last time mark (2 % of up to 0.11 s) are unknown.
     assert trace.lost_samples == pytest.approx(sim.dropped, abs=0.002 * rate + 0.02 * 0.11 * rate)
     assert trace.lost_samples > 0
     assert np.all(np.diff(trace.time_s) > 0)

@@ -14,6 +14,7 @@ from tests.host.energy.meters.sim_pty import PtyInstrument
 
 
 def _measure(sim, **options):
+    """Return the recording of all samples of the simulated meter."""
     with Ppk2(sim.port, supply_v=sim.waveform.volts, **options) as meter:
         meter.start()
         assert sim.sent_all.wait(20)
@@ -81,6 +82,7 @@ def test_a_stream_that_starts_within_a_sample_is_aligned(extra):
 def test_a_damaged_counter_or_range_loses_one_sample():
     count = 1000
     words = 2000 | (np.arange(count) & 63) << 18
+    # The counter is in bits 18 to 23 and the range in bits 14 to 16. There is no range 7.
     words[300] ^= 0x15 << 18
     words[600] |= 7 << 14
     decoder = Ppk2Decoder(Calibration(), 3.0)
@@ -100,6 +102,8 @@ def test_an_uncalibrated_unit_uses_nominal_values_with_a_note():
 
 
 class _Silent(PtyInstrument):
+    """A serial device that answers nothing."""
+
     def received(self, data: bytes) -> None:
         pass
 

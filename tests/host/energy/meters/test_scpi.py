@@ -166,7 +166,8 @@ def test_a_wrong_polled_reply_is_an_error(reply: str) -> None:
             meter.stop()
 
 
-def test_blocks_with_their_length_are_readings() -> None:
+def test_a_reply_may_begin_with_its_length() -> None:
+    """The header of a block is #, the number of digits of the length, and the length. #0 means an unknown length."""
     assert values_of("#211+1.0E-3,2E-3") is None and values_of("#213+1.0E-3,2E-3") is None
     for text in ("#212+1.0E-3,2E-3", "#0+1.0E-3,2E-3", "+1.0E-3,2E-3", " 1E-3, 2E-3"):
         assert values_of(text) == pytest.approx([1e-3, 2e-3])

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+#: The time in which the current changes from one level to the next.
 RAMP_S = 20e-6
 
 
@@ -28,6 +29,7 @@ class Waveform:
         return float(self.time_s[-1])
 
     def at(self, time_s: Any) -> Floats:
+        """Return the current at each time, in amperes."""
         return np.interp(time_s, self.time_s, self.current_a)
 
     def joules(self, start: float, end: float) -> float:
@@ -38,9 +40,11 @@ class Waveform:
         return float(np.trapezoid(self.at(nodes), nodes)) * self.volts
 
     def per_inference_uj(self) -> float:
+        """Return the median energy of an inference in microjoules."""
         return float(np.median([self.joules(*window) for window in self.windows])) * 1e6
 
     def mark(self, time_s: Any) -> NDArray[np.bool_]:
+        """Return the level of the mark pin at each time. It is high during an inference."""
         high = np.zeros(len(time_s), dtype=bool)
         for start, end in self.windows:
             high |= (time_s >= start) & (time_s < end)
@@ -61,6 +65,7 @@ def make(seed: int, inferences: int = 6, volts: float = 3.0, scale: float = 1.0)
     time_s = 0.0
 
     def level(value: float, seconds: float) -> None:
+        """Append ``seconds`` with the current ``value``."""
         nonlocal time_s
         times.extend([time_s + RAMP_S / 2, time_s + seconds - RAMP_S / 2])
         currents.extend([value, value])

@@ -160,7 +160,7 @@ def test_an_unready_hal_and_a_denied_permission_raise_an_error(tmp_path: Path) -
     assert android.find(path)[0].open is None
 
 
-def test_a_test_tree_does_not_run_commands_of_this_computer(
+def test_simulated_system_files_exclude_the_commands_of_this_computer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", command(tmp_path / "bin", "termux-battery-status", TERMUX))

@@ -88,6 +88,7 @@ def test_an_average_precedes_an_instant_reading_and_a_gpu_is_a_part(tmp_path: Pa
 
 
 def test_rapl_power_is_energy_over_time_with_wrapping(tmp_path: Path) -> None:
+    """The counter wraps around at 262143328850 microjoules. It advances by 12 J in 2 s."""
     clock = Clock()
     rapl_tree(tmp_path, energy=262143328850 - 5_000_000)
     meter = rapl.find(tmp_path, clock)[0].open()  # type: ignore[misc]

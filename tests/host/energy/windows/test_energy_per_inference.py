@@ -23,17 +23,19 @@ SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthChec
 
 
 def _length(truth):
+    """Return the median length of an inference in seconds."""
     return float(np.median([b - a for a, b in truth.windows]))
 
 
 def _events(truth, rng):
-    """Return start and end of the inferences by the host's clock, each delayed by the serial line."""
+    """Return start and end of the inferences by the host's clock, which started 0.7 s after the meter. The serial line
+    delays each of them by up to 1 ms."""
     return [(a - 0.7 + rng.uniform(0, 1e-3), b - 0.7 + rng.uniform(0, 1e-3)) for a, b in truth.windows]
 
 
 @SLOW
 @given(seed=st.integers(0, 100_000), ppm=st.sampled_from([-100.0, 100.0]))
-def test_ppk2(seed, ppm):
+def test_the_energy_from_a_ppk2_is_right_with_every_method(seed, ppm):
     truth = waveform.make(seed, inferences=5, volts=3.3)
     with SimPpk2(truth, seed, ppm=ppm, burst=2) as sim, Ppk2(sim.port, supply_v=3.3) as meter:
         meter.start()
@@ -55,7 +57,7 @@ def test_ppk2(seed, ppm):
 
 @SLOW
 @given(seed=st.integers(0, 100_000), rate=st.sampled_from([10_000, 50_000]))
-def test_lpm01a(seed, rate):
+def test_the_energy_from_an_lpm01a_is_right_with_every_method(seed, rate):
     # The meter does not report where samples were lost. So the energy of each window varies by √(lost)/samples, which
     # is 1 % at 10 kHz.
     truth = waveform.make(seed, inferences=24, volts=1.8)

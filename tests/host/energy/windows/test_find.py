@@ -24,6 +24,7 @@ def sampled(truth, seed=0, rate=50_000.0, lost=0.02, ppm=100.0, noise=3e-6, mark
     count = int(truth.seconds * rate)
     times = np.arange(count) / (rate * (1 + ppm * 1e-6))
     current = truth.at(times) + rng.normal(0, noise, count)
+    # The mark is at the input 2, and the input 6 is always high.
     bits = truth.mark(times).astype(np.uint8) << 2 | 0x40
     keep = rng.random(count) >= lost
     return Trace(
@@ -73,7 +74,7 @@ def test_every_method_is_accurate_to_one_percent(seed, method, scale):
     assert result.peak_power_w == pytest.approx(truth.current_a.max() * truth.volts, rel=0.01)
 
 
-def test_a_board_that_never_sleeps():
+def test_the_inferences_of_a_board_that_never_sleeps_are_found():
     truth = waveform.make(5)
     trace = sampled(truth, marks=False)
     trace = replace(trace, current_a=np.maximum(trace.current_a, truth.idle_a))
@@ -84,7 +85,7 @@ def test_a_board_that_never_sleeps():
 
 
 @pytest.mark.parametrize("ppm", [-300.0, 0.0, 250.0])
-def test_offset_and_drift_of_the_clocks(ppm):
+def test_offset_and_drift_of_the_clocks_are_measured(ppm):
     truth = waveform.make(2, inferences=60)
     trace = sampled(truth, rate=20_000.0, ppm=0)
     events = [((a - 1.25) / (1 + ppm * 1e-6), (b - 1.25) / (1 + ppm * 1e-6)) for a, b in truth.windows]
@@ -114,7 +115,7 @@ def test_incomplete_marks_and_glitches_are_no_windows():
     assert edges == pytest.approx([0.1995, 0.2995, 0.4995, 0.5995])
 
 
-def test_json_with_uncertainties():
+def test_the_json_has_the_energy_and_its_uncertainties():
     truth = waveform.make(4)
     result = measure(sampled(truth), find_windows(sampled(truth), bit=2))
     content = result.to_json()
@@ -178,6 +179,7 @@ def test_timestamps_that_do_not_match_the_current_are_ignored(seed):
 
 def test_the_input_that_matches_the_current_is_the_mark():
     trace, busy, truth = _regular()
+    # Another input, which changes every 777 samples.
     noise = (np.arange(len(trace)) // 777 % 2).astype(np.uint8)
     for low in (False, True):
         mark = (~busy if low else busy).astype(np.uint8)
@@ -231,15 +233,15 @@ def test_thousands_of_short_inferences_are_found():
     assert result.median_uj == pytest.approx(0.02 * 3.0 * 0.0005 * 1e6, rel=0.01)
 
 
-def _awake_between(seed: int, bouts: int) -> tuple[Trace, float, int]:
+def _trace_with_wake_ups(seed: int, wake_ups: int) -> tuple[Trace, float, int]:
     """Return a trace, the energy per inference in uJ, and the number of inferences. In the trace, the board sleeps and
-    wakes up ``bouts`` times. Each time it runs inferences, with idle current before, between and after them."""
+    wakes up ``wake_ups`` times. Each time it runs inferences, with idle current before, between and after them."""
     rng, rate = np.random.default_rng(seed), 50_000.0
     share, layers = rng.dirichlet(np.full(4, 3.0)), rng.uniform(8e-3, 50e-3, 4)
-    idle, per_bout, steps = float(rng.uniform(1e-3, 4e-3)), int(rng.integers(4, 9)), [(0.4, 3e-6)]
-    for _ in range(bouts):
+    idle, per_wake_up, steps = float(rng.uniform(1e-3, 4e-3)), int(rng.integers(4, 9)), [(0.4, 3e-6)]
+    for _ in range(wake_ups):
         steps.append((float(rng.uniform(0.02, 0.1)), idle))
-        for _ in range(per_bout):
+        for _ in range(per_wake_up):
             steps += [
                 (float(0.03 * layer_share), float(amperes))
                 for layer_share, amperes in zip(share, layers, strict=True)
@@ -250,13 +252,13 @@ def _awake_between(seed: int, bouts: int) -> tuple[Trace, float, int]:
     time_s = np.arange(int(seconds.sum() * rate)) / rate
     current = level[np.searchsorted(np.cumsum(seconds)[:-1], time_s, side="right")]
     current = current * rng.normal(1, 0.01, len(time_s))
-    return Trace(time_s, current, 3.0, rate), float(share @ layers) * 0.03 * 3e6, bouts * per_bout
+    return Trace(time_s, current, 3.0, rate), float(share @ layers) * 0.03 * 3e6, wake_ups * per_wake_up
 
 
-@pytest.mark.parametrize("bouts", [1, 2, 6])
+@pytest.mark.parametrize("wake_ups", [1, 2, 6])
 @pytest.mark.parametrize("seed", range(4))
-def test_idle_time_between_inferences_is_excluded(seed, bouts):
-    trace, truth, inferences = _awake_between(seed, bouts)
+def test_idle_time_between_inferences_is_excluded(seed, wake_ups):
+    trace, truth, inferences = _trace_with_wake_ups(seed, wake_ups)
     result = measure(trace, find_windows(trace))
     assert len(result.energy_uj) == inferences
     assert result.median_uj == pytest.approx(truth, rel=0.01)

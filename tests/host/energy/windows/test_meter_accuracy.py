@@ -15,6 +15,8 @@ from arenite.host.energy.windows.result import measure
 
 
 def recording(meter: str, amperes: float = 10e-3, **meta: Any) -> Trace:
+    """Return a recording of four windows with the current ``amperes``, and a tenth of it between them. ``meta`` has
+    further metadata of the driver."""
     times = np.arange(4000) / 10_000
     high = (times % 0.1) > 0.05
     current = np.where(high, amperes, amperes / 10)
@@ -65,6 +67,7 @@ def test_the_result_contains_the_limit() -> None:
     trace = recording("ppk2")
     result = measure(trace, find_windows(trace))
     energy, seconds = result.energy_uj.mean() * 1e-6, result.duration_s.mean()
+    # The error of a PPK2 is at most 10 % and 20 uA. A uniform distribution has a standard deviation of 1/√3 of that.
     expected = (0.1 * energy + 20e-6 * 3.0 * seconds) / np.sqrt(3) * 1e6
     assert result.calibration_uj == pytest.approx(expected)
     # For a sleeping board, the offset of the meter dominates.

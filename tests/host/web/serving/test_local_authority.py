@@ -20,6 +20,7 @@ from arenite.host.web.serving.local_authority import local_authority
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use an empty cache, and return the path of the authority's file in it."""
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
     return tmp_path / "authority/authority.pem"
 
@@ -28,10 +29,11 @@ def test_the_authority_is_kept_and_private(cache: Path) -> None:
     first = local_authority()
     assert local_authority().fingerprint == first.fingerprint
     assert stat.S_IMODE(os.stat(cache).st_mode) == 0o600
+    # The fingerprint is a SHA-256 of 32 bytes.
     assert len(first.fingerprint.split(":")) == 32 and "PRIVATE" not in first.certificate_pem
 
 
-def test_it_certifies_only_local_names(cache: Path) -> None:
+def test_the_authority_certifies_only_local_names(cache: Path) -> None:
     certificate = x509.load_pem_x509_certificate(local_authority().certificate_pem.encode())
     constraints = certificate.extensions.get_extension_for_class(x509.NameConstraints)
     assert constraints.critical and constraints.value.permitted_subtrees
@@ -49,11 +51,10 @@ def test_public_addresses_are_refused() -> None:
 
 def test_an_authority_that_ends_soon_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_AUTHORITY_DAYS", 10)
-    old = module.local_authority
     with monkeypatch.context() as patch:
         patch.setattr(module, "_SERVER_DAYS", 5)
-        fingerprint = old().fingerprint
-        assert old().fingerprint == fingerprint
+        fingerprint = local_authority().fingerprint
+        assert local_authority().fingerprint == fingerprint
     monkeypatch.setattr(module, "_AUTHORITY_DAYS", 3650)
     replaced = local_authority()
     certificate = x509.load_pem_x509_certificate(replaced.certificate_pem.encode())

@@ -21,6 +21,7 @@ pytest.importorskip("h11", reason="needs h11")
 from arenite.host.web.serving.page_server import PageServer
 
 TOKEN = "sand-and-pressure"
+#: Pictures of four pixels. A sample has 16 bytes: red, green, blue and alpha of each pixel.
 FORMAT = SampleFormat(width=2, height=2)
 
 
@@ -75,7 +76,7 @@ def test_samples_are_stored(server: PageServer, tmp_path: Path) -> None:
     assert status == HTTPStatus.UNPROCESSABLE_ENTITY and b"not a class" in body
 
 
-def test_two_samples_on_one_connection(server: PageServer, tmp_path: Path) -> None:
+def test_two_samples_on_one_connection_are_stored(server: PageServer, tmp_path: Path) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
     with contextlib.closing(connection):
         for _ in range(2):

@@ -16,6 +16,7 @@ from arenite.host.web.serving.sample_collection import CollectionError, SampleCo
 
 PICTURE = SampleFormat(width=5, height=3)
 SOUND = SampleFormat(rate=16000, count=40)
+#: Red, green, blue and alpha of each pixel of a picture.
 PIXELS = np.arange(60, dtype=np.uint8).reshape(3, 5, 4)
 
 

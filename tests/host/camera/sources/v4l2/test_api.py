@@ -36,6 +36,7 @@ STRUCTS = {
 }
 #: Members that have another name in the kernel's structs.
 OTHER_NAMES = {"is": "discrete", "fmt": "fmt", "bt": "bt"}
+#: The codes of pixel formats, and the ends of their names in the kernel (V4L2_PIX_FMT_...).
 FOURCC = {
     "YUYV": "YUYV", "UYVY": "UYVY", "NV12": "NV12", "NM12": "NV12M", "NV21": "NV21", "NM21": "NV21M",
     "YU12": "YUV420", "YM12": "YUV420M", "YV12": "YVU420", "YM21": "YVU420M", "GREY": "GREY", "RGB3": "RGB24",
@@ -63,6 +64,7 @@ def statements(api: SimpleNamespace, without: frozenset[str] = frozenset()) -> l
 
 
 def compiled(expressions: list[str], folder: Path, bits: int) -> subprocess.CompletedProcess[str]:
+    """Compile the expressions as static assertions for processes of ``bits`` bits, and return the result of gcc."""
     lines = [f'_Static_assert({expression}, "{expression}");' for expression in expressions]
     source = folder / "check.c"
     source.write_text("#include <stddef.h>\n#include <linux/videodev2.h>\n" + "\n".join(lines), "utf-8")
@@ -83,6 +85,7 @@ def compiled(expressions: list[str], folder: Path, bits: int) -> subprocess.Comp
 
 @pytest.fixture
 def compiler() -> None:
+    """Skip the test if gcc or the kernel's header is missing."""
     if shutil.which("gcc") is None or not HEADER.exists():
         pytest.skip("needs gcc and linux/videodev2.h")
 

@@ -44,7 +44,9 @@ WEBCAM = [
         (RequestedMode(fps=5), "yuyv 1280x720 at 10 fps"),
     ],
 )
-def test_webcam(requested: RequestedMode, expected: str) -> None:
+def test_the_requested_or_the_best_mode_of_a_webcam_is_chosen(
+    requested: RequestedMode, expected: str
+) -> None:
     assert str(choose_mode(WEBCAM, requested)) == expected
 
 

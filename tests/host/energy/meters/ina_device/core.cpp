@@ -27,9 +27,10 @@ TwoWire Wire;
 
 static int chip_kind;
 static double baud, idle_a, active_a, period_s, active_s, bus_v, shunt_ohm, speed, ppm;
-static int line_fd;
+static int line_fd; /* the end of the pseudo-terminal that this process reads and writes */
 static double now_s = 0.0123, i2c_hz = 100000;
 
+/* Returns the real time in seconds. */
 static double wall()
 {
     timespec t;
@@ -37,6 +38,7 @@ static double wall()
     return t.tv_sec + 1e-9 * t.tv_nsec;
 }
 
+/* Advances the simulated time. Sleeps if it is more than 5 ms ahead of the real time. */
 static void pass(double seconds)
 {
     static double began = wall();
@@ -64,6 +66,7 @@ static bool ready;
 static double conversion_began = 0;
 static uint32_t shunt_word, bus_word;
 
+/* Returns the time of a conversion in seconds, from the configuration and the tables of the data sheets. */
 static double conversion_time(int which) /* 0: shunt, 1: bus */
 {
     static const double t226[] = {140e-6, 204e-6, 332e-6, 588e-6, 1.1e-3, 2.116e-3, 4.156e-3, 8.244e-3};
@@ -81,8 +84,10 @@ static double conversion_time(int which) /* 0: shunt, 1: bus */
     return t * (1 + ppm * 1e-6);
 }
 
+/* Returns whether the chip measures shunt and bus again and again. */
 static bool continuous() { return chip_kind == 228 ? (adc_config >> 12) == 0xB : (config_word & 7) == 7; }
 
+/* Returns `value`, rounded and limited to `min` and `max`. */
 static int64_t limited(double value, int64_t min, int64_t max)
 {
     const double rounded = nearbyint(value);
@@ -171,7 +176,7 @@ static int get_register(uint8_t where, uint8_t *to)
     return size;
 }
 
-/* ---- Wire ---- */
+/* ---- Wire: a byte takes 9 clock cycles of the bus, and the address of the chip is 0x40 ---- */
 
 static uint8_t out[8], in[8], target;
 static int out_count, in_count, in_at;
