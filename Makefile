@@ -52,6 +52,7 @@ test-arm64:
 	@./setup.sh dev arm64
 	$(VENV_PYTHON) -m tests.arm64
 
+# Why some warnings of cppcheck are suppressed:
 # Shifting a negative integer right is arithmetic on every compiler for these cores, and the kernels rely on it.
 # A window of an average pool always overlaps the image by at least one row, so its divisor is never zero.
 # A window has at least one tap, and the sum of a softmax at least one leading zero bit, which cppcheck does not know.

@@ -53,13 +53,13 @@ class BenchConfig:
 
     Attributes:
         build: the options of the firmware.
-        port: the serial port of a real board. None: ``feeding`` names the ports, or the board is emulated.
+        port: the serial port of a real board. None: ``run_config`` names the ports, or the board is emulated.
         stateful: keep the model's state from one sample to the next.
         keep: leave the generated project in this folder. None: use a temporary folder.
         cycles: profile one inference to estimate cycles. None: do so if it is possible.
         emulator: the emulator of an emulated board, ``qemu`` or ``unicorn``. None: QEMU if it is installed, else
             Unicorn.
-        feeding: the devices that run the samples, and whether their answers are stored.
+        run_config: the devices that run the samples, and whether their answers are stored.
     """
 
     build: BuildOptions = DEFAULT_BUILD
@@ -68,7 +68,7 @@ class BenchConfig:
     keep: Path | None = None
     cycles: bool | None = None
     emulator: str | None = None
-    feeding: RunConfig = SINGLE_BOARD
+    run_config: RunConfig = SINGLE_BOARD
 
 
 def bench(
@@ -81,7 +81,7 @@ def bench(
         DoesNotFitError: the board is too small. Nothing was built.
         ToolError, DeviceError: the build, the emulator or the device failed.
     """
-    if not board.emulated and not (options.port or options.feeding.ports):
+    if not board.emulated and not (options.port or options.run_config.ports):
         raise UsageError(
             f"{board.name} is a real board, which needs a serial port.", "Add --port auto, or --port NAME."
         )
@@ -105,12 +105,12 @@ def bench(
         elf = build(folder)
         progress("build", 1, 1)
         verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=options.stateful)
-        ports = options.feeding.ports or ((options.port,) if options.port else ())
+        ports = options.run_config.ports or ((options.port,) if options.port else ())
         run_result = run_samples(
             project,
             elf,
             samples,
-            replace(options.feeding, ports=ports),
+            replace(options.run_config, ports=ports),
             verifier,
             lambda port: open_device(project, elf, port, tools.emulator),
             progress,
@@ -213,7 +213,7 @@ def choose_tools(board: Board, options: BenchConfig) -> Tools:
     """
     toolchain, toolchain_reason = choose_toolchain(board, options.build.toolchain)
     emulator = emulator_reason = None
-    runs_already = bool(options.port or options.feeding.ports)
+    runs_already = bool(options.port or options.run_config.ports)
     if options.emulator is not None and runs_already:
         raise UsageError("--port and --emulator exclude each other.", "Remove one of them.")
     if options.emulator is not None or (board.emulated and not runs_already):

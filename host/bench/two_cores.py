@@ -40,6 +40,8 @@ def counted_split(generated: Generated, profiled: Profile) -> dict[str, Any]:
 
     ``work`` is the number of instructions of both cores. ``critical_path`` is the sum over all layers of the
     instructions of the busier core, plus the instructions of fork and join (starting the second core and joining it).
+    ``barrier`` has the instructions of one fork and join, ``serial_share`` the share of the work in layers that run on
+    one core only.
     """
 
     def instructions(count: CycleCount) -> float:

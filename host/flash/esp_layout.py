@@ -69,6 +69,7 @@ def otadata_for_first_slot() -> bytes:
     """Return the contents of the otadata partition that select the first application slot. Its first sector has
     sequence number 1, its second sector is erased."""
     number = struct.pack("<I", 1)
+    # The 24 bytes between number and CRC are a label and a state, which are not used.
     entry = number + b"\xff" * 24 + struct.pack("<I", zlib.crc32(number, 0xFFFFFFFF))
     return entry.ljust(0x2000, b"\xff")
 

@@ -142,19 +142,20 @@ class ConnectionServer(ABC):
         self._thread.join()
 
     def wake(self) -> None:
-        """Make every ``until`` that waits look again. Any thread may call this; it costs nothing if none waits."""
+        """Make every waiting ``wait_for`` call its function again. Any thread may call ``wake``; it costs nothing if no
+        coroutine waits."""
         if self._waiters:
             with contextlib.suppress(RuntimeError):  # the server has ended
                 self._loop.call_soon_threadsafe(self._wake_waiters)
 
-    async def until(self, look: Callable[[], _T | None], seconds: float) -> _T | None:
-        """Return the first value of ``look`` that is not None. ``look`` is called now and after every ``wake``. Return
-        None after ``seconds``."""
-        # The number is changed before the first look, so that a change after this look does wake the loop.
+    async def wait_for(self, get_value: Callable[[], _T | None], seconds: float) -> _T | None:
+        """Return the first result of ``get_value`` that is not None. ``get_value`` is called now and after every
+        ``wake``. Return None after ``seconds``."""
+        # The number is changed before the first call, so that a ``wake`` after this call is not lost.
         self._waiters += 1
         try:
             async with asyncio.timeout(seconds):
-                while (value := look()) is None:
+                while (value := get_value()) is None:
                     await self._changed.wait()
                 return value
         except TimeoutError:
@@ -176,7 +177,7 @@ class ConnectionServer(ABC):
             self._loop.close()
 
     async def _end(self) -> None:
-        """End the connections. Those that wait in ``until`` have 0.1 seconds to end by themselves."""
+        """End the connections. Those that wait in ``wait_for`` have 0.1 seconds to end by themselves."""
         assert self._accepting is not None
         self._accepting.cancel()
         self._wake_waiters()

@@ -92,7 +92,7 @@ def bench(
         keep=None if keep is None else Path(keep),
         cycles=cycles,
         emulator=emulator,
-        feeding=RunConfig(
+        run_config=RunConfig(
             (port,) if isinstance(port, str) else tuple(port),
             copies,
             resume,

@@ -44,6 +44,8 @@ NEAR_SHARE, NEAR_S = 0.05, 0.1
 #: The maximum difference in seconds between the times of the serial lines and the activity in the recorded current. The
 #: delays of USB and of the start of a recording are shorter.
 MAX_EDGE_SHIFT_S = 0.2
+#: A recording may end this number of seconds before its window, which is at most a thousandth of the window.
+MAX_MISSING_S = 0.01
 #: The number of windows that may be too short before the measurement fails.
 MAX_REPEATS = 10
 
@@ -96,7 +98,7 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
     outputs = client.raw_outputs()
     trace.require(16)
     window, method = _bounds(trace, run, bit)
-    if window.start_s < trace.time_s[0] or window.end_s > trace.time_s[-1] + 0.01:
+    if window.start_s < trace.time_s[0] or window.end_s > trace.time_s[-1] + MAX_MISSING_S:
         raise DeviceError(
             f"The recording of {trace.seconds:.1f} s does not cover the window of {run.seconds:.1f} s.",
             "Another program or a slow USB hub may delay samples. Try another USB port.",

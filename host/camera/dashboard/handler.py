@@ -126,7 +126,7 @@ class Handler(RequestHandler):
             return
         preview = self._content.preview
         last = preview.request(after, camera)
-        newest = await self.server.until(partial(preview.newer, last, camera), _FRAME_WAIT_S)
+        newest = await self.server.wait_for(partial(preview.newer, last, camera), _FRAME_WAIT_S)
         if newest is not None and newest[1]:
             await self.send(newest[1], "application/octet-stream", more=[("X-Count", str(newest[0]))])
         else:
@@ -146,7 +146,7 @@ class Handler(RequestHandler):
         number, hello = content.hello()
         await self._event("hello", hello)
         while not content.ended:
-            news = await self.server.until(partial(self._news, number), _PING_S)
+            news = await self.server.wait_for(partial(self._news, number), _PING_S)
             if content.ended:
                 return
             if news is None:

@@ -59,9 +59,9 @@ def elf(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(
-    prepared: Prepared, count: int, feeding: RunConfig, progress: Any = lambda *_: None
+    prepared: Prepared, count: int, run_config: RunConfig, progress: Any = lambda *_: None
 ) -> dict[str, Any]:
-    options = BenchConfig(cycles=False, feeding=feeding)
+    options = BenchConfig(cycles=False, run_config=run_config)
     return bench(prepared, load_board(BOARD), samples_of(prepared, count), options, progress).to_json()
 
 
@@ -110,7 +110,7 @@ def test_damaged_bytes_cause_no_wrong_answer(
 
 @pytest.mark.slow
 def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -> None:
-    feeding = RunConfig(resume=True, journals=tmp_path)
+    run_config = RunConfig(resume=True, journals=tmp_path)
     kills: list[int] = []
 
     def killer(step: str, done: int, total: int) -> None:
@@ -118,12 +118,12 @@ def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -
             kills.append(kill_emulators())
 
     with pytest.raises(DeviceError) as caught:
-        run(prepared, 12, feeding, killer)
+        run(prepared, 12, run_config, killer)
     assert kills == [1]
     assert "5 of 12 samples are stored. Run the same command again to continue." in caught.value.hint
     progress: list[int] = []
     result = run(
-        prepared, 12, feeding, lambda step, done, _: progress.append(done) if step == "run" else None
+        prepared, 12, run_config, lambda step, done, _: progress.append(done) if step == "run" else None
     )
     assert progress[0] == 5 and progress[-1] == 12
     assert counts(result) == (12, 12, 0, 5)
@@ -131,7 +131,7 @@ def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -
     # The resumed result has all figures of an uninterrupted run, including those of the layers.
     assert_same(result, uninterrupted)
     # The run is complete, so the next run starts from the first sample.
-    assert counts(run(prepared, 12, feeding)) == (12, 12, 0, 0)
+    assert counts(run(prepared, 12, run_config)) == (12, 12, 0, 0)
     assert list(tmp_path.glob("*.journal")) == []
 
 
@@ -168,19 +168,19 @@ def test_a_cable_that_is_plugged_in_again(prepared: Prepared, elf: Path, tmp_pat
 
 @pytest.mark.slow
 def test_a_cable_that_stays_unplugged(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
-    feeding = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
+    run_config = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
-        feeding = replace(feeding, ports=(str(cable.port),))
+        run_config = replace(run_config, ports=(str(cable.port),))
 
         def puller(step: str, done: int, total: int) -> None:
             if step == "run" and done == 4:
                 cable.pull()
 
         with pytest.raises(DeviceError, match="did not come back within 1 s") as caught:
-            run(prepared, 9, feeding, puller)
+            run(prepared, 9, run_config, puller)
         assert "4 of 9 samples are stored" in caught.value.hint
         cable.plug()
-        assert counts(run(prepared, 9, feeding)) == (9, 9, 0, 4)
+        assert counts(run(prepared, 9, run_config)) == (9, 9, 0, 4)
 
 
 @pytest.mark.slow
@@ -321,19 +321,19 @@ def test_an_interrupted_run_keeps_its_answers(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("feeding", "message"),
+    ("run_config", "message"),
     [
         (RunConfig(("/dev/a", "/dev/a")), "given twice"),
         (RunConfig(("/dev/a",), copies=2), "--copies starts several emulators"),
     ],
 )
-def test_incompatible_options_raise_an_error(prepared: Prepared, feeding: RunConfig, message: str) -> None:
+def test_incompatible_options_raise_an_error(prepared: Prepared, run_config: RunConfig, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        run(prepared, 1, feeding)
+        run(prepared, 1, run_config)
 
 
 def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "c.tflite"))
-    options = BenchConfig(stateful=True, cycles=False, feeding=RunConfig(copies=2))
+    options = BenchConfig(stateful=True, cycles=False, run_config=RunConfig(copies=2))
     with pytest.raises(UsageError, match="depends on the samples before it"):
         bench(stateful, load_board(BOARD), samples_of(stateful, 2), options, lambda *_: None)
