@@ -68,6 +68,7 @@ class Browser:
             os.killpg(self._process.pid, number)
 
     def call(self, method: str, **params: Any) -> dict[str, Any]:
+        """Call a method of the DevTools protocol and return its result. Store errors that the page reports."""
         number = next(self._numbers)
         self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
         while True:
@@ -96,6 +97,7 @@ class Browser:
         self.until("document.readyState === 'complete'")
 
     def size(self, width: int, height: int, *, dark: bool = False, phone: bool = False) -> None:
+        """Set the size of the page in CSS pixels, its color scheme, and whether the browser is that of a phone."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=2 if phone else 1, mobile=phone,
@@ -115,16 +117,19 @@ class Browser:
         return _wait(lambda: self.value(script), description=script)
 
     def picture(self, path: Path, full: bool = True) -> None:
+        """Write a PNG image of the page, or with ``full`` false of its visible part only."""
         reply = self.call("Page.captureScreenshot", format="png", captureBeyondViewport=full)
         path.write_bytes(base64.b64decode(reply["data"]))
 
 
 def _first_tab(port: int) -> str:
+    """Return the address of the WebSocket that controls the browser's first page."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/json/list", timeout=30) as answer:
         return next(t["webSocketDebuggerUrl"] for t in json.load(answer) if t["type"] == "page")
 
 
 def _wait(condition: Any, description: str = "the browser") -> Any:
+    """Call ``condition`` until its result is true, and return the result."""
     end = time.monotonic() + _START_S
     while True:
         try:

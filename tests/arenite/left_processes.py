@@ -13,7 +13,8 @@ MARK = "ARENITE_TEST_MARK"
 def marked_processes(mark: str) -> dict[int, str]:
     """Map the number of each running process whose environment has ``MARK=mark`` to its command line.
 
-    Guard processes, which clean up after a process that was killed, are left out, because they end by themselves.
+    Guard processes, which clean up after a process that was killed, are left out, because they end by themselves. They
+    are recognized by their shell script (``_GUARD`` in processes.py): it contains ``without()`` and runs ``sleep 0.2``.
     """
     marked = {}
     for folder in Path("/proc").iterdir():
@@ -44,6 +45,7 @@ def wait_until_none_is_left(mark: str, timeout_s: float = 20.0) -> None:
 
 
 def wait_until_removed(folder: Path, timeout_s: float = 20.0) -> None:
+    """Wait until ``folder`` does not exist. Raise ``AssertionError`` if it still exists after ``timeout_s``."""
     end = time.monotonic() + timeout_s
     while folder.exists() and time.monotonic() < end:
         time.sleep(0.02)

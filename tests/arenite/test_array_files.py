@@ -18,11 +18,13 @@ from arenite.models.datasets.user_data import user_data
 
 
 def _header(shape: tuple[int, ...], dtype: str = "<f4") -> bytes:
+    """Return the header of a .npy file that states ``shape`` and ``dtype``."""
     text = f"{{'descr': '{dtype}', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
     return b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text
 
 
 def _archive(path: Path, member: bytes) -> Path:
+    """Write a .npz file whose only array is the .npy file ``member``, and return ``path``."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("x.npy", member)
     return path
@@ -76,7 +78,7 @@ def test_a_shape_larger_than_the_file_is_refused(tmp_path: Path, shape: tuple[in
         read_array(tmp_path / "claim.npy")
 
 
-def test_damaged_files_are_one_kind_of_error(tmp_path: Path) -> None:
+def test_a_damaged_archive_raises_only_value_errors(tmp_path: Path) -> None:
     np.savez_compressed(tmp_path / "good.npz", x=np.arange(1000))
     good = (tmp_path / "good.npz").read_bytes()
     for at in range(0, len(good), 7):

@@ -1,4 +1,4 @@
-"""Files of strangers are read without trusting their kind, size and depth."""
+"""Files that are no regular files, too large or too deeply nested are refused with an error before they do harm."""
 
 from __future__ import annotations
 
@@ -40,6 +40,7 @@ def test_pipes_and_devices_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_pipe_of_the_shell_is_read() -> None:
+    """A shell passes such a path for ``<(command)``."""
     read_end, write_end = os.pipe()
     os.write(write_end, b"1,2")
     os.close(write_end)
@@ -50,7 +51,7 @@ def test_a_pipe_of_the_shell_is_read() -> None:
 
 
 @pytest.mark.parametrize("text", [DEEP, "[" + "9" * 10_000 + "]", f'{{"a": [{10**400}]}}', "no", ""])
-def test_json_that_python_cannot_take_is_a_value_error(text: str) -> None:
+def test_json_that_python_cannot_parse_raises_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_json(text)
 
@@ -58,13 +59,13 @@ def test_json_that_python_cannot_take_is_a_value_error(text: str) -> None:
 @pytest.mark.parametrize(
     "text", [f"a = {DEEP}", "a = " + "9" * 10_000, f"[a]\nb = [[1], [-{10**400}]]", "no"]
 )
-def test_toml_that_python_cannot_take_is_a_value_error(text: str) -> None:
+def test_toml_that_python_cannot_parse_raises_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_toml(text)
 
 
 @pytest.mark.parametrize("text", [DEEP, f"({10**400},)", "{[]: 1}", "{" * 500, "[].append(1)", "no", ""])
-def test_a_literal_that_python_cannot_take_is_a_value_error(text: str) -> None:
+def test_a_literal_that_python_cannot_parse_raises_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):
         parse_literal(text)
 

@@ -1,4 +1,4 @@
-"""No text from outside reaches a terminal with its control characters."""
+"""Control characters in text from outside (files, devices) are escaped before the text is printed on a terminal."""
 
 from __future__ import annotations
 

@@ -29,6 +29,7 @@ def mark() -> Iterator[str]:
 
 
 def _start(program: str, mark: str, folder: Path) -> subprocess.Popen[str]:
+    """Start a Python program whose temporary folders are in ``folder``. Its descendants can be found by ``mark``."""
     return subprocess.Popen(
         [sys.executable, "-c", program],
         env=os.environ | {MARK: mark, "TMPDIR": str(folder)},
@@ -77,6 +78,7 @@ for k in range(1000):
 
 @pytest.mark.parametrize("attempt", range(10))
 def test_there_is_no_moment_at_which_a_child_survives(attempt: int, mark: str, tmp_path: Path) -> None:
+    """A process is killed at a random moment while it starts children, and all of its children end."""
     with _start(_STARTS_MANY, mark, tmp_path) as process:
         assert process.stdout is not None
         process.stdout.readline()
@@ -96,7 +98,7 @@ def test_a_program_that_takes_too_long_is_killed_with_what_it_started(mark: str)
     wait_until_none_is_left(mark)
 
 
-def test_what_a_program_leaves_behind_ends_with_it(mark: str) -> None:
+def test_background_processes_of_a_program_end_with_it(mark: str) -> None:
     run(["sh", "-c", "sleep 1000 >/dev/null 2>&1 &"], env=os.environ | {MARK: mark}, timeout=60)
     wait_until_none_is_left(mark)
 
@@ -121,7 +123,8 @@ def test_a_limit_of_memory_holds_for_the_program() -> None:
 
 
 def test_children_that_ended_are_forgotten(tmp_path: Path) -> None:
-    """The guard must not kill a later process that has the number of an earlier child."""
+    """The guard process, which cleans up after its parent, must not kill a later process that has the number of an
+    earlier child, or remove a later folder that has the path of an earlier one."""
     program = """
 import os
 from arenite.processes import run, temporary_folder
@@ -129,7 +132,7 @@ for k in range(50):
     run(["true"])
 with temporary_folder() as folder:
     print(folder)
-os.makedirs(folder)  # this one is somebody else's
+os.makedirs(folder)  # stands for a folder of another program
 """
     with _start(program, uuid4().hex, tmp_path) as process:
         assert process.stdout is not None

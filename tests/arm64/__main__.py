@@ -29,8 +29,9 @@ from tests.arm64.comparison import Check, Run, compare_feeds, compare_models
 from tests.arm64.machine import Machine, machine
 
 GUEST_CHECKS = Path(__file__).parent / "guest_checks.py"
-#: Use every third frame of the benchmark.
+#: Every third frame of the camera benchmark is used.
 FRAME_STEP = 3
+#: The number of frames that ``arenite camera`` processes.
 CAMERA_FRAMES = 8
 
 

@@ -21,6 +21,7 @@ DISTRIBUTIONS = (
 #: Platform tags that Debian 12 (glibc 2.36) supports.
 _PLATFORMS = ("any", *(f"manylinux_2_{glibc}_aarch64" for glibc in (17, 24, 26, 27, 28, 31, 34)))
 _PYTHON = "3.11"
+#: The end of the file name of the compiled extension.
 _SUFFIX = ".cpython-311-aarch64-linux-gnu.so"
 
 
@@ -71,5 +72,6 @@ def own_wheel(folder: Path) -> Path:
 
 
 def unpack(wheel: Path, folder: Path) -> None:
+    """Unpack the files of a wheel into ``folder``."""
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(folder)

@@ -34,7 +34,7 @@ class Check:
 
 class Run:
     """The results of one run of ``guest_checks.py``, read from the file that it wrote. ``arrays`` maps names to
-    results; ``record`` has the rest, such as the answers and the names of the code that ran."""
+    results; ``record`` has all other values, such as the models' answers and the names of the code that ran."""
 
     def __init__(self, path: Path) -> None:
         with np.load(path) as file:
@@ -42,12 +42,13 @@ class Run:
         self.record: dict[str, Any] = json.loads(self.arrays.pop("record").tobytes())
 
     def named(self, start: str) -> dict[str, np.ndarray]:
+        """Return the results whose names begin with ``start``."""
         return {name: values for name, values in self.arrays.items() if name.startswith(start)}
 
 
 def compare_feeds(arm: Run, reference: Run) -> Check:
-    """Compare the input tensors that the C code computed on aarch64 with those of NumPy on this computer, byte for
-    byte."""
+    """Compare the input tensors ("feeds") that the C code computed on aarch64 with those of NumPy on this computer,
+    byte for byte."""
     check = Check("feeds", facts={"code": arm.record["codes"], "reference": reference.record["codes"]})
     check.require(arm.record["machine"] == "aarch64", f"The machine is {arm.record['machine']}.")
     check.require(

@@ -1,4 +1,5 @@
-"""Tests on aarch64. They run on request only, because they need an emulator, a cross compiler and Debian's archive."""
+"""Tests of the comparison of results, and of the camera loop on aarch64. The latter runs on request only, because it
+needs an emulator, a cross compiler and Debian's archive."""
 
 from __future__ import annotations
 
@@ -19,6 +20,8 @@ class _RecordedRun(Run):
 
 
 def _run(machine: str = "aarch64", code: str = "neon", byte: int = 7, score: float = 0.9) -> Run:
+    """Return a simulated run with one input tensor ("feed") and one model, whose outputs and answer have the given
+    values."""
     box = {
         "kind": "boxes",
         "boxes": [{"box": [0.1, 0.2, 0.3, 0.4], "score": score, "index": 0, "label": "face"}],
@@ -54,6 +57,7 @@ def test_feeds_that_differ_are_reported(arm: Run, message: str) -> None:
 
 def test_models_that_differ_are_reported() -> None:
     (check,) = compare_models(_run(byte=8, score=0.7), _run("x86_64", "numpy"))
+    # Of the compared input, two outputs and answer, only the input is equal.
     assert len(check.failed) == 3 and check.to_json()["checked"] == 4
 
 
@@ -72,7 +76,7 @@ def test_a_check_counts_its_conditions() -> None:
 
 
 @pytest.mark.skipif(not os.environ.get("ARENITE_ARM64"), reason="set ARENITE_ARM64=1, or run make test-arm64")
-def test_the_loop_on_aarch64() -> None:
+def test_the_camera_loop_gives_equal_results_on_aarch64() -> None:
     if packages := missing_tools():
         pytest.skip(f"needs {', '.join(packages)}")
     from tests.arm64.__main__ import run_checks

@@ -34,13 +34,13 @@ from tests.firmware.library.libraries import three_models, write_library_of
 ZEPHYR_BOARD = "qemu_cortex_m3"
 NUTTX_MACHINE = "mps2-an500"
 PICO_BOARDS = ("pico", "pico2")
-#: An emulated program has printed its outputs by then.
+#: The time after which an emulated program has certainly printed its outputs.
 RUN_SECONDS = 60
 
 
 def expected_outputs(models: dict[str, Prepared]) -> list[list[int]]:
-    """Return LiteRT's output values for each model. The input is that of the examples: each byte of the input is the
-    number of bytes from there to the end."""
+    """Return LiteRT's values of each output of each model. The input is that of the examples: with N bytes, they are
+    N, N - 1, ..., 1 (modulo 256)."""
     rows = []
     for prepared in models.values():
         graph = prepared.model.main
@@ -69,7 +69,7 @@ def printed_rows(
     Args:
         command: the command, which need not end by itself: an emulator.
         count: number of lines to wait for.
-        prompt: text before which nothing is typed.
+        prompt: text to wait for before ``typed`` is sent.
         typed: line to type once the prompt has appeared; none if empty.
         seconds: time after which the program is ended.
 
@@ -116,6 +116,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def compare(program: str, rows: list[list[int]], expected: list[list[int]]) -> None:
+    """End this program with an error if ``program`` printed other values than LiteRT computes."""
     if rows != expected:
         raise SystemExit(f"{program} printed {rows}; LiteRT computes {expected}.")
 
@@ -154,6 +155,8 @@ def nuttx(library: Path, build: Path, expected: list[list[int]]) -> str:
     return f"run on {NUTTX_MACHINE}: every output equals LiteRT's"
 
 
+#: Maps a framework to its environment variable, and to the function that builds (and may run) the library's example.
+#: The function's arguments are the library, a build folder and the expected outputs; it returns what it did.
 FRAMEWORKS: dict[str, tuple[str, Callable[[Path, Path, list[list[int]]], str]]] = {
     "ESP-IDF": ("IDF_PATH", esp_idf),
     "Zephyr": ("ZEPHYR_BASE", zephyr),
@@ -172,13 +175,13 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--library", type=Path, metavar="FOLDER", help="write the library to FOLDER, and stop"
     )
-    to = parser.parse_args(arguments).library
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text)
+    output_folder = parser.parse_args(arguments).library
+    with tempfile.TemporaryDirectory() as folder_name:
+        folder = Path(folder_name)
         models = three_models(folder)
-        library = write_library_of(to or folder / "models", models)
-        if to:
-            print(f"The library is in {to}.")
+        library = write_library_of(output_folder or folder / "models", models)
+        if output_folder:
+            print(f"The library is in {output_folder}.")
             return 0
         expected = expected_outputs(models)
         for name, (variable, build) in FRAMEWORKS.items():

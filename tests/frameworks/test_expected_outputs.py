@@ -60,6 +60,6 @@ def test_a_program_that_prints_too_little_is_ended_and_refused() -> None:
         compare("It", rows, [[7, 8], [9]])
 
 
-def test_the_library_for_a_framework_that_is_built_by_hand(tmp_path: Path) -> None:
+def test_the_option_library_writes_a_library_and_builds_nothing(tmp_path: Path) -> None:
     assert main(["--library", str(tmp_path / "models")]) == 0
     assert "config ARENITE_MODELS" in (tmp_path / "models/examples/nuttx/Kconfig").read_text()

@@ -11,7 +11,8 @@ WARNINGS = ("-Wall", "-Wextra", "-Werror")
 
 
 def compile_like_an_arduino_core(project: Path, out: Path) -> Path:
-    """Compile the sources that PlatformIO compiles for a real board: src, lib/arenite and lib/agent, not lib/board."""
+    """Compile a project for this computer in the folder ``out``, and return the path of the program. The sources are
+    those that PlatformIO compiles for a real board: src, lib/arenite and lib/agent, not lib/board."""
     includes = [f"-I{project / folder}" for folder in ("src", "lib/arenite", "lib/agent")]
     defines = ["-DARDUINO=10819", '-DARENITE_BOARD="stand_in"']
     objects = []

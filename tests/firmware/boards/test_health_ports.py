@@ -44,6 +44,7 @@ static struct { uint32_t CSR; } rcc;
 #define __HAL_RCC_GET_FLAG(bit) (rcc.CSR >> (bit) & 1u)
 #define RCC_CSR_RMVF (1u << 23)
 #define __HAL_RCC_CLEAR_RESET_FLAGS() (rcc.CSR = RCC_CSR_RMVF)
+/* While RMVF is 1, a reset sets no flag. */
 static void set(uint32_t value) { rcc.CSR = rcc.CSR & RCC_CSR_RMVF ? rcc.CSR : value; }
 static uint32_t used() { return iwdg.RLR << iwdg.PR << 2; } /* cycles of 32 kHz */
 """,
@@ -150,6 +151,7 @@ REGISTERS = [
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Compile one program per chip, and map the chip to its program."""
     folder = tmp_path_factory.mktemp("chips")
     paths = {}
     for name, registers in CHIPS.items():
@@ -173,13 +175,16 @@ def test_a_reset_register_gives_its_cause(
     ).stdout
     actual, word, ms, used = map(int, output.split())
     assert (actual, word) == (cause, register)
-    cycles = {"stm32f4": 32000, "nrf52": 32768}.get(chip, 0)
-    assert used == cycles * ms // 1000  # the time to which the watchdog is set is the reported time
+    watchdog_hz = {"stm32f4": 32000, "nrf52": 32768}.get(chip, 0)
+    assert used == watchdog_hz * ms // 1000  # the time to which the watchdog is set is the reported time
 
 
 #: Bits of the RP2040's register CHIP_RESET: the last reset was at power-on (POR) or by the pin RUN. A reset by software
 #: or the watchdog does not change them.
 POR, RUN = 1 << 8, 1 << 16
+#: The lower bits of the ``value`` of ``set``, see ``SDK``: the watchdog caused the reset because of its timer or
+#: because a program forced it; the port's watchdog ran before the reset; a restart was requested.
+TIMER, FORCED, RAN, RESTART = 1, 2, 4, 8
 
 
 @pytest.mark.parametrize(
@@ -187,12 +192,12 @@ POR, RUN = 1 << 8, 1 << 16
     [
         ((POR,), POWER_ON),
         ((RUN,), PIN),
-        ((POR | 4 | 1,), WATCHDOG),
-        ((POR | 2,), SOFTWARE),
-        ((POR | 1,), SOFTWARE),  # the boot ROM started a program that was copied to its drive
-        ((POR | 8,), SOFTWARE),  # requested by the core
-        ((POR | 4 | 1, POR | 4 | 8 | 1), SOFTWARE),  # requested after a watchdog reset
-        ((POR | 4 | 1, RUN | 4), PIN),
+        ((POR | RAN | TIMER,), WATCHDOG),
+        ((POR | FORCED,), SOFTWARE),
+        ((POR | TIMER,), SOFTWARE),  # the boot ROM started a program that was copied to its drive
+        ((POR | RESTART,), SOFTWARE),  # requested by the core
+        ((POR | RAN | TIMER, POR | RAN | RESTART | TIMER), SOFTWARE),  # requested after a watchdog reset
+        ((POR | RAN | TIMER, RUN | RAN), PIN),
     ],
 )
 def test_resets_of_an_rp2040_give_their_cause(
@@ -284,19 +289,20 @@ int main(void)
     health_report(words);
     const uint32_t before = words[0];
     for (int i = 0; i < 1000; i++) {
-        ticks += 3277;
+        ticks += 3277; /* 100 ms */
         health_alive();
     }
     health_report(words);
     printf("%u ", words[0] - before);
-    words[0] = 0xFFFFFFFFu; /* clear more entries than there are */
-    words[1] = 12;
+    words[0] = 0xFFFFFFFFu; /* clear up to an entry number that does not exist yet */
+    words[1] = 12;          /* ignored when the log is cleared */
     printf("%u ", health_log(words, 1));
     health_count(LOG_BAD_FRAME);
     words[0] = 0;
     words[1] = 12;
-    printf("%u ", health_log(words, 0) / 20);
+    printf("%u ", health_log(words, 0) / 20); /* an entry has 20 bytes */
     health_report(words);
+    /* words[0] of a report is the uptime in milliseconds, words[13] the number of entries in the log. */
     printf("%u %llu ", words[13], (unsigned long long)PORT_MICROSECONDS(((uint64_t)1 << 40) + 1));
     for (int i = 0; i < 20; i++) { /* more entries than the log can hold */
         health_count(LOG_BAD_REQUEST);
@@ -308,7 +314,7 @@ int main(void)
 """
 
 
-def test_health_with_a_slow_counter_and_a_log_cleared_beyond_its_end(tmp_path: Path) -> None:
+def test_uptime_with_a_slow_counter_and_a_log_cleared_beyond_its_end(tmp_path: Path) -> None:
     source, program = tmp_path / "main.c", tmp_path / "program"
     source.write_text(_COUNTER)
     flags = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-D__ZEPHYR__", "-DAR_HEALTH"]

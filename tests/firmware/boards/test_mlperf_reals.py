@@ -44,6 +44,7 @@ class Monitor(ctypes.Structure):
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Return mlperf_reals.c, compiled for this computer."""
     out = tmp_path_factory.mktemp("reals") / "reals.so"
     include = [*BOARDS.include_flags, *ENGINE.include_flags]
     source = BOARDS.path("mlperf_reals.c")
@@ -55,6 +56,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 def quantized(library: Any, values: np.ndarray, scale: float, zero_point: int) -> np.ndarray:
+    """Return ``values`` (float32), quantized to int8 by the C code."""
     outputs = np.zeros(values.size, np.int8)
     reals = Reals(values.size, scale, zero_point)
     library.ar_quantize_reals(outputs.ctypes.data_as(ctypes.c_void_p), values.tobytes(), ctypes.byref(reals))
@@ -104,13 +106,16 @@ def test_quotients_near_a_half_are_quantized_as_with_floats(library: Any, scale:
 
 @settings(deadline=None, max_examples=200)
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 2.0), st.floats(0.1, 200.0))
-def test_the_score_is_the_mean_squared_error(library: Any, seed: int, scale: float, spread: float) -> None:
+def test_the_score_is_a_thousand_times_the_mean_squared_error(
+    library: Any, seed: int, scale: float, spread: float
+) -> None:
     rng = np.random.default_rng(seed)
     scale = float(np.float32(scale))
     zero_point = int(rng.integers(-128, 128))
     inputs = rng.normal(0, spread, 640).astype(np.float32)
     outputs = rng.integers(-128, 128, 640).astype(np.int8)
     reals = Reals(640, scale, 0)
+    # 640 is the number of inputs of the anomaly detection model. The monitor clips them to -1024 to 1024.
     monitor = Monitor(None, 2560, ctypes.pointer(reals), int(scale * 65536000 + 0.5), zero_point)
     actual = library.ar_score(inputs.tobytes(), outputs.tobytes(), ctypes.byref(monitor))
     real_outputs = (outputs.astype(np.float64) - zero_point) * scale

@@ -118,14 +118,15 @@ def test_two_threads_have_no_data_race(name: str, core: str, optimise: str, tmp_
     assert run(build(generated, "pthread", tmp_path, TSAN), data)[0] == answers
 
 
-def test_the_sanitizer_sees_a_race(tmp_path: Path) -> None:
+def test_the_sanitizer_finds_a_race_between_halves_that_overlap(tmp_path: Path) -> None:
     """One half of a layer is changed so that it overlaps the other half. ThreadSanitizer reports this as a race, so the
     test above can fail."""
     generated, data, _ = model_for("kws01", "rv32imc")
     text = model_sources(generated)["model.c"]
     program = build(generated, "pthread", tmp_path, ())
-    # The second half of the first layer writes six rows further up, into the first half. With a single row, the first
-    # access would no longer be in the sanitizer's history; test_two_cores.py compares both orders.
+    # The second half of the first layer writes six rows (of 5 * 64 bytes) further up, into the first half. If the
+    # halves shared a single row, its first access would no longer be in the sanitizer's history. test_two_cores.py
+    # finds such an error, because it runs the halves in both orders.
     half = re.search(r"layer_0_half = \{.*?\.output = AT\((\d+)\)", text, re.S)
     assert half is not None
     moved = text[: half.start(1)] + str(int(half[1]) - 6 * 5 * 64) + text[half.end(1) :]

@@ -52,16 +52,18 @@ MAP2(divdi3, int64_t, int64_t) MAP2(moddi3, int64_t, int64_t)
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
-    folder = tmp_path_factory.mktemp("gaps")
+    """Compile the functions for this computer, renamed from ``__NAME`` to ``our_NAME``."""
+    folder = tmp_path_factory.mktemp("arithmetic")
     (folder / "driver.c").write_text(_DRIVER)
     renamed = [f"-D__{name}=our_{name}" for name in INTEGER + FLOAT]
     sources = [str(BOARDS.path(name)) for name in ("divide.c", "soft_float.c")] + [str(folder / "driver.c")]
     flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", *renamed]
-    subprocess.run(["gcc", *flags, "-o", str(folder / "gaps.so"), *sources], check=True)
-    return ctypes.CDLL(str(folder / "gaps.so"))
+    subprocess.run(["gcc", *flags, "-o", str(folder / "arithmetic.so"), *sources], check=True)
+    return ctypes.CDLL(str(folder / "arithmetic.so"))
 
 
 def apply(library: ctypes.CDLL, name: str, result: type, *arguments: np.ndarray) -> np.ndarray:
+    """Call the function ``name`` for each element of the arguments, and return the results with the type ``result``."""
     out: np.ndarray = np.empty(len(arguments[0]), result)
     function = getattr(library, f"map_{name}")
     function(

@@ -44,7 +44,9 @@ def test_zig_supports_the_cores_of_its_boards_and_refuses_the_others() -> None:
         ("nucleo_l4r5zi", "PlatformIO builds it with another compiler"),
     ],
 )
-def test_a_board_without_sizes_is_refused_in_words(board: str, words: str, tmp_path: Path) -> None:
+def test_the_error_for_a_board_that_zig_does_not_support_gives_the_reason(
+    board: str, words: str, tmp_path: Path
+) -> None:
     prepared = prepare(save(classifier(), tmp_path / "m.tflite"))
     with pytest.raises(UsageError, match=words):
         choose(prepared, load_board(board), BuildOptions(toolchain=ZIG))
@@ -79,7 +81,9 @@ def test_a_project_for_zig_has_no_files_of_platformio(tmp_path: Path) -> None:
     assert "arenite build ." in (tmp_path / "p/README.md").read_text()
 
 
-def test_gcc_is_chosen_where_it_is(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_gcc_is_chosen_if_it_is_installed_and_zig_otherwise(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     compiler = tmp_path / "arm-none-eabi-gcc"
     compiler.write_text("#!/bin/sh\n")
     compiler.chmod(0o755)

@@ -25,6 +25,7 @@ class ChainBuilder(GraphBuilder):
         zero_point: int | None = None,
         quantized: bool = True,
     ) -> int:
+        """Return the output of the previous operator. All tensors of a chain are int8, so the arguments are ignored."""
         return self.ops[-1].outputs[0] if self.ops else self.inputs[0]
 
 

@@ -60,6 +60,7 @@ def layer(
     bias_scale = Quantization(tuple(f32(b[x].scale * s) for s in quant.scale), (0,) * len(scales), 0)
     is_int16 = dtype == "int16"
     bias = b.const(b.rng.integers(-3000, 3000, count), "int64" if is_int16 else "int32", bias_scale)
+    # 300 and 5000 are about the standard deviations of a random int8 input times an int4 or an int8 weight.
     spread = 0.05 * float(np.median(quant.scale)) * np.sqrt(depth) * (300 if int4 else 5000)
     out = Quantization((f32(spread / (128 if is_int16 else 1)),), (0 if is_int16 else -128 if relu else 3,))
     if op == "FULLY_CONNECTED":
@@ -118,9 +119,9 @@ def test_int4_weights_take_half_the_flash(target: Target) -> None:
         ("FULLY_CONNECTED", (1, 128), values(64, 128)),
     ):
         small = lower(layer(op, shape, weights), target=target)
-        biases = 4 * weights.shape[0]
-        table = 16
-        assert weight_bytes(small) <= weights.size // 2 + 2 * biases + table
+        bias_bytes = 4 * weights.shape[0]
+        table_bytes = 16
+        assert weight_bytes(small) <= weights.size // 2 + 2 * bias_bytes + table_bytes
 
 
 @pytest.mark.parametrize("goal", GOALS)
@@ -193,6 +194,7 @@ def test_weights_are_packed_only_if_that_saves_more_than_the_code(monkeypatch: p
     flash = Target("", SCALAR, "flash")
     call = lower(small, target=flash).calls[0].call
     assert call is not None and call.kernel == "ar_conv_2d_s8"
+    # If the code of the kernels had no size, packing would save flash.
     monkeypatch.setattr(packed_weights, "_CODE", dict.fromkeys(packed_weights._CODE, 0))
     monkeypatch.setattr(packed_weights, "_READER", 0)
     same_size = layer("CONV_2D", (1, 6, 6, 8), clustered(rng, 8, 3, 3, 8), int4=False)

@@ -98,7 +98,7 @@ def other_windows() -> list[Model]:
     ]
 
 
-def layers_of_units() -> list[Model]:
+def fully_connected_layers() -> list[Model]:
     return [
         *(fully_connected(21, n, batches=2, weight_scales=scales(n)) for n in (1, 2, 3, 4, 5, 7, 8)),
         *(fully_connected(depth, 6, activation=RELU) for depth in (1, 8, 16, 17, 33, 128)),
@@ -159,7 +159,7 @@ def all_models() -> list[Model]:
         three_by_three(),
         convolutions_of_one_pixel(),
         other_windows(),
-        layers_of_units(),
+        fully_connected_layers(),
         sums(),
         pools(),
     ]
@@ -171,7 +171,7 @@ def test_each_layer_runs_with_its_kernel() -> None:
     assert kernels(three_by_three()[1:]) == {"ar_depthwise_3x3_s8_mve"}
     assert kernels(other_windows()) == {"ar_depthwise_conv_2d_s8_mve"}
     assert kernels(convolutions_of_one_pixel()) == {"ar_fully_connected_s8_mve"}
-    assert kernels(layers_of_units()) == {"ar_fully_connected_s8_mve"}
+    assert kernels(fully_connected_layers()) == {"ar_fully_connected_s8_mve"}
     assert kernels(sums()) == {"ar_add_s8_mve"}
     assert kernels(pools()) == {"ar_average_pool_2d_s8_mve", "ar_max_pool_2d_s8_mve"}
 
@@ -188,6 +188,8 @@ def test_the_assembly_is_exact_on_a_cortex_m55(seed: int, optimise: str) -> None
 
 
 def test_filters_are_packed_without_padding() -> None:
+    """Five filters of 59 weights are stored in columns of 32, 16 and 11 weights: the first column of all filters comes
+    first."""
     filters = (np.arange(5 * 59) % 251 - 125).astype(np.int8).reshape(5, 59)
     packed = pack_filters(filters)
     assert packed.size == filters.size
@@ -202,8 +204,8 @@ def test_full_blocks_of_depthwise_weights_need_no_padding() -> None:
     assert pack_weights(filters, bias).nbytes == filters.nbytes + bias.nbytes
 
 
-def test_weights_of_minus_128_run_only_if_sums_fit_int16() -> None:
-    """One of two neighboring taps may be -128. The sum of two such products does not fit int16."""
+def test_weights_of_minus_128_run_with_the_kernel_only_if_sums_fit_int16() -> None:
+    """The kernel adds the products of two neighboring taps in int16. Only one of the two may be -128."""
     taps = np.full((3, 4), 100, np.int8)
     taps[1, 1] = taps[2, 3] = taps[2, 2] = -128
     assert sums_fit(taps[:2])

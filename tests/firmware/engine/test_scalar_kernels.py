@@ -29,6 +29,7 @@ def test_sums_fit_is_exact(weights: tuple[int, ...], fit: bool) -> None:
 
 
 def test_a_byte_has_the_numbers_of_sums_that_fit_and_do_not_fit() -> None:
+    """The lower five bits count sums that fit into 16 bits, the upper three bits the sums after them that do not."""
     fits = np.array([1] * 40 + [0] + [1, 1] + [0] * 8, bool)
     assert count_runs(fits) == [31, 9 | 1 << 5, 2 | 7 << 5, 1 << 5]
     assert count_runs(np.array([False, False])) == [2 << 5]
@@ -67,6 +68,7 @@ def test_16_bit_sums_are_as_long_as_all_units_allow() -> None:
     weights[:, 4:8], weights[5, 8:12], weights[2, 40] = 60, 70, 100
     packed = pack_units(weights, 2)
     assert packed is not None
+    # The lengths of the 16-bit sums, in groups of four weights. 0: the next group is added in 32 bits.
     assert packed[1].tolist() == [2, 0, 255, 242]
 
 

@@ -24,6 +24,7 @@ IDS = [board.name for board in ESP]
 
 
 def write(directory: Path, board: str, **options: object) -> Path:
+    """Write a project of the toy model for ``board`` and return its folder."""
     return write_project(directory / "project", toy_model.sources(), [], load_board(board), **options)  # type: ignore[arg-type]
 
 
@@ -50,7 +51,7 @@ def test_each_chip_of_the_family_has_a_board() -> None:
 def test_the_chip_can_boot_with_the_partition_table(board: Board) -> None:
     assert board.espressif is not None
     rows = table(partitions_csv(board))
-    end = 0x9000  # behind the bootloader, the table at 0x8000 and its checksum
+    end = 0x9000  # after the bootloader, the table at 0x8000 and its checksum
     for name, kind, _, offset, size in rows:
         assert len(name) < 16
         assert offset >= end, f"{name} overlaps the partition before it"

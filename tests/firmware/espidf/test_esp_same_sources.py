@@ -75,7 +75,8 @@ def test_the_sources_for_two_cores_are_the_same(tmp_path: Path) -> None:
 @pytest.mark.qemu
 @pytest.mark.parametrize(("real", "emulated"), [PAIRS[0], PAIRS[3]])
 def test_the_sources_give_the_bytes_of_litert(real: str, emulated: str, tmp_path: Path) -> None:
-    """Every C file that both projects share is copied from the ESP32 project."""
+    """The C files of the ESP32 project, except its ports and main.c, replace those of the project for the emulated
+    board."""
     prepared = prepare(shared_model("ad01_int8"))
     generated = generate_project(prepared, load_board(real), tmp_path / real, BuildOptions("speed", cores=1))
     generate_project(prepared, load_board(emulated), tmp_path / emulated, BuildOptions("speed"))

@@ -21,10 +21,12 @@ BOARD = "qemu_mps2_an386"
 
 
 def tree(directory: Path) -> dict[str, bytes]:
+    """Return the contents of all files in a folder, by their relative paths."""
     return {str(p.relative_to(directory)): p.read_bytes() for p in directory.rglob("*") if p.is_file()}
 
 
 def write(directory: Path, board: str = BOARD, extra: str = "", **options: object) -> Path:
+    """Write a project of the toy model and return its folder. ``extra`` is C code that is added to the model."""
     return write_project(directory, toy_model.sources(extra), [], load_board(board), **options)  # type: ignore[arg-type]
 
 
@@ -85,9 +87,9 @@ def test_the_error_of_a_too_large_model_states_the_missing_bytes(
     tmp_path: Path, board: str, region: str, builder
 ) -> None:
     sources = toy_model.sources("big[AT(0)[0]] = 1;")
-    room = load_board(board).ram_bytes
+    ram_bytes = load_board(board).ram_bytes
     sources["model.c"] = sources["model.c"].replace(
-        '#include "model.h"', f'#include "model.h"\nstatic volatile uint8_t big[{room}];'
+        '#include "model.h"', f'#include "model.h"\nstatic volatile uint8_t big[{ram_bytes}];'
     )
     write_project(tmp_path / "p", sources, [], load_board(board))
     with pytest.raises(DoesNotFitError) as caught:

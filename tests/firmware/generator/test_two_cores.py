@@ -28,12 +28,13 @@ GRAPHS, CANDIDATES = 8, 400
 
 
 def is_split(model: object, op: str, target: Target) -> bool:
+    """Return whether the model has a layer of the operator ``op`` that is split into halves."""
     layers = lower(model, target=target).layers  # type: ignore[arg-type]
     return any(layer.second is not None and layer.op.name == op for layer in layers)
 
 
 @pytest.mark.parametrize("op", OPS)
-def test_either_order_is_exact(op: str) -> None:
+def test_both_orders_of_the_halves_are_exact(op: str) -> None:
     """Each graph runs twice: with the first core's halves before the second core's, and after them."""
     candidates = (random_model(7, k, [op], 2) for k in range(CANDIDATES))
     models = list(islice((m for m in candidates if is_split(m, op, TARGETS[0])), GRAPHS))

@@ -43,6 +43,7 @@ def unpacked(nibbles: NibbleRows) -> bytes:
 @settings(max_examples=60)
 @given(st.sampled_from([1, 2, 3, 9, 16, 40, 200]), st.floats(0, 1), st.integers(0, 300), st.integers(0, 99))
 def test_codes_are_decoded_to_the_weights(kinds: int, zeros: float, count: int, seed: int) -> None:
+    """``kinds`` is the number of different weights, and ``zeros`` the fraction of weights that are 0."""
     rng = np.random.default_rng(seed)
     table = rng.choice(256, kinds, replace=False) - 128
     weights = np.where(rng.random(count) < zeros, 0, rng.choice(table, count)).astype(np.int8)
@@ -83,6 +84,7 @@ def test_nibbles_are_unpacked_to_the_values(base: int, count: int, seed: int) ->
 
 @pytest.mark.parametrize("head", [0, 2, 16])
 def test_nibbles_of_rows_can_follow_biases(head: int) -> None:
+    """Each row begins with ``head`` words that are not packed, such as biases."""
     rng = np.random.default_rng(head)
     body = rng.integers(-8, 8, (5, 12)).astype(np.int8).view("<i4")
     rows = np.concatenate([rng.integers(-(2**31), 2**31, (5, head)).astype(np.int32), body], axis=1)

@@ -45,9 +45,10 @@ def link(library: Path, board: Board, out: Path, *extra_flags: str) -> Path:
 
 
 def run_program(
-    board: Board, elf: Path, inputs: bytes, lines: int, timeout_s: float = 120.0
+    board: Board, elf: Path, inputs: bytes, line_count: int, timeout_s: float = 120.0
 ) -> list[list[int]]:
-    """Run ``elf`` in the emulator, send it ``inputs``, and return the numbers of its first ``lines`` lines of output.
+    """Run ``elf`` in the emulator, send it ``inputs``, and return the numbers in its first ``line_count`` lines of
+    output.
 
     The program prints an empty line first, when its serial port is ready.
     """
@@ -62,5 +63,5 @@ def run_program(
         read_lines(1)
         for begin in range(0, len(inputs), 1024):  # in parts, because emulation on a busy computer is slow
             machine.transport.write(inputs[begin : begin + 1024])
-        read_lines(1 + lines)
-    return [[int(word) for word in line.split()] for line in output.decode().split("\n")[1 : 1 + lines]]
+        read_lines(1 + line_count)
+    return [[int(word) for word in line.split()] for line in output.decode().split("\n")[1 : 1 + line_count]]

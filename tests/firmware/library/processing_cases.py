@@ -26,8 +26,8 @@ from tests.firmware.library.libraries import write_library_of
 class Case:
     """A model, the bytes that the firmware receives, and the lines of numbers that it must print.
 
-    The numbers are the values of the model's input 0, then the results of the postprocessing.
-    """
+    The numbers are the values of the model's input 0, then the results of the postprocessing. ``program`` is the part
+    of main() in C that receives the bytes, runs the model and prints the numbers."""
 
     prepared: Prepared
     source: bytes
@@ -112,7 +112,8 @@ int main(void)
 
 
 def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder: Path) -> Case:
-    """Return a case without preprocessing: the inputs are sent unchanged."""
+    """Return a case without preprocessing: random inputs are sent unchanged. ``show`` is a template in C that prints
+    the results of the postprocessing ``post``."""
     prepared = save(model, {"postprocessing": post}, folder / f"{name}.tflite")
     graph = prepared.model.main
     rng = np.random.default_rng(9)
@@ -128,6 +129,7 @@ def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder
 def run(
     cases: dict[str, Case], board_name: str, folder: Path, optimise: str = "speed", stream: bool = False
 ) -> list[list[int]]:
+    """Run a program with all cases on an emulated board, and return the lines of numbers that it prints."""
     board = load_board(board_name)
     models = {name: case.prepared for name, case in cases.items()}
     library = write_library_of(

@@ -36,14 +36,14 @@ from tests.firmware.library.libraries import (
 STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
 
 
-def compile_here(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
+def compile_for_this_computer(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
     subprocess.run([compiler, *map(str, arguments)], check=True)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("standard", ["c99", "gnu17"])
 def test_every_source_compiles_alone_without_an_include_path(library: Path, standard: str) -> None:
-    compile_here([f"-std={standard}", *STRICT, "-O1", "-fsyntax-only", *sources(library)])
+    compile_for_this_computer([f"-std={standard}", *STRICT, "-O1", "-fsyntax-only", *sources(library)])
 
 
 @pytest.mark.slow
@@ -149,7 +149,7 @@ def test_the_headers_compile_as_c_and_cpp(library: Path, compiler: str, tmp_path
     archive.mkdir()
     subprocess.run(["gcc", "-O1", "-c", *map(str, sources(library))], check=True, cwd=archive)
     language = ["-std=c99"] if compiler == "gcc" else ["-std=c++11"]
-    compile_here(
+    compile_for_this_computer(
         [*language, *STRICT, *flags(library / "src"), program, *archive.glob("*.o"), "-o", tmp_path / "it"],
         compiler,
     )
@@ -158,11 +158,13 @@ def test_the_headers_compile_as_c_and_cpp(library: Path, compiler: str, tmp_path
 
 @pytest.mark.slow
 @pytest.mark.parametrize("example", ["zephyr/src/main.c", "esp_idf/main/main.c"])
-def test_examples_for_operating_systems_run_here(library: Path, example: str, tmp_path: Path) -> None:
+def test_examples_for_operating_systems_run_on_this_computer(
+    library: Path, example: str, tmp_path: Path
+) -> None:
     """Only their C code runs, which needs no more from the system than printf."""
     (tmp_path / "entry.c").write_text("void app_main(void);\nint main(void) { app_main(); return 0; }\n")
     entry = [tmp_path / "entry.c"] if example.startswith("esp") else []
-    compile_here(
+    compile_for_this_computer(
         [
             "-O1",
             "-Wall",
@@ -275,7 +277,7 @@ def test_the_arduino_sketch_gives_the_bytes_of_litert(
     (tmp_path / "objects").mkdir()
     subprocess.run(["gcc", "-Os", "-c", *map(str, sources(library))], check=True, cwd=tmp_path / "objects")
     sketch = library / "examples/Inference/Inference.ino"
-    compile_here(
+    compile_for_this_computer(
         [
             "-std=c++11",
             "-Wall",

@@ -21,7 +21,7 @@ from tests.firmware.library.libraries import PORTABLE, needs_cmake, numbers, run
 from tests.host.small_graphs import classifier, float_edges, save
 
 
-def named(name: str, models: dict[str, Prepared], folder: Path) -> Path:
+def library_named(name: str, models: dict[str, Prepared], folder: Path) -> Path:
     """Generate a library called ``name`` and return its folder."""
     generate_library(folder / name, name, {"small": models["small"]}, PORTABLE)
     return folder / name
@@ -30,7 +30,7 @@ def named(name: str, models: dict[str, Prepared], folder: Path) -> Path:
 @pytest.mark.parametrize("name", ["yes", "on", "no", "null", "test"])
 def test_the_name_of_a_zephyr_module_is_text(name: str, models: dict[str, Prepared], tmp_path: Path) -> None:
     """YAML reads yes, on and no as booleans, and null as nothing."""
-    module = yaml.safe_load((named(name, models, tmp_path) / "zephyr/module.yml").read_text())
+    module = yaml.safe_load((library_named(name, models, tmp_path) / "zephyr/module.yml").read_text())
     assert module["name"] == f"arenite_{name}"
 
 
@@ -39,7 +39,7 @@ def test_names_of_libraries_do_not_clash_with_targets(models: dict[str, Prepared
     """CMake reserves ``test``; Zephyr defines ``app`` and ``kernel``."""
     added = ""
     for name in ("test", "app", "kernel", "all", "zephyr"):
-        added += f"add_subdirectory({named(name, models, tmp_path)} library_{name})\n"
+        added += f"add_subdirectory({library_named(name, models, tmp_path)} library_{name})\n"
     (tmp_path / "CMakeLists.txt").write_text(
         "cmake_minimum_required(VERSION 3.20)\nproject(mine C)\ninclude(CTest)\n"
         f"add_library(kernel INTERFACE)\nadd_library(zephyr INTERFACE)\n{added}"
@@ -51,7 +51,7 @@ def test_names_of_libraries_do_not_clash_with_targets(models: dict[str, Prepared
     assert len(numbers(run(tmp_path / "build/app"))) == 1
 
 
-def test_arduino_gets_the_page_that_it_requires(library: Path) -> None:
+def test_library_properties_have_the_url_that_arduino_requires(library: Path) -> None:
     lines = (library / "library.properties").read_text().splitlines()
     properties = dict(line.split("=", 1) for line in lines)
     assert all(properties.values()), "arduino-lint refuses empty fields"
@@ -158,6 +158,7 @@ def test_the_example_for_the_pico_sdk_builds(library: Path, tmp_path: Path) -> N
 
 
 def build_example(example: Path, folder: Path, **variables: str) -> None:
+    """Build an example with CMake in ``folder``/build. ``variables`` are added to the environment."""
     environment = {**os.environ, **variables}
     for command in (["-S", str(example), "-B", str(folder / "build")], ["--build", str(folder / "build")]):
         result = subprocess.run(["cmake", *command], env=environment, capture_output=True, text=True)

@@ -33,10 +33,12 @@ from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, quant
 
 RESIZED = {"do": "resize", "width": 12, "height": 12}
+#: Maps the bytes 0 to 255 to real numbers from -1 to 1.
 BYTES = [{"do": "normalise", "divide": 127.5, "mean": 1.0}]
 
 
 def image_steps(format: str, width: int, height: int, *steps: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON record of a preprocessing of images with the given pixel format and size."""
     source = {"kind": "image", "format": format, "width": width, "height": height}
     return {"source": source, "steps": list(steps)}
 
@@ -123,6 +125,8 @@ SHOW_ERROR = """\
 
 
 def picture_case(name: str, record: dict[str, Any], model: Model, folder: Path) -> Case:
+    """Return a case whose source is a random picture, preprocessed as in ``record``. The program prints the best
+    classes."""
     prepared = save(model, {"preprocessing": record, "postprocessing": BEST}, folder / f"{name}.tflite")
     tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
     spec = Preprocessing.from_json(record).bound(tensor)
@@ -141,6 +145,7 @@ def picture_case(name: str, record: dict[str, Any], model: Model, folder: Path) 
 
 
 def sound_case(name: str, folder: Path) -> Case:
+    """Return a case whose source is a decaying sweep with noise, slightly shorter than the model's window of 1 s."""
     from arenite.converters.tflite.image import load_image
 
     model = load_image(shared_model("kws01_int8")).model

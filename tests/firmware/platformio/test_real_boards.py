@@ -176,7 +176,7 @@ def test_arduino_builds_use_the_flags_with_which_the_kernels_were_tested(
 
 
 def test_every_framework_of_a_profile_has_a_port() -> None:
-    """A project does not state that a port is missing."""
+    """Arenite has ports to these three frameworks. A project for a fourth one would be generated without a port."""
     frameworks = {board.platformio.framework for board in all_boards() if board.platformio}
     assert frameworks == {"arduino", "espidf", "zephyr"}
 

@@ -23,7 +23,7 @@ from benchmarks.estimates.fit_accesses import solve
 from tests.host.small_graphs import classifier, counter, save
 
 
-def test_work_states_bytes_window_elements_and_products(tmp_path: Path) -> None:
+def test_the_work_of_a_layer_has_its_input_bytes_window_elements_and_products(tmp_path: Path) -> None:
     graph = prepare(save(classifier(12, 6), tmp_path / "m.tflite")).model.main
     conv = next(op for op in graph.ops if op.name == "CONV_2D")
     source, out = graph.tensors[conv.inputs[0]], graph.tensors[conv.outputs[0]]

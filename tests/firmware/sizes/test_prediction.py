@@ -65,6 +65,7 @@ def need_the_same_compiler(board: Board) -> None:
 def build(
     model: Model, board: Board, folder: Path, *, optimise: str = "balanced", protocol: str = "arenite"
 ) -> tuple[Project, ElfSizes]:
+    """Generate and build a project. Return it and the sizes of its linked firmware."""
     need_the_same_compiler(board)
     project = generate_project(
         prepared(model, folder), board, folder / "p", BuildOptions(optimise, protocol=protocol)
@@ -90,10 +91,12 @@ def test_kernels_are_compiled_again_only_if_they_changed(
     need_the_same_compiler(load_board("qemu_microbit"))
     stored = json.loads((SIZES / "qemu_microbit.json").read_text())
     monkeypatch.setattr(targets, "SIZES", tmp_path)
+    # Instead of compiling, the measurement returns no sizes.
     monkeypatch.setattr(measure, "measure_support", lambda *_: ObjectSet())
     monkeypatch.setattr(measure, "measure_engine", lambda *_: ObjectSet())
 
     def measured(**changed: str) -> dict:
+        """Change fields of the stored file, run the measurement, and return the sizes of the engine's kernels."""
         (tmp_path / "qemu_microbit.json").write_text(json.dumps(stored | changed))
         assert measure.main(["qemu_microbit", "--toolchain", "gcc"]) == 0
         return json.loads((tmp_path / "qemu_microbit.json").read_text())["engine"]
@@ -189,11 +192,12 @@ def resized(board: Board, flash: int, ram: int) -> Board:
 def test_every_board_has_a_prediction(small: Prepared) -> None:
     generated = small.generated
     for board in all_boards():
-        o2, os = predict(generated, board, "balanced"), predict(generated, board, "flash")
-        assert o2.exact == board.emulated
-        assert o2.arena == os.arena == small.plan.arena_bytes and o2.weights == os.weights > 0
-        assert 2000 < os.code < 12_000 and 2000 < o2.code < 12_000, board.name
-        assert 128 < os.stack < 1024 and 128 < os.static < 1024, board.name
+        balanced, flash = predict(generated, board, "balanced"), predict(generated, board, "flash")
+        assert balanced.exact == board.emulated
+        assert balanced.arena == flash.arena == small.plan.arena_bytes
+        assert balanced.weights == flash.weights > 0
+        assert 2000 < flash.code < 12_000 and 2000 < balanced.code < 12_000, board.name
+        assert 128 < flash.stack < 1024 and 128 < flash.static < 1024, board.name
         assert target_of(board).core == board.core or not board.emulated
 
 

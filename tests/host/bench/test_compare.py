@@ -28,6 +28,7 @@ RECORD = {
 
 
 def result(core: str = "cortex-m4f", cycles: int | None = 705, instructions: int = 500) -> dict[str, Any]:
+    """Return a bench result. Its default of 1.41 cycles per instruction is the value assumed for a Cortex-M4F."""
     return {
         "schema": "arenite.bench/1",
         "model": {"path": "somewhere/net.tflite"},
@@ -40,6 +41,7 @@ def result(core: str = "cortex-m4f", cycles: int | None = 705, instructions: int
 
 
 def baseline(folder: Path, content: object) -> Path:
+    """Write a baseline file with ``content``, as JSON unless it is a string, and return its path."""
     path = folder / "baseline.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
     return path

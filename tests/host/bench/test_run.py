@@ -66,6 +66,7 @@ def run(
 
 
 def prepare_model(model: Model, folder: Path) -> tuple[Prepared, list[Tensor]]:
+    """Return the planned model and its input tensors."""
     prepared = prepare(save(model, folder / "m.tflite"))
     return prepared, [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
 
@@ -77,22 +78,23 @@ def assert_exact(result: dict[str, Any], count: int) -> None:
 
 def assert_sizes_as_predicted(result: dict[str, Any], board: str = BOARD) -> None:
     """Compare measured with predicted sizes. They agree to the byte only with the compiler of the stored sizes."""
-    m, f = result["memory"], result["flash"]
-    assert m["stack"] <= m["predicted_stack"] <= 2 * m["stack"] + 256
-    assert m["ram_total"] == m["arena"] + m["stack"] + m["static"]
-    assert f["total"] == f["weights"] + f["code"]
+    memory, flash = result["memory"], result["flash"]
+    # The prediction of the stack is an upper bound that is at most about twice the use.
+    assert memory["stack"] <= memory["predicted_stack"] <= 2 * memory["stack"] + 256
+    assert memory["ram_total"] == memory["arena"] + memory["stack"] + memory["static"]
+    assert flash["total"] == flash["weights"] + flash["code"]
     stored = json.loads((SIZES / f"{board}.json").read_text())["compiler"]
     if stored != compiler_version(load_board(board).core):
         pytest.skip(f"sizes were measured with {stored}")
     built = {
-        "arena": m["arena"],
-        "static": m["static"],
-        "weights": f["weights"],
-        "code": f["code"],
-        "all": f["total"],
+        "arena": memory["arena"],
+        "static": memory["static"],
+        "weights": flash["weights"],
+        "code": flash["code"],
+        "all": flash["total"],
     }
-    predicted = {k: m[f"predicted_{k}"] for k in ("arena", "static")}
-    predicted |= {k: f[f"predicted_{k}"] for k in ("weights", "code")} | {"all": f["predicted_total"]}
+    predicted = {k: memory[f"predicted_{k}"] for k in ("arena", "static")}
+    predicted |= {k: flash[f"predicted_{k}"] for k in ("weights", "code")} | {"all": flash["predicted_total"]}
     assert built == predicted, "" if size_table(board).digest == digest() else "old sizes: run `make sizes`"
 
 
@@ -162,7 +164,7 @@ def test_a_recurrent_layer_keeps_its_state_from_one_sample_to_the_next(tmp_path:
     assert_sizes_as_predicted(result)
 
 
-def test_two_inputs_and_two_outputs(tmp_path: Path) -> None:
+def test_a_model_with_two_inputs_and_two_outputs_is_exact(tmp_path: Path) -> None:
     prepared, tensors = prepare_model(two_inputs(), tmp_path)
     columns = random_samples(tensors, 4).inputs
     arrays = {f"x{k}": np.stack([sample[k] for sample in columns]) for k in range(2)}
@@ -173,7 +175,7 @@ def test_two_inputs_and_two_outputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_float_inputs_and_outputs(tmp_path: Path) -> None:
+def test_a_model_with_float_inputs_and_outputs_is_exact(tmp_path: Path) -> None:
     prepared, tensors = prepare_model(float_edges(), tmp_path)
     result, _ = run(prepared, random_samples(tensors, 4))
     assert_exact(result, 4)
@@ -181,7 +183,7 @@ def test_float_inputs_and_outputs(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
+def test_the_mlperf_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
     """The monitor's protocol does not report layers, init and stack. Their figures are null, or marked as estimated."""
     prepared, tensors = prepare_model(two_inputs(), tmp_path)
     result, _ = run(prepared, random_samples(tensors, 3), protocol="mlperf")
@@ -194,7 +196,7 @@ def test_the_monitor_gives_the_same_outputs(tmp_path: Path) -> None:
     assert_sizes_as_predicted(result)
 
 
-def test_the_monitor_cannot_keep_state(tmp_path: Path) -> None:
+def test_the_mlperf_monitor_cannot_keep_state(tmp_path: Path) -> None:
     prepared, tensors = prepare_model(counter(), tmp_path)
     with pytest.raises(UsageError, match="starts every inference with fresh state"):
         run(prepared, random_samples(tensors, 1), protocol="mlperf", stateful=True)
@@ -302,11 +304,12 @@ def test_no_core_uses_more_stack_than_predicted(name: str, optimise: str, tmp_pa
     ],
 )
 def test_the_largest_difference(reference: np.ndarray, output: np.ndarray, expected: float | None) -> None:
+    """Two NaNs or two equal infinities differ by 0. None: the difference is not a finite number."""
     assert difference(reference, output) == expected
 
 
 @pytest.mark.slow
-def test_fifty_words_on_the_emulated_board() -> None:
+def test_fifty_recorded_words_are_exact_on_the_emulated_board() -> None:
     """With a trained keyword network and real recordings, the device has the same accuracy as LiteRT."""
     prepared = prepare(shared_model("kws01_int8"))
     data = SHARED / "data" / "kws01.npz"

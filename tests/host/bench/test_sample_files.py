@@ -53,11 +53,11 @@ def test_sub_folders_are_classes(tmp_path: Path) -> None:
         assert (actual.dtype, actual.shape) == (np.int8, TENSOR.shape) and np.array_equal(actual[0], expected)
     unnamed = file_samples(tmp_path, [TENSOR], {"preprocessing": STEPS})
     assert unnamed.labels is not None and unnamed.labels.tolist() == [0, 0, 1]
-    spread = file_samples(tmp_path, [TENSOR], EXTRA, 2)
-    assert spread.labels is not None and (len(spread), spread.labels.tolist()) == (2, [2, 2])
+    limited = file_samples(tmp_path, [TENSOR], EXTRA, 2)
+    assert limited.labels is not None and (len(limited), limited.labels.tolist()) == (2, [2, 2])
 
 
-def test_folders_that_no_label_names(tmp_path: Path) -> None:
+def test_a_folder_that_no_label_names_is_refused_without_labels_txt(tmp_path: Path) -> None:
     pictures(tmp_path, ["Cat/a.png", "dog/b.png"])
     with pytest.raises(UsageError, match="class 'Cat', which is not a label of the model"):
         file_samples(tmp_path, [TENSOR], EXTRA)
@@ -66,13 +66,13 @@ def test_folders_that_no_label_names(tmp_path: Path) -> None:
     assert ordered.labels is not None and ordered.labels.tolist() == [1, 0]
 
 
-def test_without_classes(tmp_path: Path) -> None:
+def test_a_folder_without_sub_folders_has_no_labels(tmp_path: Path) -> None:
     pictures(tmp_path, ["a.png", "b.png"])
     assert file_samples(tmp_path, [TENSOR], EXTRA).labels is None
     assert len(file_samples(tmp_path / "a.png", [TENSOR], EXTRA)) == 1
 
 
-def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+def test_data_that_does_not_fit_the_model_is_refused_with_a_reason(tmp_path: Path) -> None:
     pictures(tmp_path / "some", ["a.png"])
     (tmp_path / "none").mkdir()
     for path, tensors, extra, problem in (
@@ -88,7 +88,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_bench_of_a_folder(tmp_path: Path) -> None:
+def test_bench_runs_a_folder_of_pictures(tmp_path: Path) -> None:
     """A bench of a folder of pictures preprocesses them, and each output of the device equals that of LiteRT."""
     pictures(tmp_path / "data", ["cat/a.png", "dog/b.png", "zebra/c.png"])
     path = tmp_path / "model.tflite"
@@ -100,7 +100,7 @@ def test_bench_of_a_folder(tmp_path: Path) -> None:
     assert (samples["count"], samples["bit_exact"]) == (3, 3) and samples["accuracy"] is not None
 
 
-def test_a_recording(tmp_path: Path) -> None:
+def test_a_recording_becomes_a_spectrogram(tmp_path: Path) -> None:
     path = tmp_path / "yes/a.wav"
     path.parent.mkdir()
     with wave.open(str(path), "wb") as file:

@@ -27,6 +27,7 @@ def saved(path: Path, **arrays: np.ndarray) -> Path:
 
 
 def counting(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """Return an array whose elements count from 0."""
     return np.arange(np.prod(shape)).reshape(shape).astype(dtype)
 
 
@@ -135,7 +136,8 @@ def test_random_samples_are_the_same_each_time_and_reach_the_whole_range() -> No
 
 
 def test_random_indices_are_inside_their_table() -> None:
-    """A GATHER behind a cast and a reshape reads a table of 20 rows, by an input that is also copied elsewhere."""
+    """An input passes a reshape and a cast, and is then the index of a GATHER from a table of 20 rows. Another input is
+    no index."""
     tensors = (
         Tensor(0, "table", (20, 4), "float32", None, np.zeros((20, 4), np.float32)),
         Tensor(1, "tokens", (1, 5), "int16"),
@@ -217,6 +219,7 @@ def test_accuracy_of_a_segmentation_counts_positions() -> None:
 )
 def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple[int, int, int]) -> None:
     """Percentile p is the smallest measured value v such that at least p percent of all values are at most v."""
+    # The values in an arbitrary order, which two primes determine.
     mixed = sorted(values, key=lambda v: v * 7919 % 1013)
     results = percentiles(mixed)
     assert (results["p50"], results["p95"], results["p99"]) == expected
@@ -226,7 +229,7 @@ def test_percentiles_are_nearest_rank(values: range | list[int], expected: tuple
         assert results[name] == smallest
 
 
-def test_an_input_that_litert_refuses_is_no_bug() -> None:
+def test_an_input_that_litert_refuses_raises_a_model_error() -> None:
     table = np.arange(6, dtype=np.int8).reshape(3, 2)
     tensors = (
         Tensor(0, "table", (3, 2), "int8", Quantization((0.1,), (0,)), table),

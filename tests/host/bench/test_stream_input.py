@@ -40,6 +40,7 @@ def model() -> Model:
 
 
 def generated(board: str, stream_input: bool) -> Generated:
+    """Return ``model``, generated with layers that run row by row."""
     core = load_board(board).core
     generated_model = lower_streamed(model(), Target.for_core(core, "ram", stream_input), "")
     assert generated_model is not None

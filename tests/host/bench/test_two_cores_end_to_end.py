@@ -40,7 +40,7 @@ def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
 
 
 @pytest.mark.parametrize(("name", "min_speedup"), [("kws01", 1.9), ("ad01", 1.9)])
-def test_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
+def test_two_cores_are_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
     prepared = prepare(shared_model(f"{name}_int8"))
     one_core = run(prepared, BenchConfig(BuildOptions("speed", cores=1), cycles=True))
     both_cores = run(prepared, BenchConfig(BuildOptions("speed", cores=2), cycles=True))
@@ -64,7 +64,8 @@ def test_exact_and_nearly_twice_as_fast(name: str, min_speedup: float) -> None:
 
 
 def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
-    """The request RESTART is sent between inferences. The second hart becomes idle, and works again afterwards."""
+    """The request RESTART restarts the board between inferences. The outputs stay the same, so the second hart works
+    again."""
     prepared = prepare(shared_model("ad01_int8"))
     project = generate_project(prepared, BOARD, tmp_path / "p", BuildOptions("speed"))
     samples = random_samples(
@@ -133,7 +134,7 @@ def test_a_board_without_a_second_core_raises_an_error(tmp_path: Path) -> None:
         generate_project(prepared, load_board("qemu_riscv32"), tmp_path / "p", BuildOptions(cores=2))
 
 
-def test_one_core_builds_do_not_change(tmp_path: Path) -> None:
+def test_a_build_for_one_core_has_no_code_for_two_cores(tmp_path: Path) -> None:
     """Code that is generated for one core of a board with two cores equals the code for a board with one core."""
     prepared = prepare(shared_model("ad01_int8"))
     single_core_board = generate_project(

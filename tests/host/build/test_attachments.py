@@ -1,4 +1,4 @@
-"""Preprocessing, postprocessing and labels that an image records beside the graph."""
+"""An image (a converted model) records preprocessing, postprocessing and labels beside the graph."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ from tests.converters.small_models import conv_net
 BOARD = load_board("qemu_netduinoplus2")
 
 
-def test_builds_are_those_of_fit(tmp_path: Path) -> None:
+def test_the_builds_of_a_search_have_the_sizes_of_fit(tmp_path: Path) -> None:
     flatbuffer = to_flatbuffer(conv_net())
     board_builds = pickle.loads(pickle.dumps(BoardCosts(BOARD, stream_input=True)))(flatbuffer)
     options = [b.options for b in board_builds]

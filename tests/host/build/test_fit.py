@@ -23,10 +23,12 @@ BOARD = load_board("qemu_mps2_an386")
 #: (RAM, flash) of each mode in these tests, in bytes. "speed" is the fastest mode, "ram" has the least RAM, "flash" the
 #: least flash, and "balanced" is between them.
 SIZES = {"speed": (5000, 9000), "balanced": (5000, 8000), "ram": (3000, 8200), "flash": (5200, 6000)}
+#: (RAM, flash) of a build with streamed input.
 STREAMED = (2000, 8200)
 
 
 def of_size(flash: int, ram: int) -> Board:
+    """Return the board with the given sizes in bytes."""
     return replace(
         BOARD, flash=(replace(BOARD.flash[0], size=flash),), ram=(replace(BOARD.ram[0], size=ram),)
     )
@@ -49,6 +51,7 @@ def known_sizes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def chosen(small: Prepared, flash: int, ram: int, optimise: str | None = None) -> BuildChoice:
+    """Return the choice for a board of the given size, after checking that its parts agree."""
     choice = choose(small, of_size(flash, ram), BuildOptions(optimise))
     assert choice.optimise == choice.prepared.target.optimise == choice.verdict.to_json()["optimise"]
     assert choice.generated is choice.prepared.generated
@@ -142,7 +145,7 @@ def test_each_board_gets_its_own_choice(small: Prepared) -> None:
 
 
 @pytest.mark.usefixtures("known_sizes")
-def test_builds_with_streamed_input(small: Prepared, tmp_path: Path) -> None:
+def test_a_build_with_streamed_input_is_chosen_on_request(small: Prepared, tmp_path: Path) -> None:
     (verdict,) = verdicts(small, [of_size(9000, 2000)], BuildOptions(stream_input=True))
     assert verdict.fits and verdict.needs.ram == STREAMED[0]
     stateful = prepare(save(counter(), tmp_path / "counter.tflite"))

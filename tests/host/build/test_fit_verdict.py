@@ -96,7 +96,7 @@ def test_a_second_memory_counts_only_for_the_part_planned_there() -> None:
     assert fit(small, board(40_000, 4_000, psram)).reasons == ("needs 1 B more PSRAM",)
 
 
-def test_the_arena_respects_a_given_limit() -> None:
+def test_an_arena_above_the_limit_of_fast_ram_does_not_fit() -> None:
     arena = NEEDS.arena_fast
     assert fit(NEEDS, board(), fast_ram=arena).fits
     verdict = fit(NEEDS, board(), fast_ram=arena - 1)

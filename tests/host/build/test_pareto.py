@@ -51,6 +51,7 @@ def test_streamed_input_cannot_dominate_complete_input() -> None:
     assert [b.dominated_by for b in mark_dominated([large, small])] == ["speed", None]
 
 
+#: RAM, flash and instructions of a build, and whether its input is streamed.
 figures = st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3), st.booleans())
 
 

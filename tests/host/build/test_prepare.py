@@ -41,7 +41,8 @@ def test_preparing_an_image_again_does_not_change_it(tmp_path: Path, model: Mode
 
 
 def test_an_image_has_the_copies_of_a_loop_and_gives_the_same_firmware(tmp_path: Path) -> None:
-    """Stock runtimes run an image, so it has no loops. Every command finds them again."""
+    """Stock runtimes must be able to run an image, so it has a copy of the operators for each step of a loop. Every
+    command finds the loop again in the copies."""
     model = quantized(recurrent_model("lstm"))
     first = prepared(tmp_path / "model", to_flatbuffer(model))
     assert [r.name for r in first.passes] == ["loops"]
@@ -56,7 +57,7 @@ def test_an_image_has_the_copies_of_a_loop_and_gives_the_same_firmware(tmp_path:
     assert len(unrolled.model.main.ops) == len(model.main.ops)
 
 
-def test_the_image_of_a_loop_is_planned_only_when_it_is_used(tmp_path: Path) -> None:
+def test_the_plan_of_all_copies_of_a_loop_is_made_only_when_it_is_used(tmp_path: Path) -> None:
     """The plan of all copies takes most of the time of ``arenite fit``, whose results do not depend on it."""
     first = prepared(tmp_path / "model", to_flatbuffer(quantized(recurrent_model("lstm"))))
     assert first.unrolled is not None

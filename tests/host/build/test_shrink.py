@@ -28,6 +28,8 @@ BOARD = "qemu_mps2_an386"
 
 
 class _Samples:
+    """Calibration data: four random pictures of 28x28 grey pixels."""
+
     def __init__(self) -> None:
         rng = np.random.default_rng(0)
         self.inputs = [[rng.random((1, 28, 28, 1)).astype(np.float32)] for _ in range(4)]
@@ -35,6 +37,7 @@ class _Samples:
 
 @pytest.fixture(scope="module")
 def floats() -> bytes:
+    """Return a float32 model with random weights, as a flatbuffer."""
     return random_model(network("dscnn", (28, 28, 1), 10, 1.0), seed=7)
 
 
@@ -56,7 +59,7 @@ def _board(prepared: Prepared, ram: float = 4.0, flash: float = 4.0) -> Board:
 
 
 @pytest.mark.slow
-def test_a_width_that_is_suggested_fits_and_the_next_larger_does_not(prepared: Prepared) -> None:
+def test_a_width_that_is_suggested_fits_and_larger_widths_do_not(prepared: Prepared) -> None:
     board = _board(prepared, flash=0.75)
     result = shrink(prepared, [board])
     assert result.architecture == NetworkSize("dscnn", 1.0, (28, 28, 1), 10)
@@ -149,7 +152,7 @@ def test_a_search_that_runs_out_of_time_is_incomplete(prepared: Prepared) -> Non
 
 
 @pytest.mark.slow
-def test_json(prepared: Prepared) -> None:
+def test_the_json_has_the_architecture_and_predicted_sizes(prepared: Prepared) -> None:
     content = json.loads(
         json.dumps(shrink(prepared, [_board(prepared, flash=0.75)], source="mine.keras").to_json())
     )
@@ -174,6 +177,7 @@ def test_json(prepared: Prepared) -> None:
     ],
 )
 def test_the_command_names_matching_data(size: NetworkSize, data: tuple[str, bool]) -> None:
+    """The second value of ``data`` says whether the pictures of the data set must be resized."""
     assert data_for(size) == data
 
 

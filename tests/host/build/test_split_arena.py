@@ -58,6 +58,7 @@ def with_ram(size: int) -> Board:
 
 
 def arena_of(prepared: Prepared, board: Board = BOARD) -> int:
+    """Return the size of the model's arena in bytes, in the mode speed."""
     return prepared.retarget(Target.for_core(board.core, "speed", False)).plan.arena_bytes
 
 
@@ -88,7 +89,7 @@ def test_without_a_second_memory_the_model_does_not_fit(small: Prepared) -> None
     assert not verdict.fits and verdict.reasons[-1] == "there is no plan with the rest of the arena in PSRAM"
 
 
-def test_scratch_must_fit_the_first_memory(small: Prepared, tmp_path: Path) -> None:
+def test_scratch_that_does_not_fit_the_first_memory_is_an_error(small: Prepared, tmp_path: Path) -> None:
     with pytest.raises(
         DoesNotFitError, match=r"scratch alone takes [\d,]+ B of SRAM, and scratch cannot be split"
     ):
@@ -156,7 +157,7 @@ def test_state_is_kept_in_the_second_memory(stateful: Prepared, tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_guards_of_both_parts_are_checked(small: Prepared, tmp_path: Path) -> None:
-    """The board reports a layer that writes behind the second part of the arena, and a layer that writes before it."""
+    """The board reports a layer that writes after the second part of the arena, and a layer that writes before it."""
     project = generate_project(
         small, BOARD, tmp_path / "p", BuildOptions("speed", fast_ram=arena_of(small) // 2)
     )
@@ -175,7 +176,7 @@ def test_the_guards_of_both_parts_are_checked(small: Prepared, tmp_path: Path) -
 
 @pytest.mark.slow
 @pytest.mark.qemu
-def test_a_real_model_in_a_third_of_its_arena() -> None:
+def test_a_real_model_is_exact_with_a_third_of_its_arena_in_fast_ram() -> None:
     prepared = prepare(shared_model("vww01_int8"))
     limit = arena_of(prepared) // 3
     options = BenchConfig(BuildOptions("speed", fast_ram=limit), cycles=False)
@@ -199,7 +200,9 @@ SECTIONS
 
 
 @pytest.mark.slow
-def test_an_stm32_project_places_the_second_part_as_the_profile_says(small: Prepared, tmp_path: Path) -> None:
+def test_an_stm32_project_places_the_second_part_in_the_memory_of_the_profile(
+    small: Prepared, tmp_path: Path
+) -> None:
     """Build with the flags of platformio.ini and a linker script that does not contain the CCM memory."""
     board = load_board("disco_f407vg")
     core = cores.core_named(board.core)

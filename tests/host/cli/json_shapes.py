@@ -6,8 +6,8 @@ from typing import Any
 
 BOARD = "qemu_mps2_an386"
 
-#: Shapes of JSON objects: they map keys to types, values or shapes. A tuple with one shape stands for an array,
-#: Ellipsis for any value, None for null.
+# The dictionaries below are shapes of JSON objects: they map keys to types, values or shapes. A tuple with one shape
+# stands for an array, Ellipsis for any value, None for null.
 ESTIMATE = {"value": float, "kind": "estimated"}
 COUNTS = dict.fromkeys(("p50", "p95", "p99", "min", "max"), int)
 BENCH: dict[str, Any] = {
@@ -149,7 +149,7 @@ SEARCH: dict[str, Any] = {
     "float": SCORE,
     "trials": (
         {
-            **dict.fromkeys(("trial",), int),
+            "trial": int,
             "label": str,
             "params": dict,
             "score": float,

@@ -39,8 +39,9 @@ def test_the_record_has_every_documented_key(arenite: Arenite) -> None:
             <= record["stage_ms"][stage]["p95"]
             <= record["stage_ms"][stage]["p99"]
         )
-    image = 128 * 128 * 3 * 4
-    assert image <= record["bytes_written_per_frame"] <= image + 4096 + 896 * 17 * 4
+    # The input has 128x128x3 float32 values. The default model, a face detector, has 896 boxes of 17 float32 values.
+    input_bytes = 128 * 128 * 3 * 4
+    assert input_bytes <= record["bytes_written_per_frame"] <= input_bytes + 4096 + 896 * 17 * 4
     assert record["fps"] > 0 and 0 < record["duty_cycle"] <= 1 and record["cold_start_ms"] > 0
     assert record["power_w"]["kind"] in ("measured", "estimated") and record["power_w"]["value"] > 0
     assert math.isclose(
@@ -120,7 +121,7 @@ def test_a_generated_token_is_printed(arenite: Arenite) -> None:
     assert run.code == 0 and re.search(r"/\?token=\S{24}\n", run.err)
 
 
-def test_sources_of_a_file_and_of_the_environment(
+def test_a_secret_in_the_address_of_a_source_is_not_printed(
     arenite: Arenite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = f"rtsp://user:{SECRET}@127.0.0.1:1/x"
@@ -156,7 +157,7 @@ def test_source_and_source_file_exclude_each_other(arenite: Arenite, tmp_path: P
     arenite("camera", "--source", "photos", "--source-file", tmp_path / "s").refused(2, "exclude each other")
 
 
-def test_a_secret_from_elsewhere_causes_no_warning(
+def test_a_secret_in_a_file_or_in_the_environment_causes_no_warning(
     arenite: Arenite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "token").write_text(f"{SECRET}\n")
@@ -199,7 +200,7 @@ def test_the_dashboard_uses_the_token_of_the_file(arenite: Arenite, tmp_path: Pa
     assert run.code == 0 and "with your token" in run.err and SECRET not in run.err + run.out
 
 
-def test_an_answer_file_and_a_timeline(arenite: Arenite, tmp_path: Path) -> None:
+def test_answers_and_a_timeline_are_written_to_files(arenite: Arenite, tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     run = arenite(
         "camera", "--source", "synthetic", *SIZE, "--frames", 8, "--pace", "file", "--output", lines,
@@ -355,6 +356,7 @@ def test_standard_output_has_only_the_answers() -> None:
 def test_a_damaged_picture_causes_no_messages_of_packages(
     entry: tuple[int, int, int, int], tmp_path: Path
 ) -> None:
+    """``entry`` replaces an entry of a TIFF directory: its tag, type, count and value."""
     image = pytest.importorskip("PIL.Image", reason="needs Pillow")
     stream = io.BytesIO()
     image.new("RGB", (8, 8)).save(stream, "TIFF")

@@ -61,9 +61,10 @@ def test_bench_has_every_key(arenite: Arenite, model: Path, tmp_path: Path) -> N
     assert run.code == 0, run.err
     assert_shape(run.json, BENCH)
     assert page.read_text().startswith("<!doctype html>")
-    m, f = run.json["memory"], run.json["flash"]
-    assert m["ram_total"] == m["arena"] + m["stack"] + m["static"] <= m["predicted_ram_total"]
-    assert f["total"] == f["weights"] + f["code"]
+    memory, flash = run.json["memory"], run.json["flash"]
+    ram_total = memory["arena"] + memory["stack"] + memory["static"]
+    assert memory["ram_total"] == ram_total <= memory["predicted_ram_total"]
+    assert flash["total"] == flash["weights"] + flash["code"]
 
 
 def test_a_fit_of_several_models_is_one_object(arenite: Arenite, model: Path, stateful: Path) -> None:

@@ -25,10 +25,10 @@ from tests.host.small_graphs import classifier, save
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a trained classifier, a copy that int8 ruins, and samples.
+    """Return a folder with a trained classifier, a wider classifier whose accuracy is lost in int8, and samples.
 
-    In the copy, a channel of layer 0 has large values, and so sets the scale, but only zero weights in layer 1. The
-    layers behind them have most of the weights, so they are cheaper in int8.
+    In the wider classifier, a channel of layer 0 has large values, and so sets the scale, but only zero weights in
+    layer 1. The layers after layer 1 have most of the weights, so they are cheaper in int8.
     """
     folder = tmp_path_factory.mktemp("auto")
     x, y = trained_models.samples(300, 5)
@@ -52,11 +52,13 @@ def remedy_of(conversion: Conversion) -> RemedyResult:
 
 
 def command(folder: Path, *options: str) -> Result:
+    """Run ``arenite convert --auto --json`` on the wider classifier, with further options."""
     arguments = [str(folder / "wide.tflite"), "--auto", "-o", str(folder / "out.tflite"), "--json", *options]
     return CliRunner().invoke(convert_command, arguments, standalone_mode=False)
 
 
 def int16_operators(image: bytes) -> list[str]:
+    """Return the names of the operators with an int16 output, without QUANTIZE."""
     graph = parse(image).main
     return [
         op.name for op in graph.ops if op.name != "QUANTIZE" and graph.tensors[op.outputs[0]].dtype == "int16"
@@ -64,7 +66,7 @@ def int16_operators(image: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("data", ["data", "unlabeled"])
-def test_only_the_layers_that_int8_ruins_become_int16(folder: Path, data: str) -> None:
+def test_only_the_layers_whose_error_in_int8_costs_accuracy_become_int16(folder: Path, data: str) -> None:
     conversion = convert(request(folder, data=data))
     remedy = remedy_of(conversion)
     assert remedy.tried[0].label == "int8" and remedy.tried[0].drop > 0.5

@@ -100,7 +100,7 @@ def test_options_that_do_not_fit_trees_are_explained(options: dict, words: str, 
     assert not (tmp_path / "m.tflite").exists()
 
 
-def test_features_are_only_for_trees(tmp_path: Path) -> None:
+def test_the_option_features_is_refused_for_other_models_than_trees(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fully connected"):
         arenite.convert(MODELS / "logistic.onnx", calibration="random", features="int16")
 
@@ -127,6 +127,8 @@ def test_the_command_line_has_the_option_features(tmp_path: Path) -> None:
 
 
 def scores_of(flatbuffer: bytes, samples: np.ndarray, *, reference: bool) -> np.ndarray:
+    """Return the outputs for each sample: real values [samples][outputs]. ``reference`` selects the reference
+    kernels."""
     runner = RealValueRunner(flatbuffer, reference=reference)
     return np.array([runner.run([row[None]])[0].reshape(-1) for row in samples])
 

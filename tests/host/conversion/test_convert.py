@@ -84,7 +84,9 @@ def test_the_same_request_gives_the_same_bytes_and_another_does_not(request_: Co
     assert convert(replace(request_, calibration_samples=149)).image != first.image
 
 
-def test_a_test_file_scores_and_all_samples_calibrate(request_: ConversionRequest, tmp_path: Path) -> None:
+def test_with_a_test_file_all_calibration_samples_are_used_for_calibration(
+    request_: ConversionRequest, tmp_path: Path
+) -> None:
     x, y = trained_models.samples(90, 11)
     np.savez(tmp_path / "test.npz", x=x, y=y)
     conversion = convert(replace(request_, calibration_samples=None, test=tmp_path / "test.npz"))
@@ -112,7 +114,7 @@ def test_an_image_with_float_activations_has_no_plan(request_: ConversionRequest
         convert(replace(request_, recipe="float16", boards=(SMALL,)))
 
 
-def test_clipping_field_data_are_reported(request_: ConversionRequest, tmp_path: Path) -> None:
+def test_field_data_that_clip_are_reported(request_: ConversionRequest, tmp_path: Path) -> None:
     """The field data have twice the amplitude of the calibration data. The input clips, and the report contains the
     share of clipped values."""
     x, y = trained_models.samples(200, 12, gain=np.full(200, 2.0))

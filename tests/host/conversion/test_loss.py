@@ -51,7 +51,7 @@ def test_a_large_loss_names_the_layer_and_what_to_try(wide: ConversionRequest) -
     )
 
 
-def test_a_small_loss_says_nothing(wide: ConversionRequest) -> None:
+def test_a_small_loss_adds_no_note(wide: ConversionRequest) -> None:
     conversion = convert(replace(wide, source=str(Path(wide.source).with_name("trained.tflite"))))
     assert conversion.scores is not None and conversion.scores.lost < 0.02
     assert not [n for n in conversion.notes if "The error begins" in n or "loses" in n]
@@ -79,12 +79,14 @@ def test_max_drop_decides_the_exit_code(wide: ConversionRequest, tmp_path: Path)
     assert scores["source"]["value"] - scores["image"]["value"] > 0.02
 
 
-def test_a_largest_drop_needs_a_score(wide: ConversionRequest) -> None:
+def test_max_drop_without_samples_for_a_score_is_an_error(wide: ConversionRequest) -> None:
     with pytest.raises(UsageError, match="needs samples for a score"):
         convert(replace(wide, calibration=None, test=None, recipe="float16", max_drop=0.01))
 
 
 def test_without_classes_the_error_of_the_output_decides() -> None:
+    """The lists of numbers are the signal-to-noise ratios of the layers in dB, the number before them that of the
+    output."""
     graph = parse(trained_models.classifier()).main
 
     def scores(metric: str, source: float, image: float, db: float) -> Scores:

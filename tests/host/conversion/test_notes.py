@@ -15,7 +15,7 @@ from arenite.profiles.boards import load_board
 from tests.converters.quantize import float_models
 
 
-def test_the_same_note_on_several_layers_is_one_note() -> None:
+def test_equal_notes_on_several_layers_are_merged_into_one() -> None:
     text = "has no int16 kernel: it runs in int8."
     notes = [f"Layer {k} EXP {text}" for k in (3, 5, 9)]
     assert merge_notes(["First.", notes[0], "Last.", *notes[1:], "First."]) == (

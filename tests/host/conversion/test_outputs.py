@@ -105,6 +105,7 @@ def test_labels_of_every_output_are_used(request_: ConversionRequest, tmp_path: 
 
 
 def run(request: ConversionRequest, output: Path, *options: str) -> Result:
+    """Run ``arenite convert`` with the samples of wide.npz, with which the scale of 'cube' is wasted."""
     assert request.calibration is not None
     arguments = [request.source, "--calibration", str(request.calibration.with_name("wide.npz"))]
     arguments += ["--test", str(request.test), "-o", str(output), *options]
@@ -113,7 +114,7 @@ def run(request: ConversionRequest, output: Path, *options: str) -> Result:
     return result
 
 
-def test_a_ruined_output_after_the_first_is_said_and_limits_the_drop(
+def test_the_loss_of_an_output_after_the_first_is_reported_and_counts_for_max_drop(
     request_: ConversionRequest, tmp_path: Path
 ) -> None:
     result = run(request_, tmp_path / "image.tflite", "--max-drop", "10", "--json")
@@ -136,8 +137,8 @@ def test_the_page_lists_the_outputs(request_: ConversionRequest) -> None:
     assert "largest difference" in page and page.count("r2") >= 2
 
 
-def test_sensitivity_sees_every_output(request_: ConversionRequest) -> None:
-    """A layer that only a later output depends on is not free of error."""
+def test_the_sensitivity_of_a_layer_depends_on_every_output(request_: ConversionRequest) -> None:
+    """The sensitivity is not 0 for layers on which only the second and third output depend."""
     source = Path(request_.source).read_bytes()
     graph = parse(source).main
     assert request_.calibration is not None
@@ -147,8 +148,11 @@ def test_sensitivity_sees_every_output(request_: ConversionRequest) -> None:
     assert len(box_layers) == 3 and all(s.sqnr_db < 80 and s.drop > 0 for s in box_layers)
 
 
-def test_field_data_that_clip_a_later_output_are_said(request_: ConversionRequest, tmp_path: Path) -> None:
-    """The mask decides alike for inputs that are twice as large; the cubes, eight times as large, clip."""
+def test_field_data_that_clip_the_third_output_are_reported(
+    request_: ConversionRequest, tmp_path: Path
+) -> None:
+    """Inputs that are twice as large hardly change the classes of the mask. The cubes are eight times as large and
+    clip."""
     assert request_.calibration is not None
     with np.load(request_.calibration) as data:
         np.savez(tmp_path / "field.npz", x=2 * data["x"])

@@ -49,6 +49,7 @@ def keras_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def picture_model(folder: Path, channels: int = 3) -> Path:
+    """Write a float model of pictures with two classes, and return its path."""
     n = FloatNet(3)
     x = n.input((1, SIDE, SIDE, channels), "float32")
     path = folder / "pictures.tflite"
@@ -163,7 +164,7 @@ def test_pixels_calibrate_with_pictures_and_are_recorded(
     assert any("Pillow's bilinear filter" in note for note in conversion.notes)
 
 
-def test_pixels_of_grey_models(tmp_path: Path, pictures: Path) -> None:
+def test_pixels_can_be_given_for_grey_models_except_imagenet(tmp_path: Path, pictures: Path) -> None:
     source = str(picture_model(tmp_path, 1))
     conversion = convert(ConversionRequest(source, calibration=pictures, pixels="0..1"))
     assert conversion.prepared is not None
@@ -214,7 +215,9 @@ def test_a_quantized_model_is_not_scored_on_random_numbers(
     assert convert(ConversionRequest(str(source), calibration=Path("random"))).scores is None
 
 
-def test_an_operator_without_an_integer_kernel_is_refused_with_advice_that_fits(tmp_path: Path) -> None:
+def test_the_error_for_an_operator_without_an_integer_kernel_says_to_replace_the_layer(
+    tmp_path: Path,
+) -> None:
     n = FloatNet(3)
     x = n.input((1, 6, 5), "float32")
     path = tmp_path / "sums.tflite"

@@ -71,15 +71,16 @@ def refusal(request: ConversionRequest) -> str:
 
 
 def passes(request: ConversionRequest) -> str:
+    """Check that the request is not refused before the import, and return the sentence that is printed about it."""
     return check_before_import(request, load_recipe(request.recipe or "int8"))
 
 
-def test_samples_that_fit_pass(source: str, tmp_path: Path) -> None:
+def test_samples_of_the_right_shape_are_accepted(source: str, tmp_path: Path) -> None:
     passes(ConversionRequest(source, calibration=samples(tmp_path)))
     passes(ConversionRequest(source, calibration=samples(tmp_path, (1, 16, 16, 3))))  # with a batch of 1
 
 
-def test_samples_of_another_shape(source: str, tmp_path: Path) -> None:
+def test_samples_of_another_shape_are_refused(source: str, tmp_path: Path) -> None:
     text = refusal(ConversionRequest(source, calibration=samples(tmp_path, (20, 20, 3))))
     assert "'x' has shape (20, 20, 20, 3)" in text and "takes samples of (16, 16, 3)" in text
     text = refusal(ConversionRequest(source, calibration=samples(tmp_path, (3, 16, 16))))
@@ -95,7 +96,7 @@ def test_test_samples_are_checked_too(source: str, tmp_path: Path) -> None:
     assert str(Path("other") / "data.npz") in refusal(request)
 
 
-def test_arrays_for_another_number_of_inputs(source: str, tmp_path: Path) -> None:
+def test_arrays_for_another_number_of_inputs_are_refused(source: str, tmp_path: Path) -> None:
     path = tmp_path / "two.npz"
     np.savez(path, x0=np.zeros((20, 16, 16, 3), np.float32), x1=np.zeros((20, 3), np.float32))
     assert "has the array 'x1'; the model has 1 input: '" in refusal(
@@ -103,13 +104,13 @@ def test_arrays_for_another_number_of_inputs(source: str, tmp_path: Path) -> Non
     )
 
 
-def test_labels_beyond_the_classes_of_the_model(source: str, tmp_path: Path) -> None:
+def test_labels_beyond_the_classes_of_the_model_are_refused(source: str, tmp_path: Path) -> None:
     text = refusal(ConversionRequest(source, calibration=samples(tmp_path, classes=9)))
     assert "labels from 0 to 8; the model's output has the classes 0 to 3" in text
     passes(ConversionRequest(source, calibration=samples(tmp_path, classes=9), metric="r2"))
 
 
-def test_a_list_of_labels_of_another_length(source: str, tmp_path: Path) -> None:
+def test_a_list_of_labels_of_another_length_is_refused(source: str, tmp_path: Path) -> None:
     labels = Attachments(labels=("a", "b", "c"))
     text = refusal(ConversionRequest(source, calibration=samples(tmp_path), attachments=labels))
     assert "There are 3 labels; the model's output has 4 values" in text
@@ -117,7 +118,7 @@ def test_a_list_of_labels_of_another_length(source: str, tmp_path: Path) -> None
     passes(ConversionRequest(source, calibration=samples(tmp_path), attachments=labels))
 
 
-def test_more_class_folders_than_classes(source: str, tmp_path: Path) -> None:
+def test_more_class_folders_than_classes_are_refused(source: str, tmp_path: Path) -> None:
     folder = tmp_path / "pictures"
     for name in "abcde":
         (folder / name).mkdir(parents=True)
@@ -131,13 +132,13 @@ def test_more_class_folders_than_classes(source: str, tmp_path: Path) -> None:
     passes(request)
 
 
-def test_preprocessing_of_another_size(source: str) -> None:
+def test_preprocessing_that_yields_another_size_is_refused(source: str) -> None:
     attachments = Attachments(Preprocessing(ImageSource("rgb"), (Resize(20, 20), Normalize())))
     text = refusal(ConversionRequest(source, calibration=Path("random"), attachments=attachments))
     assert "Preprocessing yields 20x20x3 values" in text
 
 
-def test_a_shape_that_does_not_fit(source: str, tmp_path: Path) -> None:
+def test_an_input_shape_that_does_not_fit_is_refused(source: str, tmp_path: Path) -> None:
     options = ImportOptions(shape={"": (1, 9, 9, 9)})
     text = refusal(ConversionRequest(source, options, calibration=Path("random")))
     assert "[1, 9, 9, 9]" in text or "(1, 9, 9, 9)" in text or "1x9x9x9" in text
@@ -148,7 +149,7 @@ def test_a_signature_is_for_saved_models_only(source: str, tmp_path: Path) -> No
     assert "signature" in refusal(request)
 
 
-def test_open_dimensions(tmp_path: Path) -> None:
+def test_the_error_for_an_unknown_dimension_names_the_option_input_shape(tmp_path: Path) -> None:
     onnx = str(files.picture_onnx(tmp_path / "m.onnx", shape=(None, 3, None, 16)))
     text = refusal(ConversionRequest(onnx, calibration=Path("random")))
     assert "Dimension 2 of input 'image' [?, 3, ?, 16]" in text and "--input-shape 1,3,?,16" in text
@@ -157,7 +158,7 @@ def test_open_dimensions(tmp_path: Path) -> None:
     assert "'image' has no shape" in refusal(ConversionRequest(str(unknown), calibration=Path("random")))
 
 
-def test_onnx_without_a_known_layout_takes_both(tmp_path: Path) -> None:
+def test_an_onnx_model_without_a_known_layout_takes_nhwc_and_nchw_samples(tmp_path: Path) -> None:
     path = files.onnx_file(
         tmp_path / "m.onnx",
         [files.onnx_node("Relu", ["image"], ["y"])],
@@ -171,7 +172,7 @@ def test_onnx_without_a_known_layout_takes_both(tmp_path: Path) -> None:
     )
 
 
-def test_a_layout_that_is_kept(tmp_path: Path) -> None:
+def test_with_keep_layout_samples_have_the_layout_of_the_source(tmp_path: Path) -> None:
     source = str(files.picture_torch(tmp_path / "m.pt2"))
     keep = ImportOptions(keep_layout=True)
     passes(ConversionRequest(source, keep, calibration=samples(tmp_path, (3, 16, 16))))
@@ -193,7 +194,7 @@ def test_a_layout_that_is_kept(tmp_path: Path) -> None:
 def test_layers_are_refused_even_without_samples(
     tmp_path: Path, make: Callable[[Path], Path], words: str
 ) -> None:
-    """Whoever has no samples yet need not collect them for a model that cannot run."""
+    """So nobody collects samples for a model that cannot run."""
     assert words in refusal(ConversionRequest(str(make(tmp_path))))
 
 
@@ -206,7 +207,7 @@ def test_missing_samples_come_with_the_size_of_the_weights(tmp_path: Path) -> No
     assert "which take 130 bytes of flash as int4" in refusal(ConversionRequest(source, recipe="w4"))
 
 
-def test_weights_that_exceed_the_flash_of_a_board_are_announced(tmp_path: Path) -> None:
+def test_weights_that_exceed_the_flash_of_a_board_are_reported_before_the_import(tmp_path: Path) -> None:
     large = files.keras_layer("Dense", "scores", (None, 1 << 19), units=2)
     source = str(files.keras_file(tmp_path / "m.keras", [large], (None, 1 << 19)))
     boards = (load_board("qemu_microbit"), load_board("nucleo_l4r5zi"))
@@ -240,7 +241,7 @@ def test_the_preview_of_a_tflite_model_refuses_operators_without_a_kernel(tmp_pa
         convert(ConversionRequest(str(tmp_path / "m.tflite")))
 
 
-def test_damaged_samples_are_refused_in_words(tmp_path: Path) -> None:
+def test_damaged_samples_are_refused(tmp_path: Path) -> None:
     source = str(files.picture_keras(tmp_path / "m.keras"))
     path = samples(tmp_path)
     path.write_bytes(path.read_bytes()[:400])
@@ -258,7 +259,7 @@ def test_pickled_objects_are_not_read(tmp_path: Path) -> None:
         assert "pickled Python objects" in text
 
 
-def test_numbers_of_samples(source: str, tmp_path: Path) -> None:
+def test_arrays_with_different_numbers_of_samples_or_too_few_are_refused(source: str, tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
     x = np.zeros((20, 16, 16, 3), np.float32)
     np.savez(path, x=x, y=np.arange(19) % 4)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from arenite.profiles.boards import Board
 
-# The loop has two instructions per iteration on every core. It runs UNIT iterations per unit of the first input byte.
+# The loop has two instructions per iteration on every core. It runs UNIT iterations times the value of the first input
+# byte.
 UNIT = 400_009
 
 # For Thumb-1, GCC expects the older syntax, in which "sub" sets the flags.

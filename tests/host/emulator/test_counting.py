@@ -36,4 +36,5 @@ def test_a_hundred_million_instructions_are_counted_exactly(name: str, tmp_path:
             assert device.layer_ticks(3)[2] <= run.total
             ticks.append(device.layer_ticks(3)[2])
     counted = (ticks[1] - ticks[0]) * denominator / numerator
+    # The inputs 1 and 126 differ by 125 units of the loop, which has two instructions per iteration.
     assert abs(counted - 2 * 125 * UNIT) <= 1

@@ -19,6 +19,7 @@ from tests import toy_model
 from tests.session_builds import ToyFirmware
 
 pytestmark = pytest.mark.qemu
+#: C code in the toy model that takes long enough for the log.
 SPIN = "for (volatile int i = 0; i < 20000; i++) {\n    }"
 
 

@@ -30,7 +30,8 @@ from tests import toy_model
 from tests.host.emulator.counting_layer import counting_layer
 
 EMULATED = [board.name for board in all_boards() if board.emulated]
-UNIT = 400_009  # iterations of counting_layer's loop (two instructions each) per unit of the first input byte
+#: Number of iterations of counting_layer's loop (two instructions each) if the first input byte is 1.
+UNIT = 400_009
 #: The maximum number of instructions that the firmware runs around each layer, to call it and to read the clock.
 MAX_CALL_INSTRUCTIONS = 60
 
@@ -57,6 +58,7 @@ def infer(line: Transport, turns: int) -> list[int]:
 
 
 def profiled(board: Board, elf: Path, turns: int) -> Profile:
+    """Return the profile of one inference whose input bytes are all ``turns``."""
     return profile(board, elf, layer_code(elf), lambda line: infer(line, turns))
 
 
@@ -168,6 +170,8 @@ def test_invalid_counts_raise_an_error(text: str, message: str, tmp_path: Path) 
 
 
 def run(entry: int, count: int, split: bool = False) -> PhaseRun:
+    """Return a run in which one block was executed ``count`` times. ``split``: the run ended where the next layer of
+    the segment began."""
     return PhaseRun(entry, {Block(0, 2): BlockRuns(count, 0)}, split)
 
 
@@ -200,7 +204,7 @@ def test_a_wrong_order_of_layers_raises_an_error(runs: list[PhaseRun], message: 
         counts_by_layer(runs, CODE)
 
 
-def test_entries_of_segments(tmp_path: Path) -> None:
+def test_the_entries_of_a_segment_have_its_order_of_layers(tmp_path: Path) -> None:
     elf = toy_elf(load_board("qemu_mps2_an386"), tmp_path)
     unsegmented = layer_code(elf)
     assert unsegmented.count == toy_model.LAYERS and unsegmented.orders == ((0,), (1,), (2,))

@@ -248,11 +248,13 @@ def cycles(core: str, *lines: str) -> float:
         ("xtensa-lx106", ("mull a2, a3, a4",), 2),
     ],
 )  # fmt: skip
-def test_cycles_of_short_sequences(core: str, lines: tuple[str, ...], expected: float) -> None:
+def test_short_sequences_take_the_documented_cycles(
+    core: str, lines: tuple[str, ...], expected: float
+) -> None:
     assert cycles(core, *lines) == expected
 
 
-def test_cycles_of_taken_branches() -> None:
+def test_taken_branches_take_the_cycles_of_their_rule() -> None:
     loop = load_timing("cortex-m55")
     assert loop.taken(Instruction("letp", "lr, 0x0", 4)) == 0
     assert loop.taken(Instruction("bne.n", "0x0", 2)) == loop.rules["taken"].cycles > 0
@@ -309,7 +311,7 @@ def test_a_malformed_table_raises_an_error(change: dict, message: str) -> None:
         _parsed(table | change, "c.toml")
 
 
-def test_counts_add_up() -> None:
+def test_cycle_counts_are_added_with_a_factor() -> None:
     cycle_count = load_timing("cortex-m4f").block([Instruction("ldr", "r0, [r1, #0]", 2)] * 2)
     total = CycleCount()
     total.add(cycle_count, 5)
@@ -317,7 +319,7 @@ def test_counts_add_up() -> None:
     assert cycle_count.cycles == 3 and total.rules["pipelined"].count == 5
 
 
-def test_aliases_of_registers() -> None:
+def test_aliases_of_registers_are_resolved() -> None:
     timing_class = classifier("cortex-m4f")(Instruction("add.w", "fp, ip, sl", 4))
     assert timing_class == TimingClass("alu", 1, frozenset({"r12", "r10"}), frozenset({"r11"}))
 
@@ -331,5 +333,6 @@ def test_code_outside_of_the_elf_raises_an_error(tmp_path: Path) -> None:
 
 
 def test_other_engines_are_assumed_to_use_vector_instructions() -> None:
+    """So their cycles per instruction differ from those of plain code on the one core with Helium."""
     cpi = {core: load_timing(core).other_cpi / load_timing(core).plain_cpi for core in TABLES}
     assert {core for core, ratio in cpi.items() if ratio != 1} == {"cortex-m55"}

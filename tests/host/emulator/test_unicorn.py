@@ -22,8 +22,8 @@ from tests import toy_model
 from tests.session_builds import ToyFirmware
 
 BOARD = load_board("qemu_mps2_an386")
-#: The boards that Unicorn emulates, with the largest difference of a time in ticks. The timers of some boards round
-#: each reading in another phase in QEMU.
+#: Maps a board that Unicorn emulates to the largest difference between its times and those of QEMU, in ticks. In QEMU,
+#: the timers of some boards round each reading at another fraction of a tick.
 BOARDS = {
     "qemu_microbit": 1,
     "qemu_mps2_an385": 1,
@@ -54,7 +54,7 @@ def test_the_program_loads_only_unicorn_and_the_standard_library() -> None:
     assert "import arenite" not in text and "from arenite" not in text
 
 
-def test_unsupported_boards_are_refused_in_words() -> None:
+def test_unsupported_boards_are_refused_with_a_reason() -> None:
     reasons = {board.name: unsupported_reason(board) for board in all_boards() if board.emulated}
     assert {name for name, reason in reasons.items() if reason is None} == {*BOARDS}
     assert "Helium" in str(reasons["qemu_mps3_an547"])
@@ -72,7 +72,7 @@ def test_a_real_board_has_no_emulator() -> None:
         choose_emulator(load_board("nucleo_l4r5zi"), UNICORN)
 
 
-def test_the_choice_tells_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_choice_of_an_emulator_has_a_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match="qemu-system-arm is not installed"):
         choose_emulator(BOARD, QEMU)
@@ -96,7 +96,7 @@ def test_the_choice_tells_its_reason(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 @needs_unicorn
-def test_a_missing_firmware_is_a_sentence(tmp_path: Path) -> None:
+def test_a_missing_or_damaged_firmware_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"), start_unicorn(BOARD, tmp_path / "none.elf"):
         pass
     (tmp_path / "text.elf").write_text("text")
@@ -206,7 +206,7 @@ with start_unicorn(load_board({BOARD.name!r}), Path({str(toy_firmware(BOARD.name
 
 @needs_unicorn
 @pytest.mark.qemu
-def test_a_stopped_emulator_is_a_sentence(toy_firmware: ToyFirmware) -> None:
+def test_an_emulator_that_ended_raises_an_error(toy_firmware: ToyFirmware) -> None:
     with start_unicorn(BOARD, toy_firmware(BOARD.name)) as machine:
         DeviceClient(machine.transport).connect(toy_model.HASH)
         machine.transport._process.kill()  # type: ignore[attr-defined]

@@ -10,7 +10,7 @@ from pathlib import Path
 def make_elf(segments: Iterable[tuple[int, bytes]], entry: int = 0) -> bytes:
     """Return a 32-bit little-endian Arm executable with one loadable segment per (load address, contents)."""
     parts = list(segments)
-    header, entry_size = 52, 32
+    header, entry_size = 52, 32  # bytes of the ELF header and of an entry of the program header table
     offset = header + entry_size * len(parts)
     table, body = b"", b""
     for address, data in parts:

@@ -27,6 +27,7 @@ _RESERVED_BYTES = 2  # number of zero bytes that real ROMs send after the status
 
 
 def _slip(data: bytes) -> bytes:
+    """Return a SLIP frame."""
     escaped = data.replace(b"\xdb", b"\xdb\xdd").replace(b"\xc0", b"\xdb\xdc")
     return b"\xc0" + escaped + b"\xc0"
 
@@ -68,6 +69,7 @@ class EspRom:
         os.close(self._slave)
 
     def _serve(self) -> None:
+        """Answer requests until the chip is switched off."""
         pending = b""
         while not self._stop.is_set():
             if not select.select([self._master], [], [], 0.05)[0]:

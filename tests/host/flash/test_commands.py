@@ -33,21 +33,27 @@ NUCLEO, NRF, NETDUINO = (load_board(name) for name in ("nucleo_l4r5zi", "nrf5284
 MINIMA = load_board("uno_r4_minima")
 
 
-def test_st_flash_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_st_flash_without_a_probe_names_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("st-flash", monkeypatch)
     with pytest.raises(DeviceError, match="No ST-LINK of nucleo_l4r5zi is connected"):
         flash(built(tmp_path / "p", "nucleo_l4r5zi"), NUCLEO, tool="stlink", probe="066AFF", root=tmp_path)
 
 
 @pytest.mark.parametrize("probe_type", ["stlink", "cmsis-dap", "jlink"])
-def test_openocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe_type: str) -> None:
+def test_the_error_of_openocd_without_a_probe_names_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, probe_type: str
+) -> None:
     need("openocd", monkeypatch)
     board = replace(NUCLEO, usb=replace(NUCLEO.usb, probe=probe_type))
     with pytest.raises(DeviceError, match="No debug probe of nucleo_l4r5zi is connected"):
         flash(built(tmp_path / "a b [c] $d", "nucleo_l4r5zi"), board, tool="openocd", root=tmp_path)
 
 
-def test_openocd_without_a_script_for_the_chip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_script_of_openocd_for_the_chip_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("openocd", monkeypatch)
     board = replace(NUCLEO, targets=replace(NUCLEO.targets, openocd="stm32q9x"))
     with pytest.raises(ToolError, match=r"target/stm32q9x\.cfg is missing"):
@@ -80,13 +86,17 @@ def test_openocd_accepts_the_scripts_of_every_board(tmp_path: Path, monkeypatch:
 
 
 @pytest.mark.slow
-def test_pyocd_without_a_probe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_pyocd_without_a_probe_names_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("pyocd", monkeypatch, "pyocd")
     with pytest.raises(DeviceError, match="No debug probe of nrf52840_dk is connected"):
         flash(built(tmp_path / "p", "nrf52840_dk"), NRF, tool="pyocd", root=tmp_path)
 
 
-def test_dfu_util_without_a_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_error_of_dfu_util_without_a_board_names_the_board(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     need("dfu-util", monkeypatch)
     for board in (NETDUINO, MINIMA):
         directory = built(tmp_path / board.name, board.name)
@@ -94,7 +104,7 @@ def test_dfu_util_without_a_board(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             flash(directory, board, tool="dfu", probe="1234", root=tmp_path)
 
 
-def test_the_dfu_command_for_both_kinds_of_bootloader(tmp_path: Path) -> None:
+def test_the_dfu_command_has_the_options_of_the_boards_bootloader(tmp_path: Path) -> None:
     (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "netduino2plus"))
     assert "--device 0483:df11" in line and "--dfuse-address 0x08000000:leave" in line
     (line,) = UPLOADERS["dfu"].describe(_upload(tmp_path, "uno_r4_minima"))
@@ -158,6 +168,7 @@ def test_jlink_refuses_a_path_that_leaves_its_quotation_marks(tmp_path: Path, na
 
 
 def _upload(folder: Path, name: str, **more: object) -> Upload:
+    """Return the upload of a built project for the board ``name``."""
     directory = built(folder / name, name)
     return Upload(directory, load_board(name), built_elf(directory), root=folder, **more)  # type: ignore[arg-type]
 

@@ -23,7 +23,8 @@ def probe(
     root: Path, unique_id: str, *, label: str = "MICROBIT", rejects: str = "", deaf: bool = False
 ) -> Iterator[list[bytes]]:
     """Simulate a DAPLink drive; yield a list of the images that the probe wrote to its chip. The probe deletes an image
-    after reading it."""
+    after reading it. ``rejects`` is the reason with which the probe refuses each image; "": it accepts them. With
+    ``deaf``, the probe never reads an image."""
     drive = root / "media" / label
     drive.mkdir(parents=True)
     (root / "proc").mkdir(exist_ok=True)
@@ -126,7 +127,7 @@ def test_several_drives_of_the_same_board_raise_an_error(tmp_path: Path) -> None
 
 
 def test_a_program_that_does_not_begin_at_the_start_of_flash_raises_an_error(tmp_path: Path) -> None:
-    directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"behind a SoftDevice")])
+    directory = built(tmp_path / "p", MICROBIT.name, [(0x1C000, b"after a SoftDevice!")])
     with pytest.raises(UsageError, match="writes a raw image to the beginning"):
         flash(directory, MICROBIT, tool="copy", root=tmp_path)
     assert "DETAILS.TXT" in upload_commands(directory, MICROBIT, tool="copy", root=tmp_path)[0]

@@ -28,6 +28,7 @@ def esptool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def entry(partition_type: int, subtype: int, offset: int, size: int, label: str) -> bytes:
+    """Return an entry of a partition table in ESP-IDF's binary format."""
     return struct.pack("<HBBII16sI", 0x50AA, partition_type, subtype, offset, size, label.encode(), 0)
 
 

@@ -28,7 +28,8 @@ NUCLEO = load_board("nucleo_l4r5zi")
 HASH = IMAGE_SHA256[:16]
 
 
-def tool(folder: Path, name: str, script: str) -> None:
+def write_tool(folder: Path, name: str, script: str) -> None:
+    """Write an executable shell script that replaces the program ``name``."""
     path = folder / name
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
@@ -36,7 +37,7 @@ def tool(folder: Path, name: str, script: str) -> None:
 
 def with_st_flash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> Path:
     """Put a program st-flash that runs ``script`` on the PATH. Return the folder of a built project."""
-    tool(tmp_path, "st-flash", script)
+    write_tool(tmp_path, "st-flash", script)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
     return built(tmp_path / "p", "nucleo_l4r5zi")
 
@@ -207,7 +208,7 @@ def test_print_runs_no_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
 
 
 @pytest.mark.qemu
-def test_the_json_of_a_flash(tmp_path: Path, capsys: Any) -> None:
+def test_the_json_of_a_flash_has_tool_board_model_and_bytes(tmp_path: Path, capsys: Any) -> None:
     directory = project(tmp_path / "p", "qemu_riscv32")
     elf = direct_build(directory)
     assert main(["flash", str(directory), "--tool", "gdb", "--json"]) == 0

@@ -69,7 +69,7 @@ def test_missing_memory_raises_an_error(tmp_path: Path) -> None:
 
 
 @pytest.mark.qemu
-def test_loading_over_tcp(tmp_path: Path) -> None:
+def test_a_program_is_loaded_over_tcp(tmp_path: Path) -> None:
     """``--port HOST:PORT`` connects to a GDB server, such as that of a debug probe. The test starts an emulator with
     such a server."""
     board = load_board("qemu_riscv32")
@@ -110,7 +110,12 @@ def _relay(unix: str, address: str) -> None:
 
 
 class Server:
-    """A GDB server of a target with 64 KB of memory at address 0."""
+    """A simulated GDB server of a target with 64 KB of memory at address 0.
+
+    ``binary`` and ``crc`` say whether the server supports the packets X and qCRC. ``small`` is its PacketSize in bytes;
+    0: it states none. ``commands`` has the monitor commands that it received, ``erased`` the addresses of the blocks of
+    flash that were erased, and ``done`` the number of vFlashDone packets.
+    """
 
     def __init__(self, path: Path, *, binary: bool = True, crc: bool = True, small: int = 0) -> None:
         self.memory = bytearray(0x10000)
@@ -214,7 +219,9 @@ def address(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.parametrize("binary", [True, False])
 @pytest.mark.parametrize("crc", [True, False])
 @pytest.mark.parametrize("small", [0, 120])
-def test_servers_with_different_capabilities(address: Path, binary: bool, crc: bool, small: int) -> None:
+def test_a_program_is_loaded_into_servers_with_different_capabilities(
+    address: Path, binary: bool, crc: bool, small: int
+) -> None:
     server = Server(address, binary=binary, crc=crc, small=small)
     remote = GdbRemote(str(address))
     data = bytes(range(256)) * 3 + b"$#}*" * 50
@@ -264,7 +271,7 @@ def test_an_error_of_the_server_is_raised(address: Path) -> None:
     remote.close()
 
 
-def test_the_reset_commands_of_a_probe_server(tmp_path: Path, address: Path) -> None:
+def test_the_server_of_a_probe_gets_reset_commands_until_it_knows_one(tmp_path: Path, address: Path) -> None:
     server = Server(address)
     board = replace(load_board("nucleo_l4r5zi"), upload_tools=("gdb",))
     directory = built(tmp_path / "p", "nucleo_l4r5zi", [(0x100, b"program!")])

@@ -44,7 +44,6 @@ class Bootloader:
         *,
         label: str = "BOOT",
         model: str = "A board",
-        stays: bool = False,
     ) -> None:
         self.drive = root / "media" / "me" / label
         self.drive.mkdir(parents=True)

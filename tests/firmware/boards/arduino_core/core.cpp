@@ -7,14 +7,14 @@
 #include <unistd.h>
 
 SerialPort Serial;
-static int line;
+static int line; /* the file descriptor */
 
 void SerialPort::begin(unsigned long) {}
 int SerialPort::available()
 {
     pollfd request = {line, POLLIN, 0};
     if (poll(&request, 1, 100) > 0 && (request.revents & POLLHUP)) {
-        exit(0);
+        exit(0); /* the host closed the line */
     }
     return request.revents & POLLIN ? 1 : 0;
 }

@@ -57,6 +57,7 @@ TaskHandle_t xTaskCreateStaticPinnedToCore(TaskFunction_t code, const char *name
 {
     pthread_t thread;
     struct start *start = malloc(sizeof *start);
+    /* The port must create one task on core 0, with the priority of the model's task. */
     if (!start || !name || depth < 64 || !stack || priority != 1 || core != 0) {
         abort();
     }

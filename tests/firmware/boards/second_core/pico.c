@@ -24,6 +24,7 @@ void multicore_reset_core1(void) { was_reset = 1; }
 void multicore_launch_core1_with_stack(void (*entry)(void), uint32_t *stack_bottom, size_t stack_size_bytes)
 {
     pthread_t thread;
+    /* Core 1 must be reset before it is launched, and a stack is aligned to 8 bytes. */
     if (!was_reset || stack_size_bytes < 64 || ((uintptr_t)stack_bottom & 7u)) {
         abort();
     }

@@ -42,7 +42,8 @@ def conv(
     out_c = weights[axis]
     depth = weights[1] * weights[2] * (1 if depthwise else weights[3])
     x = b.input(shape, "int8", Quantization((0.05,), (-3,)))
-    # The output scale is also 0.05. With this weight scale, sums of `depth` products cover about a hundred outputs.
+    # The output scale is also 0.05. With this weight scale, the outputs have a standard deviation of about
+    # 60: a sum of `depth` products has one of 74 * 74 * sqrt(depth), and 74 is that of random int8 values.
     spread = 60 / (74 * 74 * np.sqrt(depth))
     quant = Quantization(tuple(f32(spread * s) for s in np.linspace(0.4, 1.6, out_c)), (0,) * out_c, axis)
     w = b.const(b.rng.integers(-127, 128, weights), "int8", quant)
@@ -69,6 +70,7 @@ def conv(
 
 
 def fully_connected(rows: int, depth: int, units: int, out: Quantization = RELU) -> Model:
+    """Return one fully connected layer whose outputs cover the range of int8."""
     b = GraphBuilder(np.random.default_rng([rows, depth, units]))
     x = b.input((rows, depth), "int8", Quantization((0.05,), (-100,)))
     quant = Quantization((f32(60 / (74 * 74 * np.sqrt(depth))),), (0,))
@@ -116,7 +118,7 @@ COLUMNS = {
     "stride between rows": conv((1, 9, 8, 4), (4, 3, 3, 4), stride=(2, 1)),
     "dilated rows": conv((1, 9, 8, 4), (4, 3, 3, 4), dilation=(3, 1)),
 }
-#: Maps the case that it covers to a layer whose inputs are a single vector.
+#: Layers whose input is a single vector. Each name states the case that it covers.
 ROWS = {
     **{f"depth {d}": fully_connected(1, d, 8) for d in (1, 7, 8, 9, 16, 24, 32, 40, 100)},
     **{f"{u} units": fully_connected(1, 16, u) for u in (1, 2, 3, 4, 5, 7)},
@@ -134,6 +136,7 @@ def weights_of(model: Model) -> np.ndarray:
 
 
 def kernel(model: Model, target: Target = SPEED) -> str:
+    """Return the name of the kernel that runs the model's only layer."""
     call = lower(model, target=target).calls[0].call
     assert call is not None
     return call.kernel
@@ -210,8 +213,8 @@ def test_model_data_has_only_weights_biases_and_padding() -> None:
     for name, model in BLOCKS.items():
         generated = lower(model, target=SPEED)
         filters = sum(c.nbytes for c in generated.constants if c.is_weight)
-        inputs = {t.index: t for t in generated.model.main.tensors}
-        w, bias = (inputs[generated.model.main.ops[0].inputs[k]] for k in (1, 2))
+        tensors = {t.index: t for t in generated.model.main.tensors}
+        w, bias = (tensors[generated.model.main.ops[0].inputs[k]] for k in (1, 2))
         out_c = bias.elements
         depth = w.elements // out_c
         pairs = -(-out_c // 2)

@@ -21,10 +21,11 @@ def any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("arenite.firmware.generator.lower.conv.conv_2d_winograd_dsp._MIN_SAVED_PER_BYTE", 0)
 
 
-def shapes() -> list[Model]:
+def models() -> list[Model]:
+    """Return 3x3 convolutions that the Winograd kernel runs."""
     return [
         conv("CONV_2D", (1, 6, 6, 4), (2, 3, 3, 4), padding=SAME),
-        # Two tiles per row, so a group of three covers two rows.
+        # Two tiles per row, so a group of three tiles, which the kernel computes together, covers two rows.
         conv("CONV_2D", (1, 5, 4, 4), (6, 3, 3, 4), padding=SAME),
         conv("CONV_2D", (1, 3, 10, 8), (4, 3, 3, 8), padding=VALID),  # one row of outputs
         conv("CONV_2D", (2, 7, 8, 12), (4, 3, 3, 12), padding=SAME),
@@ -35,17 +36,16 @@ def shapes() -> list[Model]:
 
 
 def test_the_portable_body_is_exact() -> None:
-    models = shapes()
-    for model in models:
+    for model in models():
         (layer,) = lower(model, target=SPEED).calls
         assert layer.call is not None and layer.call.kernel == "ar_conv_2d_s8_winograd_dsp"
-    assert compare(models, seed=2, runs=6, targets=[SPEED]) == []
+    assert compare(models(), seed=2, runs=6, targets=[SPEED]) == []
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_the_assembly_is_exact_on_a_cortex_m4() -> None:
-    assert compare_emulated(shapes(), "qemu_mps2_an386", seed=3)[0] == []
+    assert compare_emulated(models(), "qemu_mps2_an386", seed=3)[0] == []
 
 
 def test_winograd_runs_only_if_it_is_worth_its_flash(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,9 +67,9 @@ def test_winograd_rejects_unsupported_convolutions() -> None:
         conv("CONV_2D", (1, 8, 8, 4), (4, 3, 3, 4), stride=2),
         conv("CONV_2D", (1, 8, 8, 4), (4, 3, 3, 4), dilation=2),
         conv("CONV_2D", (1, 8, 8, 4), (4, 5, 5, 4)),
-        conv("CONV_2D", (1, 8, 8, 3), (4, 3, 3, 3)),
-        conv("CONV_2D", (1, 8, 7, 4), (4, 3, 3, 4)),
-        conv("CONV_2D", (1, 8, 8, 4), (3, 3, 3, 4)),
+        conv("CONV_2D", (1, 8, 8, 3), (4, 3, 3, 3)),  # three input channels
+        conv("CONV_2D", (1, 8, 7, 4), (4, 3, 3, 4)),  # an odd width of the output
+        conv("CONV_2D", (1, 8, 8, 4), (3, 3, 3, 4)),  # an odd number of output channels
         conv("CONV_2D", (1, 8, 8, 4), (4, 3, 3, 4), dtype="int16"),
     ):
         assert not variant.can_run(model.main, model.main.ops[0], SPEED)

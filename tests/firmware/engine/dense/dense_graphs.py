@@ -26,6 +26,12 @@ def fully_connected(
     bias_dtype: str = "",
     quantized_bias_type: int = 0,
 ) -> Model:
+    """Return a model of one FULLY_CONNECTED layer.
+
+    ``weights`` is an array [units][depth]; None: random weights. ``weight_scales`` has one scale, or one per unit, and
+    ``weight_zero`` is the zero point of the weights. With the dtype int16, ``out_quant`` is replaced by a scale that is
+    200 times as fine, with the zero point 0.
+    """
     b = GraphBuilder(np.random.default_rng(2))
     if dtype == "int16":
         out_quant = Quantization((out_quant.scale[0] / 200,), (0,))

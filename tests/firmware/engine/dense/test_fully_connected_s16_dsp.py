@@ -39,14 +39,16 @@ NARROW = [
     layer(7, 9, batches=3, weight_scales=scales(9)),
     layer(16, 6, batches=4, activation=3),
     layer(50, 6, bias_dtype="int32", quantized_bias_type=2),
-    # Ties: every second sum is halfway between two outputs.
+    # Every second sum is halfway between two outputs, which tests the rounding of ties.
     layer(
         3, 3, in_scale=0.5, weight_scales=(1.0,), out_quant=Quantization((200.0,), (0,)), weights=np.eye(3)
     ),
     layer(9, 4, out_quant=Quantization((1e9,), (0,))),  # every output is 0
-    layer(9, 4, out_quant=Quantization((2e-4,), (0,))),  # a scale near 1
+    layer(
+        9, 4, out_quant=Quantization((2e-4,), (0,))
+    ),  # the ratio of the input scale to the output scale is near 1
 ]
-#: Sums of weights of -128 that exceed 32 bits, in one block and in several.
+#: Layers of extreme weights. The sums of the first layer fit into 32 bits, the sums of the others do not.
 WIDE = [
     layer(BLOCK * GROUP, 5, weights=np.full((5, BLOCK * GROUP), 127), out_quant=Quantization((900.0,), (0,))),
     layer(513, 5, weights=np.full((5, 513), -128), bias=False),

@@ -34,6 +34,7 @@ def depthwise(
 
 
 def kernels(models: list[Model]) -> list[str]:
+    """Return the kernel that runs each model's only layer."""
     return [lower(m, target=SPEED).calls[0].call.kernel for m in models]  # type: ignore[union-attr]
 
 

@@ -55,6 +55,7 @@ def layer(
 def depthwise_between_pointwise(
     height: int, width: int, channels: int, padding: int = SAME, zero_point: int = -128, stride: int = 1
 ) -> Model:
+    """Return a depthwise 3x3 convolution between two 1x1 convolutions. ``zero_point`` is that of its input."""
     b = GraphBuilder(np.random.default_rng(width * 100 + channels))
     x = b.input((1, height, width, 2), "int8", Quantization((0.05,), (3,)))
     x = layer(b, x, channels, 1, SAME, 1, Quantization((0.3,), (zero_point,)))

@@ -7,4 +7,5 @@ from tests.fuzz.graph_builder import f32
 
 
 def q(scale: float, zero_point: int = 0) -> Quantization:
+    """Return a quantization of a whole tensor. The scale is rounded to float32."""
     return Quantization((f32(scale),), (zero_point,))

@@ -38,6 +38,7 @@ def sums() -> list[Model]:
 
 
 def means() -> list[Model]:
+    """Return models with one average pool each, over the whole image and over small windows."""
     models = []
     for height, width, channels, k_h, k_w, stride, padding in (
         (25, 5, 8, 25, 5, 1, 1),

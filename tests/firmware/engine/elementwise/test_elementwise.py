@@ -123,7 +123,7 @@ def test_int32_division_rounds_as_in_litert() -> None:
     assert_exact(cases)
 
 
-def division_by(name: str, out: int) -> Case:
+def undefined_divisions(name: str) -> Case:
     """Return a model of the operator ``name`` with dividends and divisors for which LiteRT stops."""
     model = single(name, [((3,), "int32", None)] * 2, ((3,), "int32", None), OPTIONS.get(name, ""))
     return model, [np.array([-(2**31), 5, -7], np.int32), np.array([-1, 0, 0], np.int32)]
@@ -132,7 +132,7 @@ def division_by(name: str, out: int) -> Case:
 def test_divisions_that_stop_litert_have_a_defined_result() -> None:
     """These are divisions by zero, and the smallest integer divided by -1."""
     names = ("DIV", "FLOOR_DIV", "FLOOR_MOD")
-    results = [r[0].tolist() for r in run_natively([division_by(n, 0) for n in names])]
+    results = [r[0].tolist() for r in run_natively([undefined_divisions(n) for n in names])]
     assert results == [[-(2**31), 0, 0], [-(2**31), 0, 0], [0, 0, 0]]
 
 
@@ -174,7 +174,9 @@ def test_int16_extremes_are_exact() -> None:
     assert_exact(cases)
 
 
-def test_walk_visits_the_elements_that_numpy_broadcasts() -> None:
+def test_broadcast_steps_visit_the_elements_that_numpy_broadcasts() -> None:
+    """Visit the elements of each input as the kernel does, with an inner loop, nested outer loops, and a step for each
+    loop."""
     rng = np.random.default_rng(5)
     checked = 0
     for _ in range(600):
@@ -215,6 +217,7 @@ INT32_SPEC = ((2, 3), "int32", None)
 BOOL = ((2, 3), "bool", None)
 FLOAT = ((2, 3), "float32", None)
 
+#: (name of the case, model, a part of the error message).
 REFUSED: list[tuple[str, Model, str]] = [
     ("float", single("ADD", [FLOAT, FLOAT], FLOAT, "AddOptions"), "has type float32"),
     ("mixed types", single("MUL", [INT8, INT16], INT8, "MulOptions"), "has type int16"),

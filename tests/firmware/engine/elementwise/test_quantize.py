@@ -129,6 +129,7 @@ def test_the_cheapest_kernel_is_chosen() -> None:
 FLOAT = ((4,), "float32", None)
 INT8 = ((4,), "int8", q(0.1))
 PER_AXIS = ((4,), "int8", Quantization((0.1, 0.2, 0.3, 0.4), (0,) * 4, 0))
+#: (name of the case, model, a part of the error message).
 REFUSED: list[tuple[str, Model, str]] = [
     ("to int32", single("QUANTIZE", [FLOAT], ((4,), "int32", q(0.1))), "has type int32"),
     ("from bool", single("QUANTIZE", [((4,), "bool", None)], INT8), "has type bool"),

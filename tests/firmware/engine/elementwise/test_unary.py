@@ -67,8 +67,8 @@ def test_every_int8_is_exact() -> None:
             cases.append(case_of(BYTES, "GELU", inp, out, "GeluOptions", approximate=approximate))
         for alpha in (0.0, 0.1, 2.0, -0.3):
             cases.append(case_of(BYTES, "LEAKY_RELU", inp, out, "LeakyReluOptions", alpha=alpha))
-        legal = BYTES[inp.zero_point[0] + 128 :]
-        cases += [case_of(legal, name, inp, out) for name in ("SQRT", "RSQRT")]
+        not_negative = BYTES[inp.zero_point[0] + 128 :]
+        cases += [case_of(not_negative, name, inp, out) for name in ("SQRT", "RSQRT")]
     assert_exact(cases)
 
 
@@ -158,7 +158,8 @@ def test_fixed_point_functions_round_as_in_tflite() -> None:
         assert multiplier * 2.0 ** (shift - 31) == pytest.approx(x**-0.5, rel=1e-5)
 
 
-def test_sigmoid_table_halves_the_error_of_interpolation() -> None:
+def test_the_error_of_interpolation_in_the_sigmoid_table_is_below_1_3() -> None:
+    """The samples are sigmoid(i / 24) with 16 fractional bits. The unit of the error is 1/65536."""
     table = sigmoid_table().astype(float)
     x = np.linspace(0, 10, 4001)
     at = x * 24
@@ -170,6 +171,7 @@ def test_sigmoid_table_halves_the_error_of_interpolation() -> None:
 INT8 = ((4,), "int8", q(0.1))
 INT16 = ((4,), "int16", q(0.001))
 FLOAT = ((4,), "float32", None)
+#: (name of the case, model, a part of the error message).
 REFUSED: list[tuple[str, Model, str]] = [
     ("float", single("RELU", [FLOAT], FLOAT), "has type float32"),
     ("types", single("EXP", [INT8], INT16), "has type int16"),

@@ -68,6 +68,7 @@ def i32(values: Any) -> np.ndarray:
 
 
 def native(model: Model) -> NativeModel:
+    """Compile the model for this computer."""
     (model_native,) = build([lower(model)], Path(CACHE))
     return model_native
 
@@ -131,7 +132,7 @@ def test_large_resizes_are_exact() -> None:
     assert compare(models, runs=3) == []
 
 
-def test_nearest_positions_stay_inside() -> None:
+def test_nearest_positions_are_inside_the_image() -> None:
     for align in (False, True):
         for half in (False, True):
             for sizes in ((1, 300), (300, 1), (17, 29), (96, 224)):

@@ -51,6 +51,7 @@ def single_op(
     return b.build()
 
 
+#: Operators at the limits of what is supported. Each name states the case that it covers.
 CORNERS = {
     "pad_nothing": single_op("PAD", [(2, 3), [[0, 0], [0, 0]]], [(2, 3)]),
     "pad_five_dimensions": single_op(

@@ -1,4 +1,5 @@
-"""A loop needs the code and the tables of one step, and about the instructions of all steps."""
+"""A recurrent layer that runs as a loop has the code and the tables of one step only. It executes about as many
+instructions as a copy of the operators for each step."""
 
 from __future__ import annotations
 
@@ -24,6 +25,7 @@ BOARD = load_board("qemu_mps2_an386")
 
 
 def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True) -> Prepared:
+    """Return a network with a recurrent layer. Without ``passes``, each step has its own copy of the operators."""
     n = RecurrentNet(cell)
     hidden = n.recurrent(n.steps_of(n.input((1, steps, 6), "float32")), units)
     model = quantized(n.model([n.dense(hidden[-1], 5)]))
@@ -59,7 +61,7 @@ def test_the_generated_code_has_every_layer_of_the_body_once() -> None:
 
 
 @pytest.mark.slow
-def test_the_image_of_a_long_loop_has_while() -> None:
+def test_the_image_of_a_long_loop_contains_a_while_operator() -> None:
     images = []
     for steps in (136, 200):
         model = prepared("lstm", steps=steps)

@@ -92,6 +92,7 @@ def test_gate_functions_equal_those_of_gemmlowp(tmp_path: Path) -> None:
         assert zlib.crc32(tanh.tobytes()) == crc
 
 
+#: The CRC-32 of gemmlowp's results: for the logistic function, and for tanh with 0 to 6 integer bits in the input.
 SIGMOID_CRC = 0x89B3F38E
 TANH_CRC = (0xA348DAF8, 0xC979DD1D, 0x742F59B7, 0x70B28DFE, 0x215077B2, 0x3A695108, 0x32E074AE)
 
@@ -198,11 +199,13 @@ def test_wake_word_models_are_exact_over_fifty_frames(name: str) -> None:
 
 
 def changed(model: Model, op_index: int, edit: Callable[[Op], Op]) -> Model:
+    """Return the model with one operator replaced by the result of ``edit``."""
     ops = tuple(edit(op) if op.index == op_index else op for op in model.main.ops)
     return replace(model, subgraphs=(replace(model.main, ops=ops), *model.subgraphs[1:]))
 
 
 def with_tensor(model: Model, index: int, **fields: object) -> Model:
+    """Return the model with other values for ``fields`` of the tensor ``index``."""
     tensors = tuple(replace(t, **fields) if t.index == index else t for t in model.main.tensors)  # type: ignore[arg-type]
     return replace(model, subgraphs=(replace(model.main, tensors=tensors), *model.subgraphs[1:]))
 

@@ -40,6 +40,7 @@ def test_random_graphs_are_exact(name: str) -> None:
 def pool(
     name: str, shape: tuple[int, int, int, int], window: int, stride: int, padding: int, dtype: str = "int8"
 ) -> Model:
+    """Return a model of one pool with a square window."""
     b = GraphBuilder()
     quant = Quantization((0.05,), (0 if dtype == "int16" else 100,))
     x = b.input(shape, dtype, quant)
@@ -82,6 +83,8 @@ def row_operator(
     out_quant: Quantization | None = None,
     **options: Any,
 ) -> Model:
+    """Return a model of one operator that computes each row (the last axis) separately. ``scale`` and ``zero`` are
+    those of its input."""
     b = GraphBuilder()
     x = b.input(shape, dtype, Quantization((float(np.float32(scale)),), (zero,)))
     y = b.tensor(shape, dtype, out_quant or OUTPUT[name, dtype])
@@ -110,8 +113,8 @@ def test_unusual_softmaxes_are_exact() -> None:
 
 
 def test_a_softmax_from_int8_to_int16_is_exact() -> None:
-    """The output has the zero point -32768. QUANTIZE to int32 is the only operator that takes it, and the end of models
-    for TensorFlow Lite Micro."""
+    """The output has the zero point -32768. QUANTIZE to int32 is the only operator that reads such a tensor, and models
+    for TensorFlow Lite Micro end with it."""
     models = []
     for shape in ((3, 1), (1, 511), (2, 5)):
         b = GraphBuilder()

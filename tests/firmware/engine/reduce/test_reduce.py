@@ -34,6 +34,7 @@ def reduction(
     out_quant: Quantization | None = S8,
     version: int = 2,
 ) -> Model:
+    """Return a model that reduces an input of the given shape over ``axes``."""
     b = GraphBuilder()
     x = b.input(shape, dtype, quant)
     positive = [a % len(shape) for a in axes]

@@ -63,7 +63,7 @@ def test_kernels_equal_the_reference(case: dict[str, Any]) -> None:
 def test_the_words_and_pairs_have_the_leaves_of_the_tables(
     seed: int, dtype: str, nodes: int, outputs: int, targets: bool
 ) -> None:
-    """A walk through the words, as the kernel walks, gives the outputs of the tables."""
+    """Decoding the words and pairs as the kernel does gives the outputs of the tables."""
     rng = np.random.default_rng(seed)
     ensemble = random_ensemble(rng, dtype=dtype, nodes=nodes, outputs=outputs, targets=targets, leaves=nodes)
     lists = leaf_pairs(ensemble)
@@ -74,6 +74,8 @@ def test_the_words_and_pairs_have_the_leaves_of_the_tables(
 
 
 def _walk(ensemble: TreeEnsemble, words: list[int], lists: Any, x: np.ndarray) -> list[int]:
+    """Return the outputs for the input ``x``. ``words`` has the nodes, and ``lists`` the (output, value) pairs of the
+    leaves, or None if leaves are rows of ``ensemble.leaves``."""
     shift = feature_shift(ensemble)
     far = (1 << shift) - 1
     out = ensemble.bias.tolist()
@@ -112,6 +114,7 @@ def _walk(ensemble: TreeEnsemble, words: list[int], lists: Any, x: np.ndarray) -
 
 
 def _signed(value: int, bits: int) -> int:
+    """Return an unsigned number of ``bits`` bits, read as two's complement."""
     return value - (1 << bits) if value >> (bits - 1) else value
 
 
@@ -125,6 +128,7 @@ def refused(model: Model, words: str) -> None:
 
 
 def edited(name: str, where: Sequence[int] | int, value: float) -> TreeEnsemble:
+    """Return a random ensemble in which one element of the table ``name`` is replaced by ``value``."""
     ensemble = random_ensemble(np.random.default_rng(0))
     table = getattr(ensemble, name).copy()
     table[where] = value

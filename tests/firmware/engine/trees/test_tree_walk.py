@@ -36,14 +36,16 @@ CASES: tuple[dict[str, Any], ...] = (
 
 
 def ensemble_of_case(case: dict[str, Any]) -> tuple[np.random.Generator, TreeEnsemble]:
+    """Return a random generator and the ensemble of a case."""
     rng = np.random.default_rng(len(str(case)))
     ensemble = random_ensemble(rng, **case)
-    # Leaves whose values all differ from 0: lists of pairs save nothing.
+    # All values of the leaves differ from 0, so storing only nonzero values as (output, value) pairs saves nothing.
     values = rng.integers(1000, 32767, ensemble.leaves.shape).astype(np.int16)
     return rng, replace(ensemble, leaves=np.where(rng.random(values.shape) < 0.5, values, -values))
 
 
 def kernel(ensemble: TreeEnsemble, features: int, optimise: str = "speed") -> str:
+    """Return the name of the class that lowers the ensemble for DSP, or "" if no such class can."""
     model = model_of(ensemble, features)
     chosen = variant_of(model.main, model.main.ops[0], replace(SPEED, optimise=optimise))
     return "" if chosen is None else type(chosen).__name__
@@ -79,12 +81,12 @@ def test_a_board_computes_the_reference(case: dict[str, Any], board: str, tmp_pa
     assert report["flash"]["total"] == report["flash"]["predicted_total"]
 
 
-def test_other_builds_have_the_smaller_tables() -> None:
+def test_builds_for_other_goals_do_not_use_the_fast_kernel() -> None:
     _, ensemble = ensemble_of_case(CASES[0])
     assert kernel(ensemble, 5, "balanced") == kernel(ensemble, 5, "flash") == ""
 
 
-def test_trees_that_do_not_fit_the_words_are_not_walked() -> None:
+def test_trees_that_are_too_large_for_16_bit_words_are_refused() -> None:
     assert walk_words(ensemble_with_shared_nodes(), 2) is None
     large = random_ensemble(np.random.default_rng(0), nodes=7000, trees=1, leaves=7000)
     assert walk_words(large, 2) is None

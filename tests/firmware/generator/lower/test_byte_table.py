@@ -27,6 +27,8 @@ SHAPE = (1, 6, 7, 5)
 def table_model(
     *, offset: int = 128, size: int = 256, read_input_again: bool = False, return_indices: bool = False
 ) -> Model:
+    """Return a model that looks up each input byte plus ``offset`` in a table of ``size`` values. Only a table of 256
+    values with the offset 128 has one value for each byte."""
     n = Net(5)
     x = n.input(SHAPE)
     table = n.tensor((size,), data=np.random.default_rng(1).integers(-128, 128, size))
@@ -43,6 +45,7 @@ def prepared(model: Model) -> Prepared:
 
 
 def every_byte() -> np.ndarray:
+    """Return an input whose elements repeat the int8 values from -128 to 127."""
     return np.resize(np.arange(-128, 128), SHAPE).astype(np.int8)
 
 
@@ -54,8 +57,8 @@ def kernels(model: Prepared) -> list[str]:
 def test_a_table_is_one_kernel_and_has_the_bytes_of_litert(again: bool) -> None:
     model = prepared(table_model(read_input_again=again))
     assert kernels(model) == (["ar_map_8", "ar_add_s8"] if again else ["ar_map_8"])
-    bytes_of_one = -(-every_byte().nbytes // 16) * 16
-    assert model.plan.arena_bytes == bytes_of_one * (2 if again else 1)
+    bytes_per_tensor = -(-every_byte().nbytes // 16) * 16
+    assert model.plan.arena_bytes == bytes_per_tensor * (2 if again else 1)
     (native,) = build([model.generated], CACHE)
     native.fill_arena(0xA5)
     inputs = [every_byte()]
@@ -66,7 +69,7 @@ def test_targets_and_planners_that_keep_all_tensors_have_the_same_bytes() -> Non
     assert_exact([(table_model(), [every_byte()]), (table_model(read_input_again=True), [every_byte()])])
 
 
-def test_the_image_keeps_its_plan_and_follows_it_in_litert() -> None:
+def test_converting_an_image_again_does_not_change_it() -> None:
     model = prepared(table_model())
     image = prepare_image(parse_image(model.image, "again"), Path("again"))
     assert image.image == model.image and image.notes == ()
@@ -92,7 +95,7 @@ def test_tflm_runs_the_image() -> None:
         replace_activation := table_model(),
     ],
 )
-def test_other_gathers_stay_gathers(model: Model) -> None:
+def test_a_gather_that_is_not_a_byte_table_stays_a_gather(model: Model) -> None:
     if model is replace_activation:
         ops = list(model.main.ops)
         ops[1] = replace(ops[1], options={**ops[1].options, "fused_activation_function": 1})

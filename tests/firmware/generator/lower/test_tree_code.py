@@ -46,7 +46,7 @@ def disassembled(halfwords: list[int], folder: Path) -> list[str]:
     return [re.sub(r"\s*@.*", "", line).replace("\t", " ") for line in lines]
 
 
-def named(value: int) -> list[str]:
+def compare_text(value: int) -> list[str]:
     """Return the instructions that compare r3 with a value, as the text of a disassembler."""
     size, sign = abs(value), "cmn" if value < 0 else "cmp"
     if 0 <= value < 256:
@@ -63,7 +63,7 @@ def test_instructions_are_what_the_disassembler_reads(tmp_path: Path) -> None:
     large = [sign * v for v in (1020, 4080, 4095, 12345, 32767, 32768, 65280) for sign in (1, -1)]
     for value in [*range(-300, 300, 7), *large]:
         code += thumb.compare_constant(3, value, 4)
-        expected += named(value)
+        expected += compare_text(value)
         added = thumb.add_constant(5, value, 4)
         if len(added) == 1 and value:
             expected.append(f"{'subs' if value < 0 else 'adds'} r5, #{abs(value)}")

@@ -27,6 +27,7 @@ def accumulators(lowest: int, highest: int, rng: np.random.Generator) -> np.ndar
     return np.unique(np.concatenate([[lowest, highest], rng.integers(lowest, highest + 1, 60_000)]))
 
 
+#: For each channel: the scale, the lowest accumulator, and the difference of the highest and the lowest accumulator.
 channels = st.lists(
     st.tuples(st.floats(1e-5, 0.4), st.integers(-200_000, 100_000), st.integers(0, 200_000)),
     min_size=1,
@@ -129,6 +130,7 @@ def test_constant_channels_get_a_bias_that_can_be_scaled(bias: int) -> None:
 
 
 def test_steps_of_no_affine_function_have_no_solution() -> None:
+    """The accumulators at which the output changes are random, so no affine function has these steps."""
     levels = np.arange(-127, 128, dtype=np.int64)
     first = np.sort(np.random.default_rng(1).integers(-50_000, 50_000, (1, 255)), axis=1)
     steps = OutputSteps(levels, first, np.array([-60_000]), np.array([60_000]))

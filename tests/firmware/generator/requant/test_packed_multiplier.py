@@ -50,11 +50,12 @@ def test_a_packed_multiplier_gives_the_outputs_of_the_exact_one(
     )
 
 
-def test_most_channels_of_ordinary_layers_have_a_proof() -> None:
+def test_most_channels_of_ordinary_layers_are_packed() -> None:
     rng = np.random.default_rng(0)
     packed = 0
     for _ in range(200):
         multiplier, shift = quantize_multiplier(float(np.exp(rng.uniform(np.log(1e-4), np.log(0.1)))))
+        # The largest sum scales to about 320 outputs, so the outputs reach beyond both ends of int8.
         reach = np.array([int(40 / (multiplier * 2.0 ** (shift - 31)) * 8)])
         packed += (
             pack(np.array([multiplier]), np.array([shift]), -reach, reach, np.arange(-127, 128)) is not None

@@ -46,9 +46,10 @@ def layer(offset: int, zero_point: int, multiplier: int = 1 << 28) -> tuple[Fold
 @pytest.mark.parametrize("offset", [0, 1, 77, 255])
 @pytest.mark.parametrize("multiplier", [0, 1 << 26, (1 << 28) + 12345, (1 << 29) - 1])
 def test_rotated_offsets_change_no_output(offset: int, zero_point: int, multiplier: int) -> None:
-    folded, start = layer(offset, zero_point, multiplier)
-    result = rotate_offsets(folded, start, 0, folded.requant.shift, np.array([0]))
+    folded, fixed = layer(offset, zero_point, multiplier)
+    result = rotate_offsets(folded, fixed, 0, folded.requant.shift, np.array([0]))
     assert result is not None
+    # 247 is the sum of the magnitudes of the two weights.
     sums = np.arange(-128 * 247, 128 * 247)[:, None]
     before = folded.requant.apply(folded.bias + sums)
     x = rotated((result.bias >> 8) + sums, result.bias & 255)
@@ -57,9 +58,9 @@ def test_rotated_offsets_change_no_output(offset: int, zero_point: int, multipli
 
 
 def test_a_sum_of_more_than_24_bits_leaves_no_bits_for_an_offset() -> None:
-    folded, start = layer(5, 0)
+    folded, fixed = layer(5, 0)
     large = FoldedLayer(
         folded.weights, np.array([1 << 23]), folded.requant, folded.steps, 0, 0, folded.act_range
     )
-    moved = FixedShift(np.array([(1 << 31) + 5]), start.multiplier, start.rounding)
+    moved = FixedShift(np.array([(1 << 31) + 5]), fixed.multiplier, fixed.rounding)
     assert rotate_offsets(large, moved, 0, folded.requant.shift, np.array([0])) is None

@@ -86,6 +86,7 @@ def test_a_scale_of_a_half_and_above_has_no_solution() -> None:
 
 
 def test_steps_of_no_affine_function_have_no_solution() -> None:
+    """The accumulators at which the output changes are random, so no affine function has these steps."""
     levels = np.arange(-127, 128, dtype=np.int64)
     first = np.sort(np.random.default_rng(1).integers(-50_000, 50_000, (1, 255)), axis=1)
     steps = OutputSteps(levels, first, np.array([-60_000]), np.array([60_000]))

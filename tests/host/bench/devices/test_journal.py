@@ -22,6 +22,7 @@ ANSWERS = {
 
 
 def write(folder: Path) -> Path:
+    """Write a journal with ``ANSWERS`` and return its path."""
     with Journal(folder, KEY) as journal:
         for index, answer in ANSWERS.items():
             journal.add(index, answer)
@@ -36,12 +37,13 @@ def test_stored_answers_are_restored(tmp_path: Path) -> None:
         assert other_board.answers == {}
     with Journal(tmp_path, KEY, resume=False) as fresh:
         assert fresh.answers == {}
+    # The new run has deleted the stored answers.
     with Journal(tmp_path, KEY) as journal:
         assert journal.answers == {}
 
 
 @given(cut=st.integers(0, 160), noise=st.binary(max_size=12))
-def test_a_torn_end_loses_only_the_torn_lines(
+def test_a_damaged_end_loses_only_the_damaged_lines(
     tmp_path_factory: pytest.TempPathFactory, cut: int, noise: bytes
 ) -> None:
     folder = tmp_path_factory.mktemp("journal")
@@ -63,6 +65,7 @@ def test_a_torn_end_loses_only_the_torn_lines(
 
 def test_a_changed_digit_is_noticed(tmp_path: Path) -> None:
     path = write(tmp_path)
+    # 616263 is the third answer, "abc", in hexadecimal.
     path.write_bytes(path.read_bytes().replace(b"616263", b"616264"))
     with Journal(tmp_path, KEY) as journal:
         assert set(journal.answers) == {0, 3}
@@ -83,19 +86,20 @@ def test_two_equal_runs_cannot_write_at_the_same_time(tmp_path: Path) -> None:
     Journal(tmp_path, KEY).close()
 
 
-def test_an_impossible_folder_raises_an_error(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_created_raises_an_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(UsageError, match="Cannot keep a journal"):
         Journal(tmp_path / "file" / "runs", KEY)
 
 
 def test_the_data_hash_depends_on_bytes_and_shape() -> None:
-    def of(*values: np.ndarray) -> str:
+    def hash_of(*values: np.ndarray) -> str:
         return data_hash(Samples([list(values)], None))
 
     flat, square = np.arange(4, dtype=np.int8), np.arange(4, dtype=np.int8).reshape(2, 2)
-    assert of(flat) == of(flat.copy())
-    assert len({of(flat), of(square), of(flat.astype(np.uint8)), of(flat, flat), of(flat[::-1])}) == 5
+    assert hash_of(flat) == hash_of(flat.copy())
+    others = hash_of(square), hash_of(flat.astype(np.uint8)), hash_of(flat, flat), hash_of(flat[::-1])
+    assert len({hash_of(flat), *others}) == 5
 
 
 def test_the_project_hash_depends_on_the_sources(tmp_path: Path) -> None:

@@ -66,6 +66,7 @@ def run(
 
 
 def counts(result: dict[str, Any]) -> tuple[int, ...]:
+    """Return the numbers of all samples, bit-exact samples, samples without an answer, and restored samples."""
     return tuple(result["samples"][k] for k in ("count", "bit_exact", "missing", "resumed"))
 
 
@@ -149,7 +150,9 @@ def test_a_killed_emulator_is_started_again_by_wait(prepared: Prepared, tmp_path
 
 
 @pytest.mark.slow
-def test_a_cable_that_is_plugged_in_again(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
+def test_a_run_continues_when_the_cable_is_plugged_in_again(
+    prepared: Prepared, elf: Path, tmp_path: Path
+) -> None:
     """The cable is pulled during the run and plugged in again as another terminal with the same name."""
     messages: list[str] = []
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
@@ -167,7 +170,9 @@ def test_a_cable_that_is_plugged_in_again(prepared: Prepared, elf: Path, tmp_pat
 
 
 @pytest.mark.slow
-def test_a_cable_that_stays_unplugged(prepared: Prepared, elf: Path, tmp_path: Path) -> None:
+def test_a_cable_that_stays_unplugged_ends_the_run_and_keeps_its_answers(
+    prepared: Prepared, elf: Path, tmp_path: Path
+) -> None:
     run_config = RunConfig(wait_s=1, resume=True, journals=tmp_path / "j")
     with on_cables(elf, BOARD, tmp_path) as ((_, cable),):
         run_config = replace(run_config, ports=(str(cable.port),))
@@ -211,14 +216,14 @@ def test_other_boards_take_the_samples_of_a_lost_board(prepared: Prepared, elf: 
 
 
 @pytest.mark.slow
-def test_copies_share_the_samples(prepared: Prepared) -> None:
+def test_several_emulators_share_the_samples(prepared: Prepared) -> None:
     result = run(prepared, 20, RunConfig(copies=3))
     assert counts(result) == (20, 20, 0, 0)
     assert [row["board"] for row in result["boards"]] == [f"{BOARD} {k}" for k in (1, 2, 3)]
 
 
 @pytest.mark.slow
-def test_a_port_with_another_model(prepared: Prepared, tmp_path: Path) -> None:
+def test_a_board_with_another_model_is_refused(prepared: Prepared, tmp_path: Path) -> None:
     other_model = prepare(save(classifier(16), tmp_path / "other.tflite"))
     with (
         on_cables(built(other_model, BOARD, tmp_path / "p"), BOARD, tmp_path) as ((_, cable),),
@@ -243,6 +248,7 @@ def test_a_board_that_does_not_answer_is_reset_once(
         cable.plug()
 
         def press_button(helps: bool) -> str:
+            """Reset the board. If ``helps``, its line carries data from now on."""
             reset(machine)
             if helps:
                 resets.append(1)
@@ -332,7 +338,7 @@ def test_incompatible_options_raise_an_error(prepared: Prepared, run_config: Run
         run(prepared, 1, run_config)
 
 
-def test_carried_state_cannot_be_shared(tmp_path: Path) -> None:
+def test_samples_of_a_run_that_keeps_state_cannot_be_shared_by_emulators(tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "c.tflite"))
     options = BenchConfig(stateful=True, cycles=False, run_config=RunConfig(copies=2))
     with pytest.raises(UsageError, match="depends on the samples before it"):

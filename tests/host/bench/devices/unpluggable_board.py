@@ -23,8 +23,8 @@ from tests.host.link.faulty_transport import Fault, FaultyLine, clean
 
 
 class Cable:
-    """A serial cable. ``port`` is the symbolic link. ``faults``: two functions that damage the data to the device and
-    the data to the host."""
+    """A serial cable. ``port`` is the symbolic link. ``faults`` has two functions that damage the data to the device
+    and the data to the host. ``plugged`` counts how often the cable was plugged in."""
 
     def __init__(
         self, machine: RunningEmulator, port: Path, faults: tuple[Fault, Fault] = (clean, clean)

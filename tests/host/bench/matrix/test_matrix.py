@@ -37,6 +37,8 @@ pytestmark = [
 
 
 def command(file: Path, *more: str) -> list[str]:
+    """Return the command ``arenite bench matrix`` for ``file``, with further arguments. Results are stored beside
+    it."""
     store = file.parent / "s.sqlite"
     return [
         *(sys.executable, "-m", "arenite.host.cli.main", "bench", "matrix", str(file)),
@@ -45,6 +47,7 @@ def command(file: Path, *more: str) -> list[str]:
 
 
 def run(file: Path, *more: str) -> tuple[int, dict[str, Any], str]:
+    """Run the command. Return its exit code, its JSON output and its standard error."""
     process = subprocess.run(command(file, *more), capture_output=True, text=True, timeout=300)
     assert process.stdout, process.stderr
     return process.returncode, json.loads(process.stdout), process.stderr

@@ -83,7 +83,7 @@ def test_impossible_combinations_are_skipped_with_a_reason(tmp_path: Path) -> No
     assert len(plan.skipped) == 1 and "stores the whole input" in plan.skipped[0]
 
 
-def test_exclude(tmp_path: Path) -> None:
+def test_excluded_combinations_are_no_cells(tmp_path: Path) -> None:
     content = 'models = ["a.tflite", "b.tflite"]\n' + BOARDS
     content += (
         '[[exclude]]\nmodel = "a"\nboard = "qemu_riscv32"\n[[exclude]]\nmodel = "b"\noptimise = "ram"\n'

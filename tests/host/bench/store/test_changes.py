@@ -15,6 +15,7 @@ from tests.host.bench.sample_results import result, timed
 
 
 def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[StoredRun]:
+    """Store the results in a new store and return its runs."""
     with Store(folder / "s.sqlite") as store:
         for bench_result in results:
             store.add(bench_result, BuildMode(), data, None)
@@ -61,7 +62,9 @@ def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dic
         ),
     ],
 )
-def test_rules(tmp_path: Path, old: dict[str, Any], new: dict[str, Any], flagged: set[str]) -> None:
+def test_a_figure_is_flagged_if_it_became_worse_than_its_limit(
+    tmp_path: Path, old: dict[str, Any], new: dict[str, Any], flagged: set[str]
+) -> None:
     first, second = runs(tmp_path, old, new)
     all_changes = changes([first], second, RegressionRules())
     assert {c.figure for c in all_changes if c.rule is not None} == flagged

@@ -155,7 +155,7 @@ def test_a_store_of_the_first_version_is_migrated(tmp_path: Path) -> None:
         assert database.execute("PRAGMA user_version").fetchone() == (VERSION,)
 
 
-def test_runs_without_results(tmp_path: Path) -> None:
+def test_runs_can_be_read_without_their_results(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         store.add(result(), BuildMode(), "random", None)
         (run,) = store.runs(results=False)
@@ -168,7 +168,7 @@ def test_reading_creates_no_store(tmp_path: Path) -> None:
     assert not (tmp_path / "s").exists()
 
 
-def test_an_impossible_store_only_prints_a_message(tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_is_only_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"")
     messages: list[str] = []
     arguments = (result(), BuildMode(), "random", tmp_path / "net.tflite")
@@ -178,7 +178,9 @@ def test_an_impossible_store_only_prints_a_message(tmp_path: Path) -> None:
     assert len(messages) == 1
 
 
-def test_the_location_of_the_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_store_is_the_named_file_or_that_of_the_environment_project_or_user(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     inner = tmp_path / "project" / "src"
     inner.mkdir(parents=True)
     monkeypatch.chdir(inner)

@@ -35,6 +35,7 @@ SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "p
 
 
 def planned(model: Model) -> Plan:
+    """Return a plan of the arena with the alignment of TFLM, 16 bytes."""
     needs = [OpRequirements(alias=((0, 0),) if op.name in ALIASES else ()) for op in model.main.ops]
     stateful = any(op.name == "VAR_HANDLE" for op in model.main.ops)
     return plan(model.main, needs, alignment=16, persistent={"/state": 4} if stateful else {})
@@ -67,6 +68,7 @@ def _run(models: Mapping[str, Model]) -> dict[str, tuple[Model, bytes, list[list
 
 
 def _runs(name: str, model: Model) -> list[list[np.ndarray]]:
+    """Return the inputs of four runs, with values for which the operator ``name`` is defined."""
     runs = random_runs(model, 4)
     if name == "RSQRT":  # defined for positive values only
         return [[np.clip(a, 1, None).astype(a.dtype) for a in run] for run in runs]
@@ -87,7 +89,7 @@ def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
         different = differing_bytes(model, image, result, runs)
         if {op.name for op in model.main.ops} & set(KNOWN_DIFFERENCES):
             assert (different > 0) == (name == "ad01_int8"), (
-                "only its ten layers in a row make a difference visible"
+                "only in a row of ten such layers does a difference reach the output"
             )
         else:
             assert different == 0, name
@@ -95,7 +97,7 @@ def test_real_images_give_the_same_bytes_but_for_known_operators() -> None:
 
 @pytest.mark.slow
 @needs_tflm
-def test_real_operators_that_differ_are_the_known_ones() -> None:
+def test_in_real_models_only_fully_connected_layers_differ() -> None:
     """Each operator runs alone, so that a difference is assigned to the right operator."""
     models = [load_any(shared_model(name)) for name in SHARED]
     verdicts = [v for vs in check_all([(m, random_runs(m, 2)) for m in models]) for v in vs]

@@ -53,7 +53,7 @@ def _binary(
 
 def _fully_connected(dtype: str) -> Callable[[], Model]:
     """Return a function that builds a fully connected layer with small sums and a multiplier near 1/50. About one
-    result in sixty changes when it is rounded twice."""
+    result in sixty differs between rounding once and rounding twice."""
 
     def make() -> Model:
         n = Net(21)
@@ -104,9 +104,11 @@ def _space_to_batch(zero: int, pads: list[list[int]], width: int) -> Callable[[]
 
 
 _SOFTMAX: dict[str, Any] = {"options": "SoftmaxOptions", "beta": 1.0}
+#: Scales that are powers of two.
 _POT = (_q(2**-11), _q(2**-10), _q(2**-10))
 _ADD: dict[str, Any] = {"options": "AddOptions"}
 
+#: Models for which TFLM and LiteRT differ.
 DIFFERING: dict[str, Callable[[], Model]] = {
     "ADD": _binary("ADD", "int32", (None, None, None), fused_activation_function=1, **_ADD),
     "FULLY_CONNECTED": _fully_connected("int8"),
@@ -126,6 +128,7 @@ DIFFERING: dict[str, Callable[[], Model]] = {
     "TANH": _unary("TANH", "int8", _q(0.05, 3), _q(1 / 100, 5)),
 }  # fmt: skip
 
+#: Similar models for which TFLM and LiteRT agree.
 AGREEING: dict[str, Callable[[], Model]] = {
     "ADD int16": _binary("ADD", "int16", _POT, options="AddOptions", pot_scale_int16=False),
     "SUB": _binary("SUB", "int16", _POT, options="SubOptions", pot_scale_int16=False),

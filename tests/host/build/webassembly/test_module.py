@@ -101,15 +101,15 @@ def test_equal_arguments_give_equal_bytes(tmp_path: Path) -> None:
 def test_rows_of_the_input_arrive_one_by_one(tmp_path: Path) -> None:
     models = {"rows": prepare(shared_model("vww01_int8"))}
     streamed = build_module(tmp_path / "rows.wasm", models, optimise="ram", stream_input=True)
-    whole = plan_module(models)
-    assert streamed.plan.memory.arena < whole.memory.arena
+    unstreamed_plan = plan_module(models)
+    assert streamed.plan.memory.arena < unstreamed_plan.memory.arena
     assert streamed.plan.models[0].inputs[0].row_bytes == 96 * 3
     run = runner(streamed)
     assert run.call("rows_input", 0) == 0
     assert_exact(run, models)
 
 
-def test_preprocessing_and_answers_of_a_picture(tmp_path: Path) -> None:
+def test_preprocessing_and_postprocessing_of_a_picture_give_the_answers_of_numpy(tmp_path: Path) -> None:
     record: dict[str, Any] = {
         "source": {"kind": "image", "format": "bgra", "width": 31, "height": 23},
         "steps": [
@@ -139,7 +139,7 @@ def test_preprocessing_and_answers_of_a_picture(tmp_path: Path) -> None:
     assert sorted(results) == sorted(expected) and count == len(expected) // 2 > 0
 
 
-def test_sound_becomes_features(tmp_path: Path) -> None:
+def test_preprocessing_of_sound_gives_the_bytes_of_numpy(tmp_path: Path) -> None:
     record: dict[str, Any] = {
         "source": {"kind": "audio", "rate": 16000, "samples": 16000},
         "steps": [

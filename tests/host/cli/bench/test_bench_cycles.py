@@ -32,7 +32,7 @@ def test_the_classes_add_up_to_the_inference(name: str, arenite: Arenite, model:
     layers, cycles = result["layers"], result["inference"]["cycles"]
     with_code = sum(layer["kernel"] is not None for layer in layers)
     counted, timed = sum(row["count"] for row in classes), result["inference"]["instructions"]["p50"]
-    # The timer also counts the instructions that call the layers.
+    # The timer also counts the instructions that call the layers, at most 60 per layer.
     assert 0 <= timed - counted <= 60 * with_code
     assert sum(row["cycles"] for row in result["classes"]) == pytest.approx(
         cycles["p50"], abs=len(classes) + 6
@@ -56,7 +56,7 @@ def test_without_a_profile_a_rule_of_thumb_is_used(arenite: Arenite, model: Path
 
 
 @pytest.mark.slow
-def test_without_a_compiler_only_the_profile_is_missing(
+def test_without_a_compiler_for_this_computer_cycles_are_a_rule_of_thumb(
     arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "no-such-compiler")
@@ -113,7 +113,7 @@ def test_the_tier_is_read_from_the_kernel_name() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("options", [("--optimise", "ram"), ("--optimise", "ram", "--stream-input")])
-def test_rows_of_streamed_layers_are_attributed(
+def test_instructions_of_layers_that_run_row_by_row_are_counted_for_their_layer(
     options: tuple[str, ...], arenite: Arenite, large: Path
 ) -> None:
     """Each layer has plausible cycles per instruction, also if it runs row by row."""

@@ -26,7 +26,7 @@ def model(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @needs_tools
-def test_bench_measures_exact_modules_with_the_memory_that_fit_told(
+def test_bench_measures_exact_modules_with_the_memory_that_fit_predicted(
     arenite: Arenite, model: Path, tmp_path: Path
 ) -> None:
     predicted = arenite("fit", model, "--board", "wasm", "--json").json["models"][0]["modules"]

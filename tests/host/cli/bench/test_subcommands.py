@@ -56,7 +56,9 @@ def test_history_flags_regressions(arenite: Arenite, store: Path) -> None:
     assert "has no matching run" in arenite(*command, "--model", "other.tflite").err
 
 
-def test_compare_two_runs(arenite: Arenite, store: Path, tmp_path: Path) -> None:
+def test_compare_shows_the_differences_between_two_runs(
+    arenite: Arenite, store: Path, tmp_path: Path
+) -> None:
     command = ("bench", "compare", "--store", store)
     comparison = arenite(*command, "1", "3", "--json").json
     assert comparison["schema"] == "arenite.compare/1" and comparison["regressions"] == 3

@@ -40,6 +40,7 @@ def arenite(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str
 
 
 def bench(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run ``arenite bench`` on a small model with three samples, on a computer without gcc and QEMU."""
     model = save(classifier(), folder / "m.tflite")
     return arenite(folder, "bench", model, "--samples", 3, "--no-store", *arguments)
 
@@ -48,7 +49,9 @@ def bench(folder: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ZIG_TARGETS)
-def test_a_bench_without_gcc_and_qemu_is_exact_and_says_what_it_used(board: str, tmp_path: Path) -> None:
+def test_a_bench_without_gcc_and_qemu_is_exact_and_names_its_compiler_and_emulator(
+    board: str, tmp_path: Path
+) -> None:
     done = bench(tmp_path, "--board", board, "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
@@ -93,7 +96,7 @@ def test_the_other_options_work_without_gcc_and_qemu(options: tuple[str, ...], t
         ),
     ],
 )
-def test_what_is_missing_or_unsupported_is_a_sentence(
+def test_the_error_names_the_program_or_option_that_is_missing_or_unsupported(
     arguments: tuple[str, ...], code: int, words: str, tmp_path: Path
 ) -> None:
     if "zig" in arguments and not is_installed(core_named("cortex-m4f"), ZIG):
@@ -104,7 +107,7 @@ def test_what_is_missing_or_unsupported_is_a_sentence(
 
 
 @needs_both
-def test_helium_is_refused_by_unicorn_in_words(tmp_path: Path) -> None:
+def test_the_error_says_that_unicorn_does_not_execute_helium(tmp_path: Path) -> None:
     compiler = tmp_path / "bin" / "arm-none-eabi-gcc"
     compiler.parent.mkdir()
     compiler.write_text("#!/bin/sh\nexit 1\n")

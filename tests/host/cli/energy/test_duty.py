@@ -12,7 +12,7 @@ from tests.host.cli.conftest import Arenite
 DEVICE = ("--active-mw", 36, "--sleep-uw", 15, "--wake-ms", 5, "--wake-uj", 120)
 
 
-def test_the_devices_of_the_documentation(arenite: Arenite) -> None:
+def test_the_power_of_the_example_in_the_documentation(arenite: Arenite) -> None:
     run = arenite(
         "duty", "--period", 30, "--service", 120, "--queue", 4, *DEVICE, "--battery", "cr2032", "--json"
     )

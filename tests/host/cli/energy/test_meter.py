@@ -95,7 +95,7 @@ def test_an_interrupted_recording_is_saved(tmp_path: Path) -> None:
     assert len(read_csv(path)) > 100
 
 
-def test_the_project_of_a_logger(arenite: Arenite, tmp_path: Path) -> None:
+def test_the_project_of_a_logger_is_written_and_replaced(arenite: Arenite, tmp_path: Path) -> None:
     folder = tmp_path / "logger"
     run = arenite(
         *("meter", "firmware", "--sensor", "ina228", "--board", "nucleo_f411re", "-o", folder),

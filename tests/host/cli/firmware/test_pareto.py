@@ -35,7 +35,7 @@ def test_the_options_of_a_build_are_valid_for_fit(arenite: Arenite, model: Path)
             assert (verdict["ram"]["needed"], verdict["flash"]["needed"]) == (build["ram"], build["flash"])
 
 
-def test_the_picture_and_the_page_are_written(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_the_svg_and_the_html_page_are_written(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     run = arenite(
         "pareto", model, "--board", BOARD, "--svg", tmp_path / "p.svg", "--html", tmp_path / "p.html"
     )

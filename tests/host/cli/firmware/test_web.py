@@ -66,7 +66,9 @@ def test_a_page_is_served_until_the_command_is_terminated(model: Path, tmp_path:
     assert f"Page: {url}" in text and "█" in text and "/authority.crt on the phone" in text
 
 
-def test_options_of_the_server_need_it(arenite: Arenite, model: Path, tmp_path: Path) -> None:
+def test_options_of_the_server_are_refused_without_a_server(
+    arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
     folder = tmp_path / "package"
     arenite("web", f"net={model}", "-o", folder, "--serve").refused(2, "Give --page as well")
     arenite("web", f"net={model}", "-o", folder, "--page", "files", "--collect", tmp_path).refused(

@@ -54,14 +54,10 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def x_with(index: int, value: float) -> np.ndarray:
+    """Return 40 samples with ``value`` in the sample ``index``."""
     x, _ = trained_models.samples(40, 5)
     x[index, 3] = value
     return x
-
-
-def samples(count: int) -> dict[str, np.ndarray]:
-    x, y = trained_models.samples(count, 5)
-    return {"x": x, "y": y}
 
 
 #: Maps a name to (function that returns the arrays of an unusable calibration file, texts that the error contains).

@@ -52,7 +52,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_file_of_steps(folder: Path, arenite: Arenite) -> None:
+def test_a_file_with_preprocessing_is_compared_with_a_pipeline(folder: Path, arenite: Arenite) -> None:
     run = arenite("skew", "steps.toml", "--data", "data", "--pipeline", "training_code:right", "--json")
     result = json.loads(run.out)
     assert (run.code, result["schema"], result["agrees"], result["samples"]) == (0, "arenite.skew/1", True, 2)
@@ -61,7 +61,7 @@ def test_a_file_of_steps(folder: Path, arenite: Arenite) -> None:
     assert wrong_run.code == 1 and "method nearest" in " ".join(wrong_run.out.split())
 
 
-def test_an_image(folder: Path, arenite: Arenite) -> None:
+def test_the_preprocessing_that_an_image_records_is_compared(folder: Path, arenite: Arenite) -> None:
     record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 12, "height": 12}]}
     Path("model.tflite").write_bytes(image_bytes(classifier(), None, extra={"preprocessing": record}))
     assert arenite("skew", "model.tflite", "--data", "data/cat/a.png").code == 0

@@ -13,7 +13,9 @@ from arenite.models.architectures import ARCHITECTURES
 from arenite.models.datasets import DATASETS
 
 
-def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_as_json_has_architectures_data_and_recorded_trainings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["train", "--list", "--json"]) == 0
     content = json.loads(capsys.readouterr().out)
     assert content["schema"] == "arenite.trainings/1"
@@ -22,7 +24,7 @@ def test_list_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(r["kind"] == "measured" for r in content["recorded"])
 
 
-def test_list_as_text(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_list_as_text_has_architectures_and_a_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["train", "--list"]) == 0
     text = capsys.readouterr().out
     for name in ARCHITECTURES:

@@ -29,6 +29,7 @@ def test_every_tap_is_stored_once(k_h: int, k_w: int, in_c: int, dilation: int) 
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 3))
 def test_groups_have_the_order_of_sxtb16(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
     taps = tap_order(k_h, k_w, in_c, dilation)
+    # SXTB16 extends bytes 0 and 2 of a word, so the taps of a group are stored in the order 0, 2, 1, 3.
     groups = taps.order[: taps.runs * k_h * taps.run_groups * 4].reshape(-1, 4)
     first = groups[:, :1]
     is_expected = (groups - first == np.array([0, 2, 1, 3])) | (groups == -1)
