@@ -11,7 +11,9 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 @pytest.mark.parametrize(("variable", "expected"), [("PYTHON", "python3.99"), ("OTHER", "")])
-def test_set_up_uses_the_python_that_the_user_names(variable: str, expected: str, tmp_path: Path) -> None:
+def test_make_setup_passes_the_python_that_the_user_names(
+    variable: str, expected: str, tmp_path: Path
+) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path)
     (tmp_path / "setup.sh").write_text('#!/bin/sh\necho "[$PYTHON]"\n')
     (tmp_path / "setup.sh").chmod(0o755)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+#: Returns why a tag cannot be released from the tree in a folder, or None if it can.
 problem: Callable[[str, Path], str | None] = runpy.run_path(str(ROOT / ".github" / "check_release.py"))[
     "problem"
 ]
@@ -17,6 +18,7 @@ VERSION = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
+    """Return a folder with copies of the files that name the version."""
     for name in ("pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
         shutil.copy(ROOT / name, tmp_path / name)
     return tmp_path

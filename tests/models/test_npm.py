@@ -23,6 +23,7 @@ FILES = {"package/a.bin": b"first" * 99, "package/b.bin": b"second"}
 
 
 def _archive() -> bytes:
+    """Return a package: a compressed tar archive with ``FILES``."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, data in FILES.items():
@@ -60,6 +61,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package
 
 
 def _replace(package: Package, **fields: object) -> Package:
+    """Return the package with other values for ``fields``."""
     return Package(**{**vars(package), **fields})  # type: ignore[arg-type]
 
 
@@ -120,7 +122,7 @@ def test_an_unknown_package_raises_an_error(package: Package, tmp_path: Path) ->
         pass
 
 
-def test_registry_and_package_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_address_of_a_package_is_that_of_the_npm_registry(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("npm_config_registry", raising=False)
     assert registry() == "https://registry.npmjs.org"
     scoped = Package("@some/thing", "2.0.0", "", 0, "", "", (), registry="npm")

@@ -47,6 +47,7 @@ def _nested(name: str, data: bytes) -> bytes:
 
 
 def _model(name: str, path: list[str], sha256: str) -> str:
+    """Return the TOML entry of a model in the manifest."""
     return (
         f'[[model]]\nname = "{name}"\ntitle = "t"\ntask = "k"\npackage = "tinyzoo"\npath = {path!r}\n'
         f'sha256 = "{sha256}"\nbytes = {len(MODELS[name])}\nlicence = "Zlib"\nprecision = "int8"\n'
@@ -61,7 +62,8 @@ Prepare = Callable[..., Path]
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
     """Yield a function that puts a package into a local index and writes a manifest for it.
 
-    With `wrong_wheel` or `wrong_model`, the manifest has a wrong hash of the package or of a model.
+    With `wrong_wheel` or `wrong_model`, the manifest has a wrong hash of the package or of a model. `member` is the
+    name of the file in the inner archive that the manifest states for the model beta.
     """
     links = tmp_path / "links"
     links.mkdir()
@@ -100,6 +102,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Prepare]:
 
 
 def _downloads(tmp_path: Path) -> list[Path]:
+    """Return the temporary folders of downloads in the cache."""
     return list((tmp_path / "cache").glob("download-*"))
 
 

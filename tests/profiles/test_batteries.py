@@ -9,6 +9,7 @@ from arenite.profiles.batteries import BATTERY_DIRECTORY, battery_names, load_ba
 
 REQUIRED = {"cr2032", "cr123a", "aa_alkaline_pair", "aa_lithium_pair", "lipo_500", "lipo_1000", "lipo_2000",
           "li_ion_18650", "lisocl2_aa"}  # fmt: skip
+#: The parts of a profile that must name a source.
 FIGURES = {"capacity", "limits", "self_discharge", "shelf", "voltage", "resistance", "rate", "temperature"}
 
 
@@ -22,6 +23,7 @@ def test_each_profile_is_plausible_and_every_figure_has_a_source(name: str) -> N
     assert set(battery.sources) == FIGURES and all(battery.sources.values())
     assert battery.continuous_ma <= battery.pulse_ma
     assert battery.cutoff_v < battery.nominal_v <= battery.voltage.y[0]
+    # From 20 to 40 °C the self-discharge grows, at most to four times the rate.
     assert 0 < battery.loss_per_s(40) / battery.loss_per_s(20) - 1 < 3.01
     low_load, high_load = (
         battery.capacity_as(ma / 1000, 20) for ma in (battery.rated_ma, battery.continuous_ma)

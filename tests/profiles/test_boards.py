@@ -59,7 +59,7 @@ def test_there_are_at_least_forty_real_boards_of_the_required_families() -> None
 
 
 @pytest.mark.parametrize("name", ["nucleo_l4r5zi", "esp32dev", "bluepill_f103c8", "nano33ble", "teensy41"])
-def test_boards_have_the_name_of_platformio(name: str) -> None:
+def test_boards_have_the_names_that_platformio_uses(name: str) -> None:
     board = load_board(name)
     assert board.platformio is not None
     assert board.platformio.board == name

@@ -50,6 +50,7 @@ def test_a_computer_is_recognized(tmp_path: Path, files: dict[str, object], name
 
 
 def edited_profile(old: str, new: str) -> str:
+    """Return the text of the profile laptop.toml with ``old`` replaced by ``new``."""
     text = (HOST_DIRECTORY / "laptop.toml").read_text("utf-8")
     assert old in text
     return text.replace(old, new)

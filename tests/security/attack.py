@@ -11,8 +11,8 @@ from tests.security.attack_runner import Prepared
 
 @dataclass(frozen=True)
 class Attack:
-    """``make`` writes the input into the folder ``work`` and returns the command. ``code`` is the documented exit code,
-    and ``words`` are texts that the output must have."""
+    """An attack. ``make`` writes the input into the folder ``work`` and returns the arguments of the command. ``code``
+    is the documented exit code, and ``words`` are texts that the output must have."""
 
     name: str
     code: int
@@ -20,5 +20,6 @@ class Attack:
     make: Callable[[Path], Prepared | Sequence[object]]
 
     def prepare(self, work: Path) -> Prepared:
-        made = self.make(work)
-        return made if isinstance(made, Prepared) else Prepared(made)
+        """Write the input and return the command that is ready to run."""
+        command = self.make(work)
+        return command if isinstance(command, Prepared) else Prepared(command)

@@ -67,13 +67,15 @@ class Outcome:
 
 
 def _limit() -> None:
+    """Set the limits of the process for memory, file sizes and core dumps."""
     resource.setrlimit(resource.RLIMIT_AS, (_HARD_MEMORY_BYTES, _HARD_MEMORY_BYTES))
     resource.setrlimit(resource.RLIMIT_FSIZE, (_MAX_FILE_BYTES, _MAX_FILE_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _state(folder: Path) -> set[tuple[str, int, int]]:
-    """Return name, size and time of every file and folder below ``folder``."""
+    """Return name, size in bytes and modification time in ns of every file below ``folder``. A folder has 0 for
+    both."""
     rows = set()
     for path in folder.rglob("*"):
         status = path.lstat()
@@ -87,8 +89,8 @@ def run_attack(prepared: Prepared, folder: Path) -> Outcome:
     """Run the ``arenite`` command with ``folder / "work"`` as its current folder. All other files below ``folder`` must
     stay as they are, and its folder for temporary files must be empty afterwards."""
     work, temporary = folder / "work", folder / "temporary"
-    for made in (work, temporary, folder / "home"):
-        made.mkdir(exist_ok=True)
+    for needed_folder in (work, temporary, folder / "home"):
+        needed_folder.mkdir(exist_ok=True)
     before = _state(folder)
     mark = uuid4().hex
     environment = {

@@ -21,8 +21,6 @@ from tests.security.attack import Attack
 from tests.security.attack_runner import Prepared
 from tests.security.setting_attacks import BOARD, DEEP, Make, model
 
-FIT = ("fit", "MODEL", "--board", BOARD)
-
 
 def binary(name: str, content: bytes | Callable[[], bytes], *arguments: object) -> Make:
     """Return a function that writes a file, and returns ``arguments`` with FILE and MODEL replaced by paths."""
@@ -36,7 +34,8 @@ def binary(name: str, content: bytes | Callable[[], bytes], *arguments: object) 
 
 
 def link(name: str, target: str, *arguments: object) -> Make:
-    """The file is a link to something that is no file, as an archive may contain."""
+    """Return a function that makes the file ``name`` a link to ``target``, such as a device, and returns ``arguments``
+    with FILE and MODEL replaced by paths. An archive can contain such a link."""
 
     def make(work: Path) -> list[object]:
         (work / name).symlink_to(target)
@@ -46,7 +45,8 @@ def link(name: str, target: str, *arguments: object) -> Make:
 
 
 def pipe(name: str, *arguments: object) -> Make:
-    """The file is a named pipe to which nobody writes."""
+    """Return a function that makes the file ``name`` a named pipe to which nobody writes, and returns ``arguments``
+    with FILE and MODEL replaced by paths."""
 
     def make(work: Path) -> list[object]:
         os.mkfifo(work / name)
@@ -55,12 +55,14 @@ def pipe(name: str, *arguments: object) -> Make:
     return make
 
 
-def a_folder(work: Path) -> list[object]:
+def folder_as_model(work: Path) -> list[object]:
+    """Make a folder that has the name of a model."""
     (work / "m.tflite").mkdir()
     return ["fit", work / "m.tflite"]
 
 
 def huge_activations() -> bytes:
+    """Return a model whose tensors have 1.6 GB each."""
     b = GraphBuilder(np.random.default_rng(0))
     x = b.input((1, 20000, 20000, 4), "int8", quant(0.1))
     b.op("RELU", [x], [b.tensor((1, 20000, 20000, 4), "int8", quant(0.1))])
@@ -68,7 +70,7 @@ def huge_activations() -> bytes:
 
 
 def broadcast_bomb() -> bytes:
-    """A constant of one byte that an operator expands to a gigabyte."""
+    """Return a model with a constant of one byte that an operator expands to a gigabyte."""
     b = GraphBuilder(np.random.default_rng(0))
     small = b.const(np.ones((1, 1, 1, 1), np.int8), "int8", quant(0.1))
     shape = (1, 1000, 1000, 1000)
@@ -79,7 +81,8 @@ def broadcast_bomb() -> bytes:
     return to_flatbuffer(b.build())
 
 
-def renamed(name: str) -> bytes:
+def with_tensor_names(name: str) -> bytes:
+    """Return a small model in which the names of all tensors begin with ``name``."""
     small: Model = classifier()
     graph = small.main
     tensors = tuple(replace(t, name=f"{name}{k}") for k, t in enumerate(graph.tensors))
@@ -87,15 +90,18 @@ def renamed(name: str) -> bytes:
 
 
 def with_extra(**extra: object) -> bytes:
+    """Return an image (a converted model) with the metadata ``extra``."""
     return image_bytes(classifier(), None, extra=extra)
 
 
 def with_header(text: bytes) -> bytes:
+    """Return an image whose metadata is ``text``, which need not be JSON."""
     small = classifier()
     return to_flatbuffer(replace(small, metadata={**small.metadata, "arenite": text}))
 
 
 def archive(*members: tuple[str, bytes]) -> bytes:
+    """Return a ZIP archive of members (name, contents)."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data in members:
@@ -104,11 +110,14 @@ def archive(*members: tuple[str, bytes]) -> bytes:
 
 
 def npy_header(text: bytes, version: int = 1) -> bytes:
+    """Return a .npy file that ends after its header ``text``."""
     size = struct.pack("<H", len(text)) if version == 1 else struct.pack("<I", len(text))
     return b"\x93NUMPY" + bytes([version, 0]) + size + text
 
 
 def png(width: int, height: int, *chunks: tuple[bytes, bytes]) -> bytes:
+    """Return a PNG file of RGB pixels whose header states the given size, with chunks (type, data)."""
+
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
@@ -117,7 +126,8 @@ def png(width: int, height: int, *chunks: tuple[bytes, bytes]) -> bytes:
 
 
 def pictures(name: str, data: bytes) -> Make:
-    """``bench`` with a folder that holds one hostile picture, for a model that records its preprocessing."""
+    """Return a function that writes a folder with one hostile picture and a model that records its preprocessing, and
+    returns the command that benches the model with this folder."""
 
     def make(work: Path) -> list[object]:
         folder = work / "samples" / "class"
@@ -148,11 +158,12 @@ def picture_link(work: Path) -> Sequence[object]:
 
 
 def samples(data: bytes, name: str = "x.npz") -> Make:
+    """Return a function that writes ``data`` as a file of samples, and returns the command that benches a model with
+    it."""
     return binary(name, data, "bench", "MODEL", "--board", BOARD, "--data", "FILE")
 
 
 CONVERT = ("convert", "FILE", "--calibration", "random", "-o", "out.tflite")
-NAME = "\x1b]0;owned\x07 */ \" ' `id` $(id) ../../x"
 FILE_ATTACKS = [
     Attack("model-is-endless", 2, ["m.tflite"], link("m.tflite", "/dev/zero", "inspect", "FILE")),
     Attack("model-is-a-pipe", 2, ["m.tflite"], pipe("m.tflite", "inspect", "FILE")),
@@ -162,7 +173,7 @@ FILE_ATTACKS = [
         ["m.tflite"],
         pipe("m.tflite", "camera", "--source", "synthetic", "--model", "FILE", "--frames", "2"),
     ),
-    Attack("model-is-a-folder", 2, ["m.tflite"], a_folder),
+    Attack("model-is-a-folder", 2, ["m.tflite"], folder_as_model),
     Attack(
         "model-of-huge-activations",
         2,
@@ -231,13 +242,13 @@ FILE_ATTACKS = [
         "library-name-that-leaves-the-folder",
         2,
         [],
-        binary("m.tflite", lambda: renamed("x"), "library", "../../evil=FILE", "-o", "lib"),
+        binary("m.tflite", lambda: with_tensor_names("x"), "library", "../../evil=FILE", "-o", "lib"),
     ),
     Attack(
         "library-name-of-shell-commands",
         2,
         [],
-        binary("m.tflite", lambda: renamed("x"), "library", "$(id)=FILE", "-o", "lib"),
+        binary("m.tflite", lambda: with_tensor_names("x"), "library", "$(id)=FILE", "-o", "lib"),
     ),
     Attack("onnx-is-endless", 2, ["m.onnx"], link("m.onnx", "/dev/zero", *CONVERT)),
     Attack(

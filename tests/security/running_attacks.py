@@ -25,11 +25,14 @@ CAMERA = ("camera", "--source", "synthetic", "--frames", "30", "--pace", "file")
 
 
 def camera(*more: object, before: str = "") -> Make:
+    """Return a function that returns a camera command with the arguments ``more``. ``before`` is Python code that runs
+    first."""
     return lambda work: Prepared([*CAMERA, "--model", model(work), *more], before=before)
 
 
 def slow_reader(work: Path) -> Prepared:
-    """``--output`` is a named pipe whose reader takes a byte every 50 ms, and ends before the command does."""
+    """Return a camera command whose ``--output`` is a named pipe. A thread reads a byte of it every 50 ms, and closes
+    it before the command ends."""
     path = work / "answers.jsonl"
     os.mkfifo(path)
 
@@ -44,7 +47,8 @@ def slow_reader(work: Path) -> Prepared:
 
 
 def device(flood: Callable[[], bytes], *arguments: object) -> Make:
-    """A device on a pseudo-terminal sends the bytes of ``flood`` without end. DEVICE is its port."""
+    """Return a function that starts a device on a pseudo-terminal, which sends the results of ``flood`` without end,
+    and returns ``arguments`` with DEVICE replaced by its port."""
 
     def make(work: Path) -> Prepared:
         near, far = pty.openpty()
@@ -75,7 +79,8 @@ def device(flood: Callable[[], bytes], *arguments: object) -> Make:
 
 
 def broker(answer: bytes) -> Make:
-    """An MQTT broker that answers every connection with ``answer`` many times."""
+    """Return a function that starts an MQTT broker, which sends ``answer`` a thousand times over every connection, and
+    returns a camera command that uses it."""
 
     def make(work: Path) -> Prepared:
         server = socket.create_server(("127.0.0.1", 0))

@@ -15,6 +15,7 @@ from tests.security.attack import Attack
 from tests.security.attack_runner import Prepared
 
 BOARD = "qemu_mps2_an386"
+#: The depth of nested brackets, with which a recursive parser would overflow its stack.
 DEEP = 100_000
 Make = Callable[[Path], Prepared | Sequence[object]]
 
@@ -40,6 +41,7 @@ def recipe(text: str) -> Make:
 
 
 def steps(*records: dict[str, object], source: dict[str, object] | None = None) -> Make:
+    """Return a function that writes preprocessing with these steps, and returns a camera command that uses it."""
     record = {"source": source or {"kind": "image", "format": "rgb"}, "steps": list(records)}
     text = json.dumps(record)
 
@@ -80,7 +82,7 @@ def energy_csv(text: str) -> Make:
 
 
 def store(script: str) -> Make:
-    """``bench history`` with an SQLite file that the script fills."""
+    """Return a function that makes an SQLite file with an SQL script, and returns ``bench history`` of this file."""
 
     def make(work: Path) -> list[object]:
         with sqlite3.connect(work / "hostile.sqlite") as connection:
@@ -92,7 +94,8 @@ def store(script: str) -> Make:
 
 
 def project_with_a_link(work: Path) -> list[object]:
-    """A project folder whose source folder is a link to a folder of the user."""
+    """Make a project folder whose source folder is a link to a folder of the user. Return a command that writes the
+    project."""
     project, victim = work / "project", work.parent / "victim"
     project.mkdir()
     victim.mkdir()
@@ -103,7 +106,8 @@ def project_with_a_link(work: Path) -> list[object]:
 
 
 def project_that_lists_a_link(work: Path) -> list[object]:
-    """A manifest that lists a file behind a link, to have it deleted."""
+    """Make a project folder whose manifest lists a file of the user, which is reached over a link. Return a command
+    that would delete obsolete files of the project."""
     project, victim = work / "project", work.parent / "victim"
     project.mkdir()
     victim.mkdir()
@@ -111,10 +115,6 @@ def project_that_lists_a_link(work: Path) -> list[object]:
     (project / "old").symlink_to(victim)
     (project / "arenite.json").write_text(json.dumps({"files": ["old/diary"]}))
     return ["firmware", model(work), "--board", BOARD, "-o", project]
-
-
-def environment(**values: str) -> Make:
-    return lambda work: Prepared(["fit", model(work), "--board", BOARD], values)
 
 
 SETTING_ATTACKS = [

@@ -37,7 +37,7 @@ pytestmark = [
 
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
-def test_is_refused(attack: Attack, tmp_path: Path) -> None:
+def test_hostile_input_is_refused_or_does_no_harm(attack: Attack, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     outcome = run_attack(attack.prepare(work), tmp_path)

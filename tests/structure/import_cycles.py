@@ -90,6 +90,7 @@ def import_cycles(graph: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def _files(folders: tuple[str, ...], endings: tuple[str, ...]) -> Iterator[Path]:
+    """Yield the files with one of the suffixes. Skip those below the symbolic links of the folder ``arenite``."""
     for folder in folders:
         for path in sorted((ROOT / folder).rglob("*")):
             linked = folder == "arenite" and path.parent != ROOT / "arenite"
@@ -98,6 +99,7 @@ def _files(folders: tuple[str, ...], endings: tuple[str, ...]) -> Iterator[Path]
 
 
 def _module(path: Path) -> str:
+    """Return the name with which Python imports a file."""
     parts = path.relative_to(ROOT).with_suffix("").parts
     if parts[-1] == "__init__":
         parts = parts[:-1]
@@ -105,6 +107,7 @@ def _module(path: Path) -> str:
 
 
 def _imported(path: Path, paths: Mapping[str, Path]) -> Iterator[str]:
+    """Yield the names of the modules in ``paths`` that a file imports."""
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

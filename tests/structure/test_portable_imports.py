@@ -1,5 +1,5 @@
-"""`import arenite`, `fit` and `bench` need no module and no function that only POSIX systems have when they are
-imported."""
+"""Importing `arenite`, and the code of `fit` and `bench`, needs no module and no function that only POSIX systems
+have."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ MODULES = (
     "arenite.host.cli.bench.bench",
     "arenite.host.emulator.unicorn_machine",
 )
-#: Libraries that choose their own code for the system, and the two modules of Arenite that do.
+#: Libraries that choose their own code for the system. They, and ``arenite.locks``, which does the same, are imported
+#: before the modules and functions of POSIX are removed.
 _CHOOSE_BY_SYSTEM = (
     "subprocess, serial, multiprocessing, tempfile, asyncio, ai_edge_litert.interpreter, numpy"
 )

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.mark.slow
-def test_it_lists_every_locked_package_with_its_hashes() -> None:
+def test_the_bill_lists_every_locked_package_with_its_hashes() -> None:
     lock = FOLDER / f"{CORE}.txt"
     text = bill_of_materials(lock)
     bill = json.loads(text)
@@ -45,7 +45,7 @@ def test_it_lists_every_locked_package_with_its_hashes() -> None:
 
 
 @pytest.mark.slow
-def test_the_documented_command(tmp_path: Path) -> None:
+def test_the_documented_command_writes_all_bills(tmp_path: Path) -> None:
     command = "-m tests.supply_chain.bill_of_materials"
     assert command in (ROOT / "Makefile").read_text("utf-8")
     run = subprocess.run(

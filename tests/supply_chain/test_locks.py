@@ -101,7 +101,7 @@ def test_actions_are_pinned_to_commits(path: Path) -> None:
     assert actions and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", action) for action in actions)
 
 
-def test_set_up_installs_locked_packages() -> None:
+def test_setup_sh_installs_locked_packages() -> None:
     script = (ROOT / "setup.sh").read_text("utf-8")
     extras = re.findall(r"^# Usage: ./setup.sh \[([\w|]+)\]", script, re.M)[0].split("|")
     assert {*extras} <= {*NAMES}

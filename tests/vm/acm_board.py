@@ -17,6 +17,7 @@ from tests.vm import vivid
 from tests.vm.usbip import Transfer, UsbDevice
 
 NOTICE, OUT, IN = 1, 2, 3  # endpoint numbers: notifications, data from the host, data to the host
+#: Requests of the class: the speed and format of the line, its control lines, and a break.
 SET_CODING, GET_CODING, SET_LINES, BREAK = 0x20, 0x21, 0x22, 0x23
 
 
@@ -61,6 +62,7 @@ class AcmBoard(UsbDevice):
         self._outgoing = bytearray()
 
     def plug(self) -> None:
+        """Connect the board to the bus, and answer the host in a thread."""
         vivid.load("vhci-hcd")
         vivid.load("cdc-acm")
         self.attach()
@@ -72,6 +74,7 @@ class AcmBoard(UsbDevice):
             self._flush()
 
     def _flush(self) -> None:
+        """Answer pending reads of the host with the outgoing data."""
         while self._outgoing and self._pending[IN]:
             number, size = self._pending[IN].popleft()
             part = bytes(self._outgoing[:size])

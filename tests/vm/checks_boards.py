@@ -46,6 +46,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 30.0) -> Any:
 
 @contextmanager
 def nucleo() -> Iterator[Gadget]:
+    """Yield a simulated Nucleo board whose port is /dev/ttyACM0."""
     gadget = Gadget("0483:374b", "STM32 STLink", SERIAL)
     try:
         gadget.plug()
@@ -110,6 +111,7 @@ def bytes_arrive_and_an_unplugged_board_is_noticed() -> Any:
 
 
 def send(data: bytes) -> None:
+    """Send data from the board to the host."""
     with SerialTransport(str(BOARD_END)) as board:
         board.write(data)
         time.sleep(0.2)
@@ -129,6 +131,7 @@ def the_driver_sets_the_control_lines_of_every_reset() -> Any:
 
 @contextmanager
 def native_usb_board(id: str, product: str) -> Iterator[AcmBoard]:
+    """Yield a simulated board with native USB whose port is /dev/ttyACM0."""
     board = AcmBoard(id, product, "E66138935F2C")
     board.plug()
     try:
@@ -255,6 +258,7 @@ def a_uf2_drive_accepts_the_program_and_disconnects() -> Any:
 
 
 def _done(*command: str) -> bool:
+    """Run a command, and return whether it succeeded."""
     try:
         run(*command)
     except RuntimeError:

@@ -16,6 +16,7 @@ COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--model", "
 
 
 def result_of(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Wait until the command has ended, and return its JSON output."""
     output, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors[-2000:]
     return json.loads(output)

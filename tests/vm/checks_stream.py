@@ -108,6 +108,7 @@ def rates_are_set() -> Any:
 
 
 def rate_of(source: V4l2Camera, frames: int = 12) -> float:
+    """Return the frame rate in frames per second, measured over ``frames`` frames."""
     take(source, 3).release()
     first = take(source)
     first.release()

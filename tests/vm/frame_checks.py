@@ -33,6 +33,7 @@ def packed(frame: Frame) -> np.ndarray:
 
 
 def rgb(frame: Frame) -> np.ndarray:
+    """Return the pixels of a frame, uint8 [height][width][3], or [height][width][1] if the frame is grey."""
     f = frame.format
     picture = unpack(packed(frame), f.pixels, f.width, f.height)
     return picture[:, :, ::-1] if f.pixels in ("bgr", "bgra") else picture
@@ -50,6 +51,7 @@ def take(source: V4l2Camera | ReconnectingSource, count: int = 1, timeout_s: flo
 
 
 def check_color(source: V4l2Camera, path: str, color: str) -> None:
+    """Show a picture of one color, and check that every pixel of a frame has this color."""
     vivid.set_control(path, "Test Pattern", vivid.COLORS[color])
     frame = take(source, 4)  # frames that were queued before still have the old picture
     picture = rgb(frame)[8:-8, 8:-8].reshape(-1, rgb(frame).shape[2]).astype(int)
@@ -70,6 +72,7 @@ def check_color(source: V4l2Camera, path: str, color: str) -> None:
 
 
 def every_format(path: str, names: tuple[str, ...]) -> dict[str, Any]:
+    """Check the colors of a camera in each pixel format. Return figures of each format, by name."""
     formats = {}
     for pixels in names:
         source = V4l2Camera(path, RequestedMode(640, 360, 30.0, pixels))
@@ -92,6 +95,7 @@ def every_format(path: str, names: tuple[str, ...]) -> dict[str, Any]:
 
 
 def wait_for(path: str, seconds: float = 20.0) -> None:
+    """Wait until ``path`` exists, but no longer than ``seconds``."""
     import os
 
     end = time.monotonic() + seconds
@@ -100,4 +104,5 @@ def wait_for(path: str, seconds: float = 20.0) -> None:
 
 
 def vars_of(counters: Any) -> dict[str, int]:
+    """Return the counters of a source, by name."""
     return {name: getattr(counters, name) for name in ("captured", "dropped", "errors", "reconnects")}

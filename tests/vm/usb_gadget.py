@@ -21,7 +21,7 @@ BOARD_END = Path("/dev/ttyGS0")
 
 class Gadget:
     """An emulated USB device with the ID ``vvvv:pppp``. Call ``plug`` and ``pull`` any number of times, and ``remove``
-    at the end."""
+    at the end. ``port`` says whether it has a serial port, and ``image`` is the file with the contents of its drive."""
 
     def __init__(
         self,
@@ -53,14 +53,17 @@ class Gadget:
             (self._folder / "configs/c.1" / function).symlink_to(self._folder / "functions" / function)
 
     def plug(self) -> None:
+        """Connect the device to the host controller."""
         (name,) = [path.name for path in Path("/sys/class/udc").iterdir()]
         self._write("UDC", name)
 
     def pull(self) -> None:
+        """Disconnect the device if it is connected."""
         with contextlib.suppress(OSError):  # the device is not plugged in
             self._write("UDC", "\n")
 
     def remove(self) -> None:
+        """Disconnect the device and delete its configuration in the kernel."""
         self.pull()
         for function in self._functions:
             (self._folder / "configs/c.1" / function).unlink()
@@ -78,6 +81,7 @@ class Gadget:
 
 
 def run(*command: str) -> str:
+    """Run a command and return its output. Raises ``RuntimeError`` if it fails."""
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _HUB = Path("/sys/devices/platform/vhci_hcd.0")
-_UNLINK, _REPLY_SUBMIT, _REPLY_UNLINK = 2, 3, 4
-_STALL, _RESET = -32, -104
-_HIGH_SPEED = 3
+_UNLINK, _REPLY_SUBMIT, _REPLY_UNLINK = 2, 3, 4  # commands of the protocol
+_STALL, _RESET = -32, -104  # the status of a transfer: -EPIPE and -ECONNRESET
+_HIGH_SPEED = 3  # the kernel's number of USB_SPEED_HIGH
 
 
 @dataclass(frozen=True)

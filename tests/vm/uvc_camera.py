@@ -32,6 +32,8 @@ def level(number: int) -> int:
 
 
 class Camera(UsbDevice):
+    """The simulated camera."""
+
     def __init__(self) -> None:
         super().__init__(port=0)
         self._pending: deque[Transfer] = deque()
@@ -128,6 +130,7 @@ class Camera(UsbDevice):
 
 
 def _draw(pixels: str, width: int, height: int, grey: int) -> bytes:
+    """Return the bytes of a picture with the given grey level, as YUYV or as JPEG."""
     if pixels == "yuyv":
         return np.tile(np.array([grey, 128], np.uint8), width * height).tobytes()
     from PIL import Image

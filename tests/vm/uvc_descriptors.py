@@ -13,7 +13,7 @@ FORMATS = (
 STRINGS = ("", "Arenite", "Emulated USB camera", "SN0001")
 YUY2 = b"YUY2" + bytes.fromhex("0000100080000 0aa00389b71".replace(" ", ""))
 PAYLOAD = 16384  # maximum bytes of a transfer, including its header
-CLASS, INTERFACE, ENDPOINT = 0x24, 4, 5
+CLASS, INTERFACE, ENDPOINT = 0x24, 4, 5  # types of descriptors
 
 
 def interval(fps: int) -> int:
@@ -22,11 +22,13 @@ def interval(fps: int) -> int:
 
 
 def device() -> bytes:
+    """Return the device descriptor."""
     # The class codes 0xEF, 2, 1 say that an interface association groups several interfaces into one function.
     return struct.pack("<BBHBBBBHHHBBBB", 18, 1, 0x0200, 0xEF, 2, 1, 64, 0x1D6B, 0x0102, 1, 1, 2, 3, 1)
 
 
 def string(index: int) -> bytes:
+    """Return a string descriptor. Index 0 is the list of languages."""
     text = struct.pack("<H", 0x0409) if index == 0 else STRINGS[index].encode("utf-16-le")
     return bytes([2 + len(text), 3]) + text
 
@@ -60,6 +62,7 @@ def _formats() -> bytes:
 
 
 def configuration() -> bytes:
+    """Return the configuration descriptor with those of its interfaces, formats and endpoint."""
     terminals = _descriptor(CLASS, 2, struct.pack("<BHBBHHHB", 1, 0x0201, 0, 0, 0, 0, 0, 3) + bytes(3))
     terminals += _descriptor(CLASS, 3, struct.pack("<BHBBB", 2, 0x0101, 0, 1, 0))
     control = _descriptor(CLASS, 1, struct.pack("<HHIBB", 0x0100, 13 + len(terminals), 48_000_000, 1, 1))

@@ -47,6 +47,7 @@ def controls(device: int) -> dict[str, int]:
 
 
 def set_control(path: str, name: str, value: int) -> None:
+    """Set a control of the camera at ``path``."""
     device = os.open(path, os.O_RDWR | os.O_NONBLOCK)
     try:
         numbers = controls(device)
@@ -67,5 +68,6 @@ def unplug() -> str:
 
 
 def plug(name: str) -> None:
+    """Connect the cameras that ``unplug`` disconnected."""
     with (DRIVER / "bind").open("w") as file:
         file.write(name)

@@ -69,6 +69,7 @@ class Bootloader:
         self._thread.join()
 
     def _watch(self) -> None:
+        """Read the files on the drive until a program is complete. Then remove the drive."""
         while not self._stop.is_set():
             for path in self.drive.glob("*.UF2"):
                 if self._take(path):

@@ -57,7 +57,7 @@ def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
         arenite.load(tmp_path / "nothing.tflite")
 
 
-def test_fit_of_one_two_and_all_boards(image: Path) -> None:
+def test_fit_takes_one_board_several_boards_or_all(image: Path) -> None:
     single_fit = arenite.fit(image, "qemu_mps2_an386")
     assert single_fit.fits and single_fit.to_json()["schema"] == "arenite.fit/1"
     assert [v.board.name for v in single_fit.verdicts] == ["qemu_mps2_an386"]
@@ -77,7 +77,7 @@ def test_firmware_is_a_function_and_still_a_package(image: Path, tmp_path: Path)
     assert arenite.firmware.__name__ == "arenite.firmware"
 
 
-def test_library_of_two_models(image: Path, tmp_path: Path) -> None:
+def test_a_library_of_two_models_is_written(image: Path, tmp_path: Path) -> None:
     written = arenite.library({"one": image, "two": arenite.load(image)}, tmp_path / "lib", core="cortex-m4f")
     assert [m["name"] for m in written.to_json()["models"]] == ["one", "two"]
     assert any(written.directory.rglob("*.c"))
@@ -110,14 +110,14 @@ def test_energy_without_a_meter_is_an_estimate(image: Path) -> None:
     assert report.to_json()["energy_uj_per_inference"]["median"] == report.median_uj
 
 
-def test_convert_of_a_quantized_model(image: Path, tmp_path: Path) -> None:
+def test_a_quantized_model_is_converted(image: Path, tmp_path: Path) -> None:
     report = arenite.convert(image, tmp_path / "out.tflite", boards="qemu_mps2_an386")
     assert report.met and report.path.is_file() and report.model is not None
     assert arenite.load(report.path).operators == report.model.operators
     assert report.to_json()["schema"] == "arenite.convert/1"
 
 
-def test_boards_and_zoo() -> None:
+def test_boards_and_models_of_the_zoo_are_listed() -> None:
     names = [board.name for board in arenite.boards()]
     assert "qemu_mps2_an386" in names and "nucleo_l4r5zi" in names and names[0].startswith("qemu_")
     assert [entry.name for entry in arenite.zoo] == [entry.name for entry in arenite.zoo.list()]

@@ -61,12 +61,14 @@ class FaultyLine:
         self._threads = [threading.Thread(target=run, daemon=True) for run in (self._down, self._up)]
 
     def _down(self) -> None:
+        """Forward data from the host to the device."""
         while not self._stop.is_set():
             data = os.read(self._near, 4096)
             if not self._stop.is_set():
                 self._device.write(self._faults[0](data))
 
     def _up(self) -> None:
+        """Forward data from the device to the host."""
         while not self._stop.is_set():
             data = self._device.read(0.05)
             if data:

@@ -27,6 +27,7 @@ pytestmark = pytest.mark.qemu
 BOARD = "qemu_mps2_an386"
 Firmware = Callable[..., Path]
 FAULT_BOARDS = ["qemu_mps2_an386", "qemu_microbit", "qemu_netduinoplus2", "qemu_riscv32", "qemu_xtensa_lx106"]
+# C code in a layer of the toy model: an instruction that causes a fault, and a loop that never ends.
 TRAP = "__builtin_trap();"
 SPIN = "for (volatile int i = 1; i;) {\n    }"
 
@@ -112,7 +113,7 @@ def test_a_fault_restarts_the_device_and_is_reported(firmware: Firmware, name: s
 
 
 @pytest.mark.slow
-def test_a_hang_is_reported_within_the_timeout(firmware: Firmware) -> None:
+def test_a_device_that_hangs_is_reported_within_the_timeout(firmware: Firmware) -> None:
     with start(load_board(BOARD), firmware(BOARD, SPIN)) as machine:
         device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=1.5)
         device.connect(toy_model.HASH)
@@ -159,7 +160,7 @@ def test_a_long_name_is_truncated(tmp_path: Path) -> None:
         assert device.read_output(0, 8) == b"\1" * 8
 
 
-def test_a_write_past_the_arena_damages_a_guard(firmware: Firmware) -> None:
+def test_a_write_after_the_end_of_the_arena_damages_a_guard(firmware: Firmware) -> None:
     with start(
         load_board(BOARD), firmware(BOARD, "volatile int past = 33;\n    AT(0)[past] = 1;")
     ) as machine:

@@ -30,6 +30,7 @@ def elf(toy_firmware: ToyFirmware) -> Path:
 
 
 def until(lines: list[LogLine], word: str) -> None:
+    """Wait until a line contains ``word``."""
     end = time.monotonic() + 60
     while not any(word in f"{line.event} {line.text}" for line in lines):
         assert time.monotonic() < end, lines

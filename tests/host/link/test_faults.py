@@ -110,7 +110,7 @@ def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware)
             feeder = MonitorAnswers(client)
             for k, (sample, expected) in enumerate(zip(inputs, all_expected, strict=True)):
                 if k == 5:
-                    host.write(b"db load 8%db 01")
+                    host.write(b"db load 8%db 01")  # an incomplete command
                     reset(machine)
                 answer_found = feeder.answer(sample, expected)
                 actual.append(None if answer_found is None else answer_found.outputs)
@@ -121,7 +121,7 @@ def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware)
     assert faults[0].count > 5 and faults[1].count > 5
 
 
-class Outputs:
+class ChangedOutputs:
     """Applies ``change`` to the first two digits of the outputs that the device sends, line by line."""
 
     def __init__(self, change: Callable[[bytes], bytes]) -> None:
@@ -144,7 +144,8 @@ def test_a_damaged_answer_is_repeated(firmware: Firmware, times: int) -> None:
     (expected,) = toy_model.expected([sample])
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
         line = FaultyLine(
-            machine.transport, to_host=Outputs(lambda digits: wrong_digits.pop() if wrong_digits else digits)
+            machine.transport,
+            to_host=ChangedOutputs(lambda digits: wrong_digits.pop() if wrong_digits else digits),
         )
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
@@ -174,7 +175,7 @@ def test_answers_that_never_agree_are_missing(firmware: Firmware) -> None:
     changed = iter(range(100, 256))
     sample = bytes(range(8))
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
-        line = FaultyLine(machine.transport, to_host=Outputs(lambda _: b"%02x" % next(changed)))
+        line = FaultyLine(machine.transport, to_host=ChangedOutputs(lambda _: b"%02x" % next(changed)))
         with line, SerialTransport(line.port) as host:
             client = MonitorClient(host)
             client.connect()

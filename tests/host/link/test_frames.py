@@ -15,7 +15,7 @@ BYTES = st.binary(max_size=700) | st.lists(st.sampled_from([b"\0", b"a" * 253, b
 
 
 @given(BYTES)
-def test_cobs_round_trip(data: bytes) -> None:
+def test_decoding_cobs_returns_the_encoded_data(data: bytes) -> None:
     encoded = cobs.encode(data)
     assert 0 not in encoded
     assert len(encoded) <= len(data) + len(data) // 254 + 1
@@ -32,7 +32,7 @@ def test_cobs_round_trip(data: bytes) -> None:
         (bytes(range(1, 256)), b"\xff" + bytes(range(1, 255)) + b"\x02\xff"),
     ],
 )
-def test_cobs_known_packets(data: bytes, encoded: bytes) -> None:
+def test_data_are_encoded_as_in_the_description_of_cobs(data: bytes, encoded: bytes) -> None:
     assert cobs.encode(data) == encoded
 
 

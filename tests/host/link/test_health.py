@@ -42,6 +42,7 @@ BOARDS = [
     "qemu_riscv32",
     "qemu_xtensa_lx106",
 ]
+#: The boards with a watchdog.
 WATCHED = ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an505", "qemu_mps3_an547"]
 BOARD = "qemu_mps2_an386"
 #: C code in the last layer of the toy model. The first byte of the input selects the fault.
@@ -70,6 +71,7 @@ MISCHIEF = """
         break;
     }
 """
+#: Inputs of the toy model. The last four select the faults 1 to 4 of ``MISCHIEF``.
 OK, TRAP, GUARD, HANG, NOWHERE = (bytes([k]) + bytes(range(1, 8)) for k in range(5))
 Firmware = Callable[[str], Path]
 
@@ -81,6 +83,7 @@ def healthy(toy_firmware: ToyFirmware) -> Firmware:
 
 
 def connected(machine: RunningEmulator) -> DeviceClient:
+    """Return a client with an open session."""
     device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=30)
     device.connect(toy_model.HASH)
     return device
@@ -93,6 +96,7 @@ def reset(machine: RunningEmulator) -> None:
 
 
 def texts(device: DeviceClient) -> list[str]:
+    """Return the entries of the log as text, without those about damaged frames."""
     return [entry.text for entry in device.log() if entry.code != health.BAD_FRAME]
 
 
@@ -107,7 +111,7 @@ def symbol(elf: Path, name: str) -> tuple[int, int]:
     return symbol["st_value"] & ~1, symbol["st_size"]
 
 
-def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
+def run_fault(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
     """Run an inference that restarts the device, open a new session, and return the error of the inference."""
     device.write_input(0, sample)
     with pytest.raises(DeviceRestartedError) as caught:
@@ -118,7 +122,7 @@ def fails(device: DeviceClient, sample: bytes) -> DeviceRestartedError:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BOARDS)
-def test_the_report_of_a_healthy_device(healthy: Firmware, name: str) -> None:
+def test_a_healthy_device_reports_its_inferences_and_uptime(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
         for _ in range(3):
@@ -147,7 +151,7 @@ def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmwa
         device.restart()
         device.connect(toy_model.HASH)
         assert device.health().started_by == "a request"
-        error = fails(device, TRAP)
+        error = run_fault(device, TRAP)
         assert error.by_fault and "because of a fault: " in error.problem
         report = device.health()
         assert (report.cause, report.inferences, report.starts) == (health.FAULT, 0, 3)
@@ -175,10 +179,10 @@ def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmwa
 
 
 @pytest.mark.parametrize("name", [b for b in BOARDS if b != "qemu_xtensa_lx106"])
-def test_a_fault_reports_the_address(healthy: Firmware, name: str) -> None:
+def test_the_report_of_a_fault_has_the_address_that_was_accessed(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)
-        error = fails(device, NOWHERE)
+        error = run_fault(device, NOWHERE)
         report = device.health()
         assert report.cause == health.FAULT
         if name != "qemu_microbit":  # a Cortex-M0 has no register for it
@@ -207,7 +211,7 @@ def test_the_watchdog_resets_a_hung_device(healthy: Firmware, name: str) -> None
     elf = healthy(name)
     with start(load_board(name), elf) as machine:
         device = connected(machine)
-        error = fails(device, HANG)
+        error = run_fault(device, HANG)
         assert error.by_fault and "because of the watchdog" in error.problem
         report = device.health()
         address, size = symbol(elf, "reverse")
@@ -241,7 +245,7 @@ def test_a_cleared_log_is_empty(healthy: Firmware) -> None:
 
 
 @pytest.mark.slow
-def test_random_memory_is_no_log(healthy: Firmware, tmp_path: Path) -> None:
+def test_random_contents_of_memory_are_not_read_as_log_entries(healthy: Firmware, tmp_path: Path) -> None:
     """After power-on, RAM can contain noise, or old entries with a flipped bit."""
     elf = healthy(BOARD)
     address, size = symbol(elf, "log_entries")
@@ -292,7 +296,7 @@ def saved(machine: RunningEmulator, address: int, size: int, file: Path) -> byte
 def test_noise_is_counted_in_one_log_entry(healthy: Firmware) -> None:
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         device = connected(machine)
-        # Damaged frames and an invalid request.
+        # Send 100 damaged frames, and then an invalid request. The device answers each.
         damaged = bytearray(encode_frame(bytes([77, 1, 0, 1])))
         damaged[3] ^= 0x55
         decoder = FrameDecoder()
@@ -347,7 +351,7 @@ def test_a_restart_whose_reply_is_lost_is_no_error(healthy: Firmware) -> None:
 
 
 @pytest.mark.slow
-def test_health_and_log_over_a_faulty_line(healthy: Firmware) -> None:
+def test_health_and_log_are_right_over_a_faulty_line(healthy: Firmware) -> None:
     faults = RandomFaults(0.01, 9), RandomFaults(0.01, 109)
     with start(load_board(BOARD), healthy(BOARD)) as machine:
         line = FaultyLine(machine.transport, to_device=faults[0], to_host=faults[1])
@@ -398,7 +402,7 @@ def test_firmware_without_health_raises_an_error(firmware: Callable[..., Path]) 
                 request()
 
 
-def test_the_monitor_has_no_health(tmp_path: Path) -> None:
+def test_writing_a_project_with_mlperf_monitor_and_health_raises_an_error(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         write_project(
             tmp_path / "p",
@@ -411,7 +415,7 @@ def test_the_monitor_has_no_health(tmp_path: Path) -> None:
         )
 
 
-def test_a_project_with_monitor_and_health_raises_an_error(tmp_path: Path) -> None:
+def test_generating_a_project_with_mlperf_monitor_and_health_raises_an_error(tmp_path: Path) -> None:
     prepared = prepare(save(classifier(), tmp_path / "m.tflite"))
     with pytest.raises(UsageError, match="MLPerf monitor cannot report"):
         generate_project(

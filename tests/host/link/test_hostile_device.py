@@ -74,7 +74,7 @@ def test_an_endless_log_ends_with_an_error() -> None:
         assert device.requests < 40
 
 
-def test_the_highest_number_ends_the_log() -> None:
+def test_an_entry_with_the_highest_number_does_not_restart_the_log() -> None:
     def answer(request: bytes) -> tuple[int, bytes]:
         return healthy(request) if request[1] != 9 else (DONE, struct.pack("<5I", 0xFFFFFFFF, 0, 1, 0, 0))
 
@@ -185,7 +185,7 @@ def test_answers_of_the_mlperf_monitor_cannot_control_the_terminal() -> None:
             client.timestamp_us()
 
 
-def test_an_answer_without_an_end_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_answer_that_does_not_end_is_a_device_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlperf_monitor, "_MAX_ANSWER_BYTES", 10_000)
     port, _ = _text_device(lambda _: b"x" * 20_000)
     with SerialTransport(port) as transport, pytest.raises(DeviceError, match="sends without end"):

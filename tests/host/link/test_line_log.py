@@ -44,6 +44,7 @@ class Cable:
         os.close(self._far)
 
     def say(self, data: bytes) -> None:
+        """Send data as the device."""
         os.write(self.near, data)
 
 
@@ -72,6 +73,7 @@ def collect(cable: Cable, expected: int, **options: bool) -> tuple[list[LogLine]
 
 
 def until(lines: list[LogLine], count: int) -> None:
+    """Wait until there are ``count`` lines."""
     end = time.monotonic() + 60
     while len(lines) < count:
         assert time.monotonic() < end, lines
@@ -141,7 +143,7 @@ def test_control_characters_are_escaped() -> None:
     assert readable(b"\x1b]0;title\x07\x9b2J\x00\tend") == r"\x1b]0;title\x07\x9b2J\x00" + "\tend"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a full computer
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy computer
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_no_byte_is_lost_in_any_chunks(chunks: list[bytes]) -> None:
     ticks = iter(range(10**6))
@@ -174,7 +176,7 @@ def test_ctrl_c_ends_the_monitor(cable: Cable) -> None:
     assert b"Traceback" not in process.stderr.read()
 
 
-def test_json_lines_and_a_pulled_cable_for_a_program(cable: Cable) -> None:
+def test_with_json_a_program_can_read_the_lines_and_a_pulled_cable_exits_with_code_3(cable: Cable) -> None:
     process = subprocess.Popen(
         command(str(cable.path), "--json", "--baud", "9600"),
         stdout=subprocess.PIPE,

@@ -38,7 +38,7 @@ def ask(machine: RunningEmulator, command: str) -> list[str]:
 @pytest.mark.parametrize(
     "name", ["qemu_mps2_an386", "qemu_mps3_an547", "qemu_microbit", "qemu_netduinoplus2"]
 )
-def test_timestamps_are_falling_edges(name: str, tmp_path: Path) -> None:
+def test_each_timestamp_is_a_falling_edge_of_the_pin(name: str, tmp_path: Path) -> None:
     board, log = load_board(name), tmp_path / "log"
     sources = toy_model.sources(SPIN)
     project = write_project(tmp_path / "p", sources, [], board, protocol="mlperf-energy", input_bytes=8)
@@ -103,7 +103,7 @@ def test_a_real_board_needs_a_pin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["qemu_mps2_an386", "qemu_microbit", "qemu_riscv32", "qemu_xtensa_lx106"])
-def test_float_inputs_and_an_anomaly_score(name: str, tmp_path: Path) -> None:
+def test_the_monitor_accepts_float_inputs_and_returns_an_anomaly_score(name: str, tmp_path: Path) -> None:
     """For anomaly detection, inputs are floats and the result is the mean squared error. Bytes are accepted too."""
     board = load_board(name)
     sources = toy_model.sources()

@@ -70,7 +70,7 @@ def test_the_monitor_answers_every_command(firmware: Firmware, command: bytes, r
 
 
 @pytest.mark.slow
-def test_the_other_protocol_raises_an_error(firmware: Firmware) -> None:
+def test_firmware_with_arenites_own_protocol_raises_an_error(firmware: Firmware) -> None:
     with (
         start(load_board(BOARD), firmware(BOARD)) as machine,
         pytest.raises(DeviceError, match="No MLPerf monitor answers on"),

@@ -18,6 +18,7 @@ NUCLEO = load_board("nucleo_l4r5zi")
 
 @pytest.fixture
 def tree(tmp_path: Path) -> UsbTree:
+    """Return a simulated computer with a serial port that is not on USB, and a USB hub."""
     tree = UsbTree(tmp_path)
     tree.terminal("ttyS0")
     tree.plug("1d6b:0002", location="1-0", device_class="09", product="a hub")
@@ -25,6 +26,7 @@ def tree(tmp_path: Path) -> UsbTree:
 
 
 def st_link(tree: UsbTree, number: int, serial: str) -> str:
+    """Plug in an ST-LINK, whose port is ttyACM and ``number``. Return the path of the port."""
     tree.plug(
         "0483:374b", (f"ttyACM{number}",), product="STM32 STLink", serial=serial, location=f"1-{number + 1}"
     )
@@ -39,7 +41,7 @@ def test_the_only_matching_port_is_used(tree: UsbTree) -> None:
     assert find_port(load_board("bluepill_f103c8"), tree.root) == str(tree.root / "dev/ttyUSB0")
 
 
-def test_the_properties_of_a_usb_device(tree: UsbTree) -> None:
+def test_the_properties_of_a_usb_device_are_read(tree: UsbTree) -> None:
     tree.plug(
         "0483:374B",
         ("ttyACM3",),
@@ -144,7 +146,7 @@ def test_every_real_board_is_found_by_each_of_its_ids(tmp_path: Path) -> None:
             assert find_port(board, tree.root).endswith("ttyACM0"), (board.name, id)
 
 
-def test_the_ports_of_this_computer() -> None:
+def test_the_ports_of_this_computer_are_listed() -> None:
     """On this computer, the ports are listed without an error, and their paths exist."""
     for port in serial_ports():
         assert Path(port.path).exists()

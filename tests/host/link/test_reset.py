@@ -92,7 +92,7 @@ def test_every_reset_of_a_profile_is_implemented() -> None:
 
 
 @pytest.mark.parametrize("kind", ["dtr", "esp"])
-def test_a_pseudo_terminal_has_no_lines(kind: str) -> None:
+def test_a_port_without_control_lines_raises_an_error(kind: str) -> None:
     near, far = pty.openpty()
     with pytest.raises(DeviceError, match=f"does not have the control lines for the reset '{kind}'"):
         reset(kind, os.ttyname(far))
@@ -133,11 +133,11 @@ def test_opening_at_1200_baud_starts_the_bootloader(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("location", "hub", "socket"), [("1-1.4", "1-1", "4"), ("3-2", "3", "2"), ("2-1.4.3", "2-1.4", "3")]
 )
-def test_the_socket_of_a_device(location: str, hub: str, socket: str) -> None:
+def test_the_usb_socket_of_a_device_is_read_from_its_location(location: str, hub: str, socket: str) -> None:
     assert socket_of(UsbDevice("0483:374b", location=location)) == (hub, socket)
 
 
-def test_the_power_command(tmp_path: Path) -> None:
+def test_the_command_that_switches_the_power_names_hub_and_socket(tmp_path: Path) -> None:
     tree = UsbTree(tmp_path)
     tree.plug("0483:374b", ("ttyACM0",), location="1-1.4")
     command = power_command(str(tree.root / "dev/ttyACM0"), tree.root)
@@ -194,7 +194,7 @@ def test_a_hung_board_is_recovered_by_the_first_method_that_works(
     os.close(far)
 
 
-def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_reset_prints_or_resets(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev", "--print"]) == 0
     assert capsys.readouterr().out == "esp on /dev/ttyNOPE\n"
     assert main(["reset", "/dev/ttyNOPE", "--board", "esp32dev", "--print", "--json"]) == 0

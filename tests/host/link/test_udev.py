@@ -36,7 +36,7 @@ def test_udev_and_ports_exclude_each_other() -> None:
     assert main(["boards", "--udev", "--ports"]) == 2
 
 
-def test_each_line_consists_of_terms() -> None:
+def test_each_line_consists_of_conditions_and_assignments() -> None:
     lines = [line for line in rules().splitlines() if not line.startswith("#")]
     for line in lines:
         assert all(_TERM.fullmatch(term) for term in line.split(", ")), line

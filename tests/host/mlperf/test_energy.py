@@ -47,6 +47,7 @@ class ConstantCurrentMeter(SimLpm01a):
 
 
 def run(capsys, *arguments: str) -> tuple[int, dict]:
+    """Run ``arenite mlperf`` in the energy mode. Return its exit code and its JSON output."""
     code = main(["mlperf", *arguments, "--task", "kws01", "--mode", "energy", "--json"])
     captured = capsys.readouterr()
     assert captured.out, captured.err

@@ -46,6 +46,7 @@ class Runner:
         self._port = serial.Serial(name, 115200, timeout=5)
 
     def command(self, text: str) -> list[str]:
+        """Send a command. Return the lines of its answer without ``m-ready``."""
         self._port.write(text.encode() + b"%")
         lines: list[str] = []
         while not lines or "m-ready" not in lines[-1]:
@@ -60,11 +61,12 @@ class Runner:
 
 
 def expected_results() -> str:
+    """Return the toy model's outputs for ``SAMPLE`` as the monitor prints them."""
     values = [b - 256 if b > 127 else b for b in toy_model.expected([SAMPLE])[0]]
     return ",".join(f"{v}.000" for v in values)
 
 
-def test_commands_and_answers_line_by_line(firmware: Firmware) -> None:  # noqa: F811
+def test_each_command_has_the_answer_that_the_official_runner_expects(firmware: Firmware) -> None:  # noqa: F811
     with port(firmware(BOARD, protocol="mlperf")) as name:
         runner = Runner(name)
         runner.command("")  # the % ends an incomplete earlier command

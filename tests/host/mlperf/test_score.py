@@ -42,7 +42,7 @@ def test_the_anomaly_score_is_the_mean_squared_error() -> None:
         anomaly_score(np.zeros(4), np.zeros(3))
 
 
-def test_the_floors_are_those_of_the_rules() -> None:
+def test_the_lowest_scores_allowed_are_those_of_the_mlperf_rules() -> None:
     floors = {name: task.floor for name, task in TASKS.items()}
     assert floors == {"kws01": 0.90, "vww01": 0.80, "ic01": 0.85, "ad01": 0.85, "sww01": None}
     with pytest.raises(UsageError, match="no task 'kws02'"):

@@ -31,6 +31,7 @@ def example() -> Case:
 
 
 def draw(case: Case, memory_plan: Plan) -> ET.Element:
+    """Return the drawing of the plan, parsed as XML."""
     return ET.fromstring(arena_svg(case.graph, memory_plan, case.needs))
 
 

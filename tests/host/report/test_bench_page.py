@@ -47,6 +47,7 @@ RESULT: dict[str, Any] = {
 
 
 def page(result: dict[str, Any], tmp_path: Path, notes: tuple[str, ...] = ()) -> str:
+    """Return the HTML page of a bench result, with the fit verdicts of three boards and a drawing of the arena."""
     prepared = prepare(save(classifier(), tmp_path / "m.tflite"))
     boards = [load_board(n) for n in ("qemu_mps2_an386", "nucleo_f030r8", "nucleo_l4r5zi")]
     fits = [v.to_json() for v in verdicts(prepared, boards, BuildOptions("balanced"))]
@@ -94,14 +95,14 @@ def assert_self_contained(html: str) -> None:
 
 
 def test_the_page_of_a_bench_has_every_figure_and_escapes_names(tmp_path: Path) -> None:
-    html = page(RESULT, tmp_path, notes=(f"Tensor {HOSTILE} was mended.",))
+    html = page(RESULT, tmp_path, notes=(f"Tensor {HOSTILE} was repaired.",))
     assert_self_contained(html)
     text = re.sub(r"\s+", " ", Text(html).text)
     for figure in (
         "9 of 10", "87.5%", "1,234,567", "1,300,001 / 1,300,002", "2,000 B", "4,000 B", "4,321,000", "arena 1,500 B",
         "1,604,937", "17,750", "conv_2d_s8_dsp",
         "stack 300 B", "static 200 B", "weights 3,000 B", "code 1,000 B", "2,111 B", "4,222 B", "1,400 B", "12.50",
-        "nucleo_f030r8", f"Tensor {HOSTILE} was mended.", "0123456789abcdef…",
+        "nucleo_f030r8", f"Tensor {HOSTILE} was repaired.", "0123456789abcdef…",
     ):  # fmt: skip
         assert figure in text, figure
     assert text.count(HOSTILE) == 3  # operator, shape and note
@@ -141,7 +142,7 @@ def test_the_page_of_inspect_is_self_contained(tmp_path: Path) -> None:
 
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
-def test_the_page_in_a_browser(width: int, tmp_path: Path) -> None:
+def test_the_page_fits_the_window_of_a_browser_without_errors(width: int, tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(page(RESULT, tmp_path))
     dom, messages = load_in_browser(path, width)

@@ -62,6 +62,7 @@ def cell(bench_result: dict[str, Any] | None, model: str, board: str, **more: An
 
 
 def matrix() -> dict[str, Any]:
+    """Return the JSON of a bench matrix with six cells, one of which has no result."""
     energy = {"energy_uj_per_inference": {"median": 12.5, "kind": "estimated"}}
     return {
         "file": "/x/b<e>nch.toml",
@@ -79,7 +80,7 @@ def matrix() -> dict[str, Any]:
     }
 
 
-def test_a_matrix_board_by_board() -> None:
+def test_the_page_of_a_matrix_has_every_cell_and_note() -> None:
     text = " ".join(read(matrix_page(matrix())).split())
     for phrase in (
         "b<e>nch.toml: board by board",
@@ -108,6 +109,7 @@ def test_the_grid_shows_the_fastest_build() -> None:
 
 
 def history(folder: Path) -> str:
+    """Return the page of two series of six runs. In the last run of the first series, the arena is larger."""
     path = folder / "s.sqlite"
     with Store(path) as store:
         for k in range(6):
@@ -135,7 +137,7 @@ def test_history_draws_trends_and_names_regressions(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("values", [[5.0], [0.0, 0.0], [1, 1_000_000], [0.9, 0.91, 0.905], [3e9, 3.0001e9]])
-def test_any_values_can_be_drawn(values: list[float]) -> None:
+def test_larger_values_are_drawn_higher(values: list[float]) -> None:
     root = ET.fromstring(
         trend_svg("a < b & c", [TrendPoint(str(k), v, "<said>", k == 1) for k, v in enumerate(values)])
     )
@@ -146,7 +148,7 @@ def test_any_values_can_be_drawn(values: list[float]) -> None:
 
 
 @pytest.mark.browser
-def test_the_pages_in_a_browser(tmp_path: Path) -> None:
+def test_the_pages_fit_the_window_of_a_browser_without_errors(tmp_path: Path) -> None:
     (tmp_path / "m.html").write_text(matrix_page(matrix()))
     (tmp_path / "h.html").write_text(history(tmp_path))
     with Browser(tmp_path / "profile") as browser:

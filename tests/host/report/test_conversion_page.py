@@ -71,6 +71,7 @@ def page_of(conversion: Conversion, command: str = "") -> Page:
 
 
 def data(folder: Path, count: int = 300) -> Path:
+    """Write ``count`` labelled samples of two rooms, and return the path of the file."""
     x, y = trained_models.samples(count, 5)
     np.savez(folder / "data.npz", x=x, y=y, slice_room=np.array(["attic", "cellar"])[y % 2])
     return folder / "data.npz"
@@ -90,7 +91,7 @@ def request_(tmp_path: Path) -> ConversionRequest:
 def test_the_page_has_all_figures_of_the_conversion(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(100, 12, gain=np.full(100, 2.0))
     np.savez(tmp_path / "field.npz", x=x, y=y)
-    labels = tuple(f"voice {calibrated}" for calibrated in "abcdefgh")
+    labels = tuple(f"voice {letter}" for letter in "abcdefgh")
     full_request = replace(
         request_, attachments=Attachments(labels=labels), sensitivity=True, field_data=tmp_path / "field.npz"
     )
@@ -150,6 +151,7 @@ def test_the_graph_shows_every_operator_and_skip_connections(tmp_path: Path) -> 
 
 
 def hostile(model: Model) -> Model:
+    """Return the model with HTML and a control character in the names of its tensors and its graph."""
     graph = model.main
     tensors = tuple(replace(t, name=f"{t.name} {HOSTILE}") for t in graph.tensors)
     return replace(model, subgraphs=(replace(graph, tensors=tensors, name=HOSTILE), *model.subgraphs[1:]))
@@ -179,7 +181,7 @@ def test_a_quantized_source_has_a_page(tmp_path: Path) -> None:
     assert "Recipe" not in text and "Error by layer" not in text and "Score" not in text
 
 
-def test_an_image_for_hosts_has_a_page(request_: ConversionRequest) -> None:
+def test_an_image_with_float_activations_has_a_page(request_: ConversionRequest) -> None:
     text = page_of(convert(replace(request_, boards=(), recipe="float16"))).text
     assert "recipe float16" in text and "float16" in text and "The arena over time" not in text
 
@@ -230,7 +232,9 @@ def test_a_search_is_drawn_with_the_chosen_or_nearest_trial(request_: Conversion
 @pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.parametrize("width", [500, 1400])
-def test_the_page_in_a_browser(width: int, request_: ConversionRequest, tmp_path: Path) -> None:
+def test_the_page_fits_the_window_of_a_browser_without_errors(
+    width: int, request_: ConversionRequest, tmp_path: Path
+) -> None:
     """With long names, the page fits phones and desktops. Wide tables and pictures scroll on their own."""
     long = "a_recorder_of_the_upper_floor_" * 8
     x, y = trained_models.samples(120, 6)

@@ -28,6 +28,7 @@ def _result(**changes):
 
 
 def _points(svg: str) -> list[tuple[float, float]]:
+    """Return the coordinates (x, y) of all points of the line of the current."""
     paths = re.findall(r'class="ar-line" d="([^"]*)"', svg)
     return [(float(x), float(y)) for path in paths for x, y in re.findall(r"([\d.]+) ([\d.]+)", path)]
 

@@ -21,7 +21,7 @@ PAGES = pytest.mark.parametrize(
 
 
 @PAGES
-def test_page_is_current(module: ModuleType) -> None:
+def test_the_generated_sections_of_the_page_are_current(module: ModuleType) -> None:
     code = run(module.PAGE, module.sections(), ["--check"])
     assert code == 0, f"run: python -m {module.__name__}"
 
@@ -60,5 +60,5 @@ def test_each_marker_must_occur_once() -> None:
         replace_section(page + page, "t", "new")
 
 
-def test_table_escapes_bars() -> None:
+def test_a_table_escapes_vertical_bars() -> None:
     assert markdown_table(("a", "b"), [("1|2", "3")], right=(1,)) == "| a | b |\n|-|-:|\n| 1\\|2 | 3 |"

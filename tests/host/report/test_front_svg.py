@@ -13,6 +13,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def trial(place: int, score: float, flash: int, ram: int, *, meets: bool, front: bool) -> dict[str, Any]:
+    """Return the JSON of a trial. ``meets``: it meets the budget. ``front``: it is on the Pareto front."""
     return {
         "trial": place,
         "label": f"recipe <{place}>",
@@ -88,7 +89,7 @@ def test_larger_errors_are_lower() -> None:
 
 
 @pytest.mark.parametrize("chosen", [None, {"trial": 2}])
-def test_without_a_choice_and_with_one_trial(chosen: dict[str, int] | None) -> None:
+def test_a_search_without_a_choice_and_a_search_of_one_trial_are_drawn(chosen: dict[str, int] | None) -> None:
     search = search_result(chosen=chosen, front=[2])
     search["trials"] = search["trials"][:3]
     root = ElementTree.fromstring(front_svg(search))

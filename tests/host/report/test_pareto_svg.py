@@ -17,6 +17,7 @@ LIMITS = {"ram": 128 * 1024, "flash": 1 << 20}
 def build(
     label: str, ram: int, flash: int, instructions: int, dominated_by: str | None = None
 ) -> dict[str, Any]:
+    """Return the JSON of a build; the sizes are in bytes."""
     return {
         "label": label,
         "optimise": label.split()[0],

@@ -24,7 +24,7 @@ def test_anchors_are_ordered_by_row_column_and_size() -> None:
 
 @given(st.tuples(*[_FRACTIONS] * 4), st.tuples(*[_FRACTIONS] * 4))
 def test_decoding_is_the_inverse_of_encoding(box: tuple[float, ...], anchor: tuple[float, ...]) -> None:
-    # ``box`` is (top, left, height, width), unlike the corners that the functions take.
+    # ``box`` is (top, left, height, width). ``encode`` takes and ``decode`` returns corners (top, left, bottom, right).
     corners = np.array([box[0], box[1], box[0] + box[2], box[1] + box[3]])
     assert np.allclose(decode(encode(corners, np.array(anchor)), np.array(anchor)), corners, atol=1e-4)
 

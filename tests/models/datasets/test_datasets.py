@@ -111,7 +111,7 @@ def test_scenes_have_their_objects_at_the_labeled_positions() -> None:
     digits = np.ones((2, 28, 28, 1), np.float32)  # full squares, whose boxes are known to the pixel
     x, y = scenes._compose(digits, np.array([3, 7]), 30, 64, np.random.default_rng(0))
     assert x.shape == (30, 64, 64, 1)
-    assert (float(x.min()) >= 0, float(x.max()) <= 1) == (True, True)
+    assert x.min() >= 0 and x.max() <= 1
     for picture, objects in zip(x, y, strict=True):
         inside = np.zeros((64, 64), bool)
         real = objects[objects[:, 0] >= 0]

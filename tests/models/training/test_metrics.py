@@ -38,6 +38,7 @@ def test_reconstruction_errors_are_per_sample() -> None:
 
 
 def _objects(*rows: tuple[float, ...]) -> np.ndarray:
+    """Return rows of objects (class, box) or of boxes (class, score, box) as float32."""
     return np.array(rows, np.float32)
 
 

@@ -15,6 +15,7 @@ from arenite.models.training.postprocessing import MIN_REPORTED_SCORE, postproce
 
 
 def _data(task: str, shape: tuple[int, ...]) -> TrainingData:
+    """Return training data without samples, with the labels a, b and c."""
     none = np.zeros((0, *shape), np.float32)
     return TrainingData("n", "t", task, none, none, none, none, tuple("abc"), "", TrainingSettings(1))
 

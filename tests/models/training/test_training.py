@@ -25,6 +25,7 @@ from arenite.models.training.training_records import training_records
 
 
 def require_environment(name: str) -> None:
+    """Skip the test if the environment does not exist."""
     spec = environments.specs()[name]
     if not (environments.directory(spec) / "complete.json").is_file():
         pytest.skip(f"needs the environment '{name}' ({spec.disk_mb:,} MB), which `arenite train` creates")
