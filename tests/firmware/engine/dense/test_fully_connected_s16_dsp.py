@@ -44,9 +44,7 @@ NARROW = [
         3, 3, in_scale=0.5, weight_scales=(1.0,), out_quant=Quantization((200.0,), (0,)), weights=np.eye(3)
     ),
     layer(9, 4, out_quant=Quantization((1e9,), (0,))),  # every output is 0
-    layer(
-        9, 4, out_quant=Quantization((2e-4,), (0,))
-    ),  # the ratio of the input scale to the output scale is near 1
+    layer(9, 4, out_quant=Quantization((2e-4,), (0,))),  # a multiplier near 1
 ]
 #: Layers of extreme weights. The sums of the first layer fit into 32 bits, the sums of the others do not.
 WIDE = [
