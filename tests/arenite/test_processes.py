@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason=
 
 @pytest.fixture
 def mark() -> Iterator[str]:
+    """Yield a random text with which the processes of a test can be found. Check at the end that none is left."""
     mark = uuid4().hex
     yield mark
     wait_until_none_is_left(mark, 1.0)

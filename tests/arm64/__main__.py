@@ -75,6 +75,7 @@ def run_checks() -> dict[str, Any]:
 
 
 def model_files() -> list[Path]:
+    """Return the paths of the models that are compared: a classifier of people and a face detector."""
     development_model = SHARED / "vww01_int8.tflite"
     return [
         development_model if development_model.is_file() else zoo.fetch("visual_wake_words"),

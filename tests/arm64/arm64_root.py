@@ -64,6 +64,7 @@ def missing_tools() -> list[str]:
 
 
 def cache() -> Path:
+    """Return the folder that keeps the files for arm64."""
     return cache_directory() / "arm64"
 
 
@@ -85,6 +86,7 @@ def arm64_root() -> Path:
 
 
 def _make(root: Path) -> None:
+    """Download the packages and unpack them into ``root``."""
     apt, unpacked = cache() / "apt", root.with_suffix(".new")
     for folder in (apt, unpacked):
         shutil.rmtree(folder, ignore_errors=True)

@@ -95,6 +95,7 @@ def _feed(
     name: str, spec: Preprocessing, channels: int, pixels: str, width: int, height: int,
     dtype: str, scale: float, zero: int, window: CropWindow | None,
 ) -> tuple[np.ndarray, str]:  # fmt: skip
+    """Preprocess one frame of random bytes. Return the bytes of the input tensor, and the name of the code that ran."""
     format, planes = buffers(pixels, width, height, zlib.crc32(name.encode()))
     out = np.zeros((1, _INPUT[1], _INPUT[0], channels), dtype)
     memory = TensorMemory("input", out.shape, dtype, out.ctypes.data, out.nbytes, scale, zero)

@@ -49,6 +49,7 @@ def compilers(board: Board) -> tuple[str, str]:
 
 
 def have_compilers(board: Board) -> bool:
+    """Return whether the board's C and C++ compilers are installed."""
     return all(shutil.which(name) for name in compilers(board))
 
 
@@ -59,6 +60,7 @@ def environment(project: Path, name: str) -> dict[str, object]:
 
 @cache
 def _configuration(path: str) -> ProjectConfig:
+    """Return PlatformIO's configuration in the file ``path``, after checking that it is valid."""
     assert ProjectConfig.lint(path) == {"errors": [], "warnings": []}
     return ProjectConfig(path)
 
@@ -138,6 +140,7 @@ def compile_project(project: Path, board: Board, recipe: Recipe, passed: Path) -
 
 
 def _words(text: bytes) -> set[bytes]:
+    """Return all identifiers in a C source."""
     return set(_WORD.findall(text))
 
 
@@ -154,6 +157,7 @@ def run(command: Sequence[str], cwd: Path | None = None) -> str:
 
 
 def _digest(root: str, paths: Iterable[Path]) -> str:
+    """Return the SHA-256 hash of the files' contents and of their paths below ``root``."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(str(path).replace(root, "").encode() + path.read_bytes())

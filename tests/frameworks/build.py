@@ -111,6 +111,7 @@ def printed_rows(
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """Kill the process and the processes that it started."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, 9)
 

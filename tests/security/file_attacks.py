@@ -142,6 +142,7 @@ def pictures(name: str, data: bytes) -> Make:
 
 
 def picture_pipe(work: Path) -> Sequence[object]:
+    """Make a folder of samples with a picture that is a named pipe, and return a command that reads it."""
     command = pictures("a.png", b"")(work)
     (work / "samples/class/a.png").unlink()
     os.mkfifo(work / "samples/class/a.png")
@@ -150,6 +151,8 @@ def picture_pipe(work: Path) -> Sequence[object]:
 
 
 def picture_link(work: Path) -> Sequence[object]:
+    """Make a folder of samples with a picture that is a link to an endless device, and return a command that reads
+    it."""
     command = pictures("a.png", b"")(work)
     (work / "samples/class/a.png").unlink()
     (work / "samples/class/a.png").symlink_to("/dev/zero")

@@ -37,6 +37,7 @@ def text_file(name: str, text: str, *arguments: object) -> Make:
 
 
 def recipe(text: str) -> Make:
+    """Return a function that writes a recipe file, and returns a conversion that uses it."""
     return text_file("r.toml", text, "convert", "MODEL", "--recipe", "FILE", "-o", "out.tflite")
 
 
@@ -68,16 +69,20 @@ def steps(*records: dict[str, object], source: dict[str, object] | None = None) 
 
 
 def audio(*records: dict[str, object], samples: object = 16000) -> Make:
+    """Return a function that writes preprocessing of sound with these steps, and returns a command that uses it."""
     return steps(*records, source={"kind": "audio", "rate": 16000, "samples": samples})
 
 
 def duty(name: str, text: str, option: str, *more: object) -> Make:
+    """Return a function that writes the file ``name``, and returns ``arenite duty`` with the file as the value of
+    ``option``."""
     return text_file(
         name, text, "duty", option, "FILE", "--service", "5", "--active-mw", "10", "--sleep-uw", "5", *more
     )
 
 
 def energy_csv(text: str) -> Make:
+    """Return a function that writes a recording of a current, and returns ``arenite energy`` of this file."""
     return text_file("trace.csv", text, "energy", "MODEL", "--board", "nucleo_l4r5zi", "--csv", "FILE")
 
 

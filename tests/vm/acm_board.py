@@ -22,11 +22,14 @@ SET_CODING, GET_CODING, SET_LINES, BREAK = 0x20, 0x21, 0x22, 0x23
 
 
 def _device(id: str) -> bytes:
+    """Return the device descriptor of a board with the USB ID ``vvvv:pppp``."""
     vendor, product = (int(text, 16) for text in id.split(":"))
     return struct.pack("<BBHBBBBHHHBBBB", 18, 1, 0x0200, 2, 0, 0, 64, vendor, product, 0x0100, 1, 2, 3, 1)
 
 
 def _configuration() -> bytes:
+    """Return the configuration descriptor with those of its interfaces and endpoints."""
+
     def interface(number: int, endpoints: int, kind: int, subclass: int) -> bytes:
         return struct.pack("<9B", 9, 4, number, 0, endpoints, kind, subclass, 0, 0)
 

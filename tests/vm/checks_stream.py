@@ -56,6 +56,7 @@ def held_buffers_are_not_overwritten() -> Any:
 
 @check
 def a_slow_reader_gets_the_latest() -> Any:
+    """A reader that takes 250 ms per frame gets recent frames, and the frames between them are dropped."""
     source = V4l2Camera(vivid.WEBCAM, RequestedMode(640, 360, 30.0, "yuyv"))
     source.open()
     take(source).release()

@@ -106,6 +106,7 @@ def kernel() -> Kernel:
 
 
 def _unpacked(root: Path) -> Kernel | None:
+    """Return the newest unpacked kernel in ``root`` that has all modules, or None."""
     for image in sorted(root.glob("*/boot/vmlinuz-*"), reverse=True):
         release = image.name.removeprefix("vmlinuz-")
         for parent in ("lib", "usr/lib"):
@@ -120,6 +121,7 @@ def _unpacked(root: Path) -> Kernel | None:
 
 
 def _fetch(root: Path) -> None:
+    """Download the kernel package, and unpack the kernel and the modules that the checks need into ``root``."""
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=root, prefix="download-") as temporary:
         folder = Path(temporary)
@@ -160,6 +162,7 @@ def _package() -> str:
 
 
 def _run(command: list[str], folder: Path) -> str:
+    """Run a command in ``folder`` and return its output. Raises ``ToolError`` if it fails."""
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=900)
     if done.returncode:
         lines = done.stderr.strip().splitlines() or ["no reason given"]
@@ -199,4 +202,5 @@ def start_up(kernel: Kernel, command: str, target: Path) -> Path:
 
 
 def _name(file: str) -> str:
+    """Return the name of the module in a file."""
     return Path(file).name.removesuffix(".xz").removesuffix(".ko")

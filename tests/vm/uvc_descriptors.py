@@ -34,14 +34,17 @@ def string(index: int) -> bytes:
 
 
 def _descriptor(kind: int, subtype: int, body: bytes) -> bytes:
+    """Return a descriptor of the video class."""
     return bytes([3 + len(body), kind, subtype]) + body
 
 
 def _interface(number: int, endpoints: int, subclass: int) -> bytes:
+    """Return an interface descriptor."""
     return struct.pack("<BBBBBBBBB", 9, INTERFACE, number, 0, endpoints, 0x0E, subclass, 0, 0)
 
 
 def _formats() -> bytes:
+    """Return the descriptors of all formats and frames."""
     descriptors = b""
     for k, (pixels, frames) in enumerate(FORMATS, 1):
         jpeg = pixels == "mjpeg"

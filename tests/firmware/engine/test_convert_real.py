@@ -20,6 +20,7 @@ RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 @pytest.fixture(scope="module")
 def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
+    """Return the functions of convert_real.h, compiled for this computer."""
     folder = tmp_path_factory.mktemp("convert")
     (folder / "convert.c").write_text(
         '#include "convert_real.h"\n'
@@ -38,6 +39,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
 
 
 def quantized_by_litert(values: np.ndarray, dtype: str, quant: Quantization) -> np.ndarray:
+    """Return ``values`` (float32), quantized by LiteRT's QUANTIZE."""
     b = GraphBuilder(np.random.default_rng(0))
     x = b.input((values.size,), "float32")
     y = b.tensor((values.size,), dtype, quant)

@@ -82,6 +82,7 @@ def values(*shape: int) -> np.ndarray:
 
 
 def models() -> list[Model]:
+    """Return layers with int4 weights."""
     stride_2: dict[str, Any] = {"stride_h": 2, "stride_w": 2}
     return [
         layer("CONV_2D", (1, 5, 7, 12), values(20, 1, 1, 12), relu=True, zero_point=-128),
@@ -109,6 +110,7 @@ def test_int4_layers_are_exact_for_every_tier_and_goal() -> None:
 
 
 def weight_bytes(generated: Generated) -> int:
+    """Return the number of bytes of flash that the weights take."""
     return sum(c.nbytes for c in generated.constants if c.is_weight)
 
 

@@ -30,10 +30,12 @@ _RELU_OUT = Quantization((0.3,), (-128,))
 
 
 def kernels(models: list[Model], target: Target = SPEED) -> set[str]:
+    """Return the kernels that run the models' only layers."""
     return {lower(m, target=target).calls[0].call.kernel for m in models}  # type: ignore[union-attr]
 
 
 def pointwise(depth: int, out_c: int, pixels: int, **options: object) -> Model:
+    """Return a 1x1 convolution with ``pixels`` pixels in one row."""
     return conv("CONV_2D", (1, 1, pixels, depth), (out_c, 1, 1, depth), **options)  # type: ignore[arg-type]
 
 
@@ -113,6 +115,7 @@ def convolutions_of_one_pixel() -> list[Model]:
 
 
 def two_inputs(name: str, elements: int, activation: int = 0) -> Model:
+    """Return a model of an operator with two inputs of ``elements`` elements."""
     b = GraphBuilder(np.random.default_rng(elements))
     inputs = [b.input((1, elements), "int8", q(0.0231, -7)), b.input((1, elements), "int8", q(0.0517, 30))]
     out = b.tensor((1, elements), "int8", q(0.0607, -11))
@@ -127,6 +130,7 @@ def sums() -> list[Model]:
 def pool(
     name: str, shape: tuple[int, int, int, int], window: tuple[int, int], stride: int, padding: int
 ) -> Model:
+    """Return a model of one pool with ReLU."""
     b = GraphBuilder(np.random.default_rng(1))
     x = b.input(shape, "int8", q(0.05, -7))
     sizes = [

@@ -12,6 +12,7 @@ from tests.firmware.library.libraries import three_models, write_library_of
 
 @pytest.fixture(scope="module")
 def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
+    """Return two classifiers of different sizes, and a model with state."""
     return three_models(tmp_path_factory.mktemp("models"))
 
 

@@ -37,6 +37,7 @@ STRICT = ("-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wshadow")
 
 
 def compile_for_this_computer(arguments: Sequence[str | Path], compiler: str = "gcc") -> None:
+    """Run a compiler of this computer with the arguments."""
     subprocess.run([compiler, *map(str, arguments)], check=True)
 
 

@@ -99,6 +99,7 @@ def detector() -> Model:
 
 
 def autoencoder() -> Model:
+    """Return a model whose output has the shape of its input."""
     b = GraphBuilder(np.random.default_rng(7))
     x = b.input((1, 30), "int8", quant(0.05, 4))
     b.op("RELU", [x], [b.tensor((1, 30), "int8", quant(0.03, -100))])

@@ -46,6 +46,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def generate(model: Prepared, board: Board, directory: Path, protocol: str = "arenite") -> Path:
+    """Generate a project for ``board`` and return its folder."""
     generate_project(model, board, directory / "project", BuildOptions("speed", protocol=protocol))
     return directory / "project"
 

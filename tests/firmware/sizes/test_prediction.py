@@ -49,6 +49,7 @@ BUILDS = [
 
 
 def prepared(model: Model, folder: Path, name: str = "m") -> Prepared:
+    """Write the model to a file, and return it read back and planned."""
     return prepare(save(model, folder / f"{name}.tflite"))
 
 
@@ -74,6 +75,7 @@ def build(
 
 
 def assert_as_predicted(project: Project, built: ElfSizes) -> None:
+    """Check that the sizes of the linked firmware equal the prediction, and that the predicted stack is reserved."""
     p = project.prediction
     assert p.exact
     assert (p.arena, p.static, p.weights, p.code) == (built.arena, built.static, built.weights, built.code)

@@ -45,6 +45,7 @@ def test_the_stored_sizes_are_up_to_date(name: str) -> None:
 
 
 def assert_as_predicted(model: Path, board: str, folder: Path, optimise: str, protocol: str) -> None:
+    """Build a project with zig, and check that the sizes of its firmware equal the prediction."""
     need_the_same_compiler(board)
     options = BuildOptions(optimise, protocol=protocol, toolchain=ZIG)
     project = generate_project(prepare(model), load_board(board), folder, options)

@@ -72,6 +72,7 @@ def prepare_model(model: Model, folder: Path) -> tuple[Prepared, list[Tensor]]:
 
 
 def assert_exact(result: dict[str, Any], count: int) -> None:
+    """Check that a result has ``count`` samples and that all of their outputs equal LiteRT's."""
     samples = result["samples"]
     assert (samples["count"], samples["bit_exact"], samples["max_abs_diff"]) == (count, count, 0)
 

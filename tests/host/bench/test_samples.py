@@ -22,6 +22,7 @@ REAL = Tensor(2, "real", (2, 2), "float32")
 
 
 def saved(path: Path, **arrays: np.ndarray) -> Path:
+    """Write the arrays to the file ``path`` and return ``path``."""
     np.savez(path, **arrays)  # type: ignore[arg-type]
     return path
 

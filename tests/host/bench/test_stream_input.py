@@ -61,6 +61,7 @@ def project(folder: Path, board: str, stream_input: bool) -> Path:
 
 
 def samples() -> list[np.ndarray]:
+    """Return three random inputs of ``model``."""
     rng = np.random.default_rng(3)
     return [rng.integers(-128, 128, (1, 24, 9, 3)).astype(np.int8) for _ in range(3)]
 

@@ -35,6 +35,7 @@ pytestmark = [
 
 
 def run(prepared: Prepared, options: BenchConfig, samples: int = 2) -> dict:
+    """Run a bench of random samples on two harts and return its JSON result."""
     tensors = [prepared.model.main.tensors[i] for i in prepared.model.main.inputs]
     return bench(prepared, BOARD, random_samples(tensors, samples), options, lambda *_: None).to_json()
 

@@ -23,6 +23,7 @@ BOARD = load_board("qemu_mps2_an386")
 
 
 def build(ram: int, flash: int, instructions: int, *, streamed: bool = False, mode: str = "speed") -> Build:
+    """Return a build that fits, with RAM and flash in bytes and instructions per inference."""
     return Build(mode, True, streamed, ram, flash, instructions, True)
 
 

@@ -25,6 +25,7 @@ MODELS = [small_models.conv_net, small_models.int16_net, small_models.with_state
 
 
 def prepared(folder: Path, data: bytes) -> Prepared:
+    """Write a model file into a new folder, and return the planned model."""
     folder.mkdir()
     path = folder / "net.tflite"
     path.write_bytes(data)

@@ -49,6 +49,7 @@ def stateful(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
 
 
 def samples_of(prepared: Prepared, count: int) -> Samples:
+    """Return ``count`` random samples for the model."""
     return random_samples([prepared.model.main.tensors[i] for i in prepared.model.main.inputs], count)
 
 

@@ -73,9 +73,11 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stateful(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a model that keeps a sum of its inputs."""
     return save(counter(), tmp_path_factory.mktemp("models") / "counter.tflite")
 
 
 @pytest.fixture(scope="session")
 def unquantized(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the path of a float model."""
     return save(float_network(), tmp_path_factory.mktemp("models") / "float.tflite")

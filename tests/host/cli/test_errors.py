@@ -26,6 +26,7 @@ READERS = {
 
 
 def arguments(command: str, model: object, folder: Path) -> list[object]:
+    """Return a command that reads ``model``, with the other arguments that it needs."""
     return [command, model, *(folder / "out" if a == "OUT" else a for a in READERS[command])]
 
 

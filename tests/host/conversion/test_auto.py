@@ -43,10 +43,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def request(folder: Path, source: str = "wide", data: str = "data") -> ConversionRequest:
+    """Return a request for the conversion of a model of ``folder`` with --auto."""
     return ConversionRequest(str(folder / f"{source}.tflite"), calibration=folder / f"{data}.npz", auto=True)
 
 
 def remedy_of(conversion: Conversion) -> RemedyResult:
+    """Return the recipes that --auto tried, and which of them it chose."""
     assert conversion.calibrated is not None and conversion.calibrated.auto is not None
     return conversion.calibrated.auto
 

@@ -134,6 +134,7 @@ def scores_of(flatbuffer: bytes, samples: np.ndarray, *, reference: bool) -> np.
 
 
 def recipe_name(report: arenite.ConversionReport) -> str:
+    """Return the name of the recipe that a conversion used."""
     calibrated = report.conversion.calibrated
     assert calibrated is not None
     return calibrated.recipe.name

@@ -50,10 +50,12 @@ SOURCES: dict[str, Callable[[Path], Path]] = {
 
 @pytest.fixture(params=sorted(SOURCES))
 def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Return the path of a source of each kind."""
     return str(SOURCES[request.param](tmp_path))
 
 
 def samples(folder: Path, shape: tuple[int, ...] = (16, 16, 3), classes: int = 4, name: str = "x") -> Path:
+    """Write 20 labelled samples of zeros and return the path of the file."""
     path = folder / "data.npz"
     np.savez(path, **{name: np.zeros((20, *shape), np.float32)}, y=np.arange(20) % classes)  # type: ignore[arg-type]
     return path

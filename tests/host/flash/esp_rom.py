@@ -33,6 +33,7 @@ def _slip(data: bytes) -> bytes:
 
 
 def _unslip(data: bytes) -> bytes:
+    """Return the content of a SLIP frame, without its delimiters."""
     return data.replace(b"\xdb\xdc", b"\xc0").replace(b"\xdb\xdd", b"\xdb")
 
 

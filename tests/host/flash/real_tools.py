@@ -35,6 +35,7 @@ def need(program: str, monkeypatch: pytest.MonkeyPatch, package: str | None = No
 
 
 def _install(folder: Path, package: str) -> None:
+    """Install a pip package into a virtual environment in ``folder``."""
     if not (folder / "bin").is_dir():
         subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True, timeout=120)
     command = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", package]

@@ -23,6 +23,7 @@ PTY = ("--no-stub", "--before", "no-reset", "--after", "no-reset", "--connect-at
 
 @pytest.fixture
 def esptool(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Put esptool on the PATH, or skip the test."""
     need("esptool", monkeypatch, "esptool")
     yield
 

@@ -30,6 +30,7 @@ Firmware = Callable[..., Path]
 
 
 def samples(count: int, seed: int) -> list[bytes]:
+    """Return ``count`` random inputs of the toy model."""
     rng = random.Random(seed)
     return [rng.randbytes(8) for _ in range(count)]
 

@@ -50,6 +50,7 @@ class Cable:
 
 @pytest.fixture
 def cable(tmp_path: Path) -> Iterator[Cable]:
+    """Yield a plugged cable, whose port is called ttyACM0."""
     yield Cable(tmp_path / "ttyACM0")
 
 
@@ -162,6 +163,7 @@ def test_a_very_long_line_is_split() -> None:
 
 
 def command(*arguments: str) -> list[str]:
+    """Return the command ``arenite monitor`` with its arguments."""
     return [sys.executable, "-m", "arenite.host.cli.main", "monitor", *arguments]
 
 

@@ -57,6 +57,7 @@ def read(page: str) -> str:
 
 
 def cell(bench_result: dict[str, Any] | None, model: str, board: str, **more: Any) -> dict[str, Any]:
+    """Return the JSON of a cell of a bench matrix: one model on one board."""
     defaults = {"optimise": None, "protocol": "arenite", "passes": True, "stream_input": False, "data": None}
     return {"model": model, "board": board, "error": None, "result": bench_result, **defaults, **more}
 

@@ -79,6 +79,7 @@ def data(folder: Path, count: int = 300) -> Path:
 
 @pytest.fixture
 def request_(tmp_path: Path) -> ConversionRequest:
+    """Return a request for a trained float classifier with samples and two boards."""
     (tmp_path / "trained.tflite").write_bytes(trained_models.classifier())
     return ConversionRequest(
         str(tmp_path / "trained.tflite"),

@@ -22,11 +22,13 @@ IN_SCALE = f32(1e-4)
 
 
 def layer(depth: int, units: int, **options: object) -> Model:
+    """Return a model of one FULLY_CONNECTED layer with int16 activations."""
     settings: dict = {"dtype": "int16", "in_scale": IN_SCALE, **options}
     return fully_connected(depth, units, **settings)
 
 
 def kernel(model: Model) -> str:
+    """Return the name of the kernel that runs the model's only layer."""
     (call,) = (layer.call for layer in lower(model, target=SPEED).calls if layer.call)
     return call.kernel
 

@@ -57,6 +57,7 @@ def windows_3x3() -> list[Model]:
 
 
 def other_windows() -> list[Model]:
+    """Return layers with other windows than 3x3, and 3x3 layers that the 3x3 kernel does not support."""
     return [
         *(depthwise(9, 1, 8, (k, 1), padding=VALID) for k in (1, 2, 3, 4, 5, 9)),
         *(depthwise(6, 9, channels, (2, 5), padding=SAME) for channels in (4, 5, 6, 7, 8, 9)),
@@ -70,6 +71,7 @@ def other_windows() -> list[Model]:
 
 
 def one_channel() -> list[Model]:
+    """Return layers with a single input channel."""
     return [
         conv("DEPTHWISE_CONV_2D", (1, 9, 10, 1), (1, 3, 3, 8), stride=2, padding=SAME),
         conv("DEPTHWISE_CONV_2D", (2, 8, 7, 1), (1, 5, 4, 3), padding=VALID, activation=RELU6),

@@ -110,6 +110,7 @@ def test_casts_between_every_pair_of_types_are_exact() -> None:
 
 
 def kernels(model: Model) -> list[str]:
+    """Return the kernels that the model runs."""
     generated: Generated = lower(model)
     return [layer.call.kernel for layer in generated.layers if layer.call is not None]
 

@@ -211,6 +211,7 @@ def with_tensor(model: Model, index: int, **fields: object) -> Model:
 
 
 def refusal_message(model: Model) -> str:
+    """Return the error with which the model is refused."""
     with pytest.raises(UnsupportedModelError) as caught:
         check_supported(model)
     return str(caught.value)

@@ -80,6 +80,7 @@ def test_any_axes_are_safe_in_place() -> None:
 
 
 def variable_axes() -> Model:
+    """Return a model with a MEAN whose axes are an input."""
     b = GraphBuilder()
     x = b.input((2, 3), "int8", Quantization((0.5,), (0,)))
     axes = b.input((1,), "int32")

@@ -41,6 +41,7 @@ def table_model(
 
 
 def prepared(model: Model) -> Prepared:
+    """Return the model, written as an image, read back and planned."""
     return prepare_image(parse_image(to_flatbuffer(model), "table"), Path("table"))
 
 
@@ -50,6 +51,7 @@ def every_byte() -> np.ndarray:
 
 
 def kernels(model: Prepared) -> list[str]:
+    """Return the kernels that the model runs."""
     return [layer.call.kernel for layer in model.generated.layers if layer.call is not None]
 
 

@@ -61,6 +61,7 @@ def elf(prepared: Prepared, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def run(
     prepared: Prepared, count: int, run_config: RunConfig, progress: Any = lambda *_: None
 ) -> dict[str, Any]:
+    """Run a bench of ``count`` random samples and return its JSON result."""
     options = BenchConfig(cycles=False, run_config=run_config)
     return bench(prepared, load_board(BOARD), samples_of(prepared, count), options, progress).to_json()
 

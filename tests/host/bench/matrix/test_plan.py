@@ -17,6 +17,7 @@ BOARDS = 'boards = ["qemu_mps2_an386", "qemu_riscv32"]\n'
 
 
 def plan_of(folder: Path, content: str) -> MatrixPlan:
+    """Write model and data files and a bench.toml with ``content``, and return its plan."""
     for name in ("a.tflite", "b.tflite", "x.npz", "z.npz"):
         (folder / name).write_bytes(name.encode())
     (folder / "bench.toml").write_text(content)

@@ -23,6 +23,7 @@ def runs(folder: Path, *results: dict[str, Any], data: str = "random") -> list[S
 
 
 def energy(median: float, p25: float, p75: float, kind: str = "measured") -> dict[str, Any]:
+    """Return the energy of a bench result, in microjoules per inference."""
     return {"energy_uj_per_inference": {"median": median, "p25": p25, "p75": p75, "kind": kind}}
 
 

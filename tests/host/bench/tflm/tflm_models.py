@@ -11,6 +11,7 @@ from tests.converters.small_models import Net
 
 
 def _q(scale: float, zero: int = 0) -> Quantization:
+    """Return a quantization of a whole tensor."""
     return Quantization((scale,), (zero,))
 
 
@@ -79,6 +80,8 @@ def _fully_connected(dtype: str) -> Callable[[], Model]:
 
 
 def _sum(dtype: str, input_quant: Quantization, output_quant: Quantization) -> Callable[[], Model]:
+    """Return a function that builds a model with one SUM."""
+
     def make() -> Model:
         n = Net(3)
         x = n.tensor((4, 8, 16), dtype, quant=input_quant)
@@ -91,6 +94,8 @@ def _sum(dtype: str, input_quant: Quantization, output_quant: Quantization) -> C
 
 
 def _space_to_batch(zero: int, pads: list[list[int]], width: int) -> Callable[[], Model]:
+    """Return a function that builds a model with one SPACE_TO_BATCH_ND. ``width`` is the width of its output."""
+
     def make() -> Model:
         n = Net(3)
         x = n.tensor((1, 4, 4, 2), "int8", quant=_q(0.1, zero))

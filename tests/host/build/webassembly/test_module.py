@@ -36,6 +36,7 @@ BEST = {"steps": [{"do": "top_k", "k": 3, "threshold": 0.1}]}
 
 
 def runner(module: BuiltModule) -> ModuleRunner:
+    """Return an object that runs the models of the module in wasmtime."""
     return ModuleRunner(module.path, module.plan.models)
 
 

@@ -28,6 +28,7 @@ COMMAND = [sys.executable, "-m", "arenite.host.cli.main", "convert"]
 
 
 def write(path: Path, **arrays: object) -> Path:
+    """Write the arrays to the .npz file ``path`` and return ``path``."""
     np.savez(path, **arrays)  # type: ignore[arg-type]
     return path
 
@@ -245,6 +246,7 @@ def test_an_invalid_option_value_raises_an_error(arenite: Arenite, source: Path,
 
 
 def environment(**more: str) -> dict[str, str]:
+    """Return this process's environment with further variables."""
     return {**os.environ, **more}
 
 
