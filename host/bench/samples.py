@@ -39,10 +39,12 @@ def random_samples(
     (``graph.index_limits``). Such an input gets only valid indices.
     """
     rng = np.random.default_rng(SEED)
-    return Samples([[_random(t, limits.get(t.index), rng) for t in tensors] for _ in range(count)], None)
+    return Samples(
+        [[_random_input(t, limits.get(t.index), rng) for t in tensors] for _ in range(count)], None
+    )
 
 
-def _random(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
+def _random_input(tensor: Tensor, limit: int | None, rng: np.random.Generator) -> np.ndarray:
     dtype = DTYPES[tensor.dtype]
     assert dtype is not None
     if limit is not None and tensor.quant is None:
@@ -141,7 +143,7 @@ def accuracy(
     """
     if labels is None or labels.dtype.kind not in "iu" or not outputs:
         return None
-    values = [_real(o, tensor) for o in outputs]
+    values = [_real_values(o, tensor) for o in outputs]
     axis = class_map_axis(values[0], labels)
     if axis is None and (labels.ndim != 1 or is_dense(values[0])):
         return None
@@ -149,7 +151,7 @@ def accuracy(
     return float(np.mean(hits))
 
 
-def _real(output: np.ndarray, tensor: Tensor | None) -> np.ndarray:
+def _real_values(output: np.ndarray, tensor: Tensor | None) -> np.ndarray:
     """Return the real values of an output, dequantized with the scale of ``tensor``. If ``tensor`` is not quantized,
     its integers are class numbers and are returned unchanged."""
     if tensor is not None and tensor.quant is None and output.dtype.kind in "iu":

@@ -68,14 +68,14 @@ _MVE_REDUCE = re.compile(r"v(addv|addlv|addva|addlva|maxv|minv|maxav|minav|abav)
 @cache
 def arm_class(instruction: Instruction) -> TimingClass:
     """Return the timing class of one instruction."""
-    base = _stripped(instruction.mnemonic.split(".")[0])
-    operands = _split(instruction.operands)
+    base = _strip_suffixes(instruction.mnemonic.split(".")[0])
+    operands = _split_operands(instruction.operands)
     if base.startswith("v"):
-        return _vector(base, instruction, operands)
+        return _class_of_vector(base, instruction, operands)
     if base.startswith(("ldm", "stm")) or base in ("push", "pop"):
-        return _multiple(base, operands)
+        return _class_of_multiple(base, operands)
     if base.startswith(("ldr", "str", "lda", "stl")):
-        return _single(base, operands)
+        return _class_of_single(base, operands)
     name = _CLASS_OF.get(base, "alu")
     if name in ("multiply_long", "multiply_accumulate_long", "shift_long"):
         return _timing_class(name, operands, 2, also_read=name != "multiply_long")
@@ -94,7 +94,7 @@ def _is_move(base: str) -> bool:
     return base.startswith(("mov", "mvn", "sxt", "uxt", "rev", "clz", "rbit", "adr"))
 
 
-def _stripped(mnemonic: str) -> str:
+def _strip_suffixes(mnemonic: str) -> str:
     """Return the mnemonic without a condition and without the "s" of instructions that set flags."""
     known = _CLASS_OF.keys()
     if mnemonic in known:
@@ -109,7 +109,7 @@ def _stripped(mnemonic: str) -> str:
     return mnemonic[:-1] if mnemonic.endswith("s") and mnemonic[:-1] in known else mnemonic
 
 
-def _split(operands: str) -> list[str]:
+def _split_operands(operands: str) -> list[str]:
     """Split the operands at the commas outside brackets."""
     parts, depth, current = [], 0, ""
     for ch in operands:
@@ -133,7 +133,7 @@ def _timing_class(name: str, operands: list[str], results: int, *, also_read: bo
     return TimingClass(name, 1, reads | writes if also_read else reads, writes)
 
 
-def _listed(text: str) -> int:
+def _count_registers(text: str) -> int:
     """Return the number of registers in a list such as "{r4, r5-r7, pc}"."""
     count = 0
     for part in text.strip("{}^! ").split(","):
@@ -142,11 +142,11 @@ def _listed(text: str) -> int:
     return count
 
 
-def _multiple(base: str, operands: list[str]) -> TimingClass:
+def _class_of_multiple(base: str, operands: list[str]) -> TimingClass:
     """Return the timing class of an instruction that loads or stores a list of registers."""
     text = operands[-1]
     base_register = frozenset({"r13"}) if base in ("push", "pop") else _registers(operands[0])
-    items = _listed(text)
+    items = _count_registers(text)
     if base.startswith("stm") or base == "push":
         return TimingClass("store_multiple", items, _registers(text) | base_register, address=base_register)
     returns = "r15" in _registers(text)
@@ -159,7 +159,7 @@ def _multiple(base: str, operands: list[str]) -> TimingClass:
     )
 
 
-def _single(base: str, operands: list[str]) -> TimingClass:
+def _class_of_single(base: str, operands: list[str]) -> TimingClass:
     """Return the timing class of a load or store of one register, or of two (ldrd, strd)."""
     first_address = next((k for k, part in enumerate(operands) if part.startswith("[")), len(operands))
     # A literal may be disassembled as a bare address.
@@ -177,14 +177,14 @@ def _single(base: str, operands: list[str]) -> TimingClass:
     return TimingClass(name, items, address, values, address)
 
 
-def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
+def _class_of_vector(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
     """Return the timing class of an FPU or MVE instruction."""
     text = instruction.operands
     helium = re.search(r"\bq[0-7]\b", text) is not None
     if _MVE_PREDICATE.match(base):
         return TimingClass("mve_predicate", reads=_registers(text))
     if base.startswith(("vldr", "vstr", "vld2", "vld4", "vst2", "vst4")) and helium:
-        return _vector_memory(base, instruction, operands)
+        return _class_of_vector_memory(base, instruction, operands)
     if helium:
         if base.startswith("vmov") and re.search(r"\br\d+|\b(ip|lr|fp|sl|sb)\b", text):
             return _timing_class("mve_move", operands, 1, also_read=True)
@@ -199,7 +199,7 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
         name = "mve_multiply" if _MVE_MULTIPLY.match(base) else "mve_alu"
         return _timing_class(name, operands, 1, also_read=True)
     if base.startswith(("vldm", "vpop", "vstm", "vpush")):
-        items = _listed(operands[-1])
+        items = _count_registers(operands[-1])
         return TimingClass(
             "fpu_load" if base[1] == "l" or base == "vpop" else "fpu_store", items, _registers(text)
         )
@@ -214,7 +214,7 @@ def _vector(base: str, instruction: Instruction, operands: list[str]) -> TimingC
     return _timing_class("fpu", operands, 1, also_read=base.startswith(("vml", "vfm", "vfn", "vnml")))
 
 
-def _vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
+def _class_of_vector_memory(base: str, instruction: Instruction, operands: list[str]) -> TimingClass:
     """Return the timing class of an MVE load or store."""
     values, address = _registers(operands[0]), _registers(",".join(operands[1:]))
     store = base.startswith("vst")

@@ -121,7 +121,10 @@ class TimingTable:
             result.classes.setdefault(kind.name, CycleTally()).add(1, cost)
             before = kinds[k - 1] if k else None
             issued = (
-                before is not None and not issued and "dual_issue" in self.rules and self._pair(before, kind)
+                before is not None
+                and not issued
+                and "dual_issue" in self.rules
+                and self._is_dual_issued(before, kind)
             )
             if issued:
                 result.rules.setdefault("dual_issue", CycleTally()).add(1, -cost)
@@ -162,7 +165,7 @@ class TimingTable:
             if None not in units and units[0] != units[1]:
                 apply("overlap")
 
-    def _pair(self, before: TimingClass, kind: TimingClass) -> bool:
+    def _is_dual_issued(self, before: TimingClass, kind: TimingClass) -> bool:
         """Return whether ``kind`` is issued in the same cycle as ``before``."""
         if kind.name in self.never_second or before.name.startswith(
             ("branch", "call", "compare_branch", "it")
@@ -183,10 +186,10 @@ def load_timing(core: str) -> TimingTable:
         raise ProfileError(f"There is no timing table for the core '{core}'.") from error
     except tomllib.TOMLDecodeError as error:
         raise ProfileError(f"{path.name} is not valid TOML: {error}.") from error
-    return _parsed(data, path.name)
+    return _parse_table(data, path.name)
 
 
-def _parsed(data: Mapping[str, Any], file_name: str) -> TimingTable:
+def _parse_table(data: Mapping[str, Any], file_name: str) -> TimingTable:
     try:
         sources = data["sources"]
         timing = TimingTable(
@@ -194,8 +197,8 @@ def _parsed(data: Mapping[str, Any], file_name: str) -> TimingTable:
             data["summary"],
             float(data["plain_cpi"]),
             float(data.get("other_cpi", data["plain_cpi"])),
-            {name: _cost_of(row, sources) for name, row in data["classes"].items()},
-            {name: _cost_of(row, sources) for name, row in data["rules"].items()},
+            {name: _parse_cost(row, sources) for name, row in data["classes"].items()},
+            {name: _parse_cost(row, sources) for name, row in data["rules"].items()},
             frozenset(data.get("never_second", ())),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -206,7 +209,7 @@ def _parsed(data: Mapping[str, Any], file_name: str) -> TimingTable:
     return timing
 
 
-def _cost_of(row: Mapping[str, Any], sources: Mapping[str, str]) -> CycleCost:
+def _parse_cost(row: Mapping[str, Any], sources: Mapping[str, str]) -> CycleCost:
     if row["kind"] not in KINDS or set(row) - {"cycles", "per_item", "taken", "kind", "source"}:
         raise ValueError(repr(row))
     taken = float(row["taken"]) if "taken" in row else None

@@ -46,7 +46,7 @@ def read_facts(path: Path) -> dict[str, str]:
     }
 
 
-def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
+def _mounted_drives(root: Path) -> Iterator[tuple[Path, Path | None]]:
     """Yield the folder of every drive, and its block device or None."""
     with contextlib.suppress(OSError):
         for line in (root / "proc/mounts").read_text("utf-8", "replace").splitlines():
@@ -62,7 +62,7 @@ def _mounted(root: Path) -> Iterator[tuple[Path, Path | None]]:
 def find_drives(description: str, root: Path | None = None) -> list[Drive]:
     """Return every mounted drive that has the file ``description``. ``root`` is the folder that contains ``proc``."""
     drives = []
-    for folder, device in dict(_mounted(ROOT if root is None else root)).items():
+    for folder, device in dict(_mounted_drives(ROOT if root is None else root)).items():
         if facts := read_facts(folder / description):
             drives.append(Drive(folder, facts, device))
     return drives
@@ -70,7 +70,7 @@ def find_drives(description: str, root: Path | None = None) -> list[Drive]:
 
 def drive_at(folder: Path, description: str, root: Path | None = None) -> Drive:
     """Return the drive that is mounted at ``folder``. Its ``facts`` are empty if it has no file ``description``."""
-    device = dict(_mounted(ROOT if root is None else root)).get(folder.absolute())
+    device = dict(_mounted_drives(ROOT if root is None else root)).get(folder.absolute())
     return Drive(folder, read_facts(folder / description), device)
 
 

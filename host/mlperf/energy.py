@@ -71,7 +71,7 @@ def measure_windows(
     repeats = 0
     while len(windows) < WINDOWS:
         progress(len(windows), WINDOWS)
-        window = _window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
+        window = _measure_window(client, meter, inputs[len(windows) % len(inputs)], count, bit)
         if window.seconds >= window_s:
             windows.append(window)
             continue
@@ -88,7 +88,9 @@ def measure_windows(
     return windows
 
 
-def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: int | None) -> EnergyWindow:
+def _measure_window(
+    client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: int | None
+) -> EnergyWindow:
     client.load(data)
     meter.start()
     time.sleep(IDLE_MARGIN_S)
@@ -97,7 +99,7 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
     trace = meter.stop()
     outputs = client.raw_outputs()
     trace.require(16)
-    window, method = _bounds(trace, run, bit)
+    window, method = _find_bounds(trace, run, bit)
     if window.start_s < trace.time_s[0] or window.end_s > trace.time_s[-1] + MAX_MISSING_S:
         raise DeviceError(
             f"The recording of {trace.seconds:.1f} s does not cover the window of {run.seconds:.1f} s.",
@@ -106,7 +108,7 @@ def _window(client: EnergyMonitor, meter: Meter, data: bytes, count: int, bit: i
     return EnergyWindow(run, method, measure(trace, InferenceWindows((window,), method)), outputs)
 
 
-def _bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
+def _find_bounds(trace: Trace, run: TimedRun, bit: int | None) -> tuple[InferenceWindow, str]:
     """Return the start and end of the window, and the method that found them.
 
     These are the last two falling edges, as in the official runner, if their distance agrees with the times of the

@@ -119,8 +119,8 @@ def run_samples(
             "With --stateful, each sample depends on the samples before it.",
             "Remove --resume and --copies, and give only one --port.",
         )
-    references = _expected(project, samples, verifier, progress)
-    journal = None if stateful else _journal(project, samples, config, stack)
+    references = _expected_outputs(project, samples, verifier, progress)
+    journal = None if stateful else _open_journal(project, samples, config, stack)
     store: Journal | UnsavedAnswers = journal if journal is not None else UnsavedAnswers()
     store.answers = {k: a for k, a in store.answers.items() if k < len(samples)}
     todo = [k for k in range(len(samples)) if k not in store.answers]
@@ -175,7 +175,7 @@ def run_samples(
     )
 
 
-def _expected(
+def _expected_outputs(
     project: Project, samples: Samples, verifier: OutputVerifier, progress: Progress
 ) -> list[bytes]:
     """Return LiteRT's output bytes of each sample for the MLPerf monitor, whose answers have no checksum. The list is
@@ -189,7 +189,7 @@ def _expected(
     return references
 
 
-def _journal(project: Project, samples: Samples, config: RunConfig, stack: ExitStack) -> Journal | None:
+def _open_journal(project: Project, samples: Samples, config: RunConfig, stack: ExitStack) -> Journal | None:
     """Return the run's journal, or None for a short run. If the journal cannot be opened, raise ``UsageError`` if the
     user requested one with ``resume``, else return None."""
     if not config.resume and len(samples) < JOURNAL_THRESHOLD:

@@ -61,13 +61,17 @@ def series_of(
             earlier = members[: start + k]
             if against == BEST:
                 earlier = members[start : start + k]
-            run_changes = changes(earlier, run, rules) if against == PREVIOUS else _best(earlier, run, rules)
+            run_changes = (
+                changes(earlier, run, rules)
+                if against == PREVIOUS
+                else _changes_since_best(earlier, run, rules)
+            )
             points.append(SeriesPoint(run, tuple(run_changes)))
         series.append(RunSeries(model, board, mode, tuple(points)))
     return series
 
 
-def _best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
+def _changes_since_best(earlier: Sequence[StoredRun], new: StoredRun, rules: RegressionRules) -> list[Change]:
     """Compare each figure of ``new`` with its best value in ``earlier``: the highest accuracy, or the lowest value of
     any other figure."""
     best: dict[str, Change] = {}

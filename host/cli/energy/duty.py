@@ -73,8 +73,8 @@ def duty(**options: Any) -> int:
         peak_w=peak_w,
     )
     with ExitStack() as stack:
-        device = _device(stack, options["emulate"], board) if options["emulate"] is not None else None
-        measured = None if device is None else lambda: _latency(device, board)
+        device = _start_device(stack, options["emulate"], board) if options["emulate"] is not None else None
+        measured = None if device is None else lambda: _measure_latency(device, board)
         latency = service_of(
             options["service"],
             options["service_times"],
@@ -113,7 +113,7 @@ def duty(**options: Any) -> int:
                     options["celsius"],
                 )
         if device is not None:
-            report["on_board"] = _on_board(
+            report["on_board"] = _run_on_board(
                 device, events, queue, power.sleep, options["count"], options["seed"]
             )
     if options["svg"] is not None:
@@ -156,7 +156,7 @@ def _reject_unused(options: dict[str, Any]) -> None:
                 )
 
 
-def _device(stack: ExitStack, image: Path, board: Board | None) -> DutyBoard:
+def _start_device(stack: ExitStack, image: Path, board: Board | None) -> DutyBoard:
     if board is None or not board.emulated:
         raise UsageError(
             "--emulate needs an emulated board.", "Give --board qemu_mps2_an386 or another qemu_* board."
@@ -166,7 +166,7 @@ def _device(stack: ExitStack, image: Path, board: Board | None) -> DutyBoard:
     return stack.enter_context(DutyBoard(prepare(image), board))
 
 
-def _latency(device: DutyBoard, board: Board | None) -> Latency:
+def _measure_latency(device: DutyBoard, board: Board | None) -> Latency:
     assert board is not None
     assert board.emulator is not None
     source = (
@@ -175,7 +175,7 @@ def _latency(device: DutyBoard, board: Board | None) -> Latency:
     return Latency(ServiceTimes.of(device.service_s()), source, "estimated", board.name)
 
 
-def _on_board(
+def _run_on_board(
     device: DutyBoard, events: Any, queue: int | None, sleep: Sleep, count: int, seed: int
 ) -> dict[str, Any]:
     """Run ``count`` random events on the emulated board, predict the figures of the same events from the service and

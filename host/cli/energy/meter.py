@@ -168,7 +168,7 @@ def record(
             )
     instrument, port_name = MeterChoice(driver, port, supply, own_supply, rate).make()
     with Stages() as stages, instrument:
-        trace = _recorded(instrument, seconds, stages)
+        trace = _record_trace(instrument, seconds, stages)
     trace.require(2)
     save_trace(output, trace)
     report = recording_json(trace, profile or profile_of(trace), port_name, output)
@@ -194,7 +194,7 @@ def record(
     return 0
 
 
-def _recorded(instrument: Meter, seconds: float, stages: Stages) -> Trace:
+def _record_trace(instrument: Meter, seconds: float, stages: Stages) -> Trace:
     """Record for ``seconds``, show the progress with ``stages``, and return the trace. Ctrl-C ends the recording early
     and keeps its samples."""
     instrument.start()

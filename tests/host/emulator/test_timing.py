@@ -21,7 +21,7 @@ from arenite.host.emulator.timing import (
     RULES,
     CycleCount,
     TimingTable,
-    _parsed,
+    _parse_table,
     load_timing,
 )
 
@@ -306,9 +306,9 @@ def test_a_malformed_table_raises_an_error(change: dict, message: str) -> None:
     row = {"cycles": 1, "kind": "assumed", "source": "a"}
     table = {"core": "c", "summary": "s", "plain_cpi": 1, "sources": {"a": "A"}}
     table |= {"classes": {"alu": row}, "rules": {"taken": row}}
-    assert isinstance(_parsed(table, "c.toml"), TimingTable)
+    assert isinstance(_parse_table(table, "c.toml"), TimingTable)
     with pytest.raises(ProfileError, match=message):
-        _parsed(table | change, "c.toml")
+        _parse_table(table | change, "c.toml")
 
 
 def test_cycle_counts_are_added_with_a_factor() -> None:
