@@ -37,6 +37,7 @@ CPU revision\t: 3
 
 """
 _CORES = 4
+#: System files that describe each core, below the core's folder.
 _CORE_FILES = {
     "topology/physical_package_id": "0",
     "topology/core_id": "{core}",

@@ -15,6 +15,7 @@ from arenite.firmware.sources import BOARDS
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 CASES = 200_000
+#: The names of GCC's functions, without the leading underscores.
 INTEGER = [
     "udivsi3",
     "umodsi3",

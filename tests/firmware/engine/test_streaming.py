@@ -80,6 +80,7 @@ def test_trained_models_are_exact_in_little_memory(name: str, tier: str) -> None
     balanced_bytes = prepared.retarget(Target("", tier, "balanced")).plan.arena_bytes
     for stream_input in (False, True):
         small = prepared.retarget(Target("", tier, "ram", stream_input))
+        # Streaming saves at least 35 % of the arena of each of these models.
         assert small.plan.segments and small.plan.arena_bytes < 0.65 * balanced_bytes
         (native,) = build([small.generated], CACHE)
         reference = Reference(prepared.reference)

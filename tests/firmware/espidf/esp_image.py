@@ -40,6 +40,7 @@ class Chip:
     rtc: tuple[int, int] = (0x50000000, 0x2000)
 
 
+#: Maps ESP-IDF's name of a chip to its memories.
 CHIPS = {
     "esp32": Chip(
         0,

@@ -61,7 +61,7 @@ def test_operators_use_the_kernels_that_they_name() -> None:
     assert {n: s - named[n] for n, s in used.items() if s - named[n]} == {}
 
 
-def test_kernels_have_notes() -> None:
+def test_the_notes_of_kernels_describe_their_rounding() -> None:
     assert kernel_note("conv_2d_s8.c")[1] == "rounds twice"
     assert kernel_note("conv_2d_s16.c")[1] == "16-bit multiplier, rounds once"
     assert kernel_note("strided_copy.c") == (

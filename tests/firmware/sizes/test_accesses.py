@@ -61,7 +61,7 @@ def test_every_tensor_is_counted_for_each_layer_that_uses_it(tmp_path: Path) -> 
     assert not total.variables
 
 
-def test_variables_are_counted(tmp_path: Path) -> None:
+def test_accesses_of_variables_are_counted(tmp_path: Path) -> None:
     total = estimate_accesses(prepare(save(counter(), tmp_path / "m.tflite")).generated)
     assert total.variables and all(n > 0 for n in total.variables.values())
 

@@ -14,6 +14,7 @@ from arenite.host.bench.compare import compare, read_baseline, require_record
 from arenite.host.emulator.timing import load_timing
 from tests.development_models import SHARED
 
+#: A record of another engine in a baseline file.
 RECORD = {
     "engine": "other",
     "core": "cortex-m4f",

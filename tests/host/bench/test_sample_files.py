@@ -26,6 +26,7 @@ STEPS = {
     "source": {"kind": "image"},
     "steps": [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1}],
 }
+#: The metadata of the model.
 EXTRA: dict[str, Any] = {"preprocessing": STEPS, "labels": ["zebra", "dog", "cat", "horse", "none"]}
 TENSOR = Tensor(0, "x", (1, 12, 12, 3), "int8", Quantization((0.02,), (3,)))
 

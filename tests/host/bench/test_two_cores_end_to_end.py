@@ -79,7 +79,7 @@ def test_both_harts_work_after_a_restart(tmp_path: Path) -> None:
             device.hello()
             device.write_input(0, samples.inputs[0][0].tobytes())
             device.infer()
-            answers.append(device.read_output(0, 640))
+            answers.append(device.read_output(0, 640))  # ad01 has 640 inputs and 640 outputs
             device.restart()
         assert answers[0] == answers[1] == answers[2]
 
@@ -124,7 +124,7 @@ def test_an_overflow_of_the_second_stack_is_detected(missing: int, damaged: bool
     with start(BOARD, build(tmp_path / "p")) as machine:
         device = DeviceClient(machine.transport)
         device.hello()
-        device.write_input(0, bytes(490))
+        device.write_input(0, bytes(490))  # the input of kws01 is 49x10
         device.infer()
         assert (device.memory().guards_damaged > 0) == damaged
 

@@ -10,6 +10,7 @@ from arenite.host.build.fit_verdict import FirmwareRequirements, fit
 from arenite.profiles.board import Board, MemoryRegion, Power
 from arenite.profiles.boards import load_board
 
+#: Requirements of 10,000 bytes of RAM (arena, static data and stack) and 40,000 bytes of flash (weights and code).
 NEEDS = FirmwareRequirements(
     optimise="balanced",
     arena=9000,

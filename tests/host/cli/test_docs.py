@@ -34,7 +34,7 @@ def test_the_main_pages_have_commands() -> None:
 
 
 @pytest.mark.parametrize(("page", "command"), DOCUMENTED, ids=[f"{p.stem}: {c}" for p, c in DOCUMENTED])
-def test_the_command_exists(page: Path, command: str) -> None:
+def test_each_documented_command_and_its_options_exist(page: Path, command: str) -> None:
     """Every command and option exists. A command in running text may lack its arguments."""
     line = re.sub(r" > \S+$", "", command.replace("&&", "#").partition("#")[0].rstrip())
     words = shlex.split(re.sub(r"\$\([^)]*\)", "FILE", line))[1:]

@@ -99,7 +99,7 @@ def test_counts_are_exact_and_agree_with_the_timer(name: str, tmp_path: Path) ->
 
 
 @pytest.mark.qemu
-def test_profiles_are_reproducible(tmp_path: Path) -> None:
+def test_two_profiles_of_the_same_inference_are_equal(tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     elf = toy_elf(board, tmp_path)
     first_profile, second_profile = profiled(board, elf, 2), profiled(board, elf, 2)

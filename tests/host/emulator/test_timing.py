@@ -25,7 +25,9 @@ from arenite.host.emulator.timing import (
     load_timing,
 )
 
+#: The cores that have a timing table.
 TABLES = sorted(path.stem for path in DIRECTORY.glob("*.toml"))
+#: The address of the first instruction.
 START = 0x1000
 
 #: Maps a core to lines of assembly, each with its timing class.

@@ -61,7 +61,7 @@ def probe(
         thread.join()
 
 
-def test_the_image_is_written(tmp_path: Path) -> None:
+def test_the_image_is_written_to_the_drive_of_the_right_board(tmp_path: Path) -> None:
     directory = built(tmp_path / "p", MICROBIT.name, [(0, b"vectors!" * 20), (0x200, b"code")])
     root = tmp_path / "root"
     with (

@@ -73,7 +73,7 @@ def test_a_lost_reply_to_infer_does_not_run_it_twice(firmware: Firmware) -> None
     lost_frames: list[bytes] = []
 
     def lose_every_second_infer_reply(data: bytes) -> bytes:
-        # Only the reply to INFER is a frame of 16 bytes and a CRC. It may arrive in several reads.
+        # Only the reply to INFER is a frame of 22 bytes: 16 bytes and the CRC, encoded. It may arrive in several reads.
         pending.extend(data)
         out = bytearray()
         while 0 in pending:

@@ -27,7 +27,7 @@ def test_every_id_has_one_rule(capsys: pytest.CaptureFixture[str]) -> None:
         assert {*board.usb.ids, *board.usb.boot} <= ids, board.name
 
 
-def test_the_rules_as_json(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_json_contains_the_rules(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["boards", "--udev", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"schema": "arenite.udev/1", "rules": rules()}
 

@@ -163,7 +163,9 @@ def test_anomaly_detection_is_scored_by_auc(tmp_path: Path, capsys: pytest.Captu
 
 
 @pytest.mark.slow
-def test_keywords_are_recognized(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_accuracy_of_a_keyword_model_is_that_of_litert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     data = SHARED / "data" / "kws01.npz"
     if not data.is_file():
         pytest.skip(f"{data} does not exist")

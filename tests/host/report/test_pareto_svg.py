@@ -74,7 +74,7 @@ def test_axes_have_four_to_eleven_round_values(max_value: float) -> None:
     assert len({si_text(v) for v in values}) == len(values)
 
 
-def test_numbers_are_short() -> None:
+def test_large_numbers_on_axes_have_si_prefixes() -> None:
     assert [si_text(v) for v in (0, 500, 20_000, 1_500_000, 2e9)] == ["0 ", "500 ", "20 k", "1.5 M", "2 G"]
 
 

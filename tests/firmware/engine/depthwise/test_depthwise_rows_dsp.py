@@ -81,7 +81,7 @@ def models() -> list[Model]:
     ]
 
 
-def test_the_row_kernels_run() -> None:
+def test_depthwise_layers_run_with_the_row_kernels() -> None:
     kernels = [
         layer.call.kernel for m in models() for layer in lower(m, target=RAM).calls if layer.call is not None
     ]

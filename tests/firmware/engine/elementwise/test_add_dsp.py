@@ -65,7 +65,7 @@ def means() -> list[Model]:
     return models
 
 
-def test_the_dsp_kernels_run() -> None:
+def test_sums_and_means_run_with_the_dsp_kernels() -> None:
     used = {lower(m, target=SPEED).calls[0].call.kernel for m in (*sums(), *means())}  # type: ignore[union-attr]
     # The DSP kernel computes a sum only if a single linear function is exact.
     assert used == {"ar_add_s8", "ar_add_s8_dsp", "ar_average_pool_2d_s8_dsp"}

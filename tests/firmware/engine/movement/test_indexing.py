@@ -172,6 +172,7 @@ BILINEAR = single_op(
     [((1, 8, 8, 1), "int8")],
     "ResizeBilinearOptions",
 )
+#: A resize whose rounding error adds up to a position beyond the last pixel.
 FAR = single_op(
     "RESIZE_BILINEAR",
     [((1, 2, 2, 1), "int8"), i32([4095, 1])],
@@ -179,6 +180,7 @@ FAR = single_op(
     "ResizeBilinearOptions",
 )
 
+#: Maps the name of a case to (model, a part of the error message).
 REFUSED = {
     "gather type": (changed(GATHER, 0, dtype="float16"), "float16"),
     "gather index type": (changed(GATHER, 1, dtype="uint8"), "uint8"),

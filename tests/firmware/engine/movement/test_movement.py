@@ -195,6 +195,7 @@ def with_input(model: Model, position: int) -> Model:
     return replace(model, subgraphs=(main,))
 
 
+#: Maps the name of a case to (model, a part of the error message).
 REFUSED = {
     "type": (single_op("SPLIT", [0, (4,)], [(2,), (2,)], dtype="bool", num_splits=2), "bool"),
     "computed paddings": (with_input(CORNERS["pad_nothing"], 1), "must be constant"),

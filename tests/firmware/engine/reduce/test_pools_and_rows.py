@@ -16,6 +16,7 @@ from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder
 
 POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+#: Maps an operator and its type to the quantization that TFLite prescribes for its output.
 OUTPUT = {
     ("SOFTMAX", "int8"): Quantization((1 / 256,), (-128,)),
     ("SOFTMAX", "int16"): Quantization((1 / 32768,), (0,)),

@@ -142,7 +142,7 @@ def test_a_key_changes_with_the_contents_of_files(tmp_path: Path) -> None:
         ('models = "a.tflite"\nboards = "qemu_riscv32"\n[[exclude]]\nmodel = "a"', "excludes every cell"),
     ],
 )
-def test_mistakes_are_named(tmp_path: Path, content: str, message: str) -> None:
+def test_the_error_names_the_mistake_in_the_file(tmp_path: Path, content: str, message: str) -> None:
     with pytest.raises(AreniteError) as caught:
         plan_of(tmp_path, content)
     assert message in caught.value.problem and caught.value.hint

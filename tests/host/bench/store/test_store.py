@@ -50,7 +50,7 @@ def test_a_stored_result_is_read_back(tmp_path: Path) -> None:
         assert database.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-def test_runs_are_filtered(tmp_path: Path) -> None:
+def test_runs_are_filtered_by_board_and_model(tmp_path: Path) -> None:
     with Store(tmp_path / "s") as store:
         for board in ("a", "b", "a"):
             store.add(result(board__name=board), BuildMode(), "random", None)
