@@ -35,8 +35,9 @@ GUARD = 64
 
 @dataclass
 class Case:
-    """A frame format, the part ``window`` of the frame that is used (None: the frame), and a tensor of type ``dtype``.
-    ``spec`` has the steps from the first to the second. A ``planar`` tensor has the order channels, height, width."""
+    """A frame format and a tensor of type ``dtype``, with the preprocessing steps ``spec`` from one to the other.
+    ``window`` is the part of the frame that is used; None means the frame. A ``planar`` tensor has the order channels,
+    height, width."""
 
     spec: Preprocessing
     format: Format

@@ -55,7 +55,7 @@ def test_nothing_beside_the_planes_is_touched(code: str, cases: int) -> None:
 
 
 def picture_spec(steps: list[dict[str, Any]], **source: Any) -> Preprocessing:
-    """Return the preprocessing of a picture_spec for pictures. ``source`` has additional keys of the source."""
+    """Return the preprocessing of pictures by ``steps``. ``source`` has additional keys of the record's source."""
     return Preprocessing.from_json({"source": {"kind": "image", **source}, "steps": steps})
 
 
