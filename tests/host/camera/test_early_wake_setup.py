@@ -71,7 +71,7 @@ def test_warm_runs_do_not_change_the_answers() -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_model_is_warmed(threads: int) -> None:
+def test_runs_of_the_model_before_frames_are_counted(threads: int) -> None:
     end = time.monotonic() + 60
     while True:
         record = record_of(frames=20, warm_model=True, threads=threads)

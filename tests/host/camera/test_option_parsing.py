@@ -12,7 +12,7 @@ from arenite.host.camera.option_parsing import parse_budget, parse_processors, p
 from arenite.host.governor.interface import Limits
 
 
-def test_the_budget_of_the_readme() -> None:
+def test_the_budget_of_the_readme_is_parsed() -> None:
     assert parse_budget("power=5W,temperature=70C,latency=50ms") == Limits(5.0, 70.0, 50.0)
 
 

@@ -211,7 +211,7 @@ def test_unavailable_instruments_end_the_loop_with_an_error() -> None:
     assert loop.stopped
 
 
-def test_cpu_load_from_proc_stat(tmp_path: Path) -> None:
+def test_the_cpu_load_is_computed_from_proc_stat(tmp_path: Path) -> None:
     import os
 
     ticks = os.sysconf("SC_CLK_TCK")

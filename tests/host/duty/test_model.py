@@ -14,7 +14,7 @@ from arenite.host.duty.model import SCHEMA, PowerStates, predict
 POWER = PowerStates(sleep_w=10e-6, active_w=30e-3, wake_s=0.01, wake_j=1e-4, enter_j=2e-5)
 
 
-def test_the_energy_of_a_periodic_cycle() -> None:
+def test_the_energy_of_a_periodic_cycle_is_the_sum_of_its_states() -> None:
     prediction = predict(PeriodicEvents(10.0), 0.1, None, POWER, "cr2032")
     # In 10 s the device sleeps for 9.89 s, computes for 0.1 s, and needs 0.12 mJ to wake up and to fall asleep.
     watts = (10e-6 * 9.89 + 30e-3 * 0.1 + 1.2e-4) / 10

@@ -30,6 +30,7 @@ DOC = Path(__file__).parents[3] / "docs" / "energy-estimates.md"
 
 @pytest.fixture(scope="module")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    """A small classifier that is prepared for boards."""
     return prepare(save(classifier(), tmp_path_factory.mktemp("estimate") / "model.tflite"))
 
 

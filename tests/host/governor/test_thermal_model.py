@@ -60,7 +60,7 @@ def test_the_minutes_to_a_bound_are_predicted() -> None:
     assert "65 °C in" in forecast.describe()
 
 
-def test_a_bound_that_is_never_reached() -> None:
+def test_the_forecast_says_that_a_bound_is_never_reached() -> None:
     model, _ = fit_model(10, lambda t: 3.0 if (t // 60) % 2 else 4.0)
     forecast = model.forecast(3.5, 80.0)
     assert forecast.minutes == math.inf and "is not reached" in forecast.describe()

@@ -132,5 +132,5 @@ def test_random_headers_never_pass_and_never_crash(host: str, token: str, cookie
     )
 
 
-def test_a_token_on_loopback_is_required() -> None:
+def test_a_token_that_is_given_is_required_on_loopback_too() -> None:
     assert ask(Access("127.0.0.1", TOKEN)).status == HTTPStatus.UNAUTHORIZED

@@ -17,7 +17,7 @@ def test_addresses_are_parsed() -> None:
             parse_address(text)
 
 
-def test_addresses_for_browsers() -> None:
+def test_urls_can_be_opened_by_browsers() -> None:
     assert url_of("127.0.0.1", 80, is_encrypted=False) == "http://127.0.0.1:80/"
     assert url_of("::1", 8443, is_encrypted=True) == "https://[::1]:8443/"
     assert "0.0.0.0" not in url_of("0.0.0.0", 8443, is_encrypted=True)

@@ -36,6 +36,7 @@ AXE = npm_package(
 
 @pytest.fixture(scope="module")
 def axe() -> str:
+    """The JavaScript of axe-core. The test is skipped if it cannot be fetched."""
     try:
         return npm_file(AXE, "package/axe.min.js").decode()
     except AreniteError as error:
@@ -43,8 +44,8 @@ def axe() -> str:
 
 
 def barriers(browser: Browser, axe: str) -> list[Any]:
-    """Return what axe-core finds: the rule and the elements. The rules are those of WCAG 2.2, levels A and AA, and
-    axe-core's best practices."""
+    """Return the violations that axe-core finds, each as [rule, description, HTML of the elements]. The rules are
+    those of WCAG 2.2, levels A and AA, and axe-core's best practices."""
     browser.value(f"{axe}; 0")
     violations: list[Any] = browser.value(
         "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"

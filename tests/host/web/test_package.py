@@ -66,6 +66,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Prepared]:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory, models: dict[str, Prepared]) -> WebPackage:
+    """A package with the three models."""
     return write_package(tmp_path_factory.mktemp("web") / "package", models, name="three-models")
 
 

@@ -63,7 +63,7 @@ def yolo_rows(objectness: bool) -> tuple[np.ndarray, list[tuple[Any, ...]]]:
             (250, 100, 60, 80, 1, 0.95),
         ]
     ):
-        row = rows[7 * k + 3]  # any row: the others keep scores below 0.2
+        row = rows[7 * k + 3]  # any row; all other rows keep scores below 0.2
         row[:4] = x, y, w, h
         row[4 + objectness + index] = score
         if objectness:

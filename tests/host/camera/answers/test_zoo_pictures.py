@@ -41,6 +41,7 @@ def views(picture: np.ndarray) -> list[np.ndarray]:
 
 
 def pictures() -> list[np.ndarray]:
+    """Return five views of each photograph."""
     return [view for picture in photographs().values() for view in views(picture)]
 
 

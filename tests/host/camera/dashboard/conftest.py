@@ -11,6 +11,7 @@ from arenite.host.camera.dashboard.server import Dashboard
 
 @pytest.fixture
 def dashboard() -> Iterator[Dashboard]:
+    """A running dashboard on this computer, without a token."""
     running_dashboard = Dashboard(title="door <camera>")
     running_dashboard.start()
     yield running_dashboard

@@ -96,7 +96,7 @@ def test_addresses_of_one_ipv6_network_count_together() -> None:
 
 
 def test_a_slow_request_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A client that sends its request byte by byte is disconnected, so that it does not block the others."""
+    """A client that sends its request byte by byte is disconnected, so that it does not block other clients."""
     monkeypatch.setattr(connection_server, "REQUEST_TIMEOUT_S", 0.3)
     server = Dashboard(max_clients=1)
     server.start()

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.browser]
 TOKEN = "sand-and-pressure"
 
 
-def test_faces_in_the_browser(tmp_path: Path) -> None:
+def test_the_page_shows_faces_and_the_numbers_of_frames_agree(tmp_path: Path) -> None:
     lines, trace = tmp_path / "answers.jsonl", tmp_path / "trace.json"
     command = [sys.executable, "-m", "arenite.host.cli.main", "camera", "--source", "photos", "--json"]
     command += ["--output", str(lines), "--timeline", str(trace), "--budget", "latency=500ms"]

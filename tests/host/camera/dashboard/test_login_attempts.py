@@ -39,6 +39,7 @@ def reports() -> list[str]:
 
 @pytest.fixture
 def attempts(clock: Clock, reports: list[str]) -> LoginAttempts:
+    """The counter of attempts, with a clock set by hand. Its messages are appended to ``reports``."""
     return LoginAttempts(reports.append, clock)
 
 
@@ -63,7 +64,7 @@ def test_the_same_wrong_value_counts_once(attempts: LoginAttempts, reports: list
 
 def test_old_attempts_are_forgotten(attempts: LoginAttempts, clock: Clock) -> None:
     for k in range(3 * MAX_WRONG):
-        # So slow that fewer than MAX_WRONG attempts are in any window.
+        # The attempts are so slow that fewer than MAX_WRONG of them are in any window.
         clock.now_s += 1.1 * WINDOW_S / (MAX_WRONG - 1)
         attempts.failed("192.0.2.1", f"typing error {k}")
         assert attempts.wait_s("192.0.2.1") == 0
@@ -83,6 +84,7 @@ def reports_of_server() -> list[str]:
 
 @pytest.fixture
 def server(reports_of_server: list[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[Dashboard]:
+    """A running dashboard with a token, which refuses wrong tokens without a delay."""
     monkeypatch.setattr(request_handler, "_WRONG_TOKEN_DELAY_S", 0.0)
     dashboard = Dashboard("0.0.0.0", token=TOKEN, report=reports_of_server.append)
     dashboard.start()

@@ -204,7 +204,7 @@ def test_colors_are_shown_unchanged(pixels: str, page: Browser, dashboard: Dashb
     ]  # fmt: skip
 
 
-def test_masks_and_points(page: Browser, dashboard: Dashboard) -> None:
+def test_masks_and_points_are_drawn(page: Browser, dashboard: Dashboard) -> None:
     mask = np.zeros((64, 64), np.uint8)
     mask[:, 32:] = 2
     answer = Answer("mask", mask=mask, mask_box=(0.5, 0.0, 1.0, 1.0), points=((0.25, 0.5, 0.9),))

@@ -27,6 +27,7 @@ ROW = {"yuyv": 2, "uyvy": 2, "rgb": 3, "bgr": 3, "rgba": 4, "bgra": 4, "rgb565":
 
 @pytest.fixture
 def preview() -> Iterator[tuple[Preview, list[str]]]:
+    """A running preview and its error messages."""
     messages: list[str] = []
     running_preview = Preview(messages.append)
     running_preview.start()

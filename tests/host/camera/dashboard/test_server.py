@@ -66,7 +66,7 @@ def test_healthz_reports_the_state_of_the_loop(dashboard: Dashboard, monkeypatch
     assert status == 503 and body.startswith(b"stalled for 0 s")
 
 
-def test_answers_state_log_and_metrics(dashboard: Dashboard) -> None:
+def test_answers_state_log_and_metrics_are_served(dashboard: Dashboard) -> None:
     assert json.loads(get(dashboard, "/answers")[2]) is None
     served = served_of(3, face())
     dashboard.take(served, None)

@@ -56,6 +56,7 @@ def reports() -> list[str]:
 
 @pytest.fixture
 def server(pair: tuple[Path, Path], reports: list[str]) -> Iterator[Dashboard]:
+    """A running dashboard with TLS and a token. Its messages are appended to ``reports``."""
     dashboard = Dashboard(
         "0.0.0.0",
         token=TOKEN,
@@ -74,6 +75,7 @@ def _port(server: Dashboard) -> int:
 
 
 def _client(server: Dashboard, certificate: Path) -> http.client.HTTPSConnection:
+    """Return a connection to the dashboard that trusts only ``certificate``."""
     context = ssl.create_default_context(cafile=certificate)
     context.check_hostname = False  # the certificate has the name camera.local
     return http.client.HTTPSConnection("127.0.0.1", _port(server), context=context, timeout=30)

@@ -19,6 +19,7 @@ SECOND = 1_000_000_000
 
 @cache
 def _all_photographs() -> list[np.ndarray] | str:
+    """Return all photographs, or the reason why they cannot be fetched."""
     try:
         return photographs()
     except AreniteError as error:

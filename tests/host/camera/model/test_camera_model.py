@@ -48,7 +48,7 @@ def steps(opened_model: CameraModel) -> list[Any]:
 
 
 @pytest.mark.parametrize("name", ["blazeface", "BlazeFace", "face_detection_short_range", "face-detection"])
-def test_a_zoo_model_by_name_and_alias(name: str) -> None:
+def test_a_zoo_model_is_opened_by_its_name_or_an_alias(name: str) -> None:
     opened_model = zoo_model(name)
     entry = manifest().models["face_detection_short_range"]
     assert (opened_model.name, opened_model.sha256, opened_model.path) == (
@@ -104,14 +104,14 @@ def test_every_record_belongs_to_a_zoo_model_that_opens() -> None:
 
 
 def test_options_override_the_image_and_the_image_overrides_the_zoo(tmp_path: Path) -> None:
-    bare_model = model()
+    model_without_metadata = model()
     record = {"source": {"kind": "image"}, "steps": [{"do": "resize", "width": 6, "height": 4}]}
     extra = {
         "preprocessing": record,
         "postprocessing": {"steps": [{"do": "top_k", "k": 2}]},
         "labels": list("abcdefg"),
     }
-    image = image_bytes(bare_model, None, extra=extra)
+    image = image_bytes(model_without_metadata, None, extra=extra)
     opened_model = opened(tmp_path, image)
     assert steps(opened_model) == [Resize(6, 4)]
     assert opened_model.postprocessing is not None

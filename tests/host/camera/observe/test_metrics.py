@@ -41,7 +41,7 @@ def spans(*ms: float) -> dict[str, tuple[int, int]]:
     return stage_spans
 
 
-def test_counters_and_histograms() -> None:
+def test_frames_are_counted_in_counters_and_histograms() -> None:
     metrics = Metrics()
     metrics.take(ServedFrame(0, 0, 0, 4 * MS, spans(0.02, 0.3, 1.0, 0.05), None))
     metrics.take(ServedFrame(1, 0, 1, 4 * MS, spans(0.02, 0.3, 3000.0, 0.05), None, late=True, missed=2))

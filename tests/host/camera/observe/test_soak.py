@@ -55,6 +55,7 @@ def soak_simulated_phone(
 
 @pytest.fixture(scope="module")
 def throttled(tmp_path_factory: pytest.TempPathFactory) -> SoakResult:
+    """The result of a soak test of 30 minutes in which the simulated phone throttles."""
     return soak_simulated_phone(tmp_path_factory.mktemp("phone"), 30)
 
 
@@ -144,7 +145,7 @@ def test_a_long_soak_has_a_limited_number_of_parts(tmp_path: Path) -> None:
     assert len(soak._parts) <= 130
 
 
-def test_a_soak_without_frames(tmp_path: Path) -> None:
+def test_a_soak_test_without_frames_is_not_steady(tmp_path: Path) -> None:
     result = Soak(Statistics(), 5, tmp_path).result()
     assert not result.steady
     assert "too short" in result.sentence()

@@ -58,7 +58,7 @@ def test_beyond_the_exact_count_percentiles_stay_within_one_percent() -> None:
         assert window.percentile_ms("invoke", percent) == pytest.approx(sorted(invokes)[rank] / MS, rel=0.01)
 
 
-def test_rate_and_jitter() -> None:
+def test_rate_and_jitter_follow_from_the_capture_times() -> None:
     steady = run([i * 40 * MS for i in range(100)]).window("all")
     assert steady.fps == pytest.approx(25.0)
     assert steady.jitter_ms == 0.0
@@ -87,7 +87,7 @@ def test_frames_without_any_stage_are_counted_only() -> None:
     assert statistics.window("all").percentile_ms("invoke", 50) is None
 
 
-def test_minute_one_and_the_last_minute() -> None:
+def test_the_first_and_the_last_minute_have_their_own_statistics() -> None:
     """The run takes three minutes at 10 frames per second. After the first minute an invoke takes twice as long."""
     invokes = [3 * MS if i < 600 else 6 * MS for i in range(1800)]
     statistics = run([i * 100 * MS for i in range(1800)], invokes)
@@ -128,7 +128,7 @@ def test_a_restarted_window_begins_again_and_returns_the_previous_one() -> None:
         statistics.window("nothing")
 
 
-def test_windows_merge() -> None:
+def test_merged_windows_have_the_frames_of_both() -> None:
     statistics = run([i * 10 * MS for i in range(50)])
     merged = StatisticsWindow(100)
     merged.merge(statistics.window("all"))

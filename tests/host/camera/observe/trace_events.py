@@ -41,6 +41,7 @@ def read(text: str, *, complete: bool = True) -> list[dict[str, Any]]:
 
 
 def _check(event: dict[str, Any]) -> None:
+    """Check the keys of an event and the types of their values."""
     required, optional = _KEYS[event["ph"]]
     keys = set(event) - {"ph"}
     assert required <= keys <= required | optional, event
@@ -61,6 +62,7 @@ def _check(event: dict[str, Any]) -> None:
 
 
 def _check_tracks(events: list[dict[str, Any]]) -> None:
+    """Check that every track has a name, and that its slices do not overlap."""
     named_threads = {e["tid"] for e in events if e["name"] == "thread_name"}
     slices = defaultdict(list)
     for event in events:
@@ -76,6 +78,7 @@ def _check_tracks(events: list[dict[str, Any]]) -> None:
 
 
 def _check_flows(events: list[dict[str, Any]]) -> None:
+    """Check that every flow has a begin and an end, and that its events are at the begin of slices."""
     slices = {(e["tid"], e["ts"]) for e in events if e["ph"] == "X"}
     flows = defaultdict(list)
     for event in events:

@@ -24,6 +24,7 @@ from tests.host.camera.runtimes.small_models import (
 
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use an empty cache, in which no choice of a runtime is stored."""
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
 
 
@@ -31,7 +32,7 @@ def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ("name", "expected"),
     [("auto", "litert-cpu"), ("litert-cpu", "litert-cpu"), ("litert-interpreter", "litert-interpreter")],
 )
-def test_runtimes_by_name(name: str, expected: str, tmp_path: Path) -> None:
+def test_a_runtime_is_opened_by_its_name(name: str, expected: str, tmp_path: Path) -> None:
     path = saved(conv_net(), tmp_path)
     runtime = open_runtime(path, name, slots=2)
     assert runtime.name == expected

@@ -63,7 +63,7 @@ def test_same_bytes_on_real_models(name: str) -> None:
     np.testing.assert_array_equal(outputs(runtime.slots[0])[0], interpreter_outputs(path, inputs, 2)[0])
 
 
-def test_tensor_metadata(tmp_path: Path) -> None:
+def test_tensors_have_name_shape_type_and_quantization(tmp_path: Path) -> None:
     runtime = opened(saved(conv_net(), tmp_path))
     ((input_tensor,), (output_tensor,)) = (runtime.slots[0].inputs, runtime.slots[0].outputs)
     assert (input_tensor.name, input_tensor.shape, input_tensor.dtype, input_tensor.bytes) == (

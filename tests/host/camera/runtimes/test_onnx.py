@@ -31,7 +31,7 @@ def opened(path: Path, slots: int = 1, name: str = "onnx-cpu", **options: str) -
 
 
 @pytest.mark.parametrize("batch", [1, "free"])
-def test_outputs_of_each_slot(batch: int | str, tmp_path: Path) -> None:
+def test_each_slot_has_its_own_outputs(batch: int | str, tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path, batch), 2)
     inputs = [feed(slot, seed)[0] for seed, slot in enumerate(runtime.slots)]
     assert runtime.slots[0].inputs[0].shape == (1, 12)
@@ -56,7 +56,7 @@ def test_memory_is_read_and_written_in_place(tmp_path: Path) -> None:
     assert np.isfinite(view).all()
 
 
-def test_another_input_size(tmp_path: Path) -> None:
+def test_the_option_input_sets_the_input_size(tmp_path: Path) -> None:
     runtime = opened(saved(tmp_path, "free"), input="3x12")
     assert runtime.slots[0].outputs[0].shape == (3, 5)
     inputs = feed(runtime.slots[0], 1)[0]

@@ -55,7 +55,7 @@ def test_a_small_gain_does_not_change_the_choice() -> None:
     assert choose_candidate([baseline]) == (baseline, "litert-cpu: the only candidate.")
 
 
-def test_choosing_by_energy() -> None:
+def test_the_candidate_with_the_least_energy_can_be_chosen() -> None:
     fast, frugal = (
         CandidateResult("litert-gpu", 1, 1.0, energy_mj=9.0),
         CandidateResult("litert-npu", 1, 2.0, energy_mj=3.0),
@@ -65,8 +65,8 @@ def test_choosing_by_energy() -> None:
     assert row == frugal
     assert "mJ" in reason
     # Without energy figures, the time decides.
-    bare = [replace(fast, energy_mj=None), replace(frugal, energy_mj=None)]
-    assert (choose_candidate(bare, "energy") or [None])[0] == bare[0]
+    without_energy = [replace(fast, energy_mj=None), replace(frugal, energy_mj=None)]
+    assert (choose_candidate(without_energy, "energy") or [None])[0] == without_energy[0]
 
 
 def test_the_difference_of_outputs_is_relative_to_their_range() -> None:
@@ -84,7 +84,7 @@ def test_the_difference_of_outputs_is_relative_to_their_range() -> None:
     assert overflow_difference == pytest.approx(255 / 64)
 
 
-def test_json_round_trip() -> None:
+def test_a_choice_is_restored_from_json() -> None:
     rows = (
         CandidateResult("litert-cpu", 1, 1.0, 1.1, None, 5, 0.0, "", ("a note",)),
         CandidateResult("x", 2, problem="hung."),

@@ -23,6 +23,7 @@ SOURCE = Path(__file__).with_name("delegate.c")
 
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Use an empty cache, in which no choice of a runtime is stored."""
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
 
 
@@ -156,7 +157,7 @@ def test_energy_is_metered_over_the_measured_runs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [MEASURED, ESTIMATED])
-def test_joules_of_a_power_meter(kind: str) -> None:
+def test_only_measured_power_is_summed_to_joules(kind: str) -> None:
     class Fixed:
         name = "fixed"
         watts = 0.0

@@ -55,7 +55,7 @@ def test_a_single_slot_uses_the_memory_of_the_interpreter(tmp_path: Path) -> Non
         np.testing.assert_array_equal(outputs(runtime.slots[0])[0], expected)
 
 
-def test_another_input_size(tmp_path: Path) -> None:
+def test_the_option_input_sets_the_input_size(tmp_path: Path) -> None:
     runtime = opened(saved(picture_net(), tmp_path), input="1x8x12x3")
     assert runtime.slots[0].inputs[0].shape == (1, 8, 12, 3)
     assert runtime.slots[0].outputs[0].shape == (1, 8, 12, 8)

@@ -35,6 +35,7 @@ def test_a_missing_file_raises_an_error(tmp_path: Path) -> None:
 
 
 def _load_and_run(path: Path) -> None:
+    """Check a model file, and run the model if it passes."""
     check_tflite_file(path)
     CompiledModel(path, "litert-cpu", 1, 1, {}).invoke()
 

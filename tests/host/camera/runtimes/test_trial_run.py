@@ -23,6 +23,7 @@ from tests.host.camera.runtimes.small_models import picture_net, saved
 
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use an empty cache, in which no trial run is recorded, and return its path."""
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 

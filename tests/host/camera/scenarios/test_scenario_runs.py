@@ -58,7 +58,7 @@ def test_a_short_run_is_not_valid() -> None:
     assert result.to_json()["valid"] is False
 
 
-def test_sentences_and_rows_of_results() -> None:
+def test_results_are_described_in_a_sentence_and_in_rows() -> None:
     clock = VirtualClock()
     short = stream_run(RULES["single-stream"], SimulatedSystem(clock, lambda n: 10 * MS), clock, 60.0)
     assert short.sentence() == (
@@ -205,6 +205,7 @@ def test_arrivals_and_samples_are_reproducible() -> None:
 
 @pytest.fixture(scope="module", params=[1, 2])
 def server(request: pytest.FixtureRequest) -> Iterator[ModelServer]:
+    """A server of a real model with one or two sets of tensors. With two, queries can overlap."""
     model_server = server_of("visual_wake_words", request.param)
     yield model_server
     model_server.close()

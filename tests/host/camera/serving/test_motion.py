@@ -161,7 +161,7 @@ def test_light_and_motion_are_distinguished_in_a_plain_picture() -> None:
 
 
 @pytest.mark.parametrize(("gain", "offset"), [(1.0, 0.0), (1.3, -20.0), (0.7, 15.0)])
-def test_light_is_fitted_beside_motion(gain: float, offset: float) -> None:
+def test_a_change_of_light_is_estimated_despite_motion(gain: float, offset: float) -> None:
     before = np.random.default_rng(0).uniform(60, 150, (36, 64)).astype(np.float32)
     after = before * gain + offset
     after[:9] = 170  # a quarter of the picture is covered

@@ -113,7 +113,7 @@ def test_an_input_without_an_answer_is_not_found() -> None:
     assert cache.find(prepared) == answer_of(prepared)
 
 
-def test_two_slots_at_the_same_time() -> None:
+def test_two_slots_store_their_own_answers() -> None:
     cache, first, second = ResultCache(), picture(6), picture(7)
     for _ in range(2):
         assert cache.find(first, slot=0) is None

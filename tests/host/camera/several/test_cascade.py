@@ -112,7 +112,7 @@ def test_a_low_confidence_runs_the_float_model() -> None:
 
 def test_a_cascade_of_three_ends_at_the_first_rule_that_fails() -> None:
     stages = [
-        # An empty label stands for any label, so that the second model always runs.
+        # An empty label stands for any label, and nearly any score is high enough, so the second model always runs.
         CascadeStage(server_of("visual_wake_words"), LabelRule((("", 0.01),))),
         CascadeStage(server_of("blazeface"), LabelRule((("face", 0.6),), 1.5)),
         CascadeStage(server_of("efficientnet_lite0")),

@@ -82,7 +82,7 @@ def take(sets: FrameSets, count: int) -> list[FrameSet]:
 
 
 @pytest.mark.slow
-def test_six_cameras_with_stalls() -> None:
+def test_six_cameras_deliver_sets_although_two_stall() -> None:
     """Six cameras deliver 30 frames per second. Two of these cameras stall, one after the other, and recover."""
     # The cameras start 2 ms apart. Without fixed start times, threads on a busy machine would start too far apart.
     start_ns = time.monotonic_ns()

@@ -155,7 +155,7 @@ def test_the_budget_holds_and_models_in_use_stay_open(calls: list[tuple[str, boo
     assert sized_pool.alive == []
 
 
-def test_threads_share_a_pool() -> None:
+def test_threads_can_share_a_pool() -> None:
     sized_pool = SizedPool(60)
     failures: list[BaseException] = []
 

@@ -58,7 +58,9 @@ def test_a_model_of_any_size_takes_the_size_of_its_preprocessing(resizable_model
 
 
 @pytest.mark.parametrize("size_suffix", ["", "@64x56"])
-def test_variants_of_several_sizes(resizable_model: tuple[Path, Path], size_suffix: str) -> None:
+def test_variants_may_have_different_input_sizes(
+    resizable_model: tuple[Path, Path], size_suffix: str
+) -> None:
     pytest.importorskip("onnxruntime", reason="needs onnxruntime")
     options = CameraOptions.of(
         sources=("synthetic",), model=f"{resizable_model[0]}{size_suffix}", variants=(f"{resizable_model[0]}@32x24",),

@@ -62,6 +62,7 @@ class Loader:
 
 @pytest.fixture
 def loader() -> Iterator[Loader]:
+    """A loader of models with one set of tensors each."""
     new_loader = Loader()
     yield new_loader
     new_loader.go.set()

@@ -64,6 +64,7 @@ def broker(tmp_path: Path, port: int, *lines: str) -> Iterator[subprocess.Popen[
 
 
 def _listens(port: int) -> bool:
+    """Return whether a server accepts connections on the port."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
@@ -298,7 +299,7 @@ def test_a_server_that_is_no_broker_is_reported_once(answer: bytes) -> None:
     assert len(messages) == 1 and "without an answer" in messages[0]
 
 
-def test_broker_urls() -> None:
+def test_broker_urls_are_parsed() -> None:
     parsed = parse_broker("mqtts://a%40b:p%3Aw@[::1]:99/x/y?qos=2&retain=1&client=c")
     assert parsed == Broker("::1", 99, "x/y", True, "a@b", "p:w", 2, True, "c")
     assert parsed.name == "mqtts://::1:99/x/y" and parsed.status == "x/y/status"

@@ -33,7 +33,7 @@ def picture(frame: Frame) -> np.ndarray:
 
 @needs_gstreamer
 @pytest.mark.parametrize("name", sorted(FORMATS))
-def test_formats_with_padded_rows(name: str) -> None:
+def test_frames_with_padded_rows_are_read_in_every_format(name: str) -> None:
     """GStreamer pads each row to a multiple of four bytes. With 162 pixels per row, that adds bytes in the formats
     with one or three bytes per pixel."""
     source = open_source(

@@ -74,12 +74,14 @@ class Script:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The simulated clock of the reconnecting source."""
     simulated_clock = Clock()
     monkeypatch.setattr(reconnect, "time", simulated_clock)
     return simulated_clock
 
 
 def lost_camera() -> SourceLost:
+    """Return the error of a camera that was unplugged."""
     return SourceLost("The camera is gone.", "Plug it in.")
 
 

@@ -26,7 +26,7 @@ from arenite.host.camera.sources.redaction import redacted
         ),
     ],
 )
-def test_redacted_addresses(address: str, expected: str) -> None:
+def test_secrets_are_removed_from_addresses(address: str, expected: str) -> None:
     assert redacted(address) == expected
 
 

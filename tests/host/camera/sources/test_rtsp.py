@@ -30,6 +30,7 @@ def number_of(frame: Frame) -> float:
 
 @pytest.fixture
 def server() -> Iterator[Server]:
+    """A running simulated camera with 50 pictures per second."""
     rtsp_server = Server(picture, WIDE, HIGH, 50.0)
     threading.Thread(target=rtsp_server.serve_forever, args=(0.01,), daemon=True).start()
     yield rtsp_server

@@ -43,7 +43,7 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_every_frame_once(film: Path) -> None:
+def test_every_frame_of_a_video_is_read_once(film: Path) -> None:
     source = open_source(str(film))
     format = source.open()
     assert (format.pixels, format.width, format.height, format.strides) == ("bgr", WIDE, HIGH, (3 * WIDE,))
@@ -116,6 +116,8 @@ class Server(ThreadingHTTPServer):
 
 
 class Handler(BaseHTTPRequestHandler):
+    """Answers each request with a stream of JPEG pictures."""
+
     # The server is always a Server; socketserver declares only the base class.
     server: Server  # pyright: ignore[reportIncompatibleVariableOverride]
 
@@ -153,7 +155,7 @@ def url(server: Server, user: str = "") -> str:
     return f"http://{user}127.0.0.1:{server.server_address[1]}/camera.mjpg"
 
 
-def test_the_newest_frame_of_a_stream(server: Server) -> None:
+def test_the_newest_frame_of_a_stream_is_read(server: Server) -> None:
     source = open_source(url(server))
     try:
         format = source.open()

@@ -90,7 +90,7 @@ def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, P
 
 @pytest.mark.slow
 @pytest.mark.parametrize("chip", ["ina226", "ina228"])
-def test_a_slow_line_counts_lost_samples(loggers: dict[str, Path], chip: str) -> None:
+def test_samples_that_are_lost_on_a_slow_line_are_counted(loggers: dict[str, Path], chip: str) -> None:
     """At 230,400 baud, less than half of the lines can be sent. The numbers have gaps, but the energy is right."""
     with running(loggers[chip], chip, baud=230_400) as port, InaLogger(port) as meter:
         trace = meter.record(0.5)
@@ -119,7 +119,7 @@ def test_a_current_above_the_range_reads_as_the_limit(loggers: dict[str, Path]) 
 
 
 @pytest.mark.slow
-def test_zero_removes_the_offset(loggers: dict[str, Path]) -> None:
+def test_the_command_zero_removes_the_offset(loggers: dict[str, Path]) -> None:
     with running(loggers["ina228"], "ina228", idle=50e-6, active=50e-6) as port, InaLogger(port) as meter:
         with_offset = meter.record(0.1)
         meter.transport.write(b"zero\n")

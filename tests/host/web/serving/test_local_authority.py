@@ -64,7 +64,7 @@ def test_an_authority_that_ends_soon_is_replaced(monkeypatch: pytest.MonkeyPatch
     )
 
 
-def test_a_damaged_file_is_named(cache: Path) -> None:
+def test_the_error_of_a_damaged_file_names_it(cache: Path) -> None:
     cache.parent.mkdir(parents=True)
     cache.write_text("no certificate")
     with pytest.raises(UsageError, match=r"authority\.pem cannot be used"):

@@ -27,6 +27,7 @@ FORMAT = SampleFormat(width=2, height=2)
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[PageServer]:
+    """A running server of a page that collects samples of the classes "cat" and "dog"."""
     collection = SampleCollection(tmp_path / "data", FORMAT, ("cat", "dog"))
     page = PageServer(
         write_page(tmp_path / "page"), "127.0.0.1", 0, TOKEN, tls=None, collection=collection, report=print

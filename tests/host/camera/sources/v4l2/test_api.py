@@ -91,7 +91,7 @@ def compiler() -> None:
 
 
 @pytest.mark.usefixtures("compiler")
-def test_the_layout_of_this_process(tmp_path: Path) -> None:
+def test_the_layout_for_this_process_agrees_with_the_kernel(tmp_path: Path) -> None:
     expressions = statements(API)
     assert len(expressions) > 140
     process = compiled(expressions, tmp_path, 8 * ctypes.sizeof(ctypes.c_void_p))
@@ -99,7 +99,7 @@ def test_the_layout_of_this_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("compiler")
-def test_the_layout_of_32_bit_processes(tmp_path: Path) -> None:
+def test_the_layout_for_32_bit_processes_agrees_with_the_kernel(tmp_path: Path) -> None:
     """The event struct is left out, because x86 and Arm align it differently."""
     expressions = statements(layout(ctypes.c_uint32), frozenset({"Event"}))
     process = compiled(expressions, tmp_path, 32)
