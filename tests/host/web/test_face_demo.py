@@ -93,8 +93,8 @@ def test_the_page_answers_as_the_camera_loop(image: Path, tmp_path: Path) -> Non
     for name in names:
         pixels = np.asarray(Image.open(data / name))
         assert records[name] == [page_row(box) for box in exact_answer(image, pixels)], name
-    # The camera loop runs LiteRT's optimized kernels. In this model, one quantization step of an output moves a side of a
-    # box by 2 % of the picture.
+    # The camera loop runs LiteRT's optimized kernels. In this model, one quantization step of an output moves a side of
+    # a box by 2 % of the picture.
     with arenite.Camera(model=str(image), source=str(data / "*.png"), pace="file") as camera:
         answers = [served.to_json()["answer"]["boxes"] for served in camera]
     for name, boxes in zip(names, answers, strict=True):
