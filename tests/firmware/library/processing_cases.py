@@ -118,6 +118,7 @@ def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder
     graph = prepared.model.main
     rng = np.random.default_rng(9)
     inputs = [rng.integers(-128, 128, graph.tensors[i].shape).astype(np.int8) for i in graph.inputs]
+    # The prefix of the model's functions, the prefix of its macros, and the value of an input that is printed.
     p = {"p": f"{name}_", "U": f"{name.upper()}_", "shown": f"{name}_model_input_0()[i]"}
     text = "".join(f"    read_input({name}_model_input_{k}(), {v.size});\n" for k, v in enumerate(inputs))
     text += f"    __builtin_memcpy(input_copy, {name}_model_input_0(), {inputs[0].size});\n"

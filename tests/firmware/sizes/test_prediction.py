@@ -76,10 +76,11 @@ def build(
 
 def assert_as_predicted(project: Project, built: ElfSizes) -> None:
     """Check that the sizes of the linked firmware equal the prediction, and that the predicted stack is reserved."""
-    p = project.prediction
-    assert p.exact
-    assert (p.arena, p.static, p.weights, p.code) == (built.arena, built.static, built.weights, built.code)
-    assert p.stack <= built.stack_reserved
+    predicted = project.prediction
+    assert predicted.exact
+    sizes = (predicted.arena, predicted.static, predicted.weights, predicted.code)
+    assert sizes == (built.arena, built.static, built.weights, built.code)
+    assert predicted.stack <= built.stack_reserved
 
 
 @pytest.mark.parametrize("name", sorted(SIZE_TARGETS))

@@ -43,6 +43,7 @@ def test_int8_loses_less_than_one_percent_on_test_samples(request_: ConversionRe
         and conversion.calibrated is not None
         and conversion.prepared is not None
     )
+    # 150 of the 400 samples were used for calibration.
     assert conversion.scores.source.samples == 250 and conversion.scores.source.value > 0.9
     assert conversion.scores.lost <= 0.01
     assert set(conversion.scores.image.slices["room"]) == {"attic", "cellar"}

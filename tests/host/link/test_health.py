@@ -323,6 +323,7 @@ def test_the_log_keeps_the_newest_entries(healthy: Firmware) -> None:
             device.connect(toy_model.HASH)
         entries = device.log()
         numbers = [e.number for e in entries]
+        # The log holds 16 entries.
         assert len(numbers) == 16 and numbers == list(range(numbers[0], numbers[0] + 16))
         assert entries[-1].start == device.health().starts == 21
 

@@ -19,7 +19,7 @@ from arenite.errors import DeviceError
 from arenite.host.cli.main import main
 from arenite.host.flash.drives import read_facts
 from arenite.host.link import mlperf_monitor
-from arenite.host.link.client import DESCRIBE, DONE, HELLO, NO_SESSION, DeviceClient
+from arenite.host.link.client import DESCRIBE, DONE, HEALTH, HELLO, LOG, NO_SESSION, DeviceClient
 from arenite.host.link.mlperf_monitor import MonitorClient
 from arenite.host.link.ports import describe
 from arenite.host.link.transport import SerialTransport
@@ -57,7 +57,7 @@ def test_a_reply_of_the_wrong_length_is_a_device_error(request_kind: str, nbytes
         if request[1] == DESCRIBE and request_kind != "describe":
             return DONE, bytes(8)
         if request_kind == "log":
-            return healthy(request) if request[1] == 8 else (DONE, bytes(nbytes))
+            return healthy(request) if request[1] == HEALTH else (DONE, bytes(nbytes))
         return DONE, bytes([1]) * nbytes
 
     with HostileDevice(answer) as device, SerialTransport(device.port) as transport:
@@ -76,7 +76,7 @@ def test_an_endless_log_ends_with_an_error() -> None:
 
 def test_an_entry_with_the_highest_number_does_not_restart_the_log() -> None:
     def answer(request: bytes) -> tuple[int, bytes]:
-        return healthy(request) if request[1] != 9 else (DONE, struct.pack("<5I", 0xFFFFFFFF, 0, 1, 0, 0))
+        return healthy(request) if request[1] != LOG else (DONE, struct.pack("<5I", 0xFFFFFFFF, 0, 1, 0, 0))
 
     with (
         HostileDevice(answer) as device,

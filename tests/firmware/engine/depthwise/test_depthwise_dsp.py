@@ -116,15 +116,17 @@ def test_the_fixed_shift_changes_no_output() -> None:
     graph = depthwise(6, 6, 8, padding=SAME).main
     folded = fold_convolution(graph, graph.ops[0], axis=3)
     assert folded is not None
-    fixed = fix_shift(folded, 3, 8)
+    shift = 8
+    fixed = fix_shift(folded, axis=3, shift=shift)
     assert fixed is not None
-    reach = np.abs(folded.weights).sum(axis=(0, 1, 2)).max() * 128
-    sums = np.arange(-reach, reach + 1)[:, None]
+    max_sum = np.abs(folded.weights).sum(axis=(0, 1, 2)).max() * 128
+    sums = np.arange(-max_sum, max_sum + 1)[:, None]
+    # The accumulators are multiplied by 256, so that an offset has eight fractional bits.
     requant = folded.requant
-    first = (folded.bias + sums) * 256 + requant.offset
-    expected = (first * requant.multiplier + (requant.rounding << 32)) >> (32 + requant.shift)
-    second = fixed.bias.astype(np.int64) + sums * 256
-    actual = (second * fixed.multiplier + (fixed.rounding << 32)) >> (32 + 8)
+    own_scaled = (folded.bias + sums) * 256 + requant.offset
+    expected = (own_scaled * requant.multiplier + (requant.rounding << 32)) >> (32 + requant.shift)
+    fixed_scaled = fixed.bias.astype(np.int64) + sums * 256
+    actual = (fixed_scaled * fixed.multiplier + (fixed.rounding << 32)) >> (32 + shift)
     reachable = np.abs(sums) <= np.abs(folded.weights).sum(axis=(0, 1, 2)) * 127
     assert np.array_equal(np.clip(actual, -128, 127)[reachable], np.clip(expected, -128, 127)[reachable])
 

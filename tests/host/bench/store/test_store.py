@@ -32,16 +32,16 @@ def test_a_stored_result_is_read_back(tmp_path: Path) -> None:
     assert run.result == stored_result
     assert (run.model, run.board, run.data) == ("net", "qemu_mps2_an386", "people.npz")
     assert describe_mode(run.mode) == "ram, stream-input"
-    f = run.figures
-    assert (f["revision"], f["dirty"], f["repository"]) == ("c0ffee", 1, "/src/net")
-    assert (f["instructions"], f["accuracy"], f["ram_total"], f["compiler"]) == (
+    figures = run.figures
+    assert (figures["revision"], figures["dirty"], figures["repository"]) == ("c0ffee", 1, "/src/net")
+    assert (figures["instructions"], figures["accuracy"], figures["ram_total"], figures["compiler"]) == (
         20000,
         0.75,
         4800,
         "GCC: 12.2.1",
     )
-    assert (f["image_sha256"], f["firmware_sha256"]) == ("01" * 32, "02" * 32)
-    assert f["latency_us"] is None and f["energy_uj"] is None
+    assert (figures["image_sha256"], figures["firmware_sha256"]) == ("01" * 32, "02" * 32)
+    assert figures["latency_us"] is None and figures["energy_uj"] is None
     with sqlite3.connect(tmp_path / "new" / "s.sqlite") as database:
         layers = database.execute("SELECT layer, op, instructions FROM layers ORDER BY layer").fetchall()
         assert layers == [(0, "CONV_2D", 15000), (1, "FULLY_CONNECTED", 5000)]
@@ -86,7 +86,7 @@ def test_several_processes_write_at_the_same_time(tmp_path: Path) -> None:
         assert writer.returncode == 0, stderr
     with Store(path) as store:
         runs = store.runs()
-    assert len(runs) == 75
+    assert len(runs) == 75  # five processes with 15 results each
     assert all(sum(r.data == f"w{k}" for r in runs) == 15 for k in range(5))
 
 

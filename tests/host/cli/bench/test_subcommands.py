@@ -109,11 +109,13 @@ def test_a_bench_is_stored(arenite: Arenite, model: Path, tmp_path: Path) -> Non
     with Store(store) as opened:
         run = opened.run(1)
     assert (run.model, run.board, run.mode, run.data) == ("small", BOARD, '{"optimise": "ram"}', "random")
-    f = run.figures
-    assert len(f["firmware_sha256"]) == len(f["image_sha256"]) == len(f["data_sha256"]) == 64
-    assert "arm-none-eabi-gcc" in f["compiler"] or "GCC" in f["compiler"]
-    assert f["revision"] is None or len(f["revision"]) == 40
-    assert (f["samples"], f["bit_exact"], f["missing"]) == (2, 2, 0)
+    figures = run.figures
+    assert (
+        len(figures["firmware_sha256"]) == len(figures["image_sha256"]) == len(figures["data_sha256"]) == 64
+    )
+    assert "arm-none-eabi-gcc" in figures["compiler"] or "GCC" in figures["compiler"]
+    assert figures["revision"] is None or len(figures["revision"]) == 40
+    assert (figures["samples"], figures["bit_exact"], figures["missing"]) == (2, 2, 0)
     second_result = arenite(*command, store, "--optimise", "ram").json
     assert second_result["run"] == 2 and second_result["build"] == first_result["build"]
     compared = arenite("bench", "history", "--store", store, "--json", "--fail")
