@@ -40,6 +40,7 @@ if (Path(__file__).parent / "host").is_file():
     )
 
 if TYPE_CHECKING:
+    from arenite.converters.importers.onnx_ml.export_sklearn import export_sklearn
     from arenite.host.bench.result import BenchResult
     from arenite.host.build.options import BuildOptions
     from arenite.host.interface.build import CLibrary, FirmwareProject, FitReport, firmware, fit, library
@@ -73,6 +74,7 @@ __all__ = [
     "boards",
     "convert",
     "energy",
+    "export_sklearn",
     "firmware",
     "fit",
     "library",
@@ -97,6 +99,7 @@ _MODULES = {
     "boards": "host.interface.catalogue",
     "convert": "host.interface.conversion",
     "energy": "host.interface.measurement",
+    "export_sklearn": "converters.importers.onnx_ml.export_sklearn",
     "fit": "host.interface.build",
     "library": "host.interface.build",
     "load": "host.interface.model",

@@ -1,8 +1,8 @@
 """Train the scikit-learn models of these tests and export them with skl2onnx: ``python make_models.py FOLDER``.
 
 The tests use the files in ``models`` and need none of these packages. Run this program in an environment with
-scikit-learn and skl2onnx to make them again. It writes ``NAME.onnx``, and ``NAME.npz`` with test samples ``x`` and what
-scikit-learn answers: ``answers`` of ``predict`` and, for classifiers, ``scores``.
+scikit-learn, skl2onnx and Arenite to make them again. It writes ``NAME.onnx``, and ``NAME.npz`` with test samples
+``x`` and what scikit-learn answers: ``answers`` of ``predict`` and, for classifiers, ``scores``.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ import numpy as np
 from skl2onnx import to_onnx
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.ensemble import (
+    AdaBoostClassifier,
     ExtraTreesClassifier,
     GradientBoostingClassifier,
     GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
     RandomForestClassifier,
     RandomForestRegressor,
 )
@@ -28,6 +31,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from arenite import export_sklearn
 
 
 def main(folder: Path) -> None:
@@ -76,10 +81,29 @@ def main(folder: Path) -> None:
             diabetes,
         ),
     }
-    for name, (model, (x, y)) in models.items():
+    hist = {"max_iter": 12, "max_leaf_nodes": 8, **common}
+    exported = {
+        "hist": (HistGradientBoostingClassifier(**hist), wine),
+        "hist_binary": (HistGradientBoostingClassifier(**hist), cancer),
+        "hist_names": (HistGradientBoostingClassifier(**hist), names),
+        "hist_regressor": (HistGradientBoostingRegressor(**hist), diabetes),
+        "hist_median": (HistGradientBoostingRegressor(loss="absolute_error", **hist), diabetes),
+        "adaboost": (
+            AdaBoostClassifier(DecisionTreeClassifier(max_depth=2), n_estimators=10, **common),
+            wine,
+        ),
+        "adaboost_binary": (AdaBoostClassifier(n_estimators=15, **common), cancer),
+        "exported_tree": (DecisionTreeClassifier(max_depth=4, **common), names),
+        "exported_forest": (RandomForestClassifier(8, min_samples_leaf=3, **common), wine),
+        "exported_regressor": (RandomForestRegressor(6, max_depth=6, **common), diabetes),
+    }
+    for name, (model, (x, y)) in (models | exported).items():
         x_train, x_test, y_train, _ = train_test_split(x.astype(np.float32), y, random_state=0, test_size=0.4)
         model.fit(x_train, y_train)
-        (folder / f"{name}.onnx").write_bytes(to_onnx(model, x_train[:1]).SerializeToString())
+        if name in exported:
+            export_sklearn(model, folder / f"{name}.onnx")
+        else:
+            (folder / f"{name}.onnx").write_bytes(to_onnx(model, x_train[:1]).SerializeToString())
         arrays = {"x": x_test, "answers": model.predict(x_test)}
         if hasattr(model, "predict_proba"):
             arrays["scores"] = model.predict_proba(x_test)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tests.converters.importers.onnx_ml import onnx_writer
+from arenite.converters.importers.onnx_ml import onnx_writer
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
 

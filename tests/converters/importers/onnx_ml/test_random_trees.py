@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.onnx_ml import onnx_writer
 from arenite.converters.importers.onnx_ml.feature_steps import (
     FeatureStep,
     float32_at_most,
@@ -19,7 +20,6 @@ from arenite.converters.importers.onnx_ml.feature_steps import (
 from arenite.converters.importers.onnx_ml.import_model import import_classical
 from arenite.errors import AreniteError, ModelError, UnsupportedModelError
 from arenite.host.bench.reference import Reference
-from tests.converters.importers.onnx_ml import onnx_writer
 from tests.converters.importers.onnx_ml.random_trees import RandomTrees
 
 onnxruntime = pytest.importorskip("onnxruntime")

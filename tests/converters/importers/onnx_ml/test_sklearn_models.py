@@ -18,9 +18,13 @@ from arenite.host.bench.reference import Reference
 MODELS = Path(__file__).parent / "models"
 CLASSIFIERS = (
     "tree", "forest", "forest_binary", "forest_soft", "forest_soft_binary", "forest_scaled", "forest_min_max",
-    "extra_trees", "boosting", "boosting_binary",
+    "extra_trees", "boosting", "boosting_binary", "hist", "hist_binary", "adaboost", "adaboost_binary",
+    "exported_forest",
 )  # fmt: skip
-REGRESSORS = ("tree_regressor", "forest_regressor", "forest_two_targets", "boosting_regressor")
+REGRESSORS = (
+    "tree_regressor", "forest_regressor", "forest_two_targets", "boosting_regressor", "hist_regressor", "hist_median",
+    "exported_regressor",
+)  # fmt: skip
 
 
 @cache
@@ -43,14 +47,16 @@ def test_classes_of_trees_equal_scikit_learns(name: str) -> None:
     assert imported(name).quantized and has_trees(parse(imported(name).flatbuffer))
 
 
-@pytest.mark.parametrize("name", [n for n in CLASSIFIERS if n.startswith(("forest", "tree", "extra"))])
+@pytest.mark.parametrize(
+    "name", [n for n in CLASSIFIERS if n.startswith(("forest", "tree", "extra", "exported"))]
+)
 def test_outputs_of_forests_are_probabilities(name: str) -> None:
     data = np.load(MODELS / f"{name}.npz")
     outputs, scale = tree_outputs(name, data["x"])
     np.testing.assert_allclose(outputs * scale, data["scores"], atol=2e-5)
 
 
-@pytest.mark.parametrize("name", ["boosting", "boosting_binary"])
+@pytest.mark.parametrize("name", ["boosting", "boosting_binary", "hist", "hist_binary"])
 def test_outputs_of_boosted_trees_are_log_odds(name: str) -> None:
     data = np.load(MODELS / f"{name}.npz")
     outputs, scale = tree_outputs(name, data["x"])
@@ -75,7 +81,11 @@ def test_values_of_trees_are_within_the_stated_error(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "labels"),
-    [("forest_names", ("setosa", "versicolor", "virginica")), ("forest_gaps", ("1", "2", "5"))],
+    [
+        *((f"{kind}_names", ("setosa", "versicolor", "virginica")) for kind in ("forest", "hist")),
+        ("exported_tree", ("setosa", "versicolor", "virginica")),
+        ("forest_gaps", ("1", "2", "5")),
+    ],
 )
 def test_names_of_classes_are_kept(name: str, labels: tuple[str, ...]) -> None:
     data = np.load(MODELS / f"{name}.npz")

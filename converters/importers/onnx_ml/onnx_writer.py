@@ -1,11 +1,19 @@
-"""Write small ONNX files for tests, as protocol buffers, without the onnx library."""
+"""Write ONNX files of one graph as protocol buffers, without the onnx library."""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
+
+
+@dataclass(frozen=True)
+class Doubles:
+    """The value of an attribute that is a tensor of float64 numbers."""
+
+    values: np.ndarray
 
 
 def varint(value: int) -> bytes:
@@ -28,7 +36,7 @@ def message(field: int, *parts: bytes | str) -> bytes:
 
 
 def attribute(name: str, value: object) -> bytes:
-    """Return an AttributeProto of a number, a text, or a list of one of them."""
+    """Return an AttributeProto of a number, a text, a list of one of them, or a tensor of float64 numbers."""
     parts = [message(1, name)]
     if isinstance(value, float):
         parts += [varint(2 << 3 | 5) + struct.pack("<f", value), number(20, 1)]
@@ -36,6 +44,9 @@ def attribute(name: str, value: object) -> bytes:
         parts += [number(3, value), number(20, 2)]
     elif isinstance(value, str):
         parts += [message(4, value), number(20, 3)]
+    elif isinstance(value, Doubles):
+        data = np.ascontiguousarray(value.values, "<f8")
+        parts += [message(5, number(1, len(data)), number(2, 11), message(9, data.tobytes())), number(20, 4)]
     elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
         parts += [varint(7 << 3 | 5) + struct.pack("<f", float(v)) for v in value] + [number(20, 6)]
     elif isinstance(value, np.ndarray):
