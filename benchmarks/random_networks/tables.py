@@ -96,7 +96,8 @@ def _recipe(r: Row) -> str:
     improvements = {
         recipe["rounding"]: recipe["rounding"] != "nearest",
         "biases corrected": recipe["bias_correction"],
-        "narrower ranges": bool(recipe.get("ranges")),
+        "balanced values": recipe.get("balance", False),
+        "other ranges": bool(recipe.get("ranges")),
         recipe["calibrator"]: recipe["calibrator"] != "minmax",
     }
     return ", ".join([label, *(text for text, used in improvements.items() if used)])

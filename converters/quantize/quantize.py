@@ -19,6 +19,7 @@ from arenite.converters.quantize.graph.type_assignment import FLOAT, TypeAssignm
 from arenite.converters.quantize.layer_figures import LayerFigures, layer_figures
 from arenite.converters.quantize.quantized_graph import emit_quantized_graph
 from arenite.converters.quantize.recipes.recipe import Recipe
+from arenite.converters.quantize.weights.balanced_model import balanced_model
 from arenite.converters.quantize.weights.bias_correction import corrected_biases
 from arenite.converters.quantize.weights.equalize import EqualizedModel, equalize_layers
 from arenite.converters.quantize.weights.integer_weights import QuantizedWeights
@@ -32,10 +33,11 @@ from arenite.errors import UsageError
 class QuantizedModel:
     """The quantized model.
 
-    ``tensors`` maps float tensors of the source to the tensors with the same values in the quantized model. Such a
+    ``tensors`` maps float tensors of ``source`` to the tensors with the same values in the quantized model. Such a
     tensor is float if no integer kernel computes it. Tensors whose channels were scaled by equalization are not in the
-    map. ``origins`` has the source layer of each operator of the quantized model, -1 for an added
-    operator that only converts values, such as QUANTIZE.
+    map. ``source`` is the float model that was given, or the one that ``balanced_model`` made of it, in which tensors
+    and operators have the same indices. ``origins`` has the source layer of each operator of the quantized model, -1
+    for an added operator that only converts values, such as QUANTIZE.
     """
 
     flatbuffer: bytes
@@ -43,6 +45,7 @@ class QuantizedModel:
     notes: tuple[str, ...]
     tensors: dict[int, int]
     origins: tuple[int, ...]
+    source: bytes
 
 
 @dataclass(frozen=True)
@@ -88,6 +91,11 @@ def quantize(
             "Give samples, or use a recipe with float activations, such as float16, if the image is not for a"
             " microcontroller.",
         )
+    if recipe.balance and observations is not None:
+        balanced = balanced_model(flatbuffer, observations)
+        flatbuffer, observations = balanced.flatbuffer, balanced.observations
+        model, stats = parse(flatbuffer), dict(observations.tensors)
+    source = flatbuffer
     samples = observations.inputs if observations is not None else ()
     notes: tuple[str, ...] = ()
     scaled: frozenset[int] = frozenset()
@@ -110,7 +118,7 @@ def quantize(
     new, origins, tensors = emit_quantized_graph(model, a, weights, biases)
     tensors = {i: k for i, k in tensors.items() if i not in scaled}
     layers = tuple(layer_figures(model.main, op, a, weights) for op in model.main.ops)
-    return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins)
+    return QuantizedModel(to_flatbuffer(new), layers, (*notes, *a.notes), tensors, origins, source)
 
 
 def _tensor_names(model: Model, tensors: Collection[int]) -> set[str]:

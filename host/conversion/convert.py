@@ -163,7 +163,7 @@ def convert(
     if scores is not None:  # scores is None if the calibration samples are random
         loss = find_loss(
             model.main,
-            lambda: _errors_on_score_samples(quantized, flatbuffer, calibrating, scoring),
+            lambda: _errors_on_score_samples(quantized, calibrating, scoring),
             scores,
             quantized.recipe,
             request.max_drop,
@@ -191,14 +191,14 @@ def convert(
 
 
 def _errors_on_score_samples(
-    quantized: QuantizationResult, flatbuffer: bytes, calibrating: Dataset | None, scoring: Dataset | None
+    quantized: QuantizationResult, calibrating: Dataset | None, scoring: Dataset | None
 ) -> tuple[LayerError, ...]:
     """Return the error of each layer on the samples of the score. The calibration samples are not used if
     there are other samples, because calibration samples with large values can hide the errors of ordinary samples."""
     if scoring is None or scoring is calibrating:
         return quantized.errors
     image = quantized.quantized
-    return layer_errors(flatbuffer, image.flatbuffer, image.tensors, scoring.inputs)
+    return layer_errors(image.source, image.flatbuffer, image.tensors, scoring.inputs)
 
 
 def fits(conversion: Conversion) -> list[FitVerdict]:

@@ -19,6 +19,7 @@ from arenite.converters.quantize.scoring.output_scores import ScoredSource
 from arenite.converters.quantize.search.recipe_search import SearchResult, search
 from arenite.converters.quantize.sensitivity.layer_errors import LayerError, layer_errors
 from arenite.converters.quantize.sensitivity.sensitivity import Sensitivity, sensitivity
+from arenite.converters.quantize.weights.balanced_model import balanced_model
 from arenite.converters.tflite.reader import parse
 from arenite.host.build.board_costs import BoardCosts, SpeedBuildCost
 from arenite.host.conversion.recipe_cost import cost_board
@@ -70,7 +71,9 @@ def calibrate_and_quantize(
         quantized = quantize(flatbuffer, recipe, None)
         errors: tuple[LayerError, ...] = ()
         if calibrating is not None:
-            errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
+            errors = layer_errors(
+                quantized.source, quantized.flatbuffer, quantized.tensors, calibrating.inputs
+            )
         return QuantizationResult(recipe, quantized, None, errors=errors)
     progress("calibrate", 0, len(calibrating))
     observations = observe(
@@ -118,9 +121,10 @@ def calibrate_and_quantize(
             kept = keep_decisions(flatbuffer, recipe, quantized, observations, calibrating)
             recipe = kept.recipe
             quantized = replace(kept.quantized, notes=(*kept.quantized.notes, kept.note))
-    model = parse(flatbuffer)
-    tensor_coverage = coverage(model, observations, quantized_ranges(model, recipe, observations))
-    errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
+    model = parse(quantized.source)
+    of_source = balanced_model(flatbuffer, observations).observations if recipe.balance else observations
+    tensor_coverage = coverage(model, of_source, quantized_ranges(model, recipe, of_source))
+    errors = layer_errors(quantized.source, quantized.flatbuffer, quantized.tensors, calibrating.inputs)
     result = QuantizationResult(
         recipe,
         quantized,

@@ -26,6 +26,7 @@ from arenite.converters.quantize.recipes.recipe import Recipe
 from arenite.converters.quantize.scoring.metrics import Score, metric_drop
 from arenite.converters.quantize.scoring.model_runner import run_outputs
 from arenite.converters.quantize.scoring.output_scores import score_source
+from arenite.converters.quantize.weights.balanced_model import balanced_model
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
@@ -144,6 +145,9 @@ def check_data(
 
     Raises the errors of ``observe`` and ``score``.
     """
+    if recipe.balance:  # its scales belong to the balanced values
+        balanced = balanced_model(flatbuffer, calibration)
+        flatbuffer, calibration = balanced.flatbuffer, balanced.observations
     model = parse(flatbuffer)
     ranges = quantized_ranges(model, recipe, calibration)
     progress("field data", 0, 0)

@@ -33,7 +33,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
 
 #: Keys that apply to the complete model and cannot be set for single layers.
 _WHOLE_MODEL = frozenset(
-    {"name", "description", "inputs", "outputs", "bias_correction", "equalisation", "ranges"}
+    {"name", "description", "inputs", "outputs", "bias_correction", "equalisation", "balance", "ranges"}
 )
 
 
@@ -92,6 +92,8 @@ class Recipe:
     outputs: str = "int8"  # type of the quantized model's outputs
     bias_correction: bool = False
     equalisation: bool = False
+    #: Whether the float model is first changed to one with the same outputs that loses less in int8.
+    balance: bool = False
     #: (low, high) of int8 tensors by name in the float model, with low <= 0 <= high. They replace calibrated ranges.
     ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     layers: tuple[LayerRule, ...] = ()
@@ -138,12 +140,20 @@ class Recipe:
 
     def without_slow_steps(self, *, keeps_ranges: bool = False) -> Recipe:
         """Return a recipe with the same types, without the slow steps that only improve accuracy. If ``keeps_ranges``,
-        it has the same calibrator and the same choice of the weights' scales."""
+        it has the same calibrator, the same balance and the same choice of the weights' scales."""
         settings = replace(self.settings, rounding="nearest")
         if not keeps_ranges:
             settings = replace(settings, calibrator="minmax", calibrator_parameters={}, weight_scale="max")
         ranges = self.ranges if keeps_ranges else {}
-        return replace(self, settings=settings, bias_correction=False, equalisation=False, ranges=ranges)
+        balance = self.balance and keeps_ranges
+        return replace(
+            self,
+            settings=settings,
+            bias_correction=False,
+            equalisation=False,
+            balance=balance,
+            ranges=ranges,
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return every setting, including the defaults. If the settings of two recipes are equal, so are the models."""
@@ -152,6 +162,7 @@ class Recipe:
         out["calibrator_parameters"] = dict(self.settings.calibrator_parameters)
         out |= {"inputs": self.inputs, "outputs": self.outputs}
         out |= {"bias_correction": self.bias_correction, "equalisation": self.equalisation}
+        out["balance"] = self.balance
         out["ranges"] = {name: list(limits) for name, limits in self.ranges.items()}
         out["layers"] = [{"match": r.match, **r.settings} for r in self.layers]
         return out

@@ -1,7 +1,8 @@
 """Choose the int8 recipe whose outputs are nearest to the float model's on the calibration samples.
 
-The recipes differ in the rounding of weights, the correction of biases, the calibrator and the ranges of tensors. These
-cost nothing on the device. None of them is best for every network.
+The recipes differ in the rounding of weights, the correction of biases, the calibrator, the ranges of tensors, and in
+the scales of channels and logits (``balanced_model``). These cost nothing on the device. None of them is best for every
+network.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from arenite.converters.quantize.remedies.output_distance import OutputDistance
 from arenite.converters.quantize.remedies.range_search import better_ranges
 from arenite.converters.quantize.remedies.tried_recipe import ImageCostFunction
 from arenite.converters.quantize.sensitivity.sensitivity import output_probes
+from arenite.converters.quantize.weights.balanced_model import balanced_model
 from arenite.converters.quantize.weights.bias_correction import quantized_samples
 from arenite.converters.tflite.litert.interpreter import real_values, run_tensor_values
 from arenite.converters.tflite.reader import parse
@@ -50,13 +52,15 @@ _GPTQ: dict[str, Any] = {"rounding": "gptq"}
 _VARIANTS: tuple[tuple[dict[str, Any], bool], ...] = (
     (_GPTQ, False),
     (_GPTQ, True),
-    ({**_GPTQ, "calibrator": "mse"}, False),
     ({**_GPTQ, "calibrator": "mse"}, True),
     ({**_GPTQ, "calibrator": "percentile", "calibrator_parameters": {"percentile": 99.99}}, True),
 )
 
-#: The recipes of ``_VARIANTS`` that are also tried with narrower ranges, besides the best one.
-_RANGE_VARIANTS = (0, 1)
+#: The recipe of ``_VARIANTS`` that is also tried without balance.
+_WITHOUT_BALANCE = 1
+
+#: The recipes of ``_VARIANTS`` that are also tried with other ranges, besides the best one.
+_RANGE_VARIANTS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,8 @@ class ChosenInt8:
         parts = ["rounding gptq"] if settings.rounding == "gptq" else []
         parts += ["corrected biases"] if self.recipe.bias_correction else []
         parts += [f"the calibrator {settings.calibrator}"] if settings.calibrator != "minmax" else []
-        parts += ["narrower ranges"] if self.recipe.ranges else []
+        parts += ["balanced values"] if self.recipe.balance else []
+        parts += ["other ranges"] if self.recipe.ranges else []
         names = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
         return (
             f"int8 uses {names}: on the calibration samples, the error of the outputs is {self.error:.2f} times that of"
@@ -114,40 +119,45 @@ def choose_int8(
     probes = output_probes(graph)
     distance = OutputDistance(graph, _probe_values(flatbuffer, probes, samples))
 
-    def errors(quantized: QuantizedModel) -> list[float]:
+    def errors(quantized: QuantizedModel, clipping: float) -> list[float]:
         actual = _probe_values(quantized.flatbuffer, [quantized.tensors[i] for i in probes], samples)
-        return [math.sqrt(error) for error in distance.errors(actual)]
+        return [math.sqrt(error + clipping) for error in distance.errors(actual)]
 
     first = quantize(flatbuffer, plain, observations)
     try:
         limit = costs(first.flatbuffer)
     except AreniteError:  # no firmware can run the model, which the conversion itself reports
         return ChosenInt8(plain, 1.0)
-    plain_errors = errors(first)
     best = ChosenInt8(plain, 1.0)
+    balanced = balanced_model(flatbuffer, observations)
     better = better_ranges(
-        flatbuffer, plain, observations, lambda done, total: progress("choose ranges", done, total)
+        balanced.flatbuffer,
+        plain,
+        balanced.observations,
+        lambda done, total: progress("choose ranges", done, total),
     )
-    variants = [
-        (settings, correct)
-        for settings, correct in _VARIANTS
-        if "calibrator" not in settings or not better.are_tails_unknown  # calibrators other than minmax clip
-    ]
-    recipes = [replace(plain, settings=replace(plain.settings, **v), bias_correction=c) for v, c in variants]
-    steps = len(variants) + (len(_RANGE_VARIANTS) + 1 if better.ranges else 0)
+    plain_errors = errors(first, better.observed_clipping)
+    # Other calibrators clip, and balanced channels clip more values of other samples.
+    variants = [v for v in _VARIANTS if "calibrator" not in v[0] or not better.are_tails_unknown]
+    balance = balanced.flatbuffer != flatbuffer and not better.are_tails_unknown
+    base = replace(plain, balance=balance)
+    recipes = [replace(base, settings=replace(plain.settings, **v), bias_correction=c) for v, c in variants]
+    recipes += [replace(recipes[_WITHOUT_BALANCE], balance=False)] if balance else []
+    first_with_ranges = len(recipes)
+    steps = first_with_ranges + (len(_RANGE_VARIANTS) + 1 if better.ranges else 0)
     for number in range(steps):
-        if number == len(variants):
-            with_ranges = [*(recipes[k] for k in _RANGE_VARIANTS), best.recipe]
-            recipes += [
-                replace(r, ranges=better.ranges)
-                for k, r in enumerate(with_ranges)
-                if r not in with_ranges[:k]
+        if number == first_with_ranges:
+            wanted = [
+                *(recipes[k] for k in _RANGE_VARIANTS),
+                *([best.recipe] if best.recipe.balance == balance else []),
             ]
+            recipes += [replace(r, ranges=better.ranges) for k, r in enumerate(wanted) if r not in wanted[:k]]
         if number == len(recipes):
             break
         progress("improve int8", number, steps)
         quantized = quantize(flatbuffer, recipes[number], observations)
-        share = _error_share(errors(quantized), plain_errors)
+        clipping = better.clipping if recipes[number].ranges else better.observed_clipping
+        share = _error_share(errors(quantized, clipping), plain_errors)
         if share > _MAX_ERROR_SHARE or share >= best.error:
             continue
         cost = costs(quantized.flatbuffer)

@@ -51,7 +51,7 @@ def layers_by_int8_loss(
     else:
         quantized = quantize(flatbuffer, plain, observations)
         samples = dataset.limited(_SAMPLES).inputs
-        errors = layer_errors(flatbuffer, quantized.flatbuffer, quantized.tensors, samples)
+        errors = layer_errors(quantized.source, quantized.flatbuffer, quantized.tensors, samples)
         worst = [copies[e.layer][0] for e in sorted(errors, key=lambda e: e.sqnr_db) if e.layer in computing]
         ordered_layers = list(dict.fromkeys(worst))
     return ordered_layers + sorted(candidates - set(ordered_layers))

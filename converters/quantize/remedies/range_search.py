@@ -1,8 +1,9 @@
-"""Choose narrower ranges of int8 tensors if the network's outputs become more exact.
+"""Choose other ranges of int8 tensors if the network's outputs become more exact.
 
 A narrower range has smaller steps, but clips values. How much of the error of clipping reaches the outputs depends on
-the layers that follow: clipping the input of a TANH or very negative logits changes nothing. For each group of
-tensors with one scale, the float model runs with only this group rounded, and with only this group clipped:
+the layers that follow: clipping the input of a TANH or very negative logits changes nothing. A range wider than the
+observed one has larger steps, but clips fewer values of other samples. For each group of tensors with one scale, the
+float model runs with only this group rounded, and with only this group clipped:
 
 - The error of rounding grows with the square of the step. It is measured with several steps and averaged.
 - The error of clipping is measured on samples that did not determine the range: the samples are divided into parts, and
@@ -37,16 +38,20 @@ from arenite.converters.tflite.reader import parse
 class BetterRanges:
     """The result of ``better_ranges``.
 
-    ``ranges`` has (low, high) by name for the tensors whose ranges should be narrower. ``are_tails_unknown`` says that
+    ``ranges`` has (low, high) by name for the tensors whose ranges should change. ``are_tails_unknown`` says that
     large values are too rare to learn from the samples what clipping costs, so that nothing should be clipped.
+    ``clipping`` is the expected error of clipping other samples to ``ranges``, and ``observed_clipping`` that of
+    clipping them to the observed ranges: mean squared errors as in ``OutputDistance``.
     """
 
     ranges: Mapping[str, tuple[float, float]]
     are_tails_unknown: bool = False
+    clipping: float = 0.0
+    observed_clipping: float = 0.0
 
 
 #: The shares of the lowest and the highest value that are tried.
-_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.1)
+_SHARES = (1.3, 1.2, 1.1, 1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.22, 0.16, 0.1)
 
 #: The step of the observed range is multiplied by these factors to measure the error of rounding.
 _STEPS = (1.0, 1.11, 1.23, 1.37)
@@ -115,12 +120,16 @@ def better_ranges(
         progress(number, 2 * len(searches))
         search.measure_rounding()
     total = sum(search.rounding for search in searches)
-    if sum(search.clipping for search in searches) > total:
-        return BetterRanges({}, are_tails_unknown=True)
+    observed_clipping = sum(search.clipping for search in searches)
+    if observed_clipping > total:
+        return BetterRanges({}, True, observed_clipping, observed_clipping)
     ranges: dict[str, tuple[float, float]] = {}
+    clipping = observed_clipping
     for number, search in enumerate(searches):
         progress(len(searches) + number, 2 * len(searches))
-        if search.rounding < _MIN_SHARE * total or search.part.changed & set(graph.inputs):
+        if search.part.changed & set(graph.inputs):
+            continue
+        if search.rounding + _CAUTION * search.clipping < _MIN_SHARE * total:
             continue
         low_share, high_share = search.best_shares()
         if (low_share, high_share) == (1.0, 1.0):
@@ -130,7 +139,8 @@ def better_ranges(
         # Six digits keep the image's record short.
         limits = float(f"{low * low_share:.6g}"), float(f"{high * high_share:.6g}")
         ranges |= {graph.tensors[i].name: limits for i in sorted(search.part.changed)}
-    return BetterRanges(ranges)
+        clipping += search.clipping_error(low_share, high_share) - search.clipping
+    return BetterRanges(ranges, False, clipping, observed_clipping)
 
 
 def _groups(model: Model, recipe: Recipe, observations: Observations) -> list[DependentGraph]:
@@ -244,7 +254,7 @@ class _GroupSearch:
     @property
     def clipping(self) -> float:
         """The error of clipping with the observed range."""
-        return self._clipping_error(1.0, 1.0)
+        return self.clipping_error(1.0, 1.0)
 
     def best_shares(self) -> tuple[float, float]:
         """Return the shares of the lowest and the highest value with the smallest error, or (1, 1)."""
@@ -275,9 +285,9 @@ class _GroupSearch:
         range."""
         low, high = float(self.lows.min()), float(self.highs.max())
         step = (high * high_share - low * low_share) / (high - low)
-        return self.rounding * step**2 + _CAUTION * self._clipping_error(low_share, high_share)
+        return self.rounding * step**2 + _CAUTION * self.clipping_error(low_share, high_share)
 
-    def _clipping_error(self, low_share: float, high_share: float) -> float:
+    def clipping_error(self, low_share: float, high_share: float) -> float:
         """Return the error if each part of the samples is clipped to shares of the range of the other parts."""
         if (low_share, high_share) not in self._clipping:
             results = self._exact_results()

@@ -132,8 +132,11 @@ def sensitivity(
 
 
 def single_layer_recipe(recipe: Recipe, kind: str) -> Recipe:
-    """Return ``recipe`` with the types of ``kind`` for every layer."""
-    return replace(recipe, settings=replace(recipe.settings, **KINDS[kind]), layers=())  # type: ignore[arg-type]
+    """Return ``recipe`` with the types of ``kind`` for every layer, and without balance, because the values of layers
+    are compared with those of the float model. Ranges for balanced values are left out."""
+    settings = replace(recipe.settings, **KINDS[kind])  # type: ignore[arg-type]
+    ranges = {} if recipe.balance else recipe.ranges
+    return replace(recipe, settings=settings, layers=(), balance=False, ranges=ranges)
 
 
 def sqnr(expected: Sequence[np.ndarray], actual: Sequence[np.ndarray]) -> float:

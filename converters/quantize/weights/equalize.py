@@ -78,7 +78,7 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
         if change < _CONVERGED:
             break
     tensors = tuple(
-        replace(t, data=_read_only(values[t.index])) if t.index in values else t for t in graph.tensors
+        replace(t, data=frozen_float32(values[t.index])) if t.index in values else t for t in graph.tensors
     )
     factors = np.concatenate(list(total.values()))
     pair_names = ", ".join(f"{p.first}-{p.second}" for p in pairs)
@@ -88,7 +88,7 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     return EqualizedModel(to_flatbuffer(new), scaled, (note,))
 
 
-def _read_only(values: np.ndarray) -> np.ndarray:
+def frozen_float32(values: np.ndarray) -> np.ndarray:
     """Return a read-only float32 copy of ``values``."""
     out = values.astype(np.float32)
     out.flags.writeable = False
@@ -144,18 +144,28 @@ def _equalize_pair(graph: Subgraph, pair: LayerPair, values: dict[int, np.ndarra
     """Equalize one pair in ``values``, and return the factors by which the first layer was divided."""
     first, second = graph.ops[pair.first], graph.ops[pair.second]
     w1, w2 = first.inputs[1], second.inputs[1]
-    axis = WEIGHTS[first.name].axis
-    r1 = _largest(values[w1], axis)
+    r1 = _largest(values[w1], WEIGHTS[first.name].axis)
     # The last axis has the input channels of a convolution or a dense layer, or the channels of a depthwise one.
     r2 = _largest(values[w2], values[w2].ndim - 1)
     alive = (r1 > 0) & (r2 > 0)
     factors = np.where(alive, np.sqrt(np.where(alive, r1, 1.0) / np.where(alive, r2, 1.0)), 1.0)
     factors = np.clip(factors, 1 / _MAX_FACTOR, _MAX_FACTOR)
-    values[w1] = values[w1] / _reshape_along(factors, axis, values[w1].ndim)
-    if first.input(2) >= 0:
-        values[first.inputs[2]] = values[first.inputs[2]] / factors
-    values[w2] = values[w2] * _reshape_along(factors, values[w2].ndim - 1, values[w2].ndim)
+    divide_channels(first, second, factors, values)
     return factors
+
+
+def divide_channels(
+    first: Op, second: Op, factors: np.ndarray, values: dict[int, np.ndarray]
+) -> frozenset[int]:
+    """Divide the channels between the layers ``first`` and ``second`` by ``factors``: change the weights and the bias
+    in ``values``, the constants by tensor index. Return the indices of the changed tensors."""
+    w1, w2, bias = first.inputs[1], second.inputs[1], first.input(2)
+    axis = WEIGHTS[first.name].axis
+    values[w1] = values[w1] / _reshape_along(factors, axis, values[w1].ndim)
+    if bias >= 0:
+        values[bias] = values[bias] / factors
+    values[w2] = values[w2] * _reshape_along(factors, values[w2].ndim - 1, values[w2].ndim)
+    return frozenset({w1, w2} | ({bias} if bias >= 0 else set()))
 
 
 def _largest(weights: np.ndarray, axis: int) -> np.ndarray:

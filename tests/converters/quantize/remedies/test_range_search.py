@@ -1,4 +1,4 @@
-"""Ranges of int8 tensors become narrower where the network's outputs gain, and only there."""
+"""Ranges of int8 tensors become narrower or wider where the network's outputs gain, and only there."""
 
 from __future__ import annotations
 
@@ -94,6 +94,26 @@ def test_rare_large_values_change_no_range() -> None:
     samples.inputs[77] = [200 * x for x in samples.inputs[77]]
     better = better_ranges(flatbuffer, PLAIN, observe(flatbuffer, samples))
     assert not better.ranges and better.are_tails_unknown
+
+
+def test_a_range_becomes_wider_where_clipping_other_samples_costs_more_than_larger_steps() -> None:
+    n = FloatNet(0)
+    x = n.input((1, 16), "float32")
+    wide = n.layer("MUL", [n.dense(x, 12), n.real([10.0])], (1, 12), "MulOptions")
+    saturated = n.layer("TANH", [wide], (1, 12))
+    hidden = n.dense(x, 4)
+    model = n.model([n.layer("ADD", [n.dense(hidden, 3), n.dense(saturated, 3)], (1, 3), "AddOptions")])
+    flatbuffer = to_flatbuffer(model)
+    rng = np.random.default_rng(6)
+    samples = Samples([[rng.uniform(-1, 1, (1, 16)).astype(np.float32)] for _ in range(256)])
+    observations = observe(flatbuffer, samples)
+    better = better_ranges(flatbuffer, PLAIN, observations)
+    low, high = better.ranges[model.main.tensors[hidden].name]
+    seen = observations.tensors[hidden]
+    assert low < 1.05 * seen.low and high > 1.05 * seen.high
+    low, high = better.ranges[model.main.tensors[wide].name]
+    assert low > 0.5 * observations.tensors[wide].low and high < 0.5 * observations.tensors[wide].high
+    assert 0 <= better.clipping < 0.1 * better.observed_clipping
 
 
 def test_few_samples_change_no_range() -> None:
