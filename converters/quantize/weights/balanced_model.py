@@ -10,6 +10,7 @@ import numpy as np
 
 from arenite.converters.quantize.calibration.observations import Observations, observe
 from arenite.converters.quantize.calibration.trained_ranges import trained_ranges
+from arenite.converters.quantize.weights.bottleneck_rotation import rotate_bottlenecks
 from arenite.converters.quantize.weights.channel_balance import balance_channels
 from arenite.converters.quantize.weights.logit_shift import shift_logits
 from arenite.converters.tflite.reader import parse
@@ -36,7 +37,8 @@ _last: dict[tuple[str, str], BalancedModel] = {}
 
 
 def balanced_model(flatbuffer: bytes, observations: Observations) -> BalancedModel:
-    """Return the float model ``flatbuffer`` with balanced channels and shifted logits.
+    """Return the float model ``flatbuffer`` with balanced channels, rotated bottlenecks and shifted
+    logits.
 
     The result has the arguments themselves if nothing changes, if the observations have no stored samples, or if
     training chose ranges, which would not fit the new values.
@@ -53,7 +55,8 @@ def _balanced(flatbuffer: bytes, observations: Observations) -> BalancedModel:
     if not observations.inputs or trained_ranges(model):
         return BalancedModel(flatbuffer, observations)
     shifted = shift_logits(model, flatbuffer, observations.inputs)
-    balanced = balance_channels(shifted, observations)
+    rotated = rotate_bottlenecks(shifted, flatbuffer, observations.inputs)
+    balanced = balance_channels(rotated.model, observations, rotated.rotated)
     if balanced is model:
         return BalancedModel(flatbuffer, observations)
     changed = to_flatbuffer(replace(balanced, repairs=()))

@@ -9,6 +9,7 @@ differ more.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
@@ -21,10 +22,13 @@ from arenite.converters.quantize.weights.equalize import divide_channels, find_l
 _MAX_FACTOR = 16.0
 
 
-def balance_channels(model: Model, observations: Observations) -> Model:
+def balance_channels(model: Model, observations: Observations, finished: Collection[int] = ()) -> Model:
     """Return ``model`` with scaled channels between its layers, or ``model`` itself if it has no such layers.
 
-    ``observations`` are those of ``model``.
+    Args:
+        model: the float model.
+        observations: the observations of the model, except of the tensors ``finished``.
+        finished: tensors whose channels stay as they are.
     """
     graph = model.main
     values = {
@@ -36,7 +40,7 @@ def balance_channels(model: Model, observations: Observations) -> Model:
     for pair in find_layer_pairs(graph):
         first, second = graph.ops[pair.first], graph.ops[pair.second]
         stats = observations.tensors.get(first.outputs[0])
-        if stats is None or not stats.channel_low.size:
+        if stats is None or not stats.channel_low.size or first.outputs[0] in finished:
             continue
         largest = np.maximum(np.abs(stats.channel_low), np.abs(stats.channel_high))
         if not largest.max() > 0:

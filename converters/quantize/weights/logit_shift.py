@@ -32,6 +32,9 @@ _RIDGE = 0.01
 #: by 1 % at most.
 _MIN_RANGE = 25.5
 
+#: A layer with a larger share of zeros is pruned. Its zeros would become other numbers.
+_MAX_ZEROS = 0.05
+
 
 def shift_logits(model: Model, flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]]) -> Model:
     """Return ``model``, whose file is ``flatbuffer``, with shifted logits, or ``model`` itself if no layer with weights
@@ -98,6 +101,8 @@ def _logit_layers(graph: Subgraph) -> list[Op]:
         own = layer.inputs[1:3]
         tensors = [graph.tensors[i] for i in own]
         if any(t.data is None or t.dtype != "float32" or count[t.index] != 1 for t in tensors):
+            continue
+        if np.mean(tensors[0].data == 0) > _MAX_ZEROS:
             continue
         x, shape = graph.tensors[layer.inputs[0]], tensors[0].shape
         is_pointwise = layer.name == "FULLY_CONNECTED" or (

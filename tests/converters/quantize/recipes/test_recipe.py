@@ -126,9 +126,10 @@ def test_a_recipe_without_slow_steps_keeps_its_types_and_ranges_on_request() -> 
     settings = replace(
         Recipe().settings, calibrator="mse", weight_scale="mse", rounding="adaptive", weights="int4"
     )
-    recipe = Recipe(settings=settings, layers=rules, bias_correction=True, equalisation=True)
+    recipe = Recipe(settings=settings, layers=rules, bias_correction=True, equalisation=True, balance=True)
     for keeps_ranges, calibrator, weight_scale in ((False, "minmax", "max"), (True, "mse", "mse")):
         fast = recipe.without_slow_steps(keeps_ranges=keeps_ranges)
         assert (fast.settings.calibrator, fast.settings.weight_scale) == (calibrator, weight_scale)
         assert (fast.settings.rounding, fast.bias_correction, fast.equalisation) == ("nearest", False, False)
+        assert fast.balance == keeps_ranges  # the ranges belong to the balanced values
         assert (fast.settings.weights, fast.layers) == ("int4", rules)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
 from arenite.converters.quantize.calibration.observations import Observations, observe
+from arenite.converters.quantize.checks.field_data import check_data
+from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.quantize.quantize import quantize
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe
 from arenite.converters.quantize.sensitivity.layer_errors import layer_errors
+from arenite.converters.quantize.sensitivity.sensitivity import single_layer_recipe
 from arenite.converters.quantize.weights.balanced_model import balanced_model
-from arenite.converters.tflite.litert.interpreter import run_outputs
+from arenite.converters.tflite.litert.interpreter import run_outputs, run_tensor_values
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet, samples_for
@@ -130,3 +135,26 @@ def test_observations_keep_the_number_and_the_hash_of_all_samples() -> None:
     assert balanced.observations.samples == observations.samples == 300
     assert balanced.observations.data_sha256 == observations.data_sha256
     assert parse(balanced.flatbuffer).main.ops == parse(flatbuffer).main.ops
+
+
+def test_field_data_are_compared_with_the_scales_of_the_image() -> None:
+    model = classifier(1.0)
+    flatbuffer, observations = observed(model)
+    quantized = quantize(flatbuffer, BALANCED, observations)
+    graph = parse(quantized.flatbuffer).main
+    inputs: list[Any] = samples_for(model, 20, seed=7).inputs
+    report = check_data(flatbuffer, BALANCED, observations, Dataset(inputs, None, {}, "", Path()))
+    logits = model.main.ops[0].outputs[0]
+    (tensor,) = [t for t in report.tensors if t.index == logits]
+    stored = graph.tensors[quantized.tensors[logits]]
+    assert tensor.low == pytest.approx((-128 - stored.zero_point) * stored.scale)
+    values = run_tensor_values(quantized.source, inputs, [logits])
+    assert tensor.seen_high == pytest.approx(max(float(v[logits].max()) for v in values), rel=1e-5)
+
+
+def test_the_sensitivity_compares_layers_with_the_values_of_the_given_model() -> None:
+    logits = classifier(1.0).main.tensors[classifier(1.0).main.ops[0].outputs[0]].name
+    recipe = single_layer_recipe(replace(BALANCED, ranges={logits: (-9.0, 1.0)}), "int8")
+    assert not recipe.balance and not recipe.ranges
+    recipe = single_layer_recipe(replace(PLAIN, ranges={logits: (-9.0, 1.0)}), "int8")
+    assert recipe.ranges
