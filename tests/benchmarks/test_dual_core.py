@@ -27,10 +27,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 
 def _count(instructions: int) -> CycleCount:
+    """Return a count of instructions that take one cycle each."""
     return CycleCount({"alu": CycleTally(instructions, instructions)})
 
 
 def _result(split: dict[str, Any] | None) -> dict[str, Any]:
+    """Return a result of ``arenite bench`` whose part about two cores is ``split``."""
     return {
         "inference": {"instructions": {"p50": 2000}, "cycles": {"p50": 2000}},
         "memory": {"arena": 1, "static": 2, "stack": 3},

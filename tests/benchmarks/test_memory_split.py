@@ -15,13 +15,13 @@ from tests.host.small_graphs import classifier, save
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
-    path = save(classifier(24, 8), tmp_path_factory.mktemp("ways") / "small.tflite")
+    path = save(classifier(24, 8), tmp_path_factory.mktemp("strategies") / "small.tflite")
     return prepare(path).retarget(Target.for_core("cortex-m4f", "speed", False))
 
 
-@pytest.mark.parametrize("share", [80, 60, 40])
+@pytest.mark.parametrize("share", [80, 60, 40])  # percent of the arena that fits into fast memory
 def test_the_planner_is_at_least_as_good_as_every_simple_strategy(small: Prepared, share: int) -> None:
-    limits = (small.plan.arena_bytes * share // 100, 1 << 20)
+    limits = (small.plan.arena_bytes * share // 100, 1 << 20)  # bytes of fast and of slow memory
     accesses = estimate_accesses(small.generated)
     plans = {strategy: choose(small, limits) for strategy, choose in STRATEGIES.items()}
     best = plans["planner"]

@@ -18,6 +18,7 @@ _LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def name(page: Path) -> str:
+    """Return the path of the page in the repository."""
     return page.relative_to(ROOT).as_posix()
 
 
@@ -45,13 +46,15 @@ def anchors(text: str) -> set[str]:
 @cache
 def tracked() -> frozenset[str]:
     """Return the files of the repository and their folders. Outside of a git clone, return all files."""
-    done = subprocess.run(
+    listing = subprocess.run(
         ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard"],
         capture_output=True,
         text=True,
     )
     files = (
-        done.stdout.split("\n") if done.returncode == 0 else [name(p) for p in ROOT.rglob("*") if p.is_file()]
+        listing.stdout.split("\n")
+        if listing.returncode == 0
+        else [name(p) for p in ROOT.rglob("*") if p.is_file()]
     )
     folders = {parent.as_posix() for file in files if file for parent in Path(file).parents}
     return frozenset({f for f in files if f} | folders)

@@ -27,6 +27,7 @@ _RUN_S = 40
 
 
 def report(folder: Path) -> None:
+    """Make docs/images/report.png. ``folder`` is for temporary files."""
     page = folder / "demo.html"
     subprocess.run([*_COMMAND, "demo", "--report", str(page)], check=True, stdout=subprocess.DEVNULL)
     with Browser(folder / "profile") as browser:
@@ -39,6 +40,7 @@ def report(folder: Path) -> None:
 
 
 def dashboard(folder: Path) -> None:
+    """Make docs/images/dashboard.png. ``folder`` is for temporary files."""
     command = [
         *_COMMAND,
         "camera",
@@ -69,6 +71,7 @@ def dashboard(folder: Path) -> None:
 
 
 def _write(source: Path, target: Path) -> None:
+    """Write the screenshot with a palette of 256 colors. Exit with an error if the file is too large."""
     target.parent.mkdir(parents=True, exist_ok=True)
     Image.open(source).convert("RGB").quantize(256).save(target, optimize=True)
     size = target.stat().st_size

@@ -48,9 +48,9 @@ def absent_paths(text: str) -> list[str]:
     absent = []
     written = set(_WRITTEN.findall(text))
     for path in _PATH.findall(text):
-        for one in _expanded(path):
-            if not _exists(one) and one not in written:
-                absent.append(one)
+        for candidate in _expanded(path):
+            if not _exists(candidate) and candidate not in written:
+                absent.append(candidate)
     for module in _MODULE.findall(text):
         parts = module.removeprefix("arenite.").split(".")
         if not any(
@@ -75,6 +75,7 @@ def _expanded(path: str) -> list[str]:
 
 
 def _exists(path: str) -> bool:
+    """Return whether the repository has the file or folder, or a file that fits the pattern."""
     if "*" in path:
         return any(ROOT.glob(path.rstrip("/")))
     normal = posixpath.normpath(path)

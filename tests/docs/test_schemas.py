@@ -22,7 +22,7 @@ from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 #: Names of the JSON formats that occur only in files, not in the output of a command.
-FILES = {"image", "observations", "plan", "postprocessing", "preprocessing", "project", "sizes"}
+FILE_FORMATS = {"image", "observations", "plan", "postprocessing", "preprocessing", "project", "sizes"}
 
 
 @pytest.mark.parametrize("name", schemas())
@@ -41,7 +41,9 @@ def test_every_format_in_the_sources_is_published() -> None:
         for p in (ROOT / folder).rglob("*.py")
     ]
     names = {name for text in texts for name in re.findall(r'"(arenite\.[a-z-]+/\d+)"', text)}
-    output_formats = {name for name in names if name.split("/")[0].removeprefix("arenite.") not in FILES}
+    output_formats = {
+        name for name in names if name.split("/")[0].removeprefix("arenite.") not in FILE_FORMATS
+    }
     assert {file_name(name) for name in output_formats} == set(schemas())
     assert all(f"../schemas/{name}" in _page() for name in schemas())
 
@@ -118,6 +120,7 @@ def test_a_damaged_result_does_not_fit(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def run_json(capsys: pytest.CaptureFixture[str], *command: object) -> dict[str, Any]:
+    """Run the command with --json and return its output."""
     capsys.readouterr()
     code = main([*map(str, command), "--json"])
     output = capsys.readouterr()
@@ -146,8 +149,10 @@ def undescribed(node: Mapping[str, Any], path: str = "$") -> list[str]:
 
 
 def _constant(schema: Mapping[str, Any]) -> str:
+    """Return the name and version of the format, such as arenite.bench/1."""
     return str(schema["properties"]["schema"]["const"])
 
 
 def _page() -> str:
+    """Return the text of the page that lists the schemas."""
     return (ROOT / "docs/reference/json.md").read_text("utf-8")

@@ -24,18 +24,22 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tests.fuzz", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
-    parser.add_argument("--op", action="append", help="only these operators")
-    parser.add_argument("--length", type=int, default=4, help="maximum number of operators after the first")
+    parser.add_argument("--cases", type=int, default=2000, help="number of graphs")
+    parser.add_argument("--seed", type=int, default=0, help="number that determines all graphs")
+    parser.add_argument("--first", type=int, default=0, help="number of the first graph")
+    parser.add_argument("--op", action="append", help="only this operator (repeatable)")
+    parser.add_argument("--length", type=int, default=4, help="maximum number of random operators in a graph")
     parser.add_argument("--batch", type=int, default=100, help="graphs per compiler run")
     parser.add_argument("--jobs", type=int, default=1, help="number of parallel processes")
-    parser.add_argument("--save", type=Path, default=Path("out/fuzz"))
+    parser.add_argument(
+        "--save", type=Path, default=Path("out/fuzz"), help="folder for graphs with a mismatch"
+    )
     args = parser.parse_args(argv)
     names = sorted(load_all())
     if unknown := sorted(set(args.op or []) - set(names)):
-        parser.error(f"no random case for {', '.join(unknown)}; there are {', '.join(names)}")
+        parser.error(
+            f"the fuzzer cannot make random {', '.join(unknown)} operators; --op may be {', '.join(names)}"
+        )
     ops = tuple(args.op or names)
     last = args.first + args.cases
     batches = [
@@ -55,8 +59,8 @@ def main(argv: list[str] | None = None) -> int:
     for name, count in sorted(total.operators.items()):
         print(f"{name:28s} {count:7d} graphs")
     print(
-        f"seed {args.seed}: {total.graphs} graphs over {len(total.operators)} operators, "
-        f"{len(total.failures)} mismatches"
+        f"seed {args.seed}: {total.graphs} graphs, operator types: {len(total.operators)}, "
+        f"mismatches: {len(total.failures)}"
     )
     return 1 if total.failures else 0
 

@@ -40,10 +40,11 @@ def random_model(seed: int, case: int, ops: list[str], length: int) -> Model:
         scales = [s for t in model.main.tensors if t.quant is not None for s in t.quant.scale]
         if all(SCALES[0] <= s <= SCALES[1] for s in scales):
             return model
-    raise AssertionError(f"no graph for case {case} has ordinary scales")
+    raise AssertionError(f"case {case}: none of 100 random graphs has all scales within {SCALES}")
 
 
 def _random_model(rng: np.random.Generator, case: int, ops: list[str], length: int) -> Model:
+    """Return a random graph with 1 to ``length`` random operators, whose scales may be outside ``SCALES``."""
     cases = load_all()
     b = GraphBuilder(rng)
     # Each operator in turn is the first one of a graph, so that all operators are covered evenly.
@@ -58,7 +59,8 @@ def _random_model(rng: np.random.Generator, case: int, ops: list[str], length: i
 
 @dataclass(frozen=True)
 class Batch:
-    """Graphs ``first`` to ``first + count - 1`` of a seed, which are compiled together."""
+    """Graphs ``first`` to ``first + count - 1`` of a seed, which are compiled together. Each graph has up to ``length``
+    random operators of ``ops``."""
 
     seed: int
     first: int
@@ -68,9 +70,11 @@ class Batch:
     save: Path  # folder to which reduced graphs with mismatches are saved
 
     def model(self, number: int) -> Model:
+        """Return graph ``number`` of the seed."""
         return random_model(self.seed, number, list(self.ops), self.length)
 
     def single(self, number: int) -> Batch:
+        """Return a batch that contains only graph ``number``."""
         return Batch(self.seed, number, 1, self.ops, self.length, self.save)
 
 
@@ -96,6 +100,7 @@ def run_batch(batch: Batch) -> Result:
     numbers = range(batch.first, batch.first + batch.count)
     models = [batch.model(number) for number in numbers]
     result = Result(batch.count)
+    # ``mismatch.case`` is the position of the graph in ``models``.
     for model in models:
         result.operators.update({op.name for op in model.main.ops})
     reported = set()
@@ -134,6 +139,8 @@ class Worker:
         self._pool: ProcessPoolExecutor | None = None
 
     def call(self, function: Callable[[Batch], Result], batch: Batch) -> Result:
+        """Return ``function(batch)``, which the process computes. Raises ``BrokenProcessPool`` if the process
+        crashes."""
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(1, mp_context=context)

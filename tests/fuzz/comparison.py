@@ -27,13 +27,17 @@ CACHE = Path(__file__).resolve().parents[2] / ".cache" / "native"
 
 @dataclass(frozen=True)
 class Mismatch:
-    """Describes an output that differs from LiteRT's. ``different`` is the number of different elements."""
+    """Describes an output that differs from LiteRT's.
+
+    ``case``, ``output`` and ``run`` are the numbers of the model, of its output and of the run, from 0.
+    ``different`` is the number of different elements.
+    """
 
     case: int
     output: int
     run: int
     different: int
-    first: tuple[int, object, object]  # of the first difference: flat index, expected, actual
+    first: tuple[int, object, object]  # the first difference: flat index, LiteRT's value, Arenite's value
     target: Target = PORTABLE
 
     def __str__(self) -> str:
@@ -137,6 +141,7 @@ def compare_one(
         inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
         fresh = run in (0, runs) or not has_state
         if fresh:
+            # Two different bytes, so that a result that depends on memory that nothing has written is wrong in one run.
             native.fill_arena(0xA5 if run % 2 else 0x5A)
         expected = reference.run(inputs, reset=fresh)
         actual = native.run(inputs, reset=fresh)

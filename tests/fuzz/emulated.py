@@ -34,8 +34,8 @@ from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
-#: Number of graphs that are created before they are divided into batches.
-_GRAPHS_PER_FIRMWARE = 500
+#: The number of graphs that are created together. They are then divided into batches that fit the board.
+_GRAPHS_PER_ROUND = 500
 #: RAM for the stack and for tables. Tensors may fill a quarter of the other RAM, because kernels also need scratch.
 _RESERVED_BYTES = 8192
 #: The maximum number of inputs, and of outputs: the protocol has one byte for each number.
@@ -112,7 +112,8 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
         inputs=inputs,
         outputs=outputs,
     )
-    # The firmware counts ticks for every layer of a graph, because segments report the ticks of their layers.
+    # The firmware has a tick counter for every layer of a graph, because a streamed segment reports the ticks of
+    # each of its layers.
     header = _HEADER.format(layers=max(len(g.calls) for g in batch))
     return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
 
@@ -168,7 +169,8 @@ def compare_emulated(
 
 
 def batches(models: Sequence[Model], max_bytes: int) -> list[list[Model]]:
-    """Split the graphs so that each firmware fits the board and the protocol's maximum number of tensors."""
+    """Return the graphs in batches. The activations of a batch have at most ``max_bytes``, and its inputs and
+    outputs do not exceed the protocol's maximum number of tensors."""
     result: list[list[Model]] = [[]]
     inputs, outputs, size = 1, 0, 0
     for m in models:
@@ -200,10 +202,10 @@ def main(argv: list[str] | None = None) -> int:
     kernels: Counter[str] = Counter()
     failures = finished = 0
     with tempfile.TemporaryDirectory(prefix="arenite-fuzz-") as folder:
-        for first in range(0, args.cases, _GRAPHS_PER_FIRMWARE):
+        for first in range(0, args.cases, _GRAPHS_PER_ROUND):
             models = [
                 random_model(args.seed, k, ops, 3)
-                for k in range(first, min(first + _GRAPHS_PER_FIRMWARE, args.cases))
+                for k in range(first, min(first + _GRAPHS_PER_ROUND, args.cases))
             ]
             for batch in batches(models, (load_board(args.board).ram_bytes - _RESERVED_BYTES) // 4):
                 counts.update(op.name for m in batch for op in m.main.ops)
@@ -221,8 +223,8 @@ def main(argv: list[str] | None = None) -> int:
     tier = Target.for_core(load_board(args.board).core, args.optimise).tier
     tier_layers = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
-        f"{args.board}, {args.optimise}, seed {args.seed}: {finished} graphs over {len(counts)} operators, "
-        f"{tier_layers:,} of {kernels.total():,} layers by {tier} kernels, {failures} mismatches"
+        f"{args.board}, {args.optimise}, seed {args.seed}: {finished} graphs, operator types: {len(counts)}, "
+        f"{tier_layers:,} of {kernels.total():,} layers by {tier} kernels, mismatches: {failures}"
     )
     return 1 if failures else 0
 

@@ -9,6 +9,12 @@ import numpy as np
 
 from arenite.converters.graph.model import DTYPES, Model, Op, Quantization, Subgraph, Tensor
 
+#: The standard deviation of stored values that are uniform over the range of their type. The scales of random operators
+#: are derived from it, so that outputs use a large part of their range and few of them saturate.
+INT8_DEVIATION, INT16_DEVIATION = 74, 19000
+#: Codes of fused activations for a random choice: none (twice, so that it is more frequent), RELU, RELU_N1_TO_1, RELU6.
+ACTIVATIONS = (0, 0, 1, 2, 3)
+#: The smallest and the largest zero point of each type.
 Q_RANGE = {"int8": (-128, 127), "int16": (-32768, 32767), "uint8": (0, 255), "int32": (-(2**31), 2**31 - 1)}
 
 
@@ -18,7 +24,7 @@ def f32(value: float) -> float:
 
 
 class GraphBuilder:
-    """Collects tensors and operators; ``build`` returns the model. Tensors are referred to by index."""
+    """Collects tensors and operators; ``build`` returns the model. Methods take and return the indices of tensors."""
 
     def __init__(self, rng: np.random.Generator | None = None, max_elements: int = 4096) -> None:
         self.rng = rng if rng is not None else np.random.default_rng(0)
@@ -38,6 +44,7 @@ class GraphBuilder:
         data: np.ndarray | None = None,
         is_variable: bool = False,
     ) -> int:
+        """Add a tensor and return its index."""
         index = len(self.tensors)
         shape = tuple(int(d) for d in shape)
         self.tensors.append(Tensor(index, f"t{index}", shape, dtype, quant, data, is_variable))
@@ -50,6 +57,7 @@ class GraphBuilder:
         return index
 
     def const(self, values: Any, dtype: str, quant: Quantization | None = None) -> int:
+        """Add a constant tensor with these stored values and return its index."""
         np_dtype = DTYPES[dtype]
         array = np.asarray(values, dtype=np_dtype)
         return self.tensor(array.shape, dtype, quant, array)
@@ -65,7 +73,8 @@ class GraphBuilder:
         """Return an input for the next operator: often an existing tensor that fits, otherwise a new graph input.
 
         ``rank`` is the allowed rank or ranks (default 1 to 4). If ``zero_point`` is given, the tensor has this zero
-        point (int16 tensors always have 0). Tensors have at most ``max_elements`` elements.
+        point (int16 tensors always have 0). With ``quantized=False``, integers may be without scale and zero point.
+        Tensors have at most ``max_elements`` elements.
         """
         ranks = [1, 2, 3, 4] if rank is None else [rank] if isinstance(rank, int) else list(rank)
         produced = {*self.inputs, *(i for op in self.ops for i in op.outputs)}

@@ -1,4 +1,4 @@
-"""Check the invariants of a model that the reader returns, without the reader's own code."""
+"""Check what must be true for every model that the reader returns, without the reader's own code."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ def broken_invariants(model: Model) -> str:
         if any(not 0 <= i < count for _, i in (*signature.inputs, *signature.outputs)):
             return "a signature refers to no tensor"
     for graph in model.subgraphs:
-        problem = next(filter(None, map(_tensor, graph.tensors)), "") or _graph(graph)
+        problem = next(filter(None, map(_tensor_problem, graph.tensors)), "") or _graph_problem(graph)
         if problem:
             return f"subgraph '{graph.name}': {problem}"
     return ""
 
 
-def _tensor(t: Tensor) -> str:
+def _tensor_problem(t: Tensor) -> str:
     """Return the invariant that the tensor breaks, or ""."""
     if t.dtype not in DTYPES or any(d < 0 for d in t.shape) or t.elements >= 2**31 or t.nbytes >= 2**31:
-        return f"tensor {t.index}: type or shape"
+        return f"tensor {t.index}: unknown type, invalid shape or too many elements"
     if t.shape_signature is not None and -1 in t.shape_signature:
-        return f"tensor {t.index}: dynamic"
+        return f"tensor {t.index}: dynamic shape"
     if t.data is not None:
         dtype = DTYPES[t.dtype]
         if t.data.flags.writeable or t.is_variable:
@@ -60,7 +60,7 @@ def _tensor(t: Tensor) -> str:
     return ""
 
 
-def _graph(graph: Subgraph) -> str:
+def _graph_problem(graph: Subgraph) -> str:
     """Return the invariant that the subgraph breaks, or ""."""
     count = len(graph.tensors)
     if [t.index for t in graph.tensors] != list(range(count)):
@@ -72,14 +72,14 @@ def _graph(graph: Subgraph) -> str:
         return "inputs"
     available |= set(graph.inputs)
     for op in graph.ops:
-        problem = _op(op, available, count)
+        problem = _op_problem(op, available, count)
         if problem:
             return f"operator {op.index} ({op.name}): {problem}"
         available |= set(op.outputs)
     return "" if set(graph.outputs) <= available else "an output that no operator computes"
 
 
-def _op(op: Op, available: set[int], count: int) -> str:
+def _op_problem(op: Op, available: set[int], count: int) -> str:
     """Return the invariant that the operator breaks, or "". ``available`` has the tensors that already have a value."""
     if any(not -1 <= i < count for i in op.inputs) or any(not 0 <= i < count for i in op.outputs):
         return "tensor indices"

@@ -3,10 +3,10 @@
     python -m tests.fuzz.hostile_files --cases 100000 --seed 1 [--through reader|writer|firmware]
 
 Case K of seed S is the same file on every computer. Most mutations change a meaningful place (an offset, a length, a
-vtable, a scalar), found by walking the seed file. The others flip bits, cut, splice and repeat at random places. Models
-that the reader accepts are checked for the invariants of a graph, then (``--through``) written and read again, or
-planned and lowered to C. A mutant for which a rule is broken (another exception, too much time or memory, a broken
-invariant) is saved.
+vtable, a scalar), which a decoder of the seed file finds. The other mutations flip, remove, insert or replace bytes at
+random places. Models that the reader accepts are checked for the invariants of a graph, then (``--through``) written
+and read again, or planned and lowered to C. A mutant for which a rule is broken (another exception, too much time or
+memory, a broken invariant) is saved.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ CRASHES = Path(__file__).resolve().parents[2] / ".cache" / "fuzz_reader"
 #: Maximum seconds per case, and maximum memory beyond that of the process at the start.
 CASE_SECONDS = 5
 MEMORY_BYTES = 1 << 30
+#: The cases that run under one alarm, and its seconds: enough for a few slow cases, and 0.1 s for every other case.
+_CHUNK_CASES, _CHUNK_SECONDS = 1000, 120
 
+#: Values next to which lengths, indices and types of 8, 16 and 32 bits overflow.
 _CORNERS = (
     0,
     1,
@@ -75,7 +78,7 @@ class SeedFile:
     values: tuple[tuple[int, int], ...]  # scalars: dimensions, indices, options, types
 
 
-class _Walker(_Decoder):
+class _RecordingDecoder(_Decoder):
     """A decoder that records which places it reads."""
 
     def __init__(self, data: bytes) -> None:
@@ -106,9 +109,9 @@ class _Walker(_Decoder):
 
 def seed_of(name: str, data: bytes) -> SeedFile:
     """Return a seed file with the places that a decoder reads in ``data``."""
-    walker = _Walker(data)
-    walker.table(struct.unpack_from("<I", data, 0)[0], "Model")
-    return SeedFile(name, data, tuple(sorted(walker.structure)), tuple(sorted(walker.values)))
+    recorder = _RecordingDecoder(data)
+    recorder.table(struct.unpack_from("<I", data, 0)[0], "Model")
+    return SeedFile(name, data, tuple(sorted(recorder.structure)), tuple(sorted(recorder.values)))
 
 
 def seeds(folder: Path | None = None, *, operators: bool = False) -> list[SeedFile]:
@@ -137,15 +140,15 @@ def mutate(rng: random.Random, pool: Sequence[SeedFile]) -> bytes:
     for _ in range(rng.choice((1, 1, 1, 2, 3, 8))):
         draw = rng.random()
         if draw < 0.45:
-            _at_random_place(rng, data, seed.values)
+            _change_random_place(rng, data, seed.values)
         elif draw < 0.7:
-            _at_random_place(rng, data, seed.structure)
+            _change_random_place(rng, data, seed.structure)
         else:
             rng.choice(_UNSTRUCTURED)(rng, data, pool)
     return bytes(data)
 
 
-def _at_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int, int]]) -> None:
+def _change_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple[int, int]]) -> None:
     """Replace the value at one of the ``places``."""
     position, width = rng.choice(places)
     if position + width > len(data):
@@ -169,27 +172,32 @@ def _at_random_place(rng: random.Random, data: bytearray, places: Sequence[tuple
 
 
 def _flip(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Flip random bits."""
     for _ in range(rng.choice((1, 2, 8, 64))):
         if data:
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
 
 
 def _cut(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Remove the end of ``data``."""
     del data[rng.randrange(len(data) + 1) :]
 
 
 def _remove(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Remove a few bytes."""
     at = rng.randrange(len(data) + 1)
     del data[at : at + rng.choice((1, 2, 4, 16, 256))]
 
 
 def _repeat(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+    """Insert a copy of some bytes of ``data`` at another place."""
     at, length = rng.randrange(len(data) + 1), rng.choice((4, 16, 64, 1024))
     target = rng.randrange(len(data) + 1)
     data[target:target] = data[at : at + length]
 
 
 def _overwrite(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> None:
+    """Replace some bytes by bytes of a seed file."""
     source = rng.choice(pool).data
     at, length = rng.randrange(len(source)), rng.choice((4, 16, 64, 1024))
     target = rng.randrange(len(data) + 1)
@@ -203,12 +211,12 @@ def _splice(rng: random.Random, data: bytearray, pool: Sequence[SeedFile]) -> No
     data[at:] = source[at:]
 
 
-def _noise(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+def _replace_end(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     """Replace the end of ``data`` by random bytes."""
     data[rng.randrange(len(data) + 1) :] = rng.randbytes(rng.choice((8, 64, 512)))
 
 
-def _word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
+def _replace_word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> None:
     """Replace an aligned 32-bit word by a value of ``_CORNERS``."""
     if len(data) >= 8:
         at = rng.randrange(len(data) - 3) & ~3
@@ -216,7 +224,7 @@ def _word(rng: random.Random, data: bytearray, _pool: Sequence[SeedFile]) -> Non
 
 
 _UNSTRUCTURED: tuple[Callable[[random.Random, bytearray, Sequence[SeedFile]], None], ...] = (
-    _flip, _cut, _remove, _repeat, _overwrite, _splice, _noise, _word,
+    _flip, _cut, _remove, _repeat, _overwrite, _splice, _replace_end, _replace_word,
 )  # fmt: skip
 
 
@@ -228,8 +236,8 @@ class Report:
     accepted: int = 0
     stopped_later: int = 0  # accepted by the reader, refused with an error by a later stage
     violations: list[str] = field(default_factory=list)  # one entry per case that broke a rule
-    slowest: float = 0.0
-    reasons: Counter[str] = field(default_factory=Counter)
+    slowest: float = 0.0  # seconds
+    reasons: Counter[str] = field(default_factory=Counter)  # kinds of the reader's messages
 
 
 def run(
@@ -266,7 +274,7 @@ def _check_case(data: bytes, through: str, report: Report) -> str:
         image = parse_image(data)
     except ModelError as error:
         report.refused += 1
-        report.reasons[_kind(error.problem)] += 1
+        report.reasons[_message_kind(error.problem)] += 1
         if "no specific check" in error.problem:
             return error.problem
         return "" if error.problem and error.hint else f"no hint: {error.problem}"
@@ -291,12 +299,13 @@ def _check_case(data: bytes, through: str, report: Report) -> str:
         return traceback.format_exc()
 
 
-def _kind(problem: str) -> str:
+def _message_kind(problem: str) -> str:
     """Return the problem without numbers and names, so that equal kinds of problems can be counted."""
     return problem.split(": ", 1)[-1][:40].translate(str.maketrans("", "", "0123456789,-"))
 
 
 def _write_and_read(image: Image) -> str:
+    """Write the model and read it again. Return a description of the difference, or "" if there is none."""
     written = to_flatbuffer(image.model)
     reread = parse_image(written)
     if reread.model.repairs:
@@ -305,6 +314,7 @@ def _write_and_read(image: Image) -> str:
 
 
 def _lower_to_c(image: Image) -> str:
+    """Generate C code of the model. Return "", because only an exception is an error."""
     from arenite.converters.passes.fold_constants import fold_constants
     from arenite.converters.tflite.int4 import int8_weights
     from arenite.firmware.generator.model_lowering import lower_model
@@ -322,17 +332,17 @@ def _lower_to_c(image: Image) -> str:
 
 
 class _Hang(BaseException):
-    pass
+    """The cases of a chunk took too long."""
 
 
-def _limit() -> None:
+def _limit_process() -> None:
     """Limit this process, so that use of too much memory raises MemoryError and a hang raises an exception."""
     with Path("/proc/self/statm").open() as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY_BYTES, resource.RLIM_INFINITY))
 
     def alarm(_signal: int, _frame: object) -> None:
-        raise _Hang(f"no result within {CASE_SECONDS * 4} s")
+        raise _Hang(f"{_CHUNK_CASES} cases took more than {_CHUNK_SECONDS} s")
 
     signal.signal(signal.SIGALRM, alarm)
 
@@ -357,14 +367,13 @@ def main() -> int:
     pool = seeds(options.models, operators=options.operators)
     for s in pool:
         decode(s.data)
-    _limit()
+    _limit_process()
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     start = time.perf_counter()
     total = Report()
-    step = 1000
-    for first in range(options.first, options.first + options.cases, step):
-        signal.alarm(CASE_SECONDS * 4 + step // 10)
-        count = min(step, options.first + options.cases - first)
+    for first in range(options.first, options.first + options.cases, _CHUNK_CASES):
+        signal.alarm(_CHUNK_SECONDS)
+        count = min(_CHUNK_CASES, options.first + options.cases - first)
         chunk = run(pool, count, options.seed, through=options.through, crashes=options.crashes, first=first)
         total.refused += chunk.refused
         total.accepted += chunk.accepted

@@ -13,6 +13,7 @@ from arenite.converters.graph.model import Model, Op, Tensor
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 
+#: Values of options, and of elements of constants, that a kernel could handle wrongly.
 _INTEGERS = (0, -1, 1, 2, 3, 7, 255, 65536, 2**31 - 1, -(2**31))
 
 
@@ -42,6 +43,7 @@ def hostile_graph(seed: int) -> Model:
 
 
 def _with_hostile_option(options: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
+    """Return the options with one value replaced."""
     changed = dict(options)
     key = rng.choice(sorted(changed))
     value = changed[key]
@@ -56,6 +58,7 @@ def _with_hostile_option(options: Mapping[str, Any], rng: random.Random) -> dict
 
 
 def _with_other_tensor(op: Op, count: int, rng: random.Random) -> Op:
+    """Return the operator with another tensor as one of its inputs. ``count`` is the number of tensors."""
     if not op.inputs:
         return op
     at = rng.randrange(len(op.inputs))
@@ -63,6 +66,7 @@ def _with_other_tensor(op: Op, count: int, rng: random.Random) -> Op:
 
 
 def _with_hostile_constant(tensor: Tensor, rng: random.Random) -> Tensor:
+    """Return the tensor with one value replaced, if it is an integer constant."""
     if tensor.data is None or not tensor.data.size or tensor.data.dtype.kind != "i":
         return tensor
     limits = np.iinfo(tensor.data.dtype)

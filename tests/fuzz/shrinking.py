@@ -18,13 +18,14 @@ def minimize(model: Model, target: Target) -> Model:
         changed = False
         for k in range(len(smallest.main.ops)):
             candidate = without(smallest, k)
-            if candidate is not None and mismatches(candidate, target):
+            if candidate is not None and has_mismatch(candidate, target):
                 smallest, changed = candidate, True
                 break
     return smallest
 
 
-def mismatches(model: Model, target: Target) -> bool:
+def has_mismatch(model: Model, target: Target) -> bool:
+    """Return whether an output differs from LiteRT's. A model that Arenite or LiteRT refuses has no mismatch."""
     try:
         return bool(compare([model], runs=16, keep=False, targets=[target]))
     except (AreniteError, AssertionError):

@@ -19,6 +19,7 @@ from tests.fuzz.campaign import Batch, Result, Worker, run_batch
 
 
 def batch(folder: Path, *ops: str, count: int = 4) -> Batch:
+    """Return a batch of ``count`` random graphs of ``ops``, which saves its failures in ``folder``."""
     return Batch(seed=7, first=10, count=count, ops=ops, length=3, save=folder)
 
 
@@ -50,6 +51,7 @@ def test_wrong_results_are_found_shrunk_and_saved(tmp_path: Path, monkeypatch: p
 
 
 def crash(_: Batch) -> Result:
+    """End the process like a crash of a kernel."""
     os._exit(11)
 
 
@@ -58,7 +60,7 @@ def count_only(batch: Batch) -> Result:
     return Result(batch.count)
 
 
-def test_a_crash_ends_only_its_own_process(tmp_path: Path) -> None:
+def test_a_worker_runs_the_next_batch_after_a_crash(tmp_path: Path) -> None:
     worker = Worker()
     with pytest.raises(BrokenProcessPool):
         worker.call(crash, batch(tmp_path, "MEAN"))
@@ -71,6 +73,6 @@ def test_the_command_runs_graphs_and_prints_totals(
 ) -> None:
     assert main(["--cases", "6", "--op", "MEAN", "--op", "SUM", "--batch", "3", "--jobs", "2"]) == 0
     out = capsys.readouterr().out
-    assert "seed 0: 6 graphs over 2 operators, 0 mismatches" in out
+    assert "seed 0: 6 graphs, operator types: 2, mismatches: 0" in out
     with pytest.raises(SystemExit):
         main(["--op", "NO_SUCH_OP"])

@@ -1,4 +1,4 @@
-"""Every coverage-guided fuzz target runs for two minutes. ``make fuzz`` runs them for long."""
+"""Every coverage-guided fuzz target runs for two minutes. ``make fuzz`` runs the targets for a longer time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_every_target_has_a_corpus() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(PYTHON_TARGETS))
-def test_valid_inputs_break_no_rule(name: str) -> None:
+def test_python_targets_accept_every_seed_input(name: str) -> None:
     run = PYTHON_TARGETS[name]()
     for data in (*CORPORA[name](), b"", b"\0"):
         run(data)
@@ -30,7 +30,7 @@ def test_valid_inputs_break_no_rule(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(CORPORA))
-def test_target_is_clean(name: str, tmp_path: Path) -> None:
+def test_fuzzing_a_target_finds_no_error(name: str, tmp_path: Path) -> None:
     if missing := missing_tool(name):
         pytest.skip(missing)
     result = coverage.fuzz(name, tmp_path, seconds=SECONDS)

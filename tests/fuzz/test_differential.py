@@ -32,7 +32,7 @@ def test_random_graphs_on_emulated_boards_equal_litert(board: str) -> None:
         pytest.skip("needs qemu-system-arm and gcc-arm-none-eabi (make setup installs them)")
     ops = sorted(load_all())
     models = [random_model(SEED + 1, k, ops, 2) for k in range(len(ops))]
-    for batch in batches(models, 200_000):
+    for batch in batches(models, max_bytes=200_000):  # less than the RAM of both boards
         mismatches, _ = compare_emulated(batch, board, seed=SEED)
         assert not mismatches, "\n".join(map(str, mismatches))
 
@@ -42,5 +42,6 @@ def test_the_comparison_finds_a_single_wrong_bit() -> None:
     actual = expected.copy()
     actual[2, 1] ^= 1
     mismatch = mismatch_of(0, 0, 0, expected, actual)
+    # Element 9 (row 2, column 1) is 8 instead of 9.
     assert mismatch is not None and mismatch.different == 1 and mismatch.first == (9, 9, 8)
     assert mismatch_of(0, 0, 0, expected, expected.copy()) is None

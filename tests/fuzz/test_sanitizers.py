@@ -61,6 +61,7 @@ def test_kernels_and_processing_survive_hostile_values(name: str, tmp_path: Path
 
 
 def _compare_operators(folder: Path, compiler: str, flags: tuple[str, ...], per_operator: int) -> None:
+    """Check that random models of every operator give LiteRT's bytes and no finding of a sanitizer."""
     models = [
         (model, lower(model, f"m{k}_", target))
         for k, (model, target) in enumerate(operator_models(per_operator, seed=14))
@@ -69,7 +70,7 @@ def _compare_operators(folder: Path, compiler: str, flags: tuple[str, ...], per_
 
 
 @pytest.mark.slow
-def test_operators_access_their_memory_only(tmp_path: Path) -> None:
+def test_operators_access_only_their_own_memory(tmp_path: Path) -> None:
     _compare_operators(tmp_path, "gcc", ADDRESS_AND_UNDEFINED, 4)
 
 
@@ -96,7 +97,7 @@ def test_targets_read_only_what_was_written(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_processing_library_in_python(tmp_path: Path) -> None:
+def test_the_processing_library_has_no_error_that_sanitizers_find(tmp_path: Path) -> None:
     """The tests of the processing library pass with a library that was compiled with sanitizers. AddressSanitizer also
     checks the borders of NumPy's arrays, because it replaces malloc."""
     compiler = tmp_path / "cc"

@@ -13,6 +13,7 @@ pytest.importorskip("ziglang", reason="needs ziglang")
 pytestmark = pytest.mark.slow
 
 SEED = 2026
+#: Operators that multiply weights, for which there are SIMD kernels.
 MULTIPLIED = ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]
 
 

@@ -28,6 +28,7 @@ from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
+#: The size of a page of WebAssembly memory in bytes.
 _PAGE = 65536
 _GRAPHS_PER_MODULE = 200
 
@@ -84,7 +85,11 @@ EXPORT(paint) void export_paint(uint32_t m, uint32_t value)
 
 
 def build(batch: Sequence[Generated], core: str, optimise: str, path: Path) -> None:
-    """Write a module with every graph of the batch to ``path``."""
+    """Write a module with every graph of the batch to ``path``.
+
+    Its functions take the number of a graph. ``paint`` fills the arena with a byte, and ``intact`` returns whether the
+    guard words around the arena are unchanged.
+    """
     sources = {
         "graphs.c": _UNUSED + combined_source(batch),
         "exports.c": _EXPORTS.format(
@@ -95,6 +100,7 @@ def build(batch: Sequence[Generated], core: str, optimise: str, path: Path) -> N
     needed = sorted({name for g in batch for name in g.engine_sources})
     sources |= engine_files(list(sources.values()), needed)
     arenas = sum(g.plan.arena_bytes + sum(c.nbytes for c in g.constants) for g in batch)
+    # Twice the memory of arenas and constants, and 24 pages for the stack and all other data.
     pages = -(-2 * arenas // _PAGE) + 24
     flags = [
         "-Werror",
@@ -149,8 +155,8 @@ def main(argv: list[str] | None = None) -> int:
         prog="python -m tests.fuzz.webassembly", description=(__doc__ or "").partition("\n")[0]
     )
     parser.add_argument("--core", choices=list(WEBASSEMBLY_CORES), default="wasm32-simd")
-    parser.add_argument("--cases", type=int, default=2000)
-    parser.add_argument("--first", type=int, default=0, help="number of the first case")
+    parser.add_argument("--cases", type=int, default=2000, help="number of graphs")
+    parser.add_argument("--first", type=int, default=0, help="number of the first graph")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--optimise", choices=OPTIMISE_MODES, help="default: each in turn")
     parser.add_argument("--op", action="append", help="only these operators")

@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.camera.store_counter import MeasuredLoop
 
+#: The numbers of bytes that the program copies, writes to a part of a region, and reads from a file, per frame.
 COPIED, PART, READ = 100_000, 1_234, 5_000
 
 
@@ -33,18 +34,19 @@ def known() -> MeasuredLoop:
     region_address, target_address = region.ctypes.data, target.ctypes.data
     library = ctypes.CDLL(None)
 
-    def run(count: int, after: Callable[[], None]) -> None:
+    def run(count: int, end_frame: Callable[[], None]) -> None:
         for _ in range(count):
             ctypes.memset(region_address + 100, 3, PART)
             ctypes.memset(region_address + 100, 3, 8)
             runtime.invoke()
             ctypes.memmove(target_address, source.ctypes.data, COPIED)
             library.pread(file, ctypes.c_char_p(bytes(READ)), ctypes.c_size_t(READ), ctypes.c_long(0))
-            after()
+            end_frame()
 
     regions = {"region": (region_address, COPIED), "never": (source.ctypes.data, COPIED)}
     return MeasuredLoop(run, regions, runtime)  # type: ignore[arg-type]
 
 
 def fails() -> MeasuredLoop:
+    """Raise an error in the emulated process."""
     raise RuntimeError("no such camera")

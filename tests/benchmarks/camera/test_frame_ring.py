@@ -62,15 +62,16 @@ def test_a_buffer_that_is_not_released_raises_an_error() -> None:
 
 
 def test_a_paced_ring_counts_dropped_frames() -> None:
-    source = FrameRing(200.0)
+    source = FrameRing(200.0)  # frames per second
     assert source.open().fps == 200.0
     first = source.read(1.0)
     assert first is not None and first.missed == 0
-    time.sleep(0.03)
+    time.sleep(0.03)  # six frames at 200 frames per second
     late = source.read(1.0)
     assert late is not None and late.missed >= 5
     assert late.sequence == first.sequence + 1 + late.missed
     assert source.counters.dropped == late.missed and source.counters.captured == late.sequence + 1
     assert late.time_ns <= time.monotonic_ns()
-    assert source.set_rate(0.1) == 0.1 and source.read(0.05) is not None  # this frame was already due
+    # At 0.1 frames per second, one frame is still due from before, and the next one is due after 10 s.
+    assert source.set_rate(0.1) == 0.1 and source.read(0.05) is not None
     assert source.read(0.001) is None

@@ -21,7 +21,7 @@ def all_cases() -> dict[str, Case]:
     return {case.name: case for case in cases()}
 
 
-def test_anchors_and_boxes() -> None:
+def test_the_decoder_returns_the_best_box_of_each_face() -> None:
     anchors = short_range()
     assert anchors.shape == (896, 2) and np.allclose(anchors[0], 1 / 32) and np.allclose(anchors[-1], 15 / 16)
     raw, logits = np.zeros((896, 16), np.float32), np.full(896, -50.0, np.float32)
@@ -29,6 +29,7 @@ def test_anchors_and_boxes() -> None:
     for index, score in ((100, 3.0), (101, 2.0), (800, 1.0)):
         raw[index, 2:4], logits[index] = SIZE / 4, score
     faces = decode(raw, logits, anchors, 0.5)
+    # The scores are the sigmoids of 3.0 and 1.0. The first box is that of anchor 100.
     assert [round(float(face[4]), 4) for face in faces] == [0.9526, 0.7311]
     assert np.allclose(faces[0][:2] + 1 / 8, anchors[100])
     assert overlap(faces[0], faces[0]) == pytest.approx(1.0) and overlap(faces[0], faces[1]) == 0.0
@@ -46,14 +47,16 @@ def test_plain_opencv_code_finds_the_faces(all_cases: dict[str, Case]) -> None:
     assert np.array_equal(naive.read(shown[0].yuyv)[..., ::-1], shown[0].rgb)
 
 
-def test_the_time_of_a_frame_is_invoke_and_the_rest(all_cases: dict[str, Case]) -> None:
+def test_the_time_of_a_frame_is_invoke_plus_overhead(all_cases: dict[str, Case]) -> None:
     result = comparison.compare_with_baseline(all_cases["vww"], comparison.FRAMES_PER_TURN)
     times = result.ours
     assert min(len(times.frame_ns), len(result.naive)) >= comparison.FRAMES_PER_TURN
     assert len(result.naive) == len(result.naive_invoke)
     assert {"capture", "preprocess", "invoke", "postprocess"} <= set(times.stages)
-    for total, rest, invoke in zip(times.frame_ns, times.overhead_ns(), times.stages["invoke"], strict=True):
-        assert total == rest + invoke and rest > 0
+    for total, overhead, invoke in zip(
+        times.frame_ns, times.overhead_ns(), times.stages["invoke"], strict=True
+    ):
+        assert total == overhead + invoke and overhead > 0
     for total, invoke in zip(result.naive, result.naive_invoke, strict=True):
         assert total > invoke
 
@@ -83,7 +86,8 @@ def test_mediapipe_answers_in_turns(all_cases: dict[str, Case]) -> None:
             "MediaPipe's environment does not exist: python -m benchmarks.camera mediapipe creates it"
         )
     with mediapipe.FaceDetector(all_cases["blazeface"].path) as peer:
-        for way in (("image", "rgb", 1), ("video", "yuyv", 0)):
-            turn = peer.round(*way, 12)
+        # MediaPipe's mode, the pixel format, and the number of processors (0: all).
+        for variant in (("image", "rgb", 1), ("video", "yuyv", 0)):
+            turn = peer.round(*variant, 12)
             assert len(turn.ns) <= 12 and all(elapsed > 0 for elapsed in turn.ns)
             assert [face is not None for face in turn.faces] == [picture.face for picture in ring()]

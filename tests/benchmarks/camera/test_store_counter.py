@@ -22,8 +22,9 @@ from tests.benchmarks.camera.known_stores import COPIED, PART, READ
 from tests.converters.small_models import Net
 from tests.host.camera.runtimes.small_models import saved
 
-MISSING = shutil.which(f"qemu-{platform.machine()}") is None
+QEMU_MISSING = shutil.which(f"qemu-{platform.machine()}") is None
 
+#: The sizes of the classifier's input and output tensors in bytes.
 INPUT, OUTPUT = 96 * 96 * 3 * 4, 40
 
 
@@ -41,13 +42,13 @@ def classifier() -> Model:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(QEMU_MISSING, reason="qemu-user is not installed")
 def test_known_writes_are_counted_to_the_byte() -> None:
     frames = count_stores("tests.benchmarks.camera.known_stores:known", frames=2, warm=1)
     assert len(frames) == 2
     for frame in frames:
         assert frame.regions == {"region": PART, "never": 0}
-        copied = frame.runs[0]
+        copied = frame.runs[0]  # the longest run of written addresses
         assert copied.bytes == COPIED
         assert copied.by.startswith("libc")
         assert frame.received == READ
@@ -59,7 +60,7 @@ def test_known_writes_are_counted_to_the_byte() -> None:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(QEMU_MISSING, reason="qemu-user is not installed")
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
 def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
@@ -74,7 +75,7 @@ def test_the_loop_writes_the_tensors_and_nothing_else(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(QEMU_MISSING, reason="qemu-user is not installed")
 @pytest.mark.skipif(native.library() is None, reason="the compiled preprocessing is not built")
 def test_a_copy_of_the_tensor_is_counted(tmp_path: Path) -> None:
     path = saved(classifier(), tmp_path)
@@ -85,7 +86,7 @@ def test_a_copy_of_the_tensor_is_counted(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.skipif(MISSING, reason="qemu-user is not installed")
+@pytest.mark.skipif(QEMU_MISSING, reason="qemu-user is not installed")
 def test_an_error_in_the_emulated_process_is_reported() -> None:
     with pytest.raises(ToolError, match="RuntimeError: no such camera"):
         count_stores("tests.benchmarks.camera.known_stores:fails")

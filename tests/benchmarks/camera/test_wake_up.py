@@ -1,4 +1,5 @@
-"""Test that the benchmark of waiting measures every variant in turns and that its table is in the documentation."""
+"""Test that the benchmark of the ways to wait for a frame measures every variant in turns, and that its table is in the
+documentation."""
 
 from __future__ import annotations
 

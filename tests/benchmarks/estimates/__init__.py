@@ -1,1 +1,1 @@
-"""Tests of the estimates' fits."""
+"""Tests of the fits that give the timing estimates their costs."""

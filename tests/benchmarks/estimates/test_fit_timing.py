@@ -13,6 +13,7 @@ from arenite.firmware.sizes import timing
 from arenite.firmware.sizes.timing import DEFAULTS, KernelCost, cost_of
 from benchmarks.estimates.fit_timing import fit, main, read
 
+#: (MACs, output elements) of layers.
 SHAPES = [(1000, 50), (90_000, 800), (500, 600), (20_000, 20), (64_000, 6400)]
 
 
@@ -32,6 +33,7 @@ def test_the_fit_recovers_known_costs(cost: KernelCost) -> None:
 
 
 def test_a_single_layer_is_explained_by_its_macs_or_its_outputs() -> None:
+    # (MACs, output elements, instructions) of each layer
     assert fit([(100, 10, 250)]) == KernelCost(2.5, 0, 0)
     assert fit([(0, 10, 250)]) == KernelCost(0, 25, 0)
 
@@ -42,6 +44,7 @@ def test_no_cost_is_negative() -> None:
 
 
 def result(optimise: str, counts: list[int]) -> dict[str, Any]:
+    """Return a result of ``arenite bench`` with layers of ``SHAPES`` that execute ``counts`` instructions."""
     layers = [
         {"kernel": "ar_conv_2d_s8_dsp", "macs": m, "shape": f"1x{o}", "instructions": c, "op": "CONV_2D"}
         for (m, o), c in zip(SHAPES, counts, strict=False)

@@ -1,4 +1,5 @@
-"""The generator of random networks covers every kind and activation, and the table shows what happened to a network."""
+"""The generator of random networks covers every kind of network and every activation, and the table shows the loss or
+the refusal of each network."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from benchmarks.random_networks.architectures import KINDS, draw_networks
 from benchmarks.random_networks.tables import networks_table, summary
 from benchmarks.random_networks.tasks import CLASSES, make_task
 
-NETWORKS = draw_networks(40, 14)
+NETWORKS = draw_networks(40, 14)  # 40 networks of seed 14
 
 
 @pytest.mark.parametrize("framework", ACTIVATIONS)

@@ -1,1 +1,1 @@
-"""Tests of the table of figures."""
+"""Tests of the benchmark table."""

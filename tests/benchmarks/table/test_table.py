@@ -23,6 +23,7 @@ BOARD = "qemu_mps2_an386"
 
 
 def result(instructions: int, ram: int = 1000) -> dict[str, Any]:
+    """Return a result of ``arenite bench`` with this number of instructions and bytes of RAM."""
     return {
         "model": {"path": "x/vww01_int8.tflite", "macs": 1000},
         "board": {"name": BOARD, "core": "cortex-m4f"},
@@ -35,16 +36,19 @@ def result(instructions: int, ram: int = 1000) -> dict[str, Any]:
 
 
 def run(variant: str, bench_result: dict[str, Any] | None, note: str = "") -> BenchmarkRun:
+    """Return a run of vww01_int8 on ``BOARD``, compiled for ``variant``."""
     return BenchmarkRun(Job(Path("x/vww01_int8.tflite"), load_board(BOARD), variant, 3), bench_result, note)
 
 
 RECORDS = (BaselineRecord("tflite-micro+cmsis-nn", "cortex-m4f", "vww01_int8", {"instructions": 1000}),)
 
 
-def test_verdicts_of_all_three_kinds() -> None:
+def test_figures_are_compared_with_a_baseline_with_a_limit_and_with_another_variant() -> None:
     runs = [run("speed", result(230)), run("ram", result(300, 40000)), run("flash", None, "does not fit")]
     verdicts = table.verdicts_of_runs(runs, RECORDS)
     actual = {key[2:]: (v.value, v.limit, v.met) for key, v in verdicts.items()}
+    # (measured, target, whether the target is met). The instructions of "speed" are relative to the baseline in
+    # RECORDS, those of "ram" to the variant "speed".
     assert actual == {
         ("speed", "instructions"): (0.23, 0.24, True),
         ("speed", "code"): (20000, 24576, True),
@@ -62,7 +66,7 @@ def test_verdicts_of_all_three_kinds() -> None:
     assert [len(row["targets"]) for row in rows] == [3, 2, 0] and rows[2]["note"] == "does not fit"
 
 
-def test_without_a_baseline_there_are_no_verdicts_on_ratios() -> None:
+def test_without_a_baseline_only_absolute_figures_have_verdicts() -> None:
     verdicts = table.verdicts_of_runs([run("speed", result(230))], ())
     assert {key[3] for key in verdicts} == {"code", "init"}
 

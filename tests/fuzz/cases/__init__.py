@@ -13,7 +13,8 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 CASES: dict[str, Callable[[GraphBuilder], None]] = {}
 
-#: Operators that are always alone in a graph, because LiteRT runs their graphs without its reference kernels.
+#: Operators that a graph does not combine with other operators, because LiteRT runs their graphs without its reference
+#: kernels.
 ALONE: set[str] = set()
 
 
@@ -37,6 +38,7 @@ def case(
 
 
 def load_all() -> dict[str, Callable[[GraphBuilder], None]]:
+    """Import all modules of this package. Return the functions that they registered, by the name of the operator."""
     for module in pkgutil.iter_modules(__path__):
         importlib.import_module(f"{__name__}.{module.name}")
     return CASES

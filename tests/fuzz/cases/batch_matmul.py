@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tests.fuzz.cases import case
-from tests.fuzz.graph_builder import GraphBuilder
+from tests.fuzz.graph_builder import INT8_DEVIATION, INT16_DEVIATION, GraphBuilder
 
 
 @case("BATCH_MATMUL")
@@ -19,12 +19,12 @@ def batch_matmul(b: GraphBuilder) -> None:
     # The right operand has the batch dimensions of the left one, fewer dimensions, ones in their place, or larger
     # dimensions where the left operand has ones.
     batch = list(shape[:-2])
-    keep = int(rng.integers(0, len(batch) + 1))
+    kept_dimensions = int(rng.integers(0, len(batch) + 1))
     rhs_batch = [
         1 if rng.random() < 0.3 else int(rng.integers(2, 4)) if d == 1 and rng.random() < 0.3 else d
         for d in batch
     ]
-    rhs_batch = rhs_batch[len(batch) - keep :] if rng.random() < 0.5 else rhs_batch
+    rhs_batch = rhs_batch[len(batch) - kept_dimensions :] if rng.random() < 0.5 else rhs_batch
     out_batch = np.broadcast_shapes(tuple(batch), tuple(rhs_batch))
     if int(np.prod(out_batch)) * rows * cols > b.max_elements:
         rhs_batch, out_batch = [], tuple(batch)
@@ -36,14 +36,15 @@ def batch_matmul(b: GraphBuilder) -> None:
         rhs = b.const(rng.integers(info.min, info.max + 1, (*rhs_batch, *matrix)), rhs_dtype, quant)
     else:
         rhs = b.input((*rhs_batch, *matrix), rhs_dtype, quant)
-    spread = {"int8": 74, "int16": 19000}
+    # With this scale, the stored outputs have half of the deviation of uniform values.
+    deviation = {"int8": INT8_DEVIATION, "int16": INT16_DEVIATION}
     scale = (
         b[lhs].scale
         * quant.scale[0]
-        * spread[dtype]
-        * spread[rhs_dtype]
+        * deviation[dtype]
+        * deviation[rhs_dtype]
         * np.sqrt(depth)
-        / (spread[dtype] / 2)
+        / (deviation[dtype] / 2)
     )
     y = b.tensor(
         (*out_batch, rows, cols), dtype, b.quant(dtype, scale=scale * float(np.exp(rng.uniform(-1.5, 1.5))))

@@ -10,7 +10,7 @@ import numpy as np
 from arenite.converters.graph.model import Quantization
 from arenite.converters.graph.quantized_arithmetic import conv_padding
 from tests.fuzz.cases import case
-from tests.fuzz.graph_builder import GraphBuilder, f32
+from tests.fuzz.graph_builder import ACTIVATIONS, INT8_DEVIATION, GraphBuilder, f32
 
 
 def weights_quant(b: GraphBuilder, channels: int, axis: int) -> Quantization:
@@ -56,12 +56,15 @@ def bias_for(b: GraphBuilder, x: int, w: Quantization, channels: int) -> int:
 def output_quant(b: GraphBuilder, dtype: str, x: int, w: Quantization, depth: int) -> Quantization:
     """Return an output quantization whose scale spreads most sums of ``depth`` products over the output's range. The
     zero point is random."""
-    spread = b[x].scale * float(np.median(w.scale)) * 74 * 74 * np.sqrt(depth) / 40
+    # With this scale, the stored int8 outputs have a standard deviation of about 40. For int16, input scales are 256
+    # times smaller and stored values 256 times larger, so the same formula holds.
+    spread = b[x].scale * float(np.median(w.scale)) * INT8_DEVIATION * INT8_DEVIATION * np.sqrt(depth) / 40
     return b.quant(dtype, scale=spread * float(np.exp(b.rng.uniform(-1.5, 1.5))))
 
 
 def window(b: GraphBuilder, h: int, w: int, dilation: bool = True) -> dict[str, Any]:
-    """Return kernel size, strides, dilation and padding that give at least one output for an h x w image."""
+    """Return kernel size, strides, dilation and padding that give at least one output for an h x w image, and the size
+    of the output. Padding 0 is SAME, 1 is VALID."""
     rng = b.rng
     k_h, k_w = (int(rng.integers(1, min(5, d) + 1)) for d in (h, w))
     dil_h, dil_w = (int(rng.integers(1, 4)) if dilation and rng.random() < 0.25 else 1 for _ in range(2))
@@ -97,7 +100,8 @@ def common_layer_input(b: GraphBuilder) -> int | None:
 
 
 def common_layer_window(b: GraphBuilder, h: int, w: int, size: int) -> dict[str, Any]:
-    """Return a window as in trained networks: ``size`` x ``size``, stride 1 or 2, mostly padded, without dilation."""
+    """Return a window as in trained networks: ``size`` x ``size``, stride 1 or 2, mostly padded (SAME), without
+    dilation. The keys are those of ``window``."""
     padding = int(min(h, w) >= size and b.rng.random() < 0.3)
     stride = int(b.rng.choice([1, 1, 2]))
     return {
@@ -138,10 +142,10 @@ def conv_2d(b: GraphBuilder) -> None:
     weights = constant_weights(b, rng.integers(-127, 128, (out_c, k_h, k_w, c // groups)), wq, int4)
     bias = bias_for(b, x, wq, out_c)
     dtype, depth = b[x].dtype, k_h * k_w * c // groups
-    activation = int(rng.choice([0, 0, 1, 2, 3]))
+    activation = int(rng.choice(ACTIVATIONS))
     quant = output_quant(b, dtype, x, wq, depth)
     if common is not None and rng.random() < 0.8:
-        quant, activation = relu_quant(b, x, wq, depth), 1
+        quant, activation = relu_quant(b, x, wq, depth), 1  # RELU
     y = b.tensor((n, out_h, out_w, out_c), dtype, quant)
     b.op(
         "CONV_2D",

@@ -15,7 +15,7 @@ from tests.fuzz.cases.conv_2d import (
     weights_quant,
     window,
 )
-from tests.fuzz.graph_builder import GraphBuilder
+from tests.fuzz.graph_builder import ACTIVATIONS, GraphBuilder
 
 
 @case("DEPTHWISE_CONV_2D")
@@ -34,10 +34,10 @@ def depthwise_conv_2d(b: GraphBuilder) -> None:
     weights = constant_weights(b, rng.integers(-127, 128, (1, k_h, k_w, out_c)), wq, int4)
     inputs = [x, weights] + ([bias_for(b, x, wq, out_c)] if rng.random() < 0.9 else [])
     dtype = b[x].dtype
-    activation = int(rng.choice([0, 0, 1, 2, 3]))
+    activation = int(rng.choice(ACTIVATIONS))
     quant = output_quant(b, dtype, x, wq, k_h * k_w)
     if common is not None and rng.random() < 0.8:
-        quant, activation = relu_quant(b, x, wq, k_h * k_w), 1
+        quant, activation = relu_quant(b, x, wq, k_h * k_w), 1  # RELU
     y = b.tensor((n, out_h, out_w, out_c), dtype, quant)
     b.op(
         "DEPTHWISE_CONV_2D",

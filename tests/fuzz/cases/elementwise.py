@@ -10,8 +10,9 @@ from arenite.converters.graph.model import Quantization, Tensor
 from arenite.firmware.generator.lower.elementwise.broadcast import MAX_OUTER, broadcast_shape, broadcast_steps
 from tests.fuzz.cases import case
 from tests.fuzz.comparison import random_input
-from tests.fuzz.graph_builder import GraphBuilder, f32
+from tests.fuzz.graph_builder import ACTIVATIONS, GraphBuilder, f32
 
+#: The ranks of operands.
 RANKS = (0, 1, 2, 3, 4, 5, 6)
 
 
@@ -74,7 +75,7 @@ def binary_operands(
 
 def activation(b: GraphBuilder) -> int:
     """Return a random code of a fused activation: 0 (none) to 3 (RELU6)."""
-    return int(b.rng.choice([0, 0, 1, 2, 3]))
+    return int(b.rng.choice(ACTIVATIONS))
 
 
 def spread(b: GraphBuilder, scale: float, low: float = -1.5, high: float = 1.5) -> float:
@@ -152,12 +153,14 @@ def squared_difference(b: GraphBuilder) -> None:
     x, y, shape = binary_operands(b, ("int8", "int32"))
     quant = None
     if b[x].dtype == "int8":
+        # With this factor, the squares fill the range of the output.
         quant = b.quant("int8", scale=spread(b, max(b[x].scale, b[y].scale) ** 2 * 60))
     out = b.tensor(shape, b[x].dtype, quant)
     b.op("SQUARED_DIFFERENCE", [x, y], [out], "SquaredDifferenceOptions", version=2)
 
 
 def minimum_maximum(b: GraphBuilder, name: str) -> None:
+    """Append ``name`` (MINIMUM or MAXIMUM), whose output has the quantization of its first operand."""
     x, y, shape = binary_operands(b, ("int8", "uint8", "int16", "int32"))
     out = b.tensor(shape, b[x].dtype, b[x].quant)
     b.op(name, [x, y], [out], "MaximumMinimumOptions", version=2)
@@ -174,6 +177,7 @@ def maximum(b: GraphBuilder) -> None:
 
 
 def comparison(b: GraphBuilder, name: str, options_type: str, dtypes: tuple[str, ...]) -> None:
+    """Append the comparison ``name`` of two operands of one of ``dtypes``. Its output is bool."""
     x, y, shape = binary_operands(b, dtypes, largest=1.0)
     out = b.tensor(shape, "bool")
     b.op(name, [x, y], [out], options_type, version=2)

@@ -14,7 +14,7 @@ from tests.fuzz.cases.conv_2d import (
     takes_int4,
     weights_quant,
 )
-from tests.fuzz.graph_builder import GraphBuilder, f32
+from tests.fuzz.graph_builder import ACTIVATIONS, GraphBuilder, f32
 
 #: Scales with short mantissas, so that sums fall exactly halfway between two outputs.
 _ROUND = (0.5, 0.25, 1.0, 0.75, 3.0, 0.125, 1.5, 6.0)
@@ -25,6 +25,9 @@ def fully_connected(b: GraphBuilder) -> None:
     rng = b.rng
     x = b.pick(("int8", "int8", "int16"))
     shape = b[x].shape
+    # With ``flatten``, the layer reads the whole input as one vector. With ``keep``, the output has the dimensions of
+    # the input except the last. With ``ties``, sums fall halfway between two outputs. ``computed`` weights are an input
+    # of the graph instead of a constant.
     flatten = len(shape) == 1 or rng.random() < 0.3
     keep = not flatten and rng.random() < 0.5
     depth = int(np.prod(shape)) if flatten else shape[-1]
@@ -63,7 +66,7 @@ def fully_connected(b: GraphBuilder) -> None:
         largest_scale = max(wq.scale) * (1 if dtype == "int8" else 16)  # scaled sums stay within 32 bits
         yq = Quantization((f32(product_scale * largest_scale),), yq.zero_point)
     y = b.tensor((*shape[:-1], units) if keep else (batches, units), dtype, yq)
-    activation = int(rng.choice([0, 0, 1, 2, 3]))
+    activation = int(rng.choice(ACTIVATIONS))
     b.op(
         "FULLY_CONNECTED",
         inputs,

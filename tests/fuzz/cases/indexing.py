@@ -15,12 +15,12 @@ INDEX_CODES = {"int32": 2, "int64": 4}
 
 
 def indices(b: GraphBuilder, shape: tuple[int, ...], limits: np.ndarray | int) -> int:
-    """Add a tensor of indices below ``limits`` and return it. They are constants, or ARG_MAX computes them.
+    """Add a tensor of indices below ``limits`` and return it. The indices are constants, or an ARG_MAX computes them.
 
-    An array of limits is broadcast over the last axis.
+    If ``limits`` is an array, it has a limit for each index of the last axis.
     """
     rng = b.rng
-    min_limit = int(np.min(limits, initial=8))
+    min_limit = int(np.min(limits, initial=8))  # at most 8, so that the input of an ARG_MAX is small
     if rng.random() < 0.5 or min_limit > 8:
         values = rng.integers(0, np.broadcast_to(limits, shape), shape)
         return b.const(values, str(rng.choice(["int32", "int64", "int16"])))
@@ -79,6 +79,7 @@ def one_hot(b: GraphBuilder) -> None:
 
 
 def resize_shape(b: GraphBuilder, x: int) -> list[int]:
+    """Return a random height and width for a resized ``x``, often twice those of ``x``."""
     n, h, w, c = b[x].shape
     out = [int(v) for v in b.rng.integers(1, 17, 2)]
     if b.rng.random() < 0.4:

@@ -12,6 +12,7 @@ from arenite.converters.graph.model import DTYPES
 from tests.fuzz.cases import case
 from tests.fuzz.graph_builder import GraphBuilder
 
+#: Types of elements that an operator moves; int8 twice, so that it is more frequent.
 ANY = ("int8", "int8", "int16", "int32", "int64", "bool", "float32")
 NO_BOOL = tuple(d for d in ANY if d != "bool")
 
@@ -65,14 +66,15 @@ def pads(b: GraphBuilder, limits: list[int]) -> np.ndarray:
 
 
 def padding(b: GraphBuilder, name: str, options: str, more: Callable[[int], list[int]]) -> None:
+    """Append the padding operator ``name``. ``more`` returns the inputs after the paddings, for an input tensor."""
     x = small(b, b.pick(ANY, [1, 2, 3, 4, 5]), 4)
     shape = b[x].shape
     p = pads(b, [3 if len(shape) < 4 else 2] * len(shape))
     if b.rng.random() < 0.25 and len(shape) == 4:
         p[[0, 3]] = 0  # LiteRT has separate code if only height and width are padded
     y = like(b, x, [int(d + lo + hi) for d, (lo, hi) in zip(shape, p, strict=True)])
-    kind = str(b.rng.choice(["int32", "int64"]))
-    b.op(name, [x, b.const(p, kind), *more(x)], [y], options, version=2)
+    index_type = str(b.rng.choice(["int32", "int64"]))
+    b.op(name, [x, b.const(p, index_type), *more(x)], [y], options, version=2)
 
 
 @case("PAD")
@@ -83,6 +85,7 @@ def pad(b: GraphBuilder) -> None:
 @case("PADV2")
 def pad_v2(b: GraphBuilder) -> None:
     def value(x: int) -> list[int]:
+        """Return the tensor of the padded value: a constant or a graph input."""
         return [constant(b, (), x) if b.rng.random() < 0.6 else b.input((), b[x].dtype, b[x].quant)]
 
     padding(b, "PADV2", "PadV2Options", value)
@@ -92,11 +95,13 @@ def pad_v2(b: GraphBuilder) -> None:
 def mirror_pad(b: GraphBuilder) -> None:
     x = small(b, b.pick(ANY, [1, 2, 3, 4, 5]), 4)
     mode = int(b.rng.integers(0, 2))
+    # Mode 0 (REFLECT) repeats at most d - 1 elements, because it leaves out the border; mode 1 (SYMMETRIC) repeats
+    # up to d.
     limits = [min(d - (1 - mode), 4 if len(b[x].shape) < 4 else 2) for d in b[x].shape]
     p = pads(b, limits)
     y = like(b, x, [int(d + lo + hi) for d, (lo, hi) in zip(b[x].shape, p, strict=True)])
-    kind = str(b.rng.choice(["int32", "int64"]))
-    b.op("MIRROR_PAD", [x, b.const(p, kind)], [y], "MirrorPadOptions", version=2, mode=mode)
+    index_type = str(b.rng.choice(["int32", "int64"]))
+    b.op("MIRROR_PAD", [x, b.const(p, index_type)], [y], "MirrorPadOptions", version=2, mode=mode)
 
 
 @case("TRANSPOSE")
@@ -157,11 +162,11 @@ def split_v(b: GraphBuilder) -> None:
     size_values = list(sizes)
     if b.rng.random() < 0.4:
         size_values[int(b.rng.integers(0, len(size_values)))] = -1
-    kind = str(b.rng.choice(["int32", "int64"]))
+    index_type = str(b.rng.choice(["int32", "int64"]))
     axis_tensor = b.const(signed(b, axis, len(shape)), "int32")
     b.op(
         "SPLIT_V",
-        [x, b.const(size_values, kind), axis_tensor],
+        [x, b.const(size_values, index_type), axis_tensor],
         outs,
         "SplitVOptions",
         version=2,
@@ -181,14 +186,18 @@ def slice_(b: GraphBuilder) -> None:
         -1 if s + n == d and b.rng.random() < 0.5 else n
         for s, n, d in zip(begin, size, b[x].shape, strict=True)
     ]
-    kind = str(b.rng.choice(["int32", "int64"]))
-    inputs = [x, b.const(begin, kind), b.const(size_values, kind)]
+    index_type = str(b.rng.choice(["int32", "int64"]))
+    inputs = [x, b.const(begin, index_type), b.const(size_values, index_type)]
     b.op("SLICE", inputs, [like(b, x, size)], "SliceOptions", version=3)
 
 
 @case("STRIDED_SLICE")
 def strided_slice(b: GraphBuilder) -> None:
-    """Append a STRIDED_SLICE with any kind of mask. NumPy computes the shape of its output."""
+    """Append a STRIDED_SLICE with any kind of mask. NumPy computes the shape of its output.
+
+    ``spec`` has (begin, end, stride) of each entry, and ``index`` the same slice as an index of a NumPy array.
+    ``tail`` is the number of entries after the ellipsis, and ``added`` the number of new axes.
+    """
     rng = b.rng
     x = b.pick(ANY, [1, 2, 3, 4])
     shape = b[x].shape
@@ -285,9 +294,9 @@ def fill(b: GraphBuilder) -> None:
     quant = b.quant(dtype) if dtype in ("int8", "int16") else None
     value = b.input((), dtype, quant)
     shape = b.shape(int(b.rng.integers(0, 5)))
-    kind = str(b.rng.choice(["int32", "int64"]))
+    index_type = str(b.rng.choice(["int32", "int64"]))
     y = like(b, value, shape)
-    b.op("FILL", [b.const(np.array(shape, np.int64), kind), value], [y], "FillOptions", version=4)
+    b.op("FILL", [b.const(np.array(shape, np.int64), index_type), value], [y], "FillOptions", version=4)
 
 
 @case("BROADCAST_TO")
@@ -297,8 +306,8 @@ def broadcast_to(b: GraphBuilder) -> None:
     out = [*lead, *(int(b.rng.integers(1, 5)) if d == 1 else d for d in b[x].shape)]
     if np.prod(out) > b.max_elements:
         return broadcast_to(b)
-    kind = str(b.rng.choice(["int32", "int64"]))
-    b.op("BROADCAST_TO", [x, b.const(out, kind)], [like(b, x, out)], "BroadcastToOptions", version=3)
+    index_type = str(b.rng.choice(["int32", "int64"]))
+    b.op("BROADCAST_TO", [x, b.const(out, index_type)], [like(b, x, out)], "BroadcastToOptions", version=3)
     return None
 
 
@@ -314,6 +323,7 @@ def reverse(b: GraphBuilder) -> None:
 
 
 def block_input(b: GraphBuilder, dtypes: tuple[str, ...], shape: tuple[int, ...]) -> int:
+    """Add a graph input with ``shape`` and one of ``dtypes``, and return it."""
     dtype = str(b.rng.choice(list(dtypes)))
     return b.input(shape, dtype, b.quant(dtype) if dtype in ("int8", "int16") else None)
 

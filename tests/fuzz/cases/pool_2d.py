@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import window
-from tests.fuzz.graph_builder import GraphBuilder
+from tests.fuzz.graph_builder import ACTIVATIONS, GraphBuilder
 
 
 def pool(b: GraphBuilder, op_name: str) -> None:
+    """Append the pooling operator ``op_name`` with a random window."""
     x = b.pick(("int8", "int8", "int16"), 4)
     n, h, w, c = b[x].shape
     shape = window(b, h, w, dilation=False)
     # Converters keep the scale, because a pool does not rescale.
     y = b.tensor((n, shape["out_h"], shape["out_w"], c), b[x].dtype, b[x].quant)
-    activation = int(b.rng.choice([0, 0, 1, 2, 3]))
+    activation = int(b.rng.choice(ACTIVATIONS))
     b.op(
         op_name,
         [x],

@@ -16,7 +16,7 @@ def softmax(b: GraphBuilder) -> None:
     add_softmax(b, x, b[x].dtype)
 
 
-# No other operator takes its output, except QUANTIZE to int32.
+# Alone, because no other operator takes an int16 output with this quantization, except QUANTIZE to int32.
 @case("SOFTMAX from int8 to int16", alone=True)
 def softmax_int8_to_int16(b: GraphBuilder) -> None:
     add_softmax(b, b.pick(("int8",), (1, 2, 3, 4)), "int16")

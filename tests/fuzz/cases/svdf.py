@@ -6,7 +6,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Quantization
 from tests.fuzz.cases import case
-from tests.fuzz.graph_builder import GraphBuilder, f32
+from tests.fuzz.graph_builder import INT8_DEVIATION, GraphBuilder, f32
 
 
 @case("SVDF")
@@ -30,6 +30,7 @@ def add_svdf(b: GraphBuilder, memory_type: str) -> None:
     filters = rank * units
 
     def symmetric(low: float, high: float) -> Quantization:
+        """Return a quantization with zero point 0 and a random scale from ``low`` to ``high``."""
         return Quantization((f32(np.exp(rng.uniform(np.log(low), np.log(high)))),), (0,))
 
     feature_quant = symmetric(1e-3, 0.05)
@@ -37,17 +38,19 @@ def add_svdf(b: GraphBuilder, memory_type: str) -> None:
     feature = b.const(rng.integers(-127, 128, (filters, inputs)), "int8", feature_quant)
     limit = 32767 if wide else 127
     time = b.const(rng.integers(-limit, limit + 1, (filters, memory)), memory_type, time_quant)
-    most = 2**20 if wide else 2**16
-    offsets = rng.integers(-most, most, units) if rng.random() < 0.8 else None
-    # The products of one filter cover the state's range, and the sums of all time steps cover the output's range.
-    spread = b[x].scale * feature_quant.scale[0] * 74 * 74 * np.sqrt(inputs) / (limit / 4)
+    max_bias = 2**20 if wide else 2**16
+    bias_values = rng.integers(-max_bias, max_bias, units) if rng.random() < 0.8 else None
+    # The stored state has a standard deviation of about a quarter of ``limit``, and the stored outputs one of about 40.
+    spread = (
+        b[x].scale * feature_quant.scale[0] * INT8_DEVIATION * INT8_DEVIATION * np.sqrt(inputs) / (limit / 4)
+    )
     state_quant = b.quant(memory_type, scale=f32(spread * np.exp(rng.uniform(-2, 1))))
     state = b.tensor((batches, filters * memory), memory_type, state_quant, is_variable=True)
     spread = state_quant.scale[0] * time_quant.scale[0] * limit**2 / 7.5 * np.sqrt(memory * rank) / 40
     bias = -1
-    if offsets is not None:
+    if bias_values is not None:
         bias_quant = Quantization((f32(state_quant.scale[0] * time_quant.scale[0]),), (0,))
-        bias = b.const(offsets, "int32", bias_quant)
+        bias = b.const(bias_values, "int32", bias_quant)
     y = b.tensor(
         (batches, units), "int8", b.quant("int8", scale=f32(spread * np.exp(rng.uniform(-1.5, 1.5))))
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.fuzz.cases import case
 from tests.fuzz.cases.conv_2d import bias_for, output_quant, weights_quant
-from tests.fuzz.graph_builder import GraphBuilder
+from tests.fuzz.graph_builder import ACTIVATIONS, GraphBuilder
 
 
 @case("TRANSPOSE_CONV")
@@ -26,6 +26,7 @@ def transpose_conv(b: GraphBuilder) -> None:
     weights = b.const(rng.integers(-127, 128, (out_c, k_h, k_w, c)), "int8", wq)
     shape = b.const([n, out_h, out_w, out_c], "int32")
     inputs = [shape, weights, x] + ([bias_for(b, x, wq, out_c)] if rng.random() < 0.7 else [])
+    # The mean number of products that are added for one output element.
     depth = max(1, k_h * k_w * c // (stride_h * stride_w))
     y = b.tensor((n, out_h, out_w, out_c), b[x].dtype, output_quant(b, b[x].dtype, x, wq, depth))
     b.op(
@@ -37,5 +38,5 @@ def transpose_conv(b: GraphBuilder) -> None:
         padding=0 if pad_same else 1,
         stride_h=stride_h,
         stride_w=stride_w,
-        fused_activation_function=int(rng.choice([0, 0, 1, 2, 3])),
+        fused_activation_function=int(rng.choice(ACTIVATIONS)),
     )

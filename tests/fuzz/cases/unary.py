@@ -35,12 +35,14 @@ def levels(b: GraphBuilder, x: int) -> int:
     return 128 if b[x].dtype == "int8" else 32768
 
 
-def quantized(b: GraphBuilder, scale: float, x: int) -> float:
-    """Return a random quantization scale for an output of ``x``'s type whose largest real value is about ``scale``."""
-    return spread(b, scale / levels(b, x), -1.0, 1.5)
+def scale_for(b: GraphBuilder, max_value: float, x: int) -> float:
+    """Return a random quantization scale for an output of ``x``'s type whose largest real value is about
+    ``max_value``."""
+    return spread(b, max_value / levels(b, x), -1.0, 1.5)
 
 
-def pick8or16(b: GraphBuilder) -> int:
+def pick_int8_or_int16(b: GraphBuilder) -> int:
+    """Return an input tensor of any rank."""
     return b.pick(("int8", "int16"), RANKS)
 
 
@@ -56,7 +58,7 @@ def fixed_output(
 def sigmoid_input(b: GraphBuilder) -> int:
     """Return an input tensor. The scale of an int16 input is often a power of two, for which TFLite only shifts, or
     near it."""
-    x = pick8or16(b)
+    x = pick_int8_or_int16(b)
     # Scales above 4 do not fit TFLite's 16-bit multiplier.
     if b[x].dtype == "int16" and (b.rng.random() < 0.5 or b[x].scale > 4):
         scale = 2.0 ** int(b.rng.integers(-14, -8)) * float(b.rng.choice([1.0, 1.0, 1.0003, 1.003]))
@@ -79,10 +81,11 @@ def tanh(b: GraphBuilder) -> None:
     if b[x].dtype == "int16":
         fixed_output(b, "TANH", x, 1 / 32768, 0)
     else:
-        unary(b, "TANH", x, quantized(b, 1.0, x))
+        unary(b, "TANH", x, scale_for(b, 1.0, x))
 
 
 def relu_like(b: GraphBuilder, name: str, dtypes: tuple[str, ...]) -> None:
+    """Append the activation ``name``, with the quantization of its input or another one."""
     x = b.pick(dtypes, RANKS)
     kind = b.rng.random()
     unary(b, name, x, None if kind < 0.3 else spread(b, b[x].scale, -2.0, 2.0))
@@ -110,7 +113,7 @@ def relu_n1_to_1(b: GraphBuilder) -> None:
 
 @case("LEAKY_RELU")
 def leaky_relu(b: GraphBuilder) -> None:
-    x = pick8or16(b)
+    x = pick_int8_or_int16(b)
     alpha = float(b.rng.choice([0.0, 0.01, 0.1, 0.2, 0.3, 1.0, 1.5, -0.25]))
     scale = spread(b, b[x].scale, -2.0, 2.0)
     unary(b, "LEAKY_RELU", x, scale, "LeakyReluOptions", alpha=alpha)
@@ -142,7 +145,7 @@ def hard_swish(b: GraphBuilder) -> None:
 
 @case("GELU")
 def gelu(b: GraphBuilder) -> None:
-    x = pick8or16(b)
+    x = pick_int8_or_int16(b)
     approximate = bool(b.rng.integers(0, 2))
     unary(b, "GELU", x, spread(b, b[x].scale, -2.0, 2.0), "GeluOptions", approximate=approximate)
 
@@ -169,23 +172,23 @@ def not_negative(b: GraphBuilder) -> int:
 @case("SQRT")
 def sqrt(b: GraphBuilder) -> None:
     x = not_negative(b)
-    unary(b, "SQRT", x, quantized(b, math.sqrt(2 * largest(b, x)), x))
+    unary(b, "SQRT", x, scale_for(b, math.sqrt(2 * largest(b, x)), x))
 
 
 @case("RSQRT")
 def rsqrt(b: GraphBuilder) -> None:
     x = not_negative(b)
-    unary(b, "RSQRT", x, quantized(b, 1 / math.sqrt(b[x].scale), x), "")
+    unary(b, "RSQRT", x, scale_for(b, 1 / math.sqrt(b[x].scale), x), "")
 
 
 @case("EXP")
 def exp(b: GraphBuilder) -> None:
-    x = pick8or16(b)
-    reach = math.exp(min(largest(b, x), 20.0)) if b.rng.random() < 0.7 else 1.0
-    unary(b, "EXP", x, quantized(b, reach, x), "ExpOptions")
+    x = pick_int8_or_int16(b)
+    max_output = math.exp(min(largest(b, x), 20.0)) if b.rng.random() < 0.7 else 1.0
+    unary(b, "EXP", x, scale_for(b, max_output, x), "ExpOptions")
 
 
 @case("LOG")
 def log(b: GraphBuilder) -> None:
-    x = pick8or16(b)
-    unary(b, "LOG", x, quantized(b, 4.0, x))
+    x = pick_int8_or_int16(b)
+    unary(b, "LOG", x, scale_for(b, 4.0, x))

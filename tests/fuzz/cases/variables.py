@@ -31,6 +31,7 @@ def call_once(b: GraphBuilder, name: str, like: Tensor) -> None:
 
 
 def variable(b: GraphBuilder) -> None:
+    """Append the operators of a resource variable, some of them only in some graphs."""
     rng = b.rng
     x = b.pick(("int8", "int8", "int16", "int32", "bool", "float32"), [1, 2, 3, 4])
     like = b[x]
@@ -42,6 +43,7 @@ def variable(b: GraphBuilder) -> None:
     b.op("VAR_HANDLE", [], [handle], "VarHandleOptions", container="", shared_name=name)
 
     def read() -> None:
+        """Append a READ_VARIABLE."""
         value = b.tensor(like.shape, like.dtype, like.quant)
         b.op("READ_VARIABLE", [handle], [value], "ReadVariableOptions")
 

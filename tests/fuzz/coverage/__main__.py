@@ -3,9 +3,9 @@
     python -m tests.fuzz.coverage [TARGET ...] [--runs 1000000] [--seconds 120]
 
 C targets need clang with libFuzzer (on Debian the packages clang and libclang-rt-dev), Python targets the package
-Atheris. A target whose tool is missing is named and left out. Inputs that found new code are kept in .cache/fuzz, and
-the next run begins with them. An input that shows an error is saved as .cache/fuzz/TARGET/crash-...; the exit code is
-then 1.
+Atheris. A target whose tool is missing is named and skipped. Inputs that reached new code are kept in .cache/fuzz, and
+the next run begins with these inputs. An input that shows an error is saved as .cache/fuzz/TARGET/crash-...; the
+exit code is then 1.
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ def fuzz(name: str, folder: Path, *, runs: int = 0, seconds: int = 0) -> FuzzRes
         *([f"-runs={runs}"] if runs else []),
         *([f"-max_total_time={seconds}"] if seconds else []),
     ]
+    # The targets write many small files, so their temporary folder is in memory if possible.
     memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
     with tempfile.TemporaryDirectory() as build, tempfile.TemporaryDirectory(dir=memory) as temporary:
         if name in C_TARGETS:
@@ -69,10 +70,11 @@ def fuzz(name: str, folder: Path, *, runs: int = 0, seconds: int = 0) -> FuzzRes
             errors="replace",
             env={**os.environ, "TMPDIR": temporary},
         )
-    count = re.findall(r"number_of_executed_units:\s*(\d+)", result.stdout)
-    counted = re.findall(r"^#(\d+)\s", result.stdout, re.MULTILINE)
+    # If an error ended the run, the final count is missing; then use the last status line ("#1024 NEW ...").
+    final_counts = re.findall(r"number_of_executed_units:\s*(\d+)", result.stdout)
+    status_counts = re.findall(r"^#(\d+)\s", result.stdout, re.MULTILINE)
     error = "" if result.returncode == 0 else result.stdout[-4000:] or f"exit code {result.returncode}"
-    return FuzzResult(int((count or counted or ["0"])[-1]), error)
+    return FuzzResult(int((final_counts or status_counts or ["0"])[-1]), error)
 
 
 def _escaped(word: bytes) -> str:
@@ -87,13 +89,13 @@ def main() -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "targets", nargs="*", metavar="TARGET", help=f"of {', '.join(CORPORA)} (default: all)"
+        "targets", nargs="*", metavar="TARGET", help=f"one of {', '.join(CORPORA)} (default: all)"
     )
     parser.add_argument("--runs", type=int, default=0, help="maximum number of inputs per target")
     parser.add_argument("--seconds", type=int, default=0, help="maximum number of seconds per target")
     arguments = parser.parse_args()
     if unknown := sorted(set(arguments.targets) - set(CORPORA)):
-        parser.error(f"there is no target {', '.join(unknown)}; there are {', '.join(CORPORA)}")
+        parser.error(f"there is no target {', '.join(unknown)}; the targets are {', '.join(CORPORA)}")
     failed = False
     for name in arguments.targets or CORPORA:
         missing = missing_tool(name)

@@ -35,22 +35,23 @@ def compile_program(sources: Sources, program: Path, compiler: str, flags: Seque
         [*command, *map(str, sources.files), "-o", str(program)], capture_output=True, text=True
     )
     if result.returncode:
-        raise RuntimeError(f"{program.name} was not built: {result.stderr[:2000]}")
+        raise RuntimeError(f"{compiler} cannot build {program.name}: {result.stderr[:2000]}")
     return program
 
 
 def build_fuzzer(name: str, program: Path, folder: Path) -> Path:
-    """Build target ``name`` for libFuzzer, with the compiler and flags of the environment."""
+    """Build target ``name`` for libFuzzer, with the compiler and flags of the environment, and return its path."""
     flags = shlex.split(os.environ.get("CFLAGS", " ".join(ADDRESS_AND_UNDEFINED)))
     engine = shlex.split(os.environ.get("LIB_FUZZING_ENGINE", FUZZER))
-    if engine == [FUZZER]:
+    if engine == [FUZZER]:  # a flag of the compiler, which must also come before the sources
         flags.append(FUZZER)
         engine = []
     return compile_program(C_TARGETS[name](folder), program, os.environ.get("CC", "clang"), [*flags, *engine])
 
 
 def build_replay(name: str, program: Path, folder: Path, compiler: str = "gcc") -> Path:
-    """Build target ``name`` with the main program of ``replay_main.c`` and the sanitizers of gcc."""
+    """Build target ``name`` with the main program of ``replay_main.c`` and the sanitizers of gcc, and return its
+    path."""
     sources = C_TARGETS[name](folder)
     files = (*sources.files, HERE / "replay_main.c")
     return compile_program(
@@ -59,7 +60,7 @@ def build_replay(name: str, program: Path, folder: Path, compiler: str = "gcc") 
 
 
 def write_corpus(name: str, folder: Path) -> Path:
-    """Write the seed inputs of target ``name`` into ``folder``."""
+    """Write the seed inputs of target ``name`` into ``folder``, and return ``folder``."""
     folder.mkdir(parents=True, exist_ok=True)
     for k, data in enumerate(CORPORA[name]()):
         (folder / f"seed-{k:03}").write_bytes(data)

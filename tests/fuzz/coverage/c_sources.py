@@ -50,6 +50,7 @@ class Sources:
 
 
 def _folders(*trees: Path) -> tuple[Path, ...]:
+    """Return the folders below ``trees`` that contain headers."""
     return tuple(sorted({path.parent for tree in trees for path in tree.rglob("*.h")}))
 
 
@@ -64,7 +65,11 @@ def _write(folder: Path, files: dict[str, str]) -> tuple[Path, ...]:
 def _firmware(
     folder: Path, target: str, protocol: str, files: dict[str, str], kernels: Sequence[str], stream: bool
 ) -> Sources:
-    """Return the sources of a firmware that serves a model through a serial protocol."""
+    """Return the sources of a firmware that serves a model through a serial protocol.
+
+    ``target`` is the file name of the fuzz target, ``files`` has generated files, ``kernels`` the names of engine
+    files, and ``stream`` is whether the model takes its input row by row.
+    """
     agent = agent_sources(protocol, stream, health=True)
     return Sources(
         (
@@ -80,13 +85,13 @@ def _firmware(
 
 
 def agent(folder: Path) -> Sources:
-    """The agent with the toy model."""
+    """Return the sources of the agent with the toy model."""
     files = toy_model.sources() | {"main.c": _AGENT_MAIN.format(take_rows="0")}
     return _firmware(folder, "agent_target.c", "arenite", files, (), False)
 
 
 def agent_stream(folder: Path) -> Sources:
-    """The agent with a model that takes its input row by row."""
+    """Return the sources of the agent with a model that takes its input row by row."""
     generated = lower_streamed(small_models.conv_net(), Target("", SCALAR, "ram", stream_input=True), "")
     assert generated is not None and generated.streamed_input is not None
     files = model_sources(generated) | {"main.c": _AGENT_MAIN.format(take_rows="ar_take_rows")}
@@ -94,7 +99,7 @@ def agent_stream(folder: Path) -> Sources:
 
 
 def monitor(folder: Path) -> Sources:
-    """The MLPerf Tiny monitor with the toy model, which also takes its input as floats."""
+    """Return the sources of the MLPerf Tiny monitor with the toy model. This monitor also accepts inputs as floats."""
     files = toy_model.sources() | {"main.c": _AGENT_MAIN.format(take_rows="0") + _MONITOR_MAIN}
     return _firmware(folder, "monitor_target.c", "mlperf", files, (), False)
 
@@ -103,12 +108,20 @@ def model_table(models: Sequence[Generated]) -> str:
     """Return the C source of all models and of the list ``tested_models``."""
     rows = []
     for g in models:
-        rows_of = ["0", "0", "0", "0"]
+        row_functions = [
+            "0",
+            "0",
+            "0",
+            "0",
+        ]  # and the bytes of a row, for a model that takes its input row by row
         if g.streamed_input is not None:
             tensor = g.model.main.tensors[g.model.main.inputs[0]]
             names = ("begin_rows", "next_row", "row_ready")
-            rows_of = [*(f"{g.prefix}model_{name}" for name in names), str(tensor.nbytes // tensor.shape[1])]
-        rows.append(f"    {{&{g.prefix}model, {', '.join(rows_of)}}},")
+            row_functions = [
+                *(f"{g.prefix}model_{name}" for name in names),
+                str(tensor.nbytes // tensor.shape[1]),
+            ]
+        rows.append(f"    {{&{g.prefix}model, {', '.join(row_functions)}}},")
     listed = "\n".join(rows)
     return (
         f'{combined_source(models)}\n#include "tested_models.h"\n'
@@ -141,7 +154,7 @@ def operator_models(per_operator: int = 1, seed: int = 0) -> list[tuple[Model, T
 
 
 def engine(folder: Path) -> Sources:
-    """Two models of every operator, each for another core or goal."""
+    """Return the sources of a program with two models of every operator, each for another target."""
     generated = [
         lower(model, f"m{k}_", target) for k, (model, target) in enumerate(operator_models(per_operator=2))
     ]
@@ -149,7 +162,7 @@ def engine(folder: Path) -> Sources:
 
 
 def processing(folder: Path) -> Sources:
-    """The pre- and postprocessing of libraries."""
+    """Return the sources of the pre- and postprocessing of libraries, with a function for each model."""
     calls = []
     with tempfile.TemporaryDirectory() as temporary:
         prepared = {

@@ -13,7 +13,8 @@ from tests.fuzz.coverage.python_corpora import PYTHON_CORPORA
 
 
 def _requests() -> list[bytes]:
-    """Requests of a host to the agent, without frames: sequence number, command, arguments, data."""
+    """Return requests of a host to the agent, without CRCs and frames. Each has a sequence number, a command, two
+    arguments and data."""
     bodies = [
         bytes([HELLO, 0, 1]),
         bytes([DESCRIBE, 0, 0]),
@@ -33,6 +34,7 @@ def _requests() -> list[bytes]:
 
 
 def agent() -> Iterable[bytes]:
+    """Yield lists of requests (first byte 1) and bytes for the serial port (first byte 0), as in agent_target.c."""
     requests = _requests()
     yield b"\1" + b"".join(bytes([len(r)]) + r for r in requests)
     for request in requests:
@@ -41,6 +43,7 @@ def agent() -> Iterable[bytes]:
 
 
 def monitor() -> Iterable[bytes]:
+    """Yield sequences of the monitor's commands, each of which ends with %."""
     load = "db load 8%db 0001020304050607%db print%"
     reals = "db load 32%db " + np.linspace(-2, 2, 8, dtype="<f4").tobytes().hex() + "%"
     for text in (
@@ -53,6 +56,7 @@ def monitor() -> Iterable[bytes]:
 
 
 def engine() -> Iterable[bytes]:
+    """Yield the number of a model (2 bytes), the fill of the arena (1 byte) and input values."""
     rng = np.random.default_rng(0)
     for k in range(0, 256, 4):
         yield bytes([k, 0, 0x5A]) + rng.bytes(64)
@@ -60,12 +64,14 @@ def engine() -> Iterable[bytes]:
 
 
 def processing() -> Iterable[bytes]:
+    """Yield the number of a function of processing_calls.h (1 byte) and input values."""
     rng = np.random.default_rng(1)
     for k in range(24):
         yield bytes([k]) + rng.bytes(256)
         yield bytes([k]) + rng.standard_normal(40).astype("<f4").tobytes()
 
 
+#: The seed inputs of each target, by the target's name.
 CORPORA: dict[str, Callable[[], Iterable[bytes]]] = {
     "agent": agent,
     "agent_stream": agent,

@@ -1,4 +1,7 @@
-"""Build inputs around the bytes of a fuzzer, so that these reach the code behind checksums and syntax."""
+"""Build valid files around the bytes of a fuzzer, so that these bytes reach the code behind checksums and syntax.
+
+An image is a converted .tflite model. It contains a record: JSON text with the arena plan and other metadata.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,7 @@ def archive(name: str, content: bytes) -> bytes:
 
 @cache
 def _image_with_empty_record() -> tuple[bytes, bytes]:
-    """Return the parts of an image around a record of ``_RECORD_BYTES``."""
+    """Return the bytes of an image before and after a value of ``_RECORD_BYTES`` bytes in its record."""
     extra = {"record": _MARK.decode() * (_RECORD_BYTES // len(_MARK))}
     before, _, rest = image_bytes(small_models.conv_net(), None, extra=extra).partition(_MARK)
     return before, rest.rpartition(_MARK)[2]
@@ -52,7 +55,7 @@ def image_with_record(text: bytes) -> bytes:
 
 
 def with_valid_crcs(data: bytes) -> bytes:
-    """Return the PNG file ``data`` with the CRC that each of its chunks should have; other files unchanged."""
+    """Return the PNG file ``data`` with the right CRC in each of its chunks. Return another file unchanged."""
     if not data.startswith(_PNG):
         return data
     out, at = bytearray(data), len(_PNG)
@@ -66,8 +69,9 @@ def with_valid_crcs(data: bytes) -> bytes:
 
 
 def with_changed_values(lines: Sequence[bytes], changes: bytes) -> bytes:
-    """Return the file of ``lines`` with other values. Each change is the number of a line, the length of the new value,
-    and the value, which takes the place of what follows the line's first "=" or ": "."""
+    """Return the file of ``lines`` with other values. ``changes`` is a sequence of changes: the number of a line (1
+    byte), the length of the new value (1 byte), and the value, which replaces the text after the line's first "=" or
+    ": "."""
     changed = list(lines)
     at = 0
     while at + 2 <= len(changes):

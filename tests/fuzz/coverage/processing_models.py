@@ -15,11 +15,12 @@ _NORMALIZED = {"do": "normalise", "divide": 127.5, "mean": 1.0}
 
 
 def _picture(format: str, width: int, height: int, *steps: dict[str, Any]) -> dict[str, Any]:
+    """Return preprocessing of pictures with the pixel format ``format``."""
     source = {"kind": "image", "format": format, "width": width, "height": height}
     return {"source": source, "steps": list(steps)}
 
 
-#: Together they have every convention of resizing and a pixel format of every kind.
+#: Together, these pictures have every convention of resizing and a pixel format of every kind.
 _PICTURES = {
     "pil": _picture("rgb", 31, 23, _RESIZED, _NORMALIZED),
     "opencv": _picture("rgb565be", 32, 24, _RESIZED | {"convention": "opencv"}, _NORMALIZED),
@@ -40,7 +41,8 @@ _PICTURES = {
 
 
 def _sound(frames: int, *steps: dict[str, Any], **frame: Any) -> tuple[dict[str, Any], tuple[int, int]]:
-    """Return preprocessing with 64 samples per frame, and the shape of its result."""
+    """Return preprocessing of ``frames`` frames of 64 samples, and the shape of its result (frames, features).
+    ``frame`` has further options of the first step."""
     source = {"kind": "audio", "rate": 16000, "samples": 64 * frames}
     first: list[dict[str, Any]] = [
         {"do": "frame", "length": 64, "step": 64, **frame},
@@ -65,7 +67,7 @@ _SOUNDS = {
 
 _BOXES = {"do": "boxes", "anchors": [[0.1 * k, 0.05 * k, 0.9, 0.8] for k in range(10)], "threshold": 0.3}
 _YOLO = {"do": "yolo", "unit": "fractions", "layout": "columns", "points": 1, "threshold": 0.2}
-#: Maps a name to the type of the outputs, the shape of each, and the steps.
+#: Maps a name to the type of the model's outputs, the shape of each output, and the postprocessing steps.
 _ANSWERS: dict[str, tuple[str, list[tuple[int, ...]], list[dict[str, Any]]]] = {
     "softmax": ("int8", [(1, 40)], [{"do": "top_k", "k": 5, "softmax": True}]),
     "best": ("int8", [(1, 20)], [{"do": "top_k", "k": 3, "threshold": 0.1}]),
@@ -110,7 +112,7 @@ def _elementwise(shapes: list[tuple[int, ...]], dtype: str) -> Model:
 
 
 def processing_models() -> dict[str, tuple[Model, dict[str, Any]]]:
-    """Return for each name the model and the metadata of its image."""
+    """Return a model and the metadata with its pre- or postprocessing, by name."""
     models: dict[str, tuple[Model, dict[str, Any]]] = {}
     for name, record in _PICTURES.items():
         models[name] = _elementwise([(1, 12, 12, 3)], "int8"), {"preprocessing": record}

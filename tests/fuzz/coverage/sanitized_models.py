@@ -22,7 +22,7 @@ from tests.fuzz.coverage.c_sources import models_program
 
 @dataclass(frozen=True)
 class _Run:
-    """One inference: the number of the model, and LiteRT's outputs."""
+    """One inference: the numbers of the model and of the run, and LiteRT's outputs."""
 
     model: int
     number: int

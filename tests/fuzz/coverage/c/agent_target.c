@@ -1,8 +1,9 @@
 /* Fuzz target: the agent receives bytes from a hostile host. Built with the toy model, and with a model that takes its
  * input row by row.
  *
- * If the first byte of the input is even, the rest goes to the serial port as it is. If it is odd, the rest is a list of
- * requests, each with a byte for its length, which are framed as the protocol demands; a fuzzer cannot guess a CRC. */
+ * If the first byte of the fuzzer's input is even, the other bytes go to the serial port as they are. If it is odd, they
+ * are a list of requests, each after a byte with its length. This program then adds the CRC and the COBS frame of each
+ * request, because a fuzzer cannot guess a CRC. */
 #include <string.h>
 
 #include "agent.h"
@@ -11,6 +12,7 @@
 #include "serial_port.h"
 #include "target.h"
 
+/* Sizes in bytes: of all bytes that the agent receives, and of one framed reply. */
 #define MAX_STREAM 8192u
 #define MAX_REPLY 300u
 
@@ -44,7 +46,7 @@ static void check_reply(void)
         data[count++] = 0;
     }
     EXPECT(count >= 9); /* header, CRC, and the zero that ends the last block */
-    EXPECT(crc32_of(data, count - 1) == 0x2144DF1Cu);
+    EXPECT(crc32_of(data, count - 1) == 0x2144DF1Cu); /* the CRC of all data that end with their own CRC */
     EXPECT(data[1] <= 5);
 }
 

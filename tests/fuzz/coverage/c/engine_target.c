@@ -1,5 +1,5 @@
-/* Fuzz target: models with every operator compute hostile inputs. The first two bytes of the input choose a model, the
- * third byte is what the arena holds before, and the rest, repeated, is the model's input. */
+/* Fuzz target: models with every operator compute hostile inputs. The first two bytes of the fuzzer's input choose
+ * a model, the third byte fills the arena before the inference, and the other bytes, repeated, are the model's input. */
 #include "target.h"
 #include "tested_models.h"
 

@@ -5,7 +5,8 @@
 #include "serial_port.h"
 #include "target.h"
 
-/* The longest answer to one input: a line of 240 hexadecimal bytes for each command of two characters. */
+/* An input has at most 4096 characters, so at most 2048 commands of two characters. The answer to a command is a line of
+ * at most 240 hexadecimal bytes, so all answers are shorter than this number of bytes. */
 #define MAX_SENT (1u << 24)
 
 static uint32_t sent;

@@ -1,5 +1,5 @@
 /* Fuzz target: pre- and postprocessing of pictures, sounds and outputs with hostile values. The first byte of the input
- * chooses the steps. The generated file processing_calls.h has a function for each. */
+ * chooses one of the functions in the generated file processing_calls.h. Each function runs the steps of one model. */
 #include <string.h>
 
 #include "target.h"
@@ -19,6 +19,7 @@ static inline void take(fuzz_input *input, void *to, size_t bytes)
     }
 }
 
+/* Returns the next four bytes of the input as a number. */
 static inline uint32_t number(fuzz_input *input)
 {
     uint32_t value;
@@ -34,6 +35,7 @@ static inline void *room(size_t bytes)
     return memory;
 }
 
+/* Returns new memory of exactly this size with the next bytes of the input. */
 static inline void *copy(fuzz_input *input, size_t bytes)
 {
     void *memory = room(bytes);

@@ -1,6 +1,6 @@
 /* Runs a fuzz target without libFuzzer, for compilers that lack it. Usage: program CASES FOLDER-OR-FILE...
  *
- * Runs each file, then CASES random mutations of the files. */
+ * Runs the target with each file as its input, then with CASES random mutations of the files. */
 #include <string.h>
 
 #include "target.h"
@@ -8,10 +8,12 @@
 #define MAX_FILES 256
 #define MAX_BYTES 4096u
 
+/* The contents of the files and their sizes in bytes. */
 static uint8_t *texts[MAX_FILES];
 static size_t sizes[MAX_FILES];
 static uint64_t state = 0x9E3779B97F4A7C15u;
 
+/* Returns a random number below `below` (xorshift). */
 static uint32_t draw(uint32_t below)
 {
     state ^= state << 13;
@@ -20,6 +22,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)((state >> 32) % (below ? below : 1));
 }
 
+/* Runs the target with this input. */
 static void run(const uint8_t *text, size_t size)
 {
     uint8_t *exact = malloc(size ? size : 1); /* so that a sanitizer sees an access beyond the input */
@@ -53,7 +56,7 @@ int main(int count, char **names)
                 text[at] = (uint8_t)draw(256);
             } else if (kind == 1) {
                 text[at] ^= (uint8_t)(1u << draw(8));
-            } else if (kind == 2) {
+            } else if (kind == 2) { /* a value at a limit of signed or unsigned bytes, or a frequent character */
                 text[at] = (uint8_t)"\000\001\177\200\377%0"[draw(7)];
             } else if (kind == 3) {
                 size = at + 1;

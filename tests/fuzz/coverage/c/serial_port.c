@@ -4,7 +4,8 @@
 #include "memory_watch.h"
 #include "port.h"
 
-/* An input may order four billion inferences. The firmware reads the counter in each of them. */
+/* An input may request four billion inferences. The firmware reads the tick counter in each inference, so the target
+ * ends an input after this number of reads. */
 #define MAX_TICKS 20000u
 
 jmp_buf serial_end;
@@ -12,7 +13,7 @@ uint32_t port_reason;
 uint32_t port_tick_hz = 25000000u;
 
 static const uint8_t *incoming;
-static size_t left;
+static size_t left; /* number of bytes of incoming that the firmware has not read */
 static uint32_t ticks_left;
 
 void serial_receive(const uint8_t *data, size_t size)

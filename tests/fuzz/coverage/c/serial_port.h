@@ -1,5 +1,5 @@
-/* A serial port whose host is the fuzzer. The firmware reads `incoming`; when it is empty, the fuzz target continues
- * behind its setjmp. */
+/* A serial port whose host is the fuzzer. The firmware reads the bytes of serial_receive. After the last byte, the
+ * fuzz target continues after its setjmp(serial_end). */
 #ifndef ARENITE_FUZZ_SERIAL_PORT_H
 #define ARENITE_FUZZ_SERIAL_PORT_H
 

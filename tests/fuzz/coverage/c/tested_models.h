@@ -1,4 +1,4 @@
-/* Generated models for a program with sanitizers. The list is in a generated file. */
+/* Generated models for a program with sanitizers. A generated file defines the list tested_models. */
 #ifndef ARENITE_TESTED_MODELS_H
 #define ARENITE_TESTED_MODELS_H
 
@@ -28,7 +28,7 @@ extern const uint32_t tested_model_count;
 #define UNKNOWN_CONTENTS(data, bytes) (void)(data)
 #endif
 
-/* Fills the arena with a byte. MemorySanitizer then takes it for memory without contents. */
+/* Fills the arena with a byte. MemorySanitizer still reports a read of a byte that the model has not written. */
 static inline void prepare_arena(const tested_model *tested, uint8_t byte)
 {
     const ar_model *model = tested->model;
@@ -47,6 +47,7 @@ static inline void reset_model(const tested_model *tested)
     }
 }
 
+/* Copies input number `index` of the model from `data`. */
 static inline void give_input(const tested_model *tested, uint32_t index, const uint8_t *data)
 {
     if (tested->begin_rows) {
