@@ -28,6 +28,7 @@ _Loader.add_multi_constructor("tag:yaml.org,2002:python/", lambda loader, tag, n
 
 
 def _pages(entry: object) -> list[str]:
+    """Return the file names of all pages in an entry of the navigation."""
     if isinstance(entry, str):
         return [entry]
     parts = entry.values() if isinstance(entry, dict) else entry
@@ -43,11 +44,12 @@ def test_every_page_is_in_the_navigation_once() -> None:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site once, and return its folder."""
     pytest.importorskip("mkdocs")
     folder = tmp_path_factory.mktemp("site")
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
     return folder
 
 

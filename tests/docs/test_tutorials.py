@@ -38,7 +38,7 @@ def script(tutorial: str) -> str:
 def run(tutorial: str, folder: Path, package: Path = ROOT) -> str:
     """Run the tutorial's commands in ``folder`` with the package in ``package``, and return their standard output."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    result = subprocess.run(
         ["bash", "-c", script(tutorial)],
         cwd=folder,
         env={**os.environ, "PATH": path, "COLUMNS": "160", "PYTHONPATH": str(package)},
@@ -46,8 +46,8 @@ def run(tutorial: str, folder: Path, package: Path = ROOT) -> str:
         text=True,
         timeout=300,
     )
-    assert done.returncode == 0, f"{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done.stdout
+    assert result.returncode == 0, f"{result.stdout[-3000:]}\n{result.stderr[-3000:]}"
+    return result.stdout
 
 
 @pytest.mark.slow
@@ -102,6 +102,7 @@ def repository(tmp_path: Path) -> Path:
 @pytest.mark.slow
 def test_add_board(repository: Path) -> None:
     output = run("add-board.md", repository, repository)
+    # The new board fits: the model needs about 7,484 of its 49,152 bytes of RAM.
     assert re.search(r"my_l433 +│ yes +│ ~7,484 │ 49,152", output) and " passed" in output
     assert "my_l433" in (repository / "docs/boards.md").read_text("utf-8")
 

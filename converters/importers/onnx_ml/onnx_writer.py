@@ -1,4 +1,5 @@
-"""Write ONNX files of one graph as protocol buffers, without the onnx library."""
+"""Write ONNX files of one graph as protocol buffers, without the onnx library. The field numbers are those of
+onnx.proto."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ class Doubles:
 
 
 def varint(value: int) -> bytes:
+    """Return a number as a varint of protocol buffers."""
     value &= (1 << 64) - 1
     out = bytearray()
     while True:
@@ -27,10 +29,12 @@ def varint(value: int) -> bytes:
 
 
 def number(field: int, value: int) -> bytes:
+    """Return the field number ``field`` with an integer value."""
     return varint(field << 3) + varint(value)
 
 
 def message(field: int, *parts: bytes | str) -> bytes:
+    """Return the field number ``field`` with a text, bytes or a nested message."""
     data = b"".join(p.encode() if isinstance(p, str) else p for p in parts)
     return varint(field << 3 | 2) + varint(len(data)) + data
 
@@ -64,6 +68,7 @@ def node(
     attributes: Mapping[str, object],
     domain: str = "ai.onnx.ml",
 ) -> bytes:
+    """Return the field of a graph with a node whose operator is ``kind``."""
     return message(
         1,
         *(message(1, i) for i in inputs),
@@ -76,6 +81,7 @@ def node(
 
 
 def tensor(name: str, array: np.ndarray) -> bytes:
+    """Return the field of a graph with a constant."""
     kind = {"float32": 1, "int64": 7}[array.dtype.name]
     return message(
         5,
@@ -87,6 +93,7 @@ def tensor(name: str, array: np.ndarray) -> bytes:
 
 
 def value_info(field: int, name: str, shape: Sequence[int], kind: int = 1) -> bytes:
+    """Return the field of a graph with an input (11) or output (12). ``kind`` is its element type, 1 for float."""
     dims = [message(1, number(1, d)) for d in shape]
     return message(field, message(1, name), message(2, message(1, number(1, kind), message(2, *dims))))
 
@@ -94,6 +101,7 @@ def value_info(field: int, name: str, shape: Sequence[int], kind: int = 1) -> by
 def model(
     nodes: Sequence[bytes], features: int, outputs: Sequence[bytes], constants: Sequence[bytes] = ()
 ) -> bytes:
+    """Return a file with a graph whose input "X" has the shape [1, features]."""
     graph = message(7, *nodes, message(2, "g"), *constants, value_info(11, "X", (1, features)), *outputs)
     opsets = message(8, message(1, ""), number(2, 17)), message(8, message(1, "ai.onnx.ml"), number(2, 3))
     return number(1, 8) + graph + b"".join(opsets)

@@ -20,14 +20,15 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def one_svdf(seed: int, memory_type: str = "int8", biased: bool = False) -> Model:
-    """Return a model of one random SVDF; with ``biased``, it is the first one from ``seed`` on that has a bias."""
+    """Return a model of one random SVDF; with ``biased``, it is the first one from ``seed`` on that has a bias
+    (input 3)."""
     while True:
         b = GraphBuilder(np.random.default_rng(seed))
         add_svdf(b, memory_type)
         model = b.build()
         if not biased or model.main.ops[0].input(3) >= 0:
             return model
-        seed += 1000
+        seed += 1000  # so that neighboring seeds give different models
 
 
 def chained(seed: int) -> Model | None:
@@ -40,6 +41,7 @@ def chained(seed: int) -> Model | None:
 
 
 def inputs_of(model: Model, runs: int, seed: int) -> list[np.ndarray]:
+    """Return ``runs`` random inputs of the model."""
     shape = model.main.tensors[model.main.inputs[0]].shape
     return [np.random.default_rng([seed, k]).integers(-128, 128, shape).astype(np.int8) for k in range(runs)]
 
@@ -108,6 +110,6 @@ def test_both_interfaces_to_litert_use_the_reference() -> None:
         np.testing.assert_array_equal(bench.run([values])[0], expected)
 
 
-def test_an_int16_state_is_left_to_litert() -> None:
+def test_litert_computes_an_svdf_with_int16_state() -> None:
     model = one_svdf(5, "int16")
     assert not any(has_int8_state(model.main, op) for op in model.main.ops)

@@ -1,4 +1,5 @@
-"""A topological order puts each node after those on which it depends, and else keeps to the priorities."""
+"""A topological order puts each node after the nodes on which it depends. Of the nodes that could be next, the one with
+the smallest priority is next, then the one with the smallest index."""
 
 from __future__ import annotations
 
@@ -12,17 +13,19 @@ def test_the_smallest_priority_comes_first() -> None:
     assert topological_order([{2}, (), ()], [0, 1, 2]) == [1, 2, 0]
 
 
-def test_random_graphs_are_in_order() -> None:
+def test_every_node_of_a_random_graph_is_the_ready_node_with_the_smallest_priority() -> None:
     rng = random.Random(0)
     for _ in range(200):
         count = rng.randrange(1, 12)
         rank = rng.sample(range(count), count)
-        before = [{j for j in range(count) if rank[j] < rank[k] and rng.random() < 0.3} for k in range(count)]
+        dependencies = [
+            {j for j in range(count) if rank[j] < rank[k] and rng.random() < 0.3} for k in range(count)
+        ]
         priority = [rng.randrange(4) for _ in range(count)]
-        order = topological_order(before, priority)
+        order = topological_order(dependencies, priority)
         done: set[int] = set()
         for node in order:
-            ready = [k for k in range(count) if k not in done and before[k] <= done]
+            ready = [k for k in range(count) if k not in done and dependencies[k] <= done]
             assert node == min(ready, key=lambda k: (priority[k], k))
             done.add(node)
         assert len(done) == count

@@ -9,7 +9,7 @@ from tests.converters.small_models import Net
 
 
 def float_net(stored: str = "float32") -> Model:
-    """Return a fully connected layer with weights in float32, float16 behind a DEQUANTIZE, or int8 (dynamic range)."""
+    """Return a fully connected layer with weights in float32, float16 before a DEQUANTIZE, or int8 (dynamic range)."""
     n = Net(4)
     x = n.tensor((1, 6), "float32", quant=None)
     n.inputs.append(x)

@@ -24,7 +24,8 @@ from arenite.locks import file_lock
 
 MAKERS = Path(__file__).parent / "makers"
 
-#: Maps the name of a job to what the importer returned or raised.
+#: A job is one import of a source model with some options. Results map its name to what the importer returned or
+#: raised.
 Results = dict[str, ImportedModel | AreniteError]
 
 
@@ -35,11 +36,13 @@ class FrameworkResults:
         self.folder, self.results = folder, results
 
     def imported(self, name: str) -> ImportedModel:
+        """Return the imported model of job ``name``, which must have no error."""
         result = self.results[name]
         assert isinstance(result, ImportedModel), result
         return result
 
     def refused(self, name: str, error_type: type[AreniteError], *texts: str) -> None:
+        """Check that job ``name`` raised an error of this type, with a hint, whose text contains ``texts``."""
         result = self.results[name]
         assert isinstance(result, AreniteError) and type(result) is error_type, result
         assert result.hint
@@ -47,21 +50,24 @@ class FrameworkResults:
             assert text in str(result)
 
     def check_outlines(self) -> int:
-        """Compare the outline of each source that was imported with the result, and return the number of sources.
+        """Compare the outline of each imported source with the imported model. Return the number of compared sources.
 
-        An outline must refuse none of them, and must list the inputs as they were converted.
+        An outline is the inputs, outputs and layers of a source, read without its framework. Its layers must pass the
+        check for layers that Arenite refuses, and its inputs must have the shapes of the imported model.
         """
         checked = 0
         for name, result in self.results.items():
             path = str(self.folder / name)
             if not isinstance(result, ImportedModel) or not (self.folder / name).exists():
-                continue  # an error, or a second job with other options
+                continue  # the job raised an error, or is a second job of the same source with other options
             kind = source_kind(path)
             outline = read_outline(path, kind)
             assert outline is not None, name
             check_layers(kind, outline)
             inputs = [(i.name, i.shape) for i in outline.inputs or ()]
-            if not any(None in (shape or (None,))[1:] for _, shape in inputs):  # else the job gave the shape
+            if not any(
+                None in (shape or (None,))[1:] for _, shape in inputs
+            ):  # unknown sizes come from the job's options
                 graph = parse(result.flatbuffer).main
                 shapes = [graph.tensors[i].shape for i in graph.inputs]
                 sources = fixed_input_shapes({}, inputs) if inputs else shapes
@@ -72,16 +78,18 @@ class FrameworkResults:
             checked += 1
         return checked
 
-    def largest_difference(self, name: str, expected: str, turn: tuple[int, ...] | None = None) -> float:
+    def largest_difference(
+        self, name: str, expected: str, permutation: tuple[int, ...] | None = None
+    ) -> float:
         """Return the largest difference between the flatbuffer's outputs and the framework's recorded outputs.
 
-        ``name`` is the job, ``expected`` the file name of the recorded arrays without ``.npz``. ``turn`` is the
-        permutation of axes that brings the recorded inputs into the flatbuffer's layout.
+        ``name`` is the job, ``expected`` the file name of the recorded arrays without ``.npz``. ``permutation`` is the
+        order of axes that brings the recorded inputs into the flatbuffer's layout.
         """
         with np.load(self.folder / f"{expected}.npz") as file:
             x = [file[k] for k in sorted(file.files) if k.startswith("x")]
             y = [file[k] for k in sorted(file.files) if k.startswith("y")]
-        x = [v if turn is None else np.transpose(v, turn) for v in x]
+        x = [v if permutation is None else np.transpose(v, permutation) for v in x]
         samples = [[v[k : k + 1] for v in x] for k in range(len(x[0]))]
         rows = list(run_litert(self.imported(name).flatbuffer, samples, real=True))
         return max(
@@ -95,8 +103,8 @@ def compute_results(
     factory: pytest.TempPathFactory,
     jobs: Callable[[FrameworkProcess, Path], dict[str, Callable[[], ImportedModel]]],
 ) -> FrameworkResults:
-    """Create the source models of environment ``name``, then run each job. Only the first test worker does
-    this; the others read its results."""
+    """Create the source models of environment ``name``, then run each job. Only the first test worker runs
+    the jobs; the other workers read its results. ``jobs`` returns a function for each job, by the name of the job."""
     shared = (
         factory.getbasetemp().parent
         if factory.getbasetemp().name.startswith("popen-")

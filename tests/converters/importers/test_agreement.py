@@ -12,10 +12,11 @@ from arenite.errors import ModelError
 
 
 def pair(a: list[float], b: list[float]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Return the outputs of a source model and of its conversion for one sample."""
     return [np.array(a, np.float32)], [np.array(b, np.float32)]
 
 
-def test_differences_over_all_values() -> None:
+def test_the_differences_of_all_values_are_summarized() -> None:
     result = agreement([pair([3, 4], [3, 4.5]), pair([0, 0], [0, 0])], "a framework")
     assert result is not None and (result.samples, result.max_abs, result.mean_abs) == (2, 0.5, 0.125)
     assert result.sqnr_db == pytest.approx(10 * math.log10(25 / 0.25))

@@ -1,4 +1,5 @@
-"""Environments are created once, and again if the creation was interrupted. Failures have clear messages."""
+"""An environment is a folder with the Python packages of a framework. It is created once, and created again if the
+creation was interrupted. Failures have clear messages."""
 
 from __future__ import annotations
 
@@ -35,7 +36,10 @@ _WRONG_HASH = "--hash=sha256:" + "0" * 64
 def _spec(
     folder: Path, lock: str, *, first: str = "", fallback: str = "", disk_mb: int = 0
 ) -> EnvironmentSpec:
-    """Return an environment spec whose lock files have the given texts and are in ``folder``."""
+    """Return an environment spec whose lock files have the given texts and are in ``folder``.
+
+    pip installs ``first`` before ``lock``, or ``fallback`` if ``first`` does not exist for this computer.
+    """
     paths = []
     for name, text in (("lock", lock), ("first", first), ("fallback", fallback)):
         paths.append(folder / f"{name}.txt" if text else None)
@@ -49,11 +53,13 @@ def _spec(
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Use an empty cache folder."""
     monkeypatch.setenv("ARENITE_CACHE", str(tmp_path))
     return tmp_path
 
 
 def _script(tmp_path: Path, text: str) -> Path:
+    """Write a Python script and return its path."""
     path = tmp_path / "script.py"
     path.write_text(text)
     return path
@@ -201,7 +207,7 @@ def test_the_small_build_of_torch_needs_no_cuda_packages() -> None:
     }
 
 
-def test_a_lock_is_split_by_the_names_that_a_small_build_replaces() -> None:
+def test_a_lock_is_split_into_packages_that_are_always_needed_and_packages_of_the_fallback() -> None:
     lock = "# comment\na==1 \\\n    --hash=sha256:00\nnvidia-x==2 ; sys_platform == 'linux' \\\n    --hash=sha256:01\n"
     assert [entry.split()[0] for entry in entries(lock)] == ["a==1", "nvidia-x==2"]
     always, fallback = partition(lock, ["nvidia-*"])
@@ -211,6 +217,7 @@ def test_a_lock_is_split_by_the_names_that_a_small_build_replaces() -> None:
 
 @pytest.fixture
 def this_python() -> Environment:
+    """Return the running Python as an environment."""
     return Environment("here", Path(sys.executable), own=False)
 
 

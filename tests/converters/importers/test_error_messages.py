@@ -1,4 +1,5 @@
-"""One useful sentence is extracted from an exception of a framework, whose first line rarely names the cause."""
+"""Tests of the sentence that describes an exception of a framework. The first line of such an exception rarely names
+the cause."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ def test_a_description_has_the_layer_the_cause_and_the_place(error: Exception, t
     assert "\n" not in description and not description.endswith(".")
 
 
-def test_the_innermost_variable_of_a_name_is_found() -> None:
+def test_a_local_variable_is_searched_from_the_innermost_function() -> None:
     def inner() -> None:
         graph_node = "inner"
         raise ValueError(graph_node)

@@ -12,10 +12,12 @@ from arenite.converters.importers.agreement import Agreement
 from arenite.converters.importers.framework_process import SourceRun, _verdict
 from arenite.errors import ModelError
 
+#: The run of a float source model.
 FLOAT = SourceRun({}, "nature 1", (), False)
 
 
 def _agreement(sqnr_db: float) -> Agreement:
+    """Return an agreement of 8 samples with this signal-to-quantization-noise ratio."""
     return Agreement(8, 0.5, 0.1, sqnr_db, "nature 1")
 
 

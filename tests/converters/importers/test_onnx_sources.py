@@ -18,10 +18,11 @@ from tests.converters.importers.framework_results import FrameworkResults, compu
 
 pytestmark = pytest.mark.frameworks
 
-_LAST = (0, 2, 3, 1)
+#: The permutation of axes from NCHW to NHWC.
+_TO_NHWC = (0, 2, 3, 1)
 
 #: Maps each model whose weights are not in an ordinary file beside it to words of the expected error.
-_ELSEWHERE = {
+_REFUSED_LOCATIONS = {
     "above": "not below the model's folder",
     "absolute": "not below the model's folder",
     "missing": "is missing",
@@ -30,7 +31,7 @@ _ELSEWHERE = {
     "hard_link/external": "a file with several names",
 }
 #: Models that are converted without options.
-_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *_ELSEWHERE)
+_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *_REFUSED_LOCATIONS)
 _ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
 _ERFS = ("erf", "not_gelu")
 _RECURRENT = ("gru", "gru_keras", "gru_both", "lstm", "lstm_both", "lstm_reverse", "rnn_relu")
@@ -39,6 +40,8 @@ _REFUSED_RECURRENT = ("lstm_short", "lstm_long")
 
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
+    """Return the imports by name. A name with " kept" has other options; "?" is without a required option."""
+
     def job(name: str, options: ImportOptions | None = None):
         return lambda: framework.convert(str(folder / name), "onnx", None, options)
 
@@ -50,6 +53,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         (folder / name / "external.onnx").write_bytes((folder / "external.onnx").read_bytes())
     (folder / "link/external.bin").symlink_to(folder / "secret")
     (folder / "hard_link/external.bin").hardlink_to(folder / "secret")
+    # The new path has as many bytes as the old one, so the file stays a valid protocol buffer.
     nested = (folder / "external.onnx").read_bytes().replace(b"\x0cexternal.bin", b"\x0cfolde/ext.bi")
     (folder / "linked_folder/external.onnx").write_bytes(nested)
     (folder / "elsewhere").mkdir()
@@ -65,27 +69,28 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
+    """Return the results of all imports."""
     return compute_results("onnx", tmp_path_factory, _jobs)
 
 
 @pytest.mark.parametrize(
-    ("name", "expected", "turn"),
+    ("name", "expected", "permutation"),
     [
-        ("net.onnx", "net.onnx", _LAST),
+        ("net.onnx", "net.onnx", _TO_NHWC),
         ("net.onnx kept", "net.onnx", None),
-        ("open.onnx", "open.onnx", _LAST),
-        ("padded.onnx", "padded.onnx", _LAST),
+        ("open.onnx", "open.onnx", _TO_NHWC),
+        ("padded.onnx", "padded.onnx", _TO_NHWC),
         ("pair.onnx", "pair.onnx", None),
         ("sequence.onnx", "sequence.onnx", None),
         ("external.onnx", "external.onnx", None),
     ],
 )
 def test_a_model_agrees_with_onnx_runtime(
-    results: FrameworkResults, name: str, expected: str, turn: tuple[int, ...] | None
+    results: FrameworkResults, name: str, expected: str, permutation: tuple[int, ...] | None
 ) -> None:
     result = results.imported(name)
     assert (result.kind, result.quantized) == ("onnx", False)
-    assert results.largest_difference(name, expected, turn) < 2e-6
+    assert results.largest_difference(name, expected, permutation) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100
     assert result.agreement.source.startswith("onnxruntime")
@@ -102,7 +107,7 @@ def test_images_become_channels_last_and_the_notes_say_so(results: FrameworkResu
     assert "TRANSPOSE" not in [op.name for op in parse(nhwc.flatbuffer).main.ops]
 
 
-def test_names_and_order_are_those_of_the_source(results: FrameworkResults) -> None:
+def test_inputs_and_outputs_have_the_names_and_order_of_the_source(results: FrameworkResults) -> None:
     model = parse(results.imported("pair.onnx").flatbuffer)
     assert [model.main.tensors[i].name for i in model.main.inputs] == ["in:b/0", "a.1"]
     assert [name for name, _ in model.signatures[0].outputs] == ["sq", "d"]
@@ -121,6 +126,7 @@ def test_a_quantized_model_is_refused(results: FrameworkResults) -> None:
 
 
 def _operators(results: FrameworkResults, name: str) -> Counter[str]:
+    """Return the number of operators of each kind in the imported model."""
     model = parse(results.imported(name).flatbuffer)
     return Counter(op.name for g in model.subgraphs for op in g.ops)
 
@@ -157,10 +163,10 @@ def test_a_recurrent_layer_that_cannot_be_unrolled_is_refused_by_name(results: F
     results.refused("lstm_short.onnx", ModelError, "'/rnn/LSTM'", "a length of its own", "pad the inputs")
 
 
-@pytest.mark.parametrize("name", _ELSEWHERE)
+@pytest.mark.parametrize("name", _REFUSED_LOCATIONS)
 def test_weights_are_read_only_from_files_beside_the_model(results: FrameworkResults, name: str) -> None:
     """Otherwise the bytes of any file of the computer could become weights of the converted model."""
-    results.refused(f"{name}.onnx", ModelError, _ELSEWHERE[name], "Copy the file with the weights")
+    results.refused(f"{name}.onnx", ModelError, _REFUSED_LOCATIONS[name], "Copy the file with the weights")
 
 
 @pytest.mark.parametrize(("name", "shape"), [("nhwc", (1, 12, 8, 3)), ("nhwc_grey", (1, 12, 8, 1))])
@@ -175,7 +181,7 @@ def test_an_input_that_is_nhwc_already_stays_so(
 
 
 def test_an_assumed_layout_is_reported(results: FrameworkResults) -> None:
-    assert results.largest_difference("four.onnx", "four.onnx", _LAST) < 2e-6
+    assert results.largest_difference("four.onnx", "four.onnx", _TO_NHWC) < 2e-6
     assert any(
         "assumed to be NCHW" in n and "--keep-layout" in n for n in results.imported("four.onnx").notes
     )
@@ -187,7 +193,7 @@ def test_an_operator_that_the_converter_lacks_is_refused_by_name(results: Framew
     assert "ModuleNotFoundError" not in str(results.results["scaler.onnx"])
 
 
-def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+def test_outlines_agree_with_the_imported_models(results: FrameworkResults) -> None:
     assert results.check_outlines() >= 5
 
 

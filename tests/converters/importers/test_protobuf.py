@@ -6,11 +6,11 @@ import pytest
 
 from arenite.converters.importers.protobuf import message_fields, packed, read_field, signed
 
-#: A varint 300 (field 1), the text "ab" (field 2), a float32 1.0 (field 3) and eight bytes (field 4).
+#: The varint 300 (field 1), the text "ab" (field 2), a float32 1.0 (field 3) and eight bytes (field 4).
 MESSAGE = memoryview(b"\x08\xac\x02\x12\x02ab\x1d\x00\x00\x80\x3f\x21\x01\0\0\0\0\0\0\0")
 
 
-def test_fields_have_numbers_values_and_ends() -> None:
+def test_a_field_has_a_number_a_value_and_an_end_position() -> None:
     assert list(message_fields(MESSAGE)) == [(1, 300), (2, b"ab"), (3, 0x3F800000), (4, 1)]
     assert read_field(MESSAGE, 3) == (2, b"ab", 7)
 

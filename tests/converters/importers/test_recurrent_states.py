@@ -32,6 +32,7 @@ def make():
 
 
 def check(source: str, states: int) -> None:
+    """Check the import of a source with ``states`` state tensors: 8 equal time steps become one loop."""
     imported = import_source(source)
     assert imported.agreement is not None and imported.agreement.max_abs < 2e-6
     graph = parse(simplify(imported.flatbuffer)[0]).main
@@ -41,7 +42,7 @@ def check(source: str, states: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.frameworks
-def test_torch_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torch_model_with_states_becomes_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "streaming_net.py").write_text(_TORCH)
     monkeypatch.chdir(tmp_path)
     check("streaming_net:make", 2)
@@ -49,7 +50,7 @@ def test_torch_states(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.frameworks
-def test_onnx_states(tmp_path: Path) -> None:
+def test_an_onnx_model_with_states_becomes_a_loop(tmp_path: Path) -> None:
     maker = Path(__file__).parent / "makers" / "make_states.py"
     subprocess.run([str(environment("onnx").python), str(maker), str(tmp_path)], check=True)
     check(str(tmp_path / "LSTM.onnx"), 2)

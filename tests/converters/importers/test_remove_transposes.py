@@ -1,4 +1,5 @@
-"""TRANSPOSE is absorbed into reductions and fully connected layers. LiteRT computes the float32 outputs to compare."""
+"""A TRANSPOSE before a reduction or a fully connected layer is removed: the reduction gets other axes, the layer
+gets its weights in another order. LiteRT computes the float32 outputs of both models, which are compared."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from tests.converters.small_models import Net, conv_net
 
 
 class FloatNet(Net):
-    """Builds float32 operators behind a TRANSPOSE of a 4 x 6 x 3 image, by default to channels first."""
+    """Builds float32 operators after a TRANSPOSE of a 4 x 6 x 3 image, by default to channels first."""
 
     def __init__(self, order: list[int] | None = None) -> None:
         super().__init__(6)
@@ -28,9 +29,11 @@ class FloatNet(Net):
     def float_op(
         self, name: str, inputs: list[int], shape: tuple[int, ...], options: str, **values: Any
     ) -> int:
+        """Add an operator with a float32 output and return the output."""
         return self.op(name, inputs, shape, "float32", options=options, quant=None, **values)
 
     def layer(self, flat: int, columns: int, rows: int) -> int:
+        """Add a fully connected layer with ``columns`` inputs and ``rows`` outputs, and return its output."""
         w = self.tensor(
             (rows, columns), "float32", data=self.rng.standard_normal((rows, columns)), quant=None
         )
@@ -38,6 +41,7 @@ class FloatNet(Net):
         return self.float_op("FULLY_CONNECTED", [flat, w, b], (1, rows), "FullyConnectedOptions")
 
     def flat(self, tensor: int) -> int:
+        """Reshape the image to its 72 elements, and return the result."""
         return self.float_op(
             "RESHAPE", [tensor, self.ints([1, 72])], (1, 72), "ReshapeOptions", new_shape=(1, 72)
         )

@@ -56,6 +56,7 @@ def test_a_path_without_a_model_is_an_error(tmp_path: Path) -> None:
 
 
 def _archive(path: Path, *names: str) -> str:
+    """Write a ZIP archive with files of these names, and return its path."""
     with zipfile.ZipFile(path, "w") as archive:
         for name in names:
             archive.writestr(name, "{}")
@@ -79,7 +80,7 @@ def test_the_kind_of_an_archive_depends_on_its_contents(tmp_path: Path) -> None:
         source_kind(str(tmp_path / "x.npz"))
 
 
-def test_some_kinds_are_recognized_by_their_name(tmp_path: Path) -> None:
+def test_saved_models_onnx_files_and_python_functions_are_recognized_by_their_names(tmp_path: Path) -> None:
     (tmp_path / "saved_model.pb").write_bytes(b"\x08\x01")
     assert source_kind(str(tmp_path)) == "saved_model"
     (tmp_path / "m.onnx").write_bytes(b"\x08\x08")
@@ -88,6 +89,7 @@ def test_some_kinds_are_recognized_by_their_name(tmp_path: Path) -> None:
 
 
 def _save(tmp_path: Path, model: Model) -> str:
+    """Write the model to a .tflite file and return its path."""
     path = tmp_path / "model.tflite"
     path.write_bytes(to_flatbuffer(model))
     return str(path)

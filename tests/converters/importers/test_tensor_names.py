@@ -37,7 +37,7 @@ def test_a_layer_keeps_the_name_its_author_chose_or_is_named_after_its_operator(
     assert shorten_tensor_names(with_names(model, {output: before})).main.tensors[output].name == after
 
 
-def test_every_name_is_unique_and_layers_come_before_constants() -> None:
+def test_equal_names_get_a_number_first_for_constants() -> None:
     model = conv_net()
     g = model.main
     first, weights = g.ops[0].outputs[0], g.ops[0].inputs[1]

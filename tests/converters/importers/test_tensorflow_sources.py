@@ -27,6 +27,8 @@ _ROUNDING = 2e-6
 
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
+    """Return the imports by name. After "?", "!" or ":", a job has other options."""
+
     def job(name: str, options: ImportOptions | None = None, inputs=None):
         kind = _OTHER_KINDS.get(name) or _KINDS[(folder / name).suffix]
         return lambda: framework.convert(str(folder / name), kind, inputs, options)
@@ -52,10 +54,12 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
+    """Return the results of all imports."""
     return compute_results("tensorflow", tmp_path_factory, _jobs)
 
 
 def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
+    """Return (name, shape, type) of every input."""
     g = parse(flatbuffer).main
     return [(g.tensors[i].name, g.tensors[i].shape, g.tensors[i].dtype) for i in g.inputs]
 
@@ -94,6 +98,7 @@ def test_each_model_is_loaded_by_the_framework_that_saved_it(results: FrameworkR
 def test_calibration_inputs_and_random_inputs_are_compared(results: FrameworkResults) -> None:
     with_five, without = results.imported("keras3.keras").agreement, results.imported("keras3.h5").agreement
     assert with_five is not None and without is not None
+    # 5 calibration samples and 8 random samples
     assert (with_five.samples, without.samples) == (13, 8)
 
 
@@ -112,7 +117,7 @@ def test_several_inputs_and_outputs_keep_the_order_of_the_model(results: Framewo
     assert results.largest_difference("named.keras", "named.keras") < _ROUNDING
 
 
-def test_recurrent_layers_have_no_loop(results: FrameworkResults) -> None:
+def test_recurrent_layers_are_unrolled_without_a_loop(results: FrameworkResults) -> None:
     result = results.imported("lstm.keras")
     assert "WHILE" not in [op.name for op in parse(result.flatbuffer).main.ops]
     assert any("6 steps" in note for note in result.notes)
@@ -162,6 +167,7 @@ def test_a_quantization_aware_trained_model_stays_int8(results: FrameworkResults
 
 
 def _weights(flatbuffer: bytes, op_name: str) -> np.ndarray:
+    """Return the weights of the first operator ``op_name``."""
     g = parse(flatbuffer).main
     op = next(op for op in g.ops if op.name == op_name)
     data = g.tensors[op.inputs[1]].data
@@ -251,7 +257,7 @@ def test_operators_that_use_files_are_refused_before_the_model_is_loaded(results
     assert not list(results.folder.glob("written*"))
 
 
-def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+def test_outlines_agree_with_the_imported_models(results: FrameworkResults) -> None:
     assert results.check_outlines() >= 5
 
 

@@ -21,7 +21,8 @@ from tests.converters.tflite.corrupted_files import change_tensor, corrupted
 
 
 def _open_pictures(root: Any) -> None:
-    """Open height and width of every computed tensor, as TensorFlow's converter writes them: with a size of 1."""
+    """Make height and width of every computed tensor open, as TensorFlow's converter writes open dimensions: with
+    size 1 in the shape and -1 in the shape signature."""
     g = root.subgraphs[0]
     computed = {*g.inputs, *(i for op in g.operators for i in op.outputs)}
     for index in computed:
@@ -32,6 +33,7 @@ def _open_pictures(root: Any) -> None:
 
 
 def _import(folder: Path, data: bytes, **shapes: tuple[int, ...]) -> ImportedModel:
+    """Import the file with these input shapes. The keyword ``_`` is the shape of the only input."""
     path = folder / "open.tflite"
     path.write_bytes(data)
     return import_source(str(path), options=ImportOptions({k.strip("_"): v for k, v in shapes.items()}))

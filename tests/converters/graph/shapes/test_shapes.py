@@ -1,5 +1,5 @@
-"""Shape rules agree with LiteRT for every operator that the differential fuzzer can build. For wrong shapes
-they raise an error that names them."""
+"""Shape rules agree with LiteRT for every operator that the differential fuzzer can build. A shape that contradicts a
+rule raises an error that names the tensor or the operator."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ CASES = load_all()
 
 
 def _litert_shapes(model: Model) -> dict[int, tuple[int, ...]]:
+    """Return the shape of every tensor in LiteRT, by tensor index."""
     interpreter = Interpreter(
         model_content=to_flatbuffer(model),
         experimental_op_resolver_type=OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES,
@@ -60,17 +61,18 @@ def test_rules_agree_with_litert(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", small_models.ALL)
-def test_small_models_pass(name: str) -> None:
+def test_small_models_have_the_shapes_of_litert(name: str) -> None:
     _compare(small_models.ALL[name]())
 
 
 @pytest.mark.parametrize("name", ["ad01_int8", "ic01_int8", "kws01_float32", "vww01_int8", "sww01_int8"])
-def test_real_models_pass(name: str) -> None:
+def test_every_operator_of_real_models_has_the_shapes_of_litert(name: str) -> None:
     model = load_any(shared_model(name))
     assert _compare(model) == {op.name for op in model.main.ops}
 
 
 def _graph(model: Model, index: int, **changes: Any) -> Subgraph:
+    """Return the main graph of ``model`` with changed fields of tensor ``index``."""
     tensors = list(model.main.tensors)
     tensors[index] = replace(tensors[index], **changes)
     return replace(model.main, tensors=tuple(tensors))
@@ -84,6 +86,7 @@ def test_a_wrong_shape_in_the_file_is_named() -> None:
         check_shapes(_graph(model, out, shape=(1, 9, 8, 4)))
 
 
+#: (tensor index, changed fields, message)
 WRONG = [
     (0, {"shape": (8, 8, 3)}, "operator 0 CONV_2D: the input [8, 8, 3] has 3 dimensions, expected 4."),
     (
@@ -103,6 +106,7 @@ def test_inputs_that_do_not_fit_are_named(index: int, changes: dict[str, Any], m
 
 
 def _options(op: int, **values: Any) -> Subgraph:
+    """Return the main graph of the small network with changed options of operator ``op``."""
     main = small_models.conv_net().main
     ops = list(main.ops)
     ops[op] = replace(ops[op], options={**ops[op].options, **values})

@@ -22,6 +22,7 @@ class Net(nn.Module):
 
 
 def net():
+    """Return a convolutional network and example inputs with a batch of 2."""
     torch.manual_seed(3)
     model = Net()
     model(torch.rand(4, 3, 12, 8))  # batch statistics that are not 0 and 1
@@ -39,7 +40,7 @@ class Largest(nn.Module):
 
 
 def without_form():
-    """Return a model with an operator that litert-torch does not have."""
+    """Return a model with an operator that litert-torch cannot convert, and example inputs."""
     return nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), Largest())), (torch.rand(1, 8),)
 
 
@@ -79,4 +80,5 @@ class Branch(nn.Module):
 
 
 def branch():
+    """Return a model with a branch that depends on the input, and example inputs."""
     return Branch(), (torch.ones(1, 4),)

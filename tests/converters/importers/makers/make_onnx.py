@@ -13,14 +13,20 @@ RNG = np.random.default_rng(5)
 
 
 def constant(name, *shape):
+    """Return an initializer with random float32 values."""
     return numpy_helper.from_array((RNG.standard_normal(shape) * 0.3).astype(np.float32), name)
 
 
 def value(name, shape):
+    """Return a float input or output of a graph. Sizes that are texts are open dimensions."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 
 def save(name, nodes, constants, inputs, outputs, sizes):
+    """Save an ONNX model, three random samples of its inputs and their outputs.
+
+    ``sizes`` has the shape of one sample for each input, without the batch dimension.
+    """
     graph = helper.make_graph(nodes, "net", inputs, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.checker.check_model(model)
@@ -37,6 +43,7 @@ def save(name, nodes, constants, inputs, outputs, sizes):
 
 
 def convolutional(name, shape, size):
+    """Save a small image classifier whose input has ``shape``. A sample has the shape ``size``."""
     nodes = [
         helper.make_node("Conv", ["image", "w1", "b1"], ["c1"], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["c1"], ["r1"]),
@@ -100,7 +107,7 @@ save(
     [(1, 8, 8)],
 )  # fmt: skip
 # Models whose weights are in another file: beside the model, or in a place that a model must not name. The package
-# onnx writes only the first kind, so the location is changed afterwards.
+# onnx writes the weights only beside the model, so the location is changed afterwards.
 sequence = onnx.load(OUT / "sequence.onnx")
 np.savez(OUT / "external.onnx.npz", **np.load(OUT / "sequence.onnx.npz"))
 onnx.save(
@@ -129,6 +136,7 @@ save(
 
 
 def number(name, content):
+    """Return a constant with float32 values."""
     return numpy_helper.from_array(np.array(content, np.float32), name)
 
 
@@ -182,7 +190,11 @@ activation("softsign", [("Softsign", "m", "g")], {})
 
 
 def recurrent(name, op, gates, direction="forward", steps=6, states=False, lengths=None, **attributes):
-    """Save a recurrent layer as PyTorch exports it, followed by a dense layer. "x" is [batch, time, channels]."""
+    """Save a recurrent layer as PyTorch exports it, followed by a dense layer. "x" is [batch, time, channels].
+
+    ``gates`` is the number of gates of the cell. With ``states``, the layer has random initial states, and ``lengths``
+    is the number of time steps that it computes.
+    """
     directions, size = 2 if direction == "bidirectional" else 1, 5
     constants = [constant("W", directions, gates * size, 4), constant("R", directions, gates * size, size)]
     constants += [constant("B", directions, 2 * gates * size), constant("w", directions * size, 3)]

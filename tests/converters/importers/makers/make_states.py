@@ -1,4 +1,5 @@
-"""Save ONNX models whose recurrent layer has its state as inputs and outputs. It runs in the environment "onnx"."""
+"""Save ONNX models whose recurrent layer has its state as inputs and outputs, to the folder given as argument. The
+tests run this program in the environment "onnx"."""
 
 import sys
 from pathlib import Path
@@ -12,10 +13,12 @@ RNG = np.random.default_rng(0)
 
 
 def constant(name, *shape):
+    """Return an initializer with random float32 values."""
     return numpy_helper.from_array((RNG.normal(size=shape) * 0.4).astype(np.float32), name)
 
 
 def value(name, *shape):
+    """Return a float input or output of a graph."""
     return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
 

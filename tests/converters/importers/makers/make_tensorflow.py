@@ -22,6 +22,7 @@ IMAGES = (RNG.random((4, 8, 8, 3)) * 2 - 1).astype(np.float32)
 
 
 def net(k, shape=(8, 8, 3)):
+    """Return a small image classifier of the Keras package ``k``. Heights and widths of None are open."""
     flatten = k.layers.GlobalAveragePooling2D() if None in shape else k.layers.Flatten()
     return k.Sequential(
         [
@@ -44,6 +45,7 @@ def expect(name, inputs, outputs):
 
 
 def keras_3():
+    """Save models of Keras 3 in every format."""
     keras.utils.set_random_seed(1)
     model = net(keras)
     model.compile("sgd", "sparse_categorical_crossentropy")
@@ -120,11 +122,13 @@ def stateful():
 
 
 def with_dead_outputs():
+    """Save a model whose outputs are zero for every input."""
     x = keras.Input((4,))
     keras.Model(x, keras.layers.Dense(2, kernel_initializer="zeros")(x)).save(OUT / "dead.keras")
 
 
 def mixed_precision():
+    """Save models that compute in float16 and store float32 weights."""
     for k, name in ((keras, "mixed.keras"), (tf_keras, "mixed.h5")):
         k.mixed_precision.set_global_policy("mixed_float16")
         model = net(k)
@@ -133,6 +137,7 @@ def mixed_precision():
 
 
 def keras_2():
+    """Save a model of Keras 2."""
     model = net(tf_keras)
     model.save(OUT / "keras2.h5")
     expect("keras2.h5", [IMAGES], [model(IMAGES)])
@@ -144,6 +149,7 @@ class CustomLayer(keras.layers.Layer):
 
 
 def with_python_code():
+    """Save models with a class of their own, and with Lambda layers."""
     x = keras.Input((4,))
     keras.Model(x, CustomLayer()(x)).save(OUT / "own.keras")
     keras.Model(x, CustomLayer()(x)).save(OUT / "own.h5")
@@ -208,6 +214,7 @@ def hostile():
 
 
 def quantization_aware():
+    """Save a model with quantization-aware training in every format."""
     layers = tf_keras.layers
     model = tfmot.quantization.keras.quantize_model(
         tf_keras.Sequential(
@@ -259,6 +266,7 @@ class Calls(tf.Module):
 
 
 def signatures():
+    """Save a SavedModel with two signatures, and a SavedModel with an operator that TFLite lacks."""
     calls = Calls()
     tf.saved_model.save(calls, OUT / "several", signatures={"double": calls.double, "triple": calls.triple})
     x = RNG.random((3, 4), np.float32)
@@ -280,6 +288,7 @@ class WritesFiles(tf.Module):
 
 
 def with_file_operators():
+    """Save models with operators that read and write files."""
     reader, writer = ReadsFiles(), WritesFiles()
     tf.saved_model.save(reader, OUT / "reads", signatures=reader.reads)
     tf.saved_model.save(writer, OUT / "writes", signatures=writer.writes)

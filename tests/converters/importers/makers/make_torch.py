@@ -37,6 +37,7 @@ class Program:
 
 
 def pickled():
+    """Return the bytes of a file that runs a command when PyTorch loads it without checks."""
     data = io.BytesIO()
     torch.save(Program(), data)
     return data.getvalue()

@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
+#: Training steps, samples per step, and learning rate.
 STEPS, BATCH, RATE = 400, 64, 0.004
 
-#: The functions of keras.activations that compute each value alone. The last ones are operations with arguments.
+#: The functions of keras.activations that compute each value alone. The last line has operations of keras.ops with
+#: arguments.
 KERAS_NAMES = """
 celu elu exponential gelu hard_shrink hard_sigmoid hard_silu hard_tanh leaky_relu log_sigmoid mish relu relu6 selu
 sigmoid silu soft_shrink softplus softsign sparse_plus sparse_sigmoid squareplus tanh tanh_shrink
 threshold gelu_tanh
 """
-#: The functions that compute values from all features. A network with the only other one, sparsemax, does not learn.
+#: The functions that compute each value from several features. Sparsemax is missing, because a network with it does not
+#: learn.
 KERAS_VECTORS = ["glu", "log_softmax", "softmax"]
 
 #: Activations whose networks only learn with normalized values.
@@ -31,6 +34,7 @@ TORCH_VECTORS = ["GLU", "LogSoftmax", "Softmax", "Softmin"]
 
 
 def keras_activation(name: Any) -> Any:
+    """Return a function or layer that computes the activation ``name``."""
     import keras
 
     functions = {
@@ -43,6 +47,7 @@ def keras_activation(name: Any) -> Any:
 
 
 def train_keras(x: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """Train and save a network for each activation of Keras."""
     import keras
 
     for name in KERAS_NAMES.split() + KERAS_VECTORS:
@@ -63,6 +68,7 @@ def train_keras(x: np.ndarray, y: np.ndarray, folder: Path) -> None:
 
 
 def torch_activation(name: Any) -> Any:
+    """Return a module that computes the activation ``name``."""
     from torch import nn
 
     arguments = {"CELU": (2.0,), "Threshold": (0.1, -0.2)} | dict.fromkeys(TORCH_VECTORS, (-1,))
@@ -70,6 +76,7 @@ def torch_activation(name: Any) -> Any:
 
 
 def train_torch(x: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """Train and save a network for each activation of PyTorch."""
     import torch
     from torch import nn
 

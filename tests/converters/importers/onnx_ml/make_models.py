@@ -1,8 +1,9 @@
 """Train the scikit-learn models of these tests and export them with skl2onnx: ``python make_models.py FOLDER``.
 
-The tests use the files in ``models`` and need none of these packages. Run this program in an environment with
-scikit-learn, skl2onnx and Arenite to make them again. It writes ``NAME.onnx``, and ``NAME.npz`` with test samples
-``x`` and what scikit-learn answers: ``answers`` of ``predict`` and, for classifiers, ``scores``.
+The tests use the files in ``models`` and need none of these packages. To make the files again, run this program
+in an environment with scikit-learn, skl2onnx and Arenite. It writes ``NAME.onnx``, and ``NAME.npz`` with test samples
+``x`` and the results of scikit-learn: ``answers`` of ``predict`` and, if the model has them, ``scores`` of
+``predict_proba`` and ``decision`` of ``decision_function``.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ def main(folder: Path) -> None:
     warnings.filterwarnings("ignore")
     iris, wine, cancer = (f(return_X_y=True) for f in (load_iris, load_wine, load_breast_cancer))
     diabetes = load_diabetes(return_X_y=True, scaled=False)
-    names = (iris[0], np.array(["setosa", "versicolor", "virginica"])[iris[1]])
-    gaps = (iris[0], np.array([1, 2, 5])[iris[1]])
-    two = (diabetes[0], np.stack([diabetes[1], diabetes[1] ** 0.5], axis=1))
+    classes_with_names = (iris[0], np.array(["setosa", "versicolor", "virginica"])[iris[1]])
+    classes_with_gaps = (iris[0], np.array([1, 2, 5])[iris[1]])
+    two_targets = (diabetes[0], np.stack([diabetes[1], diabetes[1] ** 0.5], axis=1))
     common = {"random_state": 0}
     models = {
         "tree": (DecisionTreeClassifier(**common), wine),
@@ -55,10 +56,10 @@ def main(folder: Path) -> None:
             make_pipeline(MinMaxScaler((1, -1 + 2.5)), RandomForestClassifier(5, **common)),
             wine,
         ),
-        "forest_names": (RandomForestClassifier(5, **common), names),
-        "forest_gaps": (RandomForestClassifier(5, **common), gaps),
+        "forest_names": (RandomForestClassifier(5, **common), classes_with_names),
+        "forest_gaps": (RandomForestClassifier(5, **common), classes_with_gaps),
         "forest_regressor": (RandomForestRegressor(6, max_depth=6, **common), diabetes),
-        "forest_two_targets": (RandomForestRegressor(4, max_depth=5, **common), two),
+        "forest_two_targets": (RandomForestRegressor(4, max_depth=5, **common), two_targets),
         "extra_trees": (ExtraTreesClassifier(10, max_depth=5, **common), iris),
         "boosting": (GradientBoostingClassifier(n_estimators=8, **common), iris),
         "boosting_binary": (GradientBoostingClassifier(n_estimators=12, **common), cancer),
@@ -85,7 +86,7 @@ def main(folder: Path) -> None:
     exported = {
         "hist": (HistGradientBoostingClassifier(**hist), wine),
         "hist_binary": (HistGradientBoostingClassifier(**hist), cancer),
-        "hist_names": (HistGradientBoostingClassifier(**hist), names),
+        "hist_names": (HistGradientBoostingClassifier(**hist), classes_with_names),
         "hist_regressor": (HistGradientBoostingRegressor(**hist), diabetes),
         "hist_median": (HistGradientBoostingRegressor(loss="absolute_error", **hist), diabetes),
         "adaboost": (
@@ -93,7 +94,7 @@ def main(folder: Path) -> None:
             wine,
         ),
         "adaboost_binary": (AdaBoostClassifier(n_estimators=15, **common), cancer),
-        "exported_tree": (DecisionTreeClassifier(max_depth=4, **common), names),
+        "exported_tree": (DecisionTreeClassifier(max_depth=4, **common), classes_with_names),
         "exported_forest": (RandomForestClassifier(8, min_samples_leaf=3, **common), wine),
         "exported_regressor": (RandomForestRegressor(6, max_depth=6, **common), diabetes),
     }

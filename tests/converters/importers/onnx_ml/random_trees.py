@@ -13,7 +13,11 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT")
 
 @dataclass
 class RandomTrees:
-    """The attributes of a random ensemble. The nodes are in the order that ONNX Runtime needs."""
+    """The attributes of a random ensemble. The nodes are in the order that ONNX Runtime needs.
+
+    A node is (tree, number, feature, threshold, mode, number of the child if true, number of the child if false), and a
+    leaf is (tree, number of its node, output, value).
+    """
 
     rng: np.random.Generator
     features: int
@@ -40,6 +44,7 @@ class RandomTrees:
         self.rng.shuffle(self.leaves)
 
     def _add(self, tree: int, depth: int) -> int:
+        """Add a subtree of up to ``depth`` levels and return the number of its root."""
         k, place = self._count, len(self.nodes)
         self._count += 1
         if depth == 0 or self.rng.random() < 0.2:
@@ -55,6 +60,7 @@ class RandomTrees:
         return k
 
     def attributes(self, prefix: str) -> dict[str, object]:
+        """Return the ONNX attributes. ``prefix`` is "target" for a regressor."""
         tree, k, feature, threshold, mode, yes, no = zip(*self.nodes, strict=True)
         leaf_tree, leaf, output, value = zip(*self.leaves, strict=True)
         ints = {

@@ -1,5 +1,5 @@
 """Random trees in ONNX files: ONNX Runtime and the imported model choose the same leaves, for every kind of comparison
-and after scalers; files that are no trees are refused."""
+and after scalers. Files with invalid trees are refused."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 
 def outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
+    """Return the real outputs of the model for each row of ``x``."""
     reference = Reference(flatbuffer)
     scale = reference.outputs[0]["quantization"][0]
     return np.stack([reference.run([row[None]])[0][0] for row in x]) * scale
@@ -49,7 +50,10 @@ def test_random_trees_compute_what_onnx_runtime_computes(
     model = import_classical(str(path), ImportOptions())
     leaf = max((abs(v) for *_, v in ensemble.leaves), default=1.0)
     np.testing.assert_allclose(
-        outputs(model.flatbuffer, x), np.concatenate(expected), atol=(trees + 1) * leaf / 30_000
+        # Each leaf is rounded to one of about 30,000 steps of the largest leaf, and so is their sum.
+        outputs(model.flatbuffer, x),
+        np.concatenate(expected),
+        atol=(trees + 1) * leaf / 30_000,
     )
     ensemble.shuffle()
     path.write_bytes(ensemble.regressor())
@@ -72,9 +76,11 @@ def test_a_threshold_before_a_scaler_gives_the_same_comparison(
         return
     step = FeatureStep(np.array([offset]), np.array([factor]), np.array([0.5]), divide)
     (new,), (swaps,) = thresholds_before([step], np.array([0]), np.array([threshold], np.float32))
-    near = [np.nextafter(new, np.float32(-np.inf)), new, np.nextafter(new, np.float32(np.inf))]
+    neighbors = [np.nextafter(new, np.float32(-np.inf)), new, np.nextafter(new, np.float32(np.inf))]
     rng = np.random.default_rng(0)
-    x = np.array([v for v in near if np.isfinite(v)] + [*(rng.normal(size=50) * 1e3), 0.0, -0.0], np.float32)
+    x = np.array(
+        [v for v in neighbors if np.isfinite(v)] + [*(rng.normal(size=50) * 1e3), 0.0, -0.0], np.float32
+    )
     scaled = step.apply(x, np.zeros(len(x), int))
     with np.errstate(invalid="ignore"):
         expected = scaled <= np.float32(threshold)
@@ -91,10 +97,12 @@ def test_float64_thresholds_are_rounded_without_changing_a_comparison(value: flo
 
 
 def small(**changes: object) -> bytes:
+    """Return an ONNX file with two small trees. ``changes`` replaces attributes."""
     return RandomTrees(np.random.default_rng(1), 3, 2, 2, 3).regressor(**changes)
 
 
 def attributes() -> dict[str, np.ndarray]:
+    """Return the numeric attributes of the trees of ``small``."""
     made = RandomTrees(np.random.default_rng(1), 3, 2, 2, 3).attributes("target")
     return {k: v for k, v in made.items() if isinstance(v, np.ndarray)}
 
@@ -110,7 +118,7 @@ def changed(name: str, value: float, where: int = 0) -> dict[str, object]:
 
 
 def cycle() -> dict[str, object]:
-    """Return children of which one is an ancestor."""
+    """Return the child numbers of the trees, with a node whose child is its own parent."""
     made, (tree, k, yes) = (
         attributes(),
         (attributes()[f"nodes_{n}"] for n in ("treeids", "nodeids", "truenodeids")),
@@ -144,7 +152,7 @@ def cycle() -> dict[str, object]:
         ({"post_transform": "PROBIT"}, "PROBIT"),
     ],
 )
-def test_attributes_that_are_no_trees_are_refused(
+def test_attributes_of_invalid_trees_are_refused(
     changes: dict[str, object], words: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "m.onnx"
@@ -162,8 +170,8 @@ def test_leaves_that_no_scale_can_hold_are_refused(size: float, tmp_path: Path) 
     assert "another unit" in (refusal.value.hint or "")
 
 
-def test_damaged_files_are_refused_in_words(tmp_path: Path) -> None:
-    """Every prefix of a file, and every file with one damaged byte, is imported or refused with a sentence."""
+def test_a_damaged_file_is_imported_or_refused_with_a_message_and_a_hint(tmp_path: Path) -> None:
+    """Prefixes of a file, and files with one damaged byte, are either imported or refused."""
     data = small()
     rng = np.random.default_rng(0)
     path = tmp_path / "m.onnx"
@@ -178,7 +186,7 @@ def test_damaged_files_are_refused_in_words(tmp_path: Path) -> None:
             assert error.problem.endswith(".") and error.hint
 
 
-def test_operators_that_cannot_be_followed_are_named(tmp_path: Path) -> None:
+def test_an_operator_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     node = onnx_writer.node("Imputer", ["X"], ["Z"], {"imputed_value_floats": np.ones(3, np.float32)})
     other = onnx_writer.node("LinearRegressor", ["Z"], ["Y"], {"coefficients": np.ones(3, np.float32)})
     path = tmp_path / "m.onnx"
@@ -215,7 +223,7 @@ def test_a_file_of_many_values_is_refused_before_they_take_much_memory(tmp_path:
 
 
 @pytest.mark.slow
-def test_packed_integers_count_too(tmp_path: Path) -> None:
+def test_packed_integers_are_limited_too(tmp_path: Path) -> None:
     """The last attribute of a node, and a tensor, have five million integers, of one byte each in the file."""
     many = b"\x01" * 5_000_000
     attribute = onnx_writer.message(5, onnx_writer.message(1, "a"), onnx_writer.message(8, many))

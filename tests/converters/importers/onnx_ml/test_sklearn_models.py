@@ -1,4 +1,4 @@
-"""Models of scikit-learn, exported by skl2onnx: their answers and those of the imported model on all test samples."""
+"""Models of scikit-learn, exported by skl2onnx and imported, give the answers of scikit-learn on all test samples."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ REGRESSORS = (
 
 @cache
 def imported(name: str) -> ImportedModel:
+    """Return the imported model."""
     return import_source(str(MODELS / f"{name}.onnx"))
 
 
@@ -117,14 +118,17 @@ def test_values_of_dense_models_equal_scikit_learns(name: str) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["int16", "int8"])
-def test_whole_features_give_the_same_classes_as_float_features(dtype: str) -> None:
-    """The features of the wine data are rounded to whole numbers. Any trees compare them exactly."""
+def test_integer_features_give_the_same_outputs_as_float_features(dtype: str) -> None:
+    """The features of the wine data are rounded to integers. Trees with float thresholds and trees with integer
+    thresholds compare these features alike."""
     source = str(MODELS / "forest.onnx")
     limit = np.iinfo(dtype).max
     x = np.clip(np.round(np.load(MODELS / "forest.npz")["x"]), -limit, limit).astype(np.float32)
-    whole = import_source(source, options=ImportOptions(features=dtype))
-    reference = Reference(whole.flatbuffer)
+    integer_model = import_source(source, options=ImportOptions(features=dtype))
+    reference = Reference(integer_model.flatbuffer)
     outputs = np.stack([reference.run([sample[None].astype(dtype)])[0][0] for sample in x])
     np.testing.assert_array_equal(outputs, tree_outputs("forest", x)[0])
-    nodes = [parse(model.flatbuffer).main.tensors[1].elements for model in (whole, imported("forest"))]
-    assert nodes[0] < nodes[1]  # some comparisons are the same for whole numbers
+    nodes = [
+        parse(model.flatbuffer).main.tensors[1].elements for model in (integer_model, imported("forest"))
+    ]
+    assert nodes[0] < nodes[1]  # for integers, several float thresholds are the same comparison

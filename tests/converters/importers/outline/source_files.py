@@ -1,4 +1,5 @@
-"""Write small sources of each framework without the framework: only what an outline reads."""
+"""Write small source models of each framework without the framework. They contain only what an outline reads: inputs,
+outputs and layers. Field numbers are those of the protocol buffers of ONNX and TensorFlow."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+#: ONNX's code of float32.
 FLOAT = 1
 
 
@@ -20,6 +22,7 @@ def field(number: int, value: int | bytes | str) -> bytes:
 
 
 def varint(value: int) -> bytes:
+    """Return a number as a varint of protocol buffers."""
     parts = []
     while value > 127:
         parts.append(value & 127 | 128)
@@ -28,6 +31,7 @@ def varint(value: int) -> bytes:
 
 
 def onnx_value(name: str, shape: Sequence[int | None] | None) -> bytes:
+    """Return an input or output of a graph. A size of None is an open dimension."""
     dims = b"" if shape is None else b"".join(
         field(1, field(2, "n") if size is None else field(1, size)) for size in shape
     )  # fmt: skip
@@ -36,6 +40,7 @@ def onnx_value(name: str, shape: Sequence[int | None] | None) -> bytes:
 
 
 def onnx_constant(name: str, shape: Sequence[int], location: str = "") -> bytes:
+    """Return a float constant, whose data are in the file ``location`` if it is given."""
     external = field(13, field(1, "location") + field(2, location)) + field(14, 1) if location else b""
     return b"".join(field(1, size) for size in shape) + field(2, FLOAT) + field(8, name) + external
 
@@ -43,6 +48,7 @@ def onnx_constant(name: str, shape: Sequence[int], location: str = "") -> bytes:
 def onnx_node(
     kind: str, inputs: Sequence[str], outputs: Sequence[str], name: str = "", **ints: Sequence[int]
 ) -> bytes:
+    """Return a node whose operator is ``kind``. ``ints`` has attributes that are lists of integers."""
     attributes = b"".join(
         field(5, field(1, key) + b"".join(field(8, value) for value in values))
         for key, values in ints.items()
@@ -58,6 +64,7 @@ def onnx_file(
     outputs: Sequence[bytes],
     constants: Sequence[bytes] = (),
 ) -> Path:
+    """Write an ONNX model and return its path."""
     graph = b"".join(
         field(number, part)
         for number, parts in ((1, nodes), (5, constants), (11, inputs), (12, outputs))
@@ -75,7 +82,8 @@ def picture_onnx(
     last: str = "Relu",
     location: str = "",
 ) -> Path:
-    """Write a network with one convolution, whose 8 weights are in the file ``location`` if it is given."""
+    """Write a network with one convolution, whose weights are in the file ``location`` if it is given. ``last`` is the
+    operator after the convolution."""
     return onnx_file(
         path,
         [
@@ -93,11 +101,13 @@ def picture_onnx(
 def keras_layer(
     kind: str, name: str, input_shape: Sequence[int | None] | None = None, **config: Any
 ) -> dict[str, Any]:
+    """Return the description of a layer of the class ``kind``."""
     built = {} if input_shape is None else {"build_config": {"input_shape": list(input_shape)}}
     return {"class_name": kind, "config": {"name": name, **config}, **built}
 
 
 def keras_description(layers: Sequence[Mapping[str, Any]], shape: Sequence[int | None]) -> dict[str, Any]:
+    """Return the description of a sequential model with an input of ``shape``."""
     first = keras_layer("InputLayer", "image", batch_shape=list(shape))
     return {"class_name": "Sequential", "config": {"name": "net", "layers": [first, *layers]}}
 
@@ -105,6 +115,7 @@ def keras_description(layers: Sequence[Mapping[str, Any]], shape: Sequence[int |
 def keras_file(
     path: Path, layers: Sequence[Mapping[str, Any]], shape: Sequence[int | None] = (None, 16, 16, 3)
 ) -> Path:
+    """Write a Keras 3 archive with a sequential model, and return its path."""
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("config.json", json.dumps(keras_description(layers, shape)))
         archive.writestr("metadata.json", "{}")
@@ -112,6 +123,7 @@ def keras_file(
 
 
 def picture_keras(path: Path, *, strides: Sequence[int] = (1, 1), units: int = 4) -> Path:
+    """Write a small image classifier as a Keras 3 archive, and return its path."""
     return keras_file(
         path,
         [
@@ -131,6 +143,7 @@ def picture_keras(path: Path, *, strides: Sequence[int] = (1, 1), units: int = 4
 
 
 def torch_tensor(*sizes: int | None) -> dict[str, Any]:
+    """Return the shape of a tensor as torch.export writes it. A size of None is an open dimension."""
     return {"sizes": [{"as_expr": {}} if size is None else {"as_int": size} for size in sizes]}
 
 
@@ -175,6 +188,7 @@ def picture_torch(path: Path, *, stride: Sequence[int] = (1, 1), operator: str =
 
 
 def tf_node(kind: str, name: str, inputs: Sequence[str] = (), **attributes: bytes) -> bytes:
+    """Return a node of a TensorFlow graph whose operator is ``kind``."""
     parts = b"".join(field(3, i) for i in inputs)
     parts += b"".join(field(5, field(1, key) + field(2, value)) for key, value in attributes.items())
     return field(1, name) + field(2, kind) + parts
@@ -191,6 +205,7 @@ def tf_ints(*values: int) -> bytes:
 
 
 def tf_shape(shape: Sequence[int | None]) -> bytes:
+    """Return a TensorShapeProto. A size of None is an open dimension."""
     return b"".join(field(2, field(1, -1 if size is None else size)) for size in shape)
 
 

@@ -1,5 +1,5 @@
-"""The outline of a source: read without its framework, from files that the tests write byte by byte. The tests of the
-importers compare outlines with real sources."""
+"""The outline of a source model (its inputs, outputs and layers) is read without the framework, from files that these
+tests write byte by byte. The tests of the importers compare outlines with real sources."""
 
 from __future__ import annotations
 
@@ -16,12 +16,13 @@ from tests.converters.importers.outline import source_files as files
 
 
 def outline_of(path: Path, signature: str = ""):
+    """Return the outline of the source, which must have one."""
     outline = read_outline(str(path), source_kind(str(path)), signature)
     assert outline is not None
     return outline
 
 
-def test_onnx(tmp_path: Path) -> None:
+def test_an_onnx_file_has_an_outline(tmp_path: Path) -> None:
     outline = outline_of(files.picture_onnx(tmp_path / "m.onnx", strides=(2, 1), shape=(None, 3, 16, 16)))
     assert [(i.name, i.shape) for i in outline.inputs or ()] == [("image", (None, 3, 16, 16))]
     assert [(o.name, o.shape) for o in outline.outputs or ()] == [("scores", (1, 4))]
@@ -35,7 +36,7 @@ def test_onnx(tmp_path: Path) -> None:
     assert outline.layers[0].steps == {"strides": (2, 1)}
 
 
-def test_onnx_control_flow_counts_only_if_it_depends_on_an_input(tmp_path: Path) -> None:
+def test_onnx_control_flow_is_listed_only_if_it_depends_on_an_input(tmp_path: Path) -> None:
     def kinds(nodes: list[bytes]) -> list[str]:
         path = files.onnx_file(
             tmp_path / "m.onnx",
@@ -56,7 +57,7 @@ def test_onnx_control_flow_counts_only_if_it_depends_on_an_input(tmp_path: Path)
     )
 
 
-def test_onnx_nodes_that_no_output_needs_do_not_count(tmp_path: Path) -> None:
+def test_onnx_nodes_that_no_output_needs_are_not_listed(tmp_path: Path) -> None:
     path = files.onnx_file(
         tmp_path / "m.onnx",
         [files.onnx_node("NonZero", ["x"], ["unused"]), files.onnx_node("Relu", ["x"], ["y"])],
@@ -66,7 +67,7 @@ def test_onnx_nodes_that_no_output_needs_do_not_count(tmp_path: Path) -> None:
     assert [layer.kind for layer in outline_of(path).layers] == ["Relu"]
 
 
-def test_onnx_time_steps_and_volumes(tmp_path: Path) -> None:
+def test_onnx_layers_have_time_steps_and_are_marked_if_they_compute_on_volumes(tmp_path: Path) -> None:
     path = files.onnx_file(
         tmp_path / "m.onnx",
         [
@@ -82,7 +83,7 @@ def test_onnx_time_steps_and_volumes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["missing.bin", "", "\0"])
-def test_onnx_weights_in_a_missing_file(tmp_path: Path, location: str) -> None:
+def test_a_missing_file_of_onnx_weights_is_an_error(tmp_path: Path, location: str) -> None:
     path = files.picture_onnx(tmp_path / "m.onnx", location=location or "there.bin")
     if not location:
         (tmp_path / "there.bin").write_bytes(b"")
@@ -92,7 +93,7 @@ def test_onnx_weights_in_a_missing_file(tmp_path: Path, location: str) -> None:
         outline_of(path)
 
 
-def test_keras(tmp_path: Path) -> None:
+def test_a_keras_file_has_an_outline(tmp_path: Path) -> None:
     outline = outline_of(files.picture_keras(tmp_path / "m.keras", strides=(300, 1)))
     assert [(i.name, i.shape) for i in outline.inputs or ()] == [("image", (None, 16, 16, 3))]
     assert [o.shape for o in outline.outputs or ()] == [(4,)]
@@ -101,7 +102,7 @@ def test_keras(tmp_path: Path) -> None:
     assert str(conv) == "Layer 'first_conv' (Conv2D)" and conv.steps["strides"] == (300, 1)
 
 
-def test_keras_layers_inside_of_layers(tmp_path: Path) -> None:
+def test_keras_layers_inside_of_layers_are_listed(tmp_path: Path) -> None:
     inner = files.keras_layer("LSTM", "inner", units=8)
     wrapper = files.keras_layer("Bidirectional", "both", (None, 200, 4), layer=inner)
     model = files.keras_layer(
@@ -110,16 +111,17 @@ def test_keras_layers_inside_of_layers(tmp_path: Path) -> None:
     outline = outline_of(files.keras_file(tmp_path / "m.keras", [wrapper, model], (None, 200, 4)))
     assert {layer.name: layer.time_steps for layer in outline.layers}["both"] == 200
     assert {"inner", "volume"} <= {layer.name for layer in outline.layers}
-    assert outline.weights is None and outline.outputs is None  # not known is not zero
+    assert outline.weights is None and outline.outputs is None  # None: not known
 
 
-def test_keras_description_in_an_hdf5_file(tmp_path: Path) -> None:
+def test_the_keras_description_in_an_hdf5_file_is_read(tmp_path: Path) -> None:
     text = json.dumps(
         files.keras_description([files.keras_layer("Dense", "scores", units=3)], (None, 8))
     ).encode()
     other = b'{"class_name": "Adam"}'
 
     def file(stated: int) -> Path:
+        """Write an HDF5 file whose header says that it has ``stated`` bytes."""
         head = b"\x89HDF\r\n\x1a\n" + bytes(32) + stated.to_bytes(8, "little")
         heap = b"".join(len(part).to_bytes(8, "little") + part for part in (other, text))
         (tmp_path / "m.h5").write_bytes(head + bytes(100) + heap + bytes(100))
@@ -133,7 +135,7 @@ def test_keras_description_in_an_hdf5_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["keras", "pt2", "h5"])
-def test_another_form_of_a_format_has_no_outline(tmp_path: Path, ending: str) -> None:
+def test_a_file_with_unknown_contents_has_no_outline(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"m.{ending}"
     if ending == "h5":
         path.write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
@@ -151,7 +153,7 @@ def test_keras_with_an_infinite_size_has_no_outline(tmp_path: Path) -> None:
     assert read_outline(str(path), source_kind(str(path))) is None
 
 
-def test_torch(tmp_path: Path) -> None:
+def test_a_torch_export_file_has_an_outline(tmp_path: Path) -> None:
     outline = outline_of(files.picture_torch(tmp_path / "m.pt2", stride=(2, 2)))
     assert [(i.name, i.shape) for i in outline.inputs or ()] == [("x", (1, 3, 16, 16))]
     assert [o.shape for o in outline.outputs or ()] == [(1, 4)]
@@ -160,7 +162,7 @@ def test_torch(tmp_path: Path) -> None:
     assert outline.layers[0].steps == {"stride": (2, 2)}
 
 
-def test_saved_model(tmp_path: Path) -> None:
+def test_a_saved_model_has_an_outline(tmp_path: Path) -> None:
     nodes = [
         files.tf_node(
             "VarHandleOp", "kernel", dtype=files.field(6, 1), shape=files.field(7, files.tf_shape((3, 5)))
@@ -176,11 +178,11 @@ def test_saved_model(tmp_path: Path) -> None:
     assert [o.shape for o in outline.outputs or ()] == [(None, 4)]
     by_name = {layer.name: layer for layer in outline.layers}
     assert by_name["net/conv/Conv2D"].steps == {"strides": (1, 300, 1, 1)}
-    assert "net/unused" not in by_name  # it only has to run earlier
+    assert "net/unused" not in by_name  # a control dependency, whose result nobody reads
     assert outline.weights == 15
 
 
-def test_branches_of_a_saved_model_with_a_constant_condition_do_not_count(tmp_path: Path) -> None:
+def test_branches_of_a_saved_model_with_a_constant_condition_are_not_listed(tmp_path: Path) -> None:
     def kinds(condition: bytes, name: str) -> list[str]:
         nodes = [condition, files.tf_node("StatelessIf", "y", ["condition:output:0", "x"])]
         return [layer.kind for layer in outline_of(files.saved_model(tmp_path / name, nodes)).layers]
@@ -189,7 +191,7 @@ def test_branches_of_a_saved_model_with_a_constant_condition_do_not_count(tmp_pa
     assert "StatelessIf" not in kinds(files.tf_node("Const", "condition"), "constant")
 
 
-def test_signatures_of_a_saved_model(tmp_path: Path) -> None:
+def test_a_saved_model_with_several_signatures_needs_a_choice(tmp_path: Path) -> None:
     nodes = [files.tf_node("Relu", "y")]
     two = files.saved_model(tmp_path / "two", nodes, signatures=("a", "b"))
     with pytest.raises(UsageError, match=r"2 signatures: a, b.* --signature a"):
@@ -197,6 +199,7 @@ def test_signatures_of_a_saved_model(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no signature 'c'"):
         outline_of(two, "c")
     assert outline_of(two, "b").layers
+    # "serving_default" is chosen without --signature.
     assert outline_of(
         files.saved_model(tmp_path / "serve", nodes, signatures=("serve", "serving_default"))
     ).layers
@@ -217,14 +220,14 @@ def test_a_file_that_is_cut_off_is_damaged(tmp_path: Path, part: float) -> None:
         outline_of(tmp_path / "m")
 
 
-def test_bytes_that_are_no_message(tmp_path: Path) -> None:
+def test_bytes_that_are_no_protocol_buffer_are_damaged(tmp_path: Path) -> None:
     for data in (b"\xff" * 20, b"\x0b\x00", b"\x08", b"\x3a\x02\x08"):
         (tmp_path / "m.onnx").write_bytes(data)
         with pytest.raises(ModelError, match="is damaged"):
             outline_of(tmp_path / "m.onnx")
 
 
-def test_a_message_with_too_many_parts_has_no_outline(tmp_path: Path) -> None:
+def test_an_onnx_file_with_too_many_nodes_or_dimensions_has_no_outline(tmp_path: Path) -> None:
     """A list of the parts of such a file would take many times the memory of the file."""
     path = tmp_path / "m.onnx"
     node = files.field(1, files.onnx_node("Relu", ["x"], ["y"]))
@@ -235,7 +238,7 @@ def test_a_message_with_too_many_parts_has_no_outline(tmp_path: Path) -> None:
     assert read_outline(str(path), "onnx") is None
 
 
-def test_a_long_description_has_no_outline(tmp_path: Path) -> None:
+def test_a_keras_description_of_nine_megabytes_has_no_outline(tmp_path: Path) -> None:
     layers = [files.keras_layer("Dense", "n" * 1000, units=1)] * 9000
     path = files.keras_file(tmp_path / "m.keras", layers)
     assert read_outline(str(path), "keras") is None

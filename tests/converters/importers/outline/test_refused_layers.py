@@ -15,6 +15,7 @@ from tests.converters.importers.outline import source_files as files
 
 
 def refusal(kind: str, *layers: OutlineLayer) -> str:
+    """Return the message with which a source of this kind and these layers is refused."""
     with pytest.raises(UnsupportedModelError) as error:
         check_layers(kind, Outline(layers))
     assert error.value.hint
@@ -55,7 +56,7 @@ def test_the_error_names_the_layer_and_the_cause(kind: str, layer: OutlineLayer,
         (source_kinds.TFLITE_FLOAT32, OutlineLayer("c", "CONV_2D", {"strides": (256, 256)})),
     ],
 )
-def test_steps_of_convolutions_have_a_limit(kind: str, layer: OutlineLayer) -> None:
+def test_strides_and_dilations_of_convolutions_are_at_most_255(kind: str, layer: OutlineLayer) -> None:
     assert "takes up to 255" in refusal(kind, layer)
     (name,) = layer.steps
     check_layers(kind, Outline((OutlineLayer("c", layer.kind, {name: (255, 1)}),)))
@@ -66,17 +67,17 @@ def test_steps_of_convolutions_have_a_limit(kind: str, layer: OutlineLayer) -> N
         "CONV_2D": "MAX_POOL_2D",
     }
     other = OutlineLayer("p", pooling.get(layer.kind, "MaxPool"), layer.steps)
-    check_layers(kind, Outline((other,)))  # what the hint suggests
+    check_layers(kind, Outline((other,)))  # pooling, which the hint suggests, may have larger steps
 
 
-def test_further_layers_are_counted(tmp_path: Path) -> None:
+def test_the_message_counts_further_layers_that_are_refused(tmp_path: Path) -> None:
     layers = [OutlineLayer(name, "Conv3D") for name in ("a", "b", "c")]
     assert "The same holds for 2 others, the first of them 'b'." in refusal(source_kinds.KERAS, *layers)
     assert "The same holds for 'b'." in refusal(source_kinds.KERAS, *layers[:2])
     assert "same holds" not in refusal(source_kinds.KERAS, layers[0])
 
 
-def test_classes_of_keras_files_are_checked_per_layer(tmp_path: Path) -> None:
+def test_a_keras_layer_of_an_unknown_class_is_named(tmp_path: Path) -> None:
     path = files.keras_file(
         tmp_path / "m.keras", [files.keras_layer("Dense", "good", units=2), files.keras_layer("Mine", "own")]
     )
