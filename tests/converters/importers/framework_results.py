@@ -65,9 +65,8 @@ class FrameworkResults:
             assert outline is not None, name
             check_layers(kind, outline)
             inputs = [(i.name, i.shape) for i in outline.inputs or ()]
-            if not any(
-                None in (shape or (None,))[1:] for _, shape in inputs
-            ):  # unknown sizes come from the job's options
+            # If a size is unknown, the job's options gave it.
+            if not any(None in (shape or (None,))[1:] for _, shape in inputs):
                 graph = parse(result.flatbuffer).main
                 shapes = [graph.tensors[i].shape for i in graph.inputs]
                 sources = fixed_input_shapes({}, inputs) if inputs else shapes

@@ -27,10 +27,13 @@ _HOSTILE = {
     "large": "the limit is 2,147,483,648",
 }
 
-_LAST = (0, 2, 3, 1)
+#: The permutation of axes from NCHW to NHWC.
+_TO_NHWC = (0, 2, 3, 1)
 
 
 def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
+    """Return the imports by name. A name with " kept" has other options; "?" is without a required option."""
+
     def job(source: str, options: ImportOptions | None = None):
         program = source.endswith(".pt2")
         kind = "torch-export" if program else "torch-factory"
@@ -59,6 +62,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 
 @pytest.fixture(scope="session")
 def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
+    """Return the results of all imports."""
     before = os.getcwd()
     os.chdir(MAKERS)  # a factory's module is looked for in the current folder
     try:
@@ -68,22 +72,22 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected", "turn"),
+    ("name", "expected", "permutation"),
     [
-        ("net.pt2", "net.pt2", _LAST),
-        ("open.pt2", "open.pt2", _LAST),
-        ("factory", "factory", _LAST),
+        ("net.pt2", "net.pt2", _TO_NHWC),
+        ("open.pt2", "open.pt2", _TO_NHWC),
+        ("factory", "factory", _TO_NHWC),
         ("factory kept", "factory", None),
-        ("bare", "factory", _LAST),
+        ("bare", "factory", _TO_NHWC),
     ],
 )
 def test_a_model_agrees_with_pytorch(
-    results: FrameworkResults, name: str, expected: str, turn: tuple[int, ...] | None
+    results: FrameworkResults, name: str, expected: str, permutation: tuple[int, ...] | None
 ) -> None:
     result = results.imported(name)
     assert result.kind == ("torch-export" if name.endswith(".pt2") else "torch-factory")
     assert not result.quantized
-    assert results.largest_difference(name, expected, turn) < 2e-6
+    assert results.largest_difference(name, expected, permutation) < 2e-6
     assert result.agreement is not None
     assert result.agreement.sqnr_db > 100
     assert result.agreement.source.startswith("torch 2.")
@@ -126,7 +130,7 @@ def test_a_program_that_could_run_code_is_refused(results: FrameworkResults, nam
 
 
 def test_guards_of_a_program_are_not_run(results: FrameworkResults) -> None:
-    assert results.largest_difference("guard.pt2", "open.pt2", _LAST) < 2e-6
+    assert results.largest_difference("guard.pt2", "open.pt2", _TO_NHWC) < 2e-6
     assert not (results.folder / "code-ran").exists()
 
 
@@ -142,18 +146,21 @@ def test_rrelu_becomes_leaky_relu_with_its_mean_slope(results: FrameworkResults)
     result = results.imported("random slopes")
     assert result.agreement is not None and result.agreement.sqnr_db > 100
     slopes = [op.options["alpha"] for op in parse(result.flatbuffer).main.ops if op.name == "LEAKY_RELU"]
+    # the means of PyTorch's default limits, 1/8 and 1/3, and of 0.5 and 0.7
     assert slopes == pytest.approx([(1 / 8 + 1 / 3) / 2, 0.6])
 
 
-def test_a_branch_on_values_is_an_error_with_its_place(results: FrameworkResults) -> None:
+def test_the_error_of_a_branch_on_values_names_the_file_and_line(results: FrameworkResults) -> None:
     results.refused("branch", ModelError, "data-dependent", "factories.py line", "in forward")
 
 
-def test_outlines_tell_inputs_and_refuse_nothing_that_converts(results: FrameworkResults) -> None:
+def test_outlines_agree_with_the_imported_models(results: FrameworkResults) -> None:
     assert results.check_outlines() >= 3
 
 
-def test_an_operator_without_a_form_names_the_module_and_the_line(results: FrameworkResults) -> None:
+def test_an_operator_that_cannot_be_converted_is_named_with_its_module_and_line(
+    results: FrameworkResults,
+) -> None:
     results.refused(
         "without form",
         ModelError,

@@ -1,4 +1,5 @@
-"""Networks with every activation of Keras and PyTorch keep their accuracy on int8, whatever operators it becomes."""
+"""Networks with every activation of Keras and PyTorch keep their accuracy in int8, whatever operators the converter
+uses for the activation."""
 
 from __future__ import annotations
 
@@ -26,6 +27,7 @@ pytestmark = [pytest.mark.frameworks, pytest.mark.slow]
 
 
 def _samples(count: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return ``count`` noisy samples with values from about -3 to 3, and their class numbers."""
     x, labels = trained_models.samples(count, seed, noise=0.45)
     return ((x - 0.5) * 6).astype(np.float32), labels
 

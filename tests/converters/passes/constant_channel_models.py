@@ -40,6 +40,7 @@ class DeadChannelBuilder:
         return float(max((intervals.high - intervals.low).max(), 8))
 
     def weights(self, shape: tuple[int, ...], axis: int, channels: int) -> tuple[np.ndarray, Quantization]:
+        """Return random weights and their quantization, mostly with a scale per channel along ``axis``."""
         values = self.rng.integers(-128 if self.rng.random() < 0.1 else -127, 128, shape)
         values[self.rng.random(shape) < 0.2] = 0
         scales = [f32(s) for s in self.rng.uniform(0.002, 0.02, channels)]
@@ -66,6 +67,8 @@ class DeadChannelBuilder:
             self.make_constant(values[(slice(None),) * axis + (c,)], bias, int(c))
         if axis == 0 and rng.random() < 0.3:
             values[..., rng.random(shape[-1]) < 0.3] = 0
+        # About the largest real output: the range of an input times a typical weight (65) times the square root of the
+        # number of products.
         spread = b[x].scale * float(np.mean(quant.scale)) * self.largest_range(x) * 65 * np.sqrt(depth)
         if name == "FULLY_CONNECTED":  # the last layer has a fine scale, so that small errors show
             out_quant = b.quant("int8", 0, f32(max(spread / 800, 1e-6)))
@@ -107,7 +110,8 @@ class DeadChannelBuilder:
         return y
 
     def make_constant(self, weights: np.ndarray, bias: np.ndarray, c: int) -> None:
-        """Make channel ``c`` constant: at the lower limit of the activation, at the upper limit, or at its bias."""
+        """Make output channel ``c`` constant: at the lower limit of the activation, at the upper limit, or at its bias.
+        ``weights`` are those of the channel."""
         draw = self.rng.random()
         if draw < 0.6:
             bias[c] = -_SATURATING_BIAS  # with a ReLU, the output is always 0
@@ -135,15 +139,18 @@ class DeadChannelBuilder:
     # -- steps of a network: each takes the index of a tensor of rank 4 and returns the index of its output -
 
     def convolution(self, x: int) -> int:
+        """Add a CONV_2D with a random window."""
         kernel, options = self.window(x)
         return self.layer("CONV_2D", x, int(self.rng.integers(2, 9)), kernel, **options)
 
     def depthwise(self, x: int) -> int:
+        """Add a DEPTHWISE_CONV_2D with a random window."""
         kernel, options = self.window(x)
         times = int(self.rng.choice([1, 1, 2]))
         return self.layer("DEPTHWISE_CONV_2D", x, self.b[x].shape[3] * times, kernel, **options)
 
     def pointwise(self, x: int, units: int | None = None) -> int:
+        """Add a CONV_2D with a 1 x 1 kernel."""
         options: dict[str, Any] = {"padding": SAME, **dict.fromkeys(("stride_h", "stride_w"), 1)}
         options |= dict.fromkeys(("dilation_h_factor", "dilation_w_factor"), 1)
         return self.layer("CONV_2D", x, units or int(self.rng.integers(2, 9)), **options)
@@ -156,6 +163,7 @@ class DeadChannelBuilder:
         return self.binary("ADD", trunk, branch)
 
     def binary(self, name: str, x: int, y: int) -> int:
+        """Add the operator ``name`` (ADD or MUL) of two tensors, with an output scale for the range of its results."""
         b = self.b
         shape = np.broadcast_shapes(b[x].shape, b[y].shape)
         widths = [self.largest_range(i) * b[i].scale for i in (x, y)]
@@ -175,6 +183,7 @@ class DeadChannelBuilder:
         return self.binary(str(self.rng.choice(["ADD", "MUL"])), x, y)
 
     def pool(self, x: int) -> int:
+        """Add an average or maximum pool."""
         b, rng = self.b, self.rng
         kernel, options = self.window(x)
         sizes = [
@@ -197,6 +206,7 @@ class DeadChannelBuilder:
         return y
 
     def pad(self, x: int) -> int:
+        """Add a PAD of height and width."""
         b = self.b
         amounts = np.zeros((4, 2), np.int32)
         amounts[1:3] = self.rng.integers(0, 3, (2, 2))
@@ -206,6 +216,7 @@ class DeadChannelBuilder:
         return y
 
     def activation(self, x: int) -> int:
+        """Add a RELU, RELU6 or QUANTIZE with another scale."""
         b = self.b
         name = str(self.rng.choice(["RELU", "RELU6", "QUANTIZE"]))
         y = b.tensor(b[x].shape, "int8", self.quant(f32(b[x].scale * self.rng.uniform(0.6, 1.6))))
@@ -224,6 +235,7 @@ class DeadChannelBuilder:
         return y
 
     def _requantized(self, x: int, quant: Quantization | None) -> int:
+        """Add a QUANTIZE of ``x`` to ``quant``."""
         y = self.b.tensor(self.b[x].shape, "int8", quant)
         self.b.op("QUANTIZE", [x], [y], "QuantizeOptions", version=2)
         return y

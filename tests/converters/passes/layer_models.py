@@ -15,6 +15,7 @@ STEP = 1 / 16
 
 
 def quant(zero: int = -128, scale: float = STEP) -> Quantization:
+    """Return a per-tensor quantization."""
     return Quantization((f32(scale),), (zero,))
 
 
@@ -33,7 +34,7 @@ def conv(
 ) -> int:
     """Add CONV_2D with weights [out, k_h, k_w, in] or DEPTHWISE_CONV_2D with weights [1, k_h, k_w, out], of scale 1.
 
-    Return the output tensor. ``zero`` is its zero point.
+    Return the output tensor, whose zero point is ``zero``. ``activation`` 1 is RELU.
     """
     weights = np.asarray(weights, np.int8)
     axis = 3 if name == "DEPTHWISE_CONV_2D" else 0
@@ -72,6 +73,7 @@ def dense(b: GraphBuilder, x: int, weights: Any, bias: Any | None) -> int:
 
 
 def add(b: GraphBuilder, x: int, y: int) -> int:
+    """Add an ADD of two tensors of the same shape, with twice their scale, and return its output tensor."""
     z = b.tensor(b[x].shape, "int8", quant(0, 2 * STEP))
     b.op("ADD", [x, y], [z], "AddOptions", version=2)
     return z

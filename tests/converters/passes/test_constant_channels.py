@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
-from arenite.converters.graph.quantized_arithmetic import VALID
+from arenite.converters.graph.quantized_arithmetic import SAME, VALID
 from arenite.converters.importers.load import load_any
 from arenite.converters.passes.constant_channels import constant_channels
 from arenite.converters.passes.fold_constants import fold_constants
@@ -27,7 +27,7 @@ CLOSED, FULL, FIVE = -(1 << 20), 1 << 20, 5
 
 def rewritten(model: Model, multiple: int = 1) -> Model:
     """Return the model after the pass. Check that outputs are the same, the model is valid, and a second run removes
-    nothing. ``multiple`` is the number that the remaining channels must be a multiple of."""
+    nothing. If the number of channels of a layer is a multiple of ``multiple``, it stays a multiple."""
     check_supported(model)
     small, _ = constant_channels(model, multiple=multiple)
     check_supported(small)
@@ -38,6 +38,7 @@ def rewritten(model: Model, multiple: int = 1) -> Model:
 
 
 def weights(*shape: int) -> np.ndarray:
+    """Return random positive weights of this shape."""
     return RNG.integers(1, 4, shape)
 
 
@@ -74,7 +75,7 @@ def constant_of_five(padding: int, kernel: int) -> Model:
 
 
 def test_another_constant_folds_into_the_bias_of_a_layer_without_padding() -> None:
-    for padding, kernel in ((VALID, 3), (0, 1)):
+    for padding, kernel in ((VALID, 3), (SAME, 1)):
         model = constant_of_five(padding, kernel)
         small = rewritten(model)
         assert shapes(small, "CONV_2D")[0][3] == 2
@@ -85,14 +86,14 @@ def test_another_constant_folds_into_the_bias_of_a_layer_without_padding() -> No
 
 
 def test_another_constant_stays_if_padding_changes_the_sum_at_the_border() -> None:
-    model = constant_of_five(0, 3)
+    model = constant_of_five(SAME, 3)
     small, report = constant_channels(model, multiple=1)
     assert small is model and report is None
 
 
 def test_another_constant_is_removed_if_its_weights_ignore_the_border() -> None:
-    """Only the middle tap reads the constant channel, and it is always inside the image."""
-    model = constant_of_five(0, 3)
+    """Only the middle tap reads the constant channel, and this tap is always inside the image."""
+    model = constant_of_five(SAME, 3)
     w = model.main.tensors[model.main.ops[1].inputs[1]].data
     assert w is not None
     middle = w[:, 1, 1, 1].copy()
@@ -182,7 +183,8 @@ def test_inputs_and_outputs_of_the_graph_keep_their_channels() -> None:
 
 @pytest.mark.parametrize("per_channel", [False, True])
 def test_a_completely_constant_layer_keeps_one_or_two_channels(per_channel: bool) -> None:
-    """It keeps two if weights have a scale per channel, because a single scale would be read as a scale per tensor."""
+    """The layer keeps two channels if its weights have a scale per channel, because a single scale would be read as
+    a scale per tensor."""
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(4, 1, 1, 2), [CLOSED, FULL, CLOSED, CLOSED], per_channel=per_channel)
@@ -190,7 +192,7 @@ def test_a_completely_constant_layer_keeps_one_or_two_channels(per_channel: bool
     assert shapes(rewritten(b.build()), "CONV_2D")[0][3] == (2 if per_channel else 1)
 
 
-def test_a_channel_count_that_is_a_multiple_stays_one() -> None:
+def test_a_multiple_of_four_channels_stays_a_multiple_of_four() -> None:
     b = GraphBuilder()
     x = b.input((1, 3, 3, 2), "int8", quant(0))
     y = conv(b, x, weights(12, 1, 1, 2), [CLOSED] * 5 + [0] * 7)
@@ -225,7 +227,7 @@ def test_random_networks_with_dead_channels_keep_every_output_byte(seed: int, mu
             assert layer.macs_after > 0 and 0 <= layer.removed < layer.channels
 
 
-def test_most_planted_networks_lose_channels() -> None:
+def test_most_networks_with_dead_channels_lose_channels() -> None:
     has_report = [
         constant_channels(dead_channel_model([40, seed]), multiple=1)[1] is not None for seed in range(25)
     ]
@@ -234,9 +236,10 @@ def test_most_planted_networks_lose_channels() -> None:
 
 @pytest.mark.parametrize(
     ("name", "min_saving"),
+    # The share of MACs that the pass removes at least. Only the first model has constant channels.
     [("vww01_int8", 0.49), ("ic01_int8", 0), ("kws01_int8", 0), ("sww01_int8", 0), ("ad01_int8", 0)],
 )
-def test_development_models_save_macs(name: str, min_saving: float) -> None:
+def test_person_detection_saves_half_of_its_macs(name: str, min_saving: float) -> None:
     model, _ = fold_constants(load_any(shared_model(name)))
     small, report = constant_channels(model)
     before, after = (sum(layer_macs(m.main, op) for op in m.main.ops) for m in (model, small))

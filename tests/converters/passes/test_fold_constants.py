@@ -1,4 +1,4 @@
-"""Folding never changes an output, and removes every operator whose result is constant."""
+"""Constant folding never changes an output, and removes every operator whose result is constant."""
 
 from __future__ import annotations
 
@@ -38,22 +38,25 @@ def keras_reshape(b: GraphBuilder, x: int, tail: tuple[int, ...]) -> int:
 
 
 def names(model: Model) -> list[str]:
+    """Return the names of the operators."""
     return [op.name for op in model.main.ops]
 
 
 def outputs(model: Model, seed: int = 0) -> list[np.ndarray]:
+    """Return LiteRT's outputs for random inputs."""
     rng = np.random.default_rng(seed)
     inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]
     return Reference(to_flatbuffer(model)).run(inputs)
 
 
 def assert_same_outputs(a: Model, b: Model) -> None:
+    """Check that LiteRT gives equal bytes for both models."""
     for expected, actual in zip(outputs(a), outputs(b), strict=True):
         assert expected.dtype == actual.dtype and expected.shape == actual.shape
         assert expected.tobytes() == actual.tobytes()
 
 
-def test_shape_arithmetic_of_a_keras_export_disappears() -> None:
+def test_shape_arithmetic_of_a_keras_export_is_folded() -> None:
     b = GraphBuilder()
     x = b.input((1, 4, 6), "int8", b.quant())
     keras_reshape(b, x, (8, 3))
@@ -159,7 +162,7 @@ def test_constant_graph_outputs_are_still_outputs() -> None:
     assert fold_constants(folded) == (folded, ())
 
 
-def test_signatures_follow_the_renumbering() -> None:
+def test_signatures_refer_to_the_new_tensor_numbers() -> None:
     b = GraphBuilder()
     x = b.input((2, 6), "int8", b.quant())
     y = keras_reshape(b, x, (3, 2))
@@ -261,4 +264,5 @@ def test_folding_keeps_every_output(seed: int) -> None:
 
 
 def count_without_reshapes(model: Model) -> int:
+    """Return the number of operators other than RESHAPE."""
     return sum(op.name != "RESHAPE" for op in model.main.ops)

@@ -17,7 +17,8 @@ RNG = np.random.default_rng(9)
 
 
 def activated(first: int, names: list[str], zero: int = -20, scale_out: float = 1 / 16) -> Model:
-    """Return a convolution with the fused activation ``first``, followed by the activations ``names``."""
+    """Return a convolution with the fused activation ``first``, followed by the activations ``names``. ``zero`` is the
+    zero point of all outputs, and ``scale_out`` the scale of the activations."""
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
     y = conv(b, x, RNG.integers(-3, 4, (3, 1, 1, 2)), [5, -9, 0], zero=zero, activation=first)
@@ -40,7 +41,7 @@ def activated(first: int, names: list[str], zero: int = -20, scale_out: float = 
         (RELU, ["RELU"], RELU),
     ],
 )
-def test_two_clamps_become_one(first: int, names: list[str], fused: int) -> None:
+def test_separate_activations_become_the_fused_activation(first: int, names: list[str], fused: int) -> None:
     model = activated(first, names)
     small, report = fuse_activation(model)
     assert [op.name for op in small.main.ops] == ["CONV_2D"]
@@ -59,14 +60,14 @@ def test_a_clamp_at_the_end_of_the_range_is_fused(zero: int) -> None:
     assert_same(model, small)
 
 
-def test_clamps_without_an_equal_fused_activation_stay() -> None:
+def test_activations_that_no_fused_activation_equals_are_kept() -> None:
     """RELU_N1_TO_1 and then RELU clamps to [0, 1]: TFLite has no such fused activation."""
     for first, names in ((RELU_N1_TO_1, ["RELU"]), (NONE, ["RELU_0_TO_1"])):
         model = activated(first, names)
         assert fuse_activation(model) == (model, None)
 
 
-def test_an_activation_with_another_scale_stays() -> None:
+def test_an_activation_with_another_scale_is_kept() -> None:
     model = activated(NONE, ["RELU"], scale_out=1 / 20)
     assert fuse_activation(model) == (model, None)
 

@@ -1,4 +1,4 @@
-"""A PAD is fused into the layer behind it only if the layer's SAME padding would add the same rows and columns."""
+"""A PAD is fused into the layer that reads it only if the layer's SAME padding would add the same rows and columns."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def model_with_pad(
     stride: int = 1,
     name: str = "CONV_2D",
 ) -> tuple[GraphBuilder, int, int]:
-    """Add a PAD and a convolution without padding. Return the builder, and the tensors before and behind the PAD."""
+    """Add a PAD and a convolution without padding. Return the builder, and the tensors before and after the PAD."""
     b = GraphBuilder()
     x = b.input((1, *size, 2), "int8", quant(-3))
     shape = (1, size[0] + sum(pads[0]), size[1] + sum(pads[1]), 2)
@@ -37,6 +37,7 @@ def model_with_pad(
 
 
 def names(model: Model) -> list[str]:
+    """Return the names of the operators."""
     return [op.name for op in model.main.ops]
 
 

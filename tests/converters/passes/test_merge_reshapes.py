@@ -12,6 +12,7 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def chain(shapes: list[tuple[int, ...]]) -> tuple[GraphBuilder, list[int]]:
+    """Return a builder with a chain of RESHAPEs to ``shapes``, and the tensors of the chain."""
     b = GraphBuilder()
     tensors = [b.input((1, 2, 3, 4), "int8", quant(7))]
     for shape in shapes:
@@ -22,6 +23,7 @@ def chain(shapes: list[tuple[int, ...]]) -> tuple[GraphBuilder, list[int]]:
 
 
 def names(model: Model) -> list[str]:
+    """Return the names of the operators."""
     return [op.name for op in model.main.ops]
 
 

@@ -15,7 +15,7 @@ from tests.fuzz.comparison import compare
 from tests.fuzz.graph_builder import GraphBuilder
 
 
-def test_passes_build_on_each_other() -> None:
+def test_a_fused_activation_lets_the_next_pass_remove_a_constant_channel() -> None:
     """The RELU makes channel 1 constant zero, because its bias is very negative. The pass for constant channels only
     finds this because the pass before it has fused the RELU into the convolution."""
     b = GraphBuilder()

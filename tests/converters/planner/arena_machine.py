@@ -53,6 +53,7 @@ def outcome(case: Case, plan: Plan) -> list[bytes]:
 
 
 def _digest(name: str, parts: list[bytes], size: int) -> bytes:
+    """Return ``size`` bytes that depend on ``name`` and on all bytes of ``parts``."""
     shake = shake_128(name.encode())
     for part in parts:
         shake.update(len(part).to_bytes(4, "little") + part)
@@ -60,6 +61,8 @@ def _digest(name: str, parts: list[bytes], size: int) -> bytes:
 
 
 class _Machine:
+    """An arena and the kernels of a case. ``names`` maps the tensor of a variable's handle to the variable's name."""
+
     def __init__(self, case: Case, plan: Plan) -> None:
         self.case, self.plan = case, plan
         self.arena = bytearray(_digest("garbage", [], plan.arena_bytes))
@@ -73,6 +76,7 @@ class _Machine:
                 self.write(plan.offsets[tensor.index], bytes(tensor.nbytes))
 
     def write(self, offset: int, data: bytes) -> None:
+        """Write ``data`` to the arena. Raises ``IndexError`` outside the arena."""
         if offset < 0 or offset + len(data) > len(self.arena):
             raise IndexError(
                 f"[{offset}, {offset + len(data)}) is outside the arena of {len(self.arena)} bytes"
@@ -80,23 +84,28 @@ class _Machine:
         self.arena[offset : offset + len(data)] = data
 
     def read(self, offset: int, size: int) -> bytes:
+        """Return bytes of the arena."""
         return bytes(self.arena[offset : offset + size])
 
     def tensor(self, t: int) -> bytes:
+        """Return the bytes of a tensor."""
         tensor = self.case.graph.tensors[t]
         if tensor.data is not None:
             return tensor.data.tobytes()
         return self.read(self.plan.offsets[t], tensor.nbytes)
 
     def variable(self, name: str) -> bytes:
+        """Return the bytes of a variable."""
         return self.read(self.plan.variable_offsets[name], self.case.persistent[name])
 
     def scribble(self, op: Op, note: str) -> None:
+        """Overwrite the operator's scratch."""
         if op.index in self.plan.scratch_offsets:
             size = self.case.needs[op.index].scratch
             self.write(self.plan.scratch_offsets[op.index], _digest(note, [], size))
 
     def step(self, op: Op) -> None:
+        """Run the kernel of an operator."""
         tensors = self.case.graph.tensors
         if op.name == "VAR_HANDLE":
             return
@@ -107,10 +116,10 @@ class _Machine:
                 self.write(self.plan.variable_offsets[name], value)
             return
         outputs = [(o, t) for o, t in enumerate(op.outputs) if tensors[t].itemsize]
-        if self._view(op):
+        if self._is_view(op):
             return
         inputs = [(p, t) for p, t in enumerate(op.inputs) if t >= 0 and tensors[t].itemsize]
-        early = {p: self.tensor(t) for p, t in inputs if self._consumed(op, p, t)}
+        early = {p: self.tensor(t) for p, t in inputs if self._reads_in_place(op, p, t)}
         self.scribble(op, "before")
         for o, t in outputs:
             self.write(self.plan.offsets[t], _digest(f"scribble {o}", [], tensors[t].nbytes))
@@ -127,8 +136,9 @@ class _Machine:
                 self.write(self.plan.offsets[t], _digest(f"state {op.index}", parts, tensors[t].nbytes))
         self.scribble(op, "after")
 
-    def _view(self, op: Op) -> bool:
-        """Return whether input and output are the same bytes at one address, so that the kernel does nothing."""
+    def _is_view(self, op: Op) -> bool:
+        """Return whether the plan has input and output at the same address as one view, so that the kernel does
+        nothing."""
         plan = self.plan
         if op.name == "READ_VARIABLE":
             offset = plan.variable_offsets.get(self.names[op.inputs[0]])
@@ -139,7 +149,7 @@ class _Machine:
             for p, o in self.case.needs[op.index].alias
         )
 
-    def _consumed(self, op: Op, p: int, t: int) -> bool:
+    def _reads_in_place(self, op: Op, p: int, t: int) -> bool:
         """Return whether the kernel works in place on this input, so it reads each element before overwriting it."""
         tensors, offsets = self.case.graph.tensors, self.plan.offsets
         return any(

@@ -15,7 +15,7 @@ def size_at(buffer: Buffer, step: int) -> int:
 
 
 def clash(a: Buffer, at_a: int, b: Buffer, at_b: int) -> bool:
-    """Return whether two placed blocks share a byte at some step."""
+    """Return whether block ``a`` at offset ``at_a`` and block ``b`` at offset ``at_b`` share a byte at some step."""
     for step in range(max(a.end, b.end)):
         size_a, size_b = size_at(a, step), size_at(b, step)
         if size_a and size_b and at_a < at_b + size_b and at_b < at_a + size_a:
@@ -38,6 +38,7 @@ def smallest_arena(buffers: Sequence[Buffer], unit: int) -> int:
 
 
 def _fits(buffers: Sequence[Buffer], placed: list[int], unit: int, limit: int) -> bool:
+    """Return whether all blocks fit into ``limit`` bytes. ``placed`` has the offsets of the first blocks."""
     if len(placed) == len(buffers):
         return True
     block = buffers[len(placed)]

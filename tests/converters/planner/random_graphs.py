@@ -14,7 +14,8 @@ from arenite.converters.planner import OpRequirements
 
 @dataclass(frozen=True)
 class Case:
-    """Holds the graph and the other arguments of ``plan`` and ``check``."""
+    """Holds the graph and the other arguments of ``plan`` and ``check``. ``persistent`` has the bytes of each
+    variable."""
 
     graph: Subgraph
     needs: tuple[OpRequirements, ...]
@@ -35,12 +36,14 @@ class GraphBuilder:
     def tensor(
         self, size: int, *, dtype: str = "int8", variable: bool = False, constant: bool = False
     ) -> int:
+        """Add a tensor of ``size`` bytes and return its index."""
         index = len(self.tensors)
         data = np.zeros(size, np.int8) if constant else None
         self.tensors.append(Tensor(index, f"t{index}", (size,), dtype, data=data, is_variable=variable))
         return index
 
     def input(self, size: int) -> int:
+        """Add a graph input and return its index."""
         self.inputs.append(self.tensor(size))
         return self.inputs[-1]
 
@@ -54,17 +57,20 @@ class GraphBuilder:
         options: Mapping[str, object] | None = None,
         dtype: str = "int8",
     ) -> tuple[int, ...]:
+        """Add an operator and outputs of ``sizes`` bytes, and return the outputs."""
         outputs = tuple(self.tensor(size, dtype=dtype) for size in sizes)
         self.ops.append(Op(len(self.ops), name, tuple(inputs), outputs, options or {}))
         self.needs.append(needs or OpRequirements())
         return outputs
 
     def handle(self, name: str, size: int) -> int:
+        """Add a variable of ``size`` bytes, and return the tensor of its handle."""
         self.persistent[f"/{name}"] = size
         options = {"container": "", "shared_name": name}
         return self.op((), (1,), name="VAR_HANDLE", options=options, dtype="resource")[0]
 
     def case(self, outputs: tuple[int, ...] | list[int], folded: frozenset[int] = frozenset()) -> Case:
+        """Return the case with these graph outputs."""
         graph = Subgraph("main", tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
         return Case(graph, tuple(self.needs), self.persistent, folded)
 

@@ -17,10 +17,12 @@ from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
 
 def make_plan(case: Case, **options: object) -> Plan:
+    """Return the planner's plan."""
     return plan(case.graph, case.needs, persistent=case.persistent, **options)  # type: ignore[arg-type]
 
 
 def violations(case: Case, wrong: Plan) -> list[str]:
+    """Return the violations that the checker finds."""
     return find_violations(case.graph, wrong, case.needs, persistent=case.persistent)
 
 
@@ -96,13 +98,16 @@ def example() -> Case:
 
 
 def with_offset(wrong: Plan, tensor: int, offset: int) -> Plan:
+    """Return the plan with another offset of a tensor."""
     return replace(wrong, offsets={**wrong.offsets, tensor: offset})
 
 
 def without(table: dict, key: object) -> dict:
+    """Return the table without ``key``."""
     return {k: v for k, v in table.items() if k != key}
 
 
+#: Maps a mistake to a function that changes a correct plan, and to words of the checker's message.
 WRONG: dict[str, tuple[Callable[[Plan], Plan], str]] = {
     "no offset": (lambda p: replace(p, offsets=without(dict(p.offsets), 3)), "tensor 3 has no address"),
     "offset of nothing": (lambda p: with_offset(p, 99, 0), "tensor 99 has an address .* needs none"),

@@ -49,7 +49,7 @@ def test_a_split_is_a_valid_plan_within_its_memories(case: Case, share: int, pre
     single = plan(case.graph, case.needs, persistent=case.persistent)
     limits = (single.arena_bytes * share // 100, single.arena_bytes * 2)
     split = split_of(case, limits, preferred_slow=preferred_slow)
-    if split is None:  # scratch or variables alone can be too large for the first memory
+    if split is None:  # only if scratch or variables are too large for the first memory, in units of 16 bytes
         assert any(need.scratch > limits[0] // 16 * 16 for need in case.needs) or limits[0] < sum(
             -(-n // 16) * 16 for n in case.persistent.values()
         )
@@ -91,13 +91,18 @@ def test_the_lightest_assignment_is_found(
 ) -> None:
     buffers, weights, pinned, limits = problem
     min_weight = None
-    for sides in product((True, False), repeat=len(buffers)):
-        if any(pin is not None and pin != side for pin, side in zip(pinned, sides, strict=True)):
+    for in_first_memory in product((True, False), repeat=len(buffers)):
+        if any(
+            pin is not None and pin != is_first for pin, is_first in zip(pinned, in_first_memory, strict=True)
+        ):
             continue
-        weight = sum(w for w, side in zip(weights, sides, strict=True) if not side)
+        weight = sum(w for w, is_first in zip(weights, in_first_memory, strict=True) if not is_first)
         if min_weight is not None and weight >= min_weight:
             continue
-        parts = [[b for b, s in zip(buffers, sides, strict=True) if s is side] for side in (True, False)]
+        parts = [
+            [b for b, s in zip(buffers, in_first_memory, strict=True) if s is is_first]
+            for is_first in (True, False)
+        ]
         if all(smallest_arena(part, 16) <= limit for part, limit in zip(parts, limits, strict=True)):
             min_weight = weight
     assignment = assign_memories(buffers, weights, pinned, limits, budget=10**6)
@@ -119,6 +124,7 @@ def test_the_bound_of_a_limited_search_is_correct(
 
 
 def chain(*sizes: int, needs: OpRequirements | None = None) -> Case:
+    """Return a chain of operators between tensors of ``sizes`` bytes."""
     b = GraphBuilder()
     last = b.input(sizes[0])
     for size in sizes[1:]:

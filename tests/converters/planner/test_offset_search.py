@@ -16,6 +16,7 @@ from tests.converters.planner.brute_force import clash, live_sum, smallest_arena
 
 @st.composite
 def buffers(draw: st.DrawFn, max_count: int = 6, steps: int = 6, max_size: int = 4) -> list[Buffer]:
+    """Draw blocks with random lifetimes and sizes. Some of them become smaller during their lifetime."""
     blocks = []
     for _ in range(draw(st.integers(0, max_count))):
         start = draw(st.integers(0, steps - 1))
@@ -31,6 +32,7 @@ def buffers(draw: st.DrawFn, max_count: int = 6, steps: int = 6, max_size: int =
 
 
 def assert_valid(blocks: list[Buffer], offsets: tuple[int, ...] | list[int], arena: int) -> None:
+    """Check that all blocks are in the arena and that no two share a byte at any step."""
     for a, block in enumerate(blocks):
         assert 0 <= offsets[a] <= arena - block.size
         for b in range(a):
@@ -75,7 +77,7 @@ def test_first_fit_is_valid_in_any_sequence(blocks: list[Buffer], rng: random.Ra
         )
 
 
-def test_search_is_repeatable() -> None:
+def test_two_searches_give_the_same_placement() -> None:
     rng = random.Random(3)
     blocks = [
         Buffer(((s := rng.randrange(20), s + rng.randint(1, 6), 16 * rng.randint(1, 40)),)) for _ in range(30)
@@ -87,6 +89,7 @@ def test_search_is_repeatable() -> None:
 def test_blocks_that_are_always_live_have_the_lowest_offsets(budget: int) -> None:
     blocks = [Buffer(((0, 2, 5),)), Buffer(((0, 4, 7),)), Buffer(((2, 4, 6),)), Buffer(((0, 4, 1),))]
     placement = search_offsets(blocks, budget=budget)
+    # Blocks 1 and 3 are live in all four steps.
     assert placement.offsets == (8, 0, 8, 7)
     assert placement.arena == placement.bound == 14
 

@@ -1,4 +1,5 @@
-"""The proof that a rewrite with fewer channels is exact refuses every rewrite that is not."""
+"""The proof that a network with removed channels gives the same outputs accepts correct rewrites and refuses wrong
+ones."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ from tests.fuzz.graph_builder import GraphBuilder
 
 
 def network() -> Subgraph:
-    """Return two convolutions around a depthwise one. Channel 1 is always at its minimum, channel 3 at its maximum."""
+    """Return two convolutions around a depthwise convolution. Channel 1 is always at its minimum, channel 3 at its
+    maximum, because of their biases."""
     rng = np.random.default_rng(3)
     b = GraphBuilder()
     x = b.input((1, 4, 4, 2), "int8", quant(0))
@@ -109,9 +111,9 @@ def test_changed_options_scales_or_operators_are_found() -> None:
     kept_channels = select_channels(graph, find_channel_groups(graph), intervals)
     good = rewrite(graph, kept_channels, intervals)
     first = good.ops[0]
-    strided = replace(first, options={**first.options, "fused_activation_function": 0})
+    other_activation = replace(first, options={**first.options, "fused_activation_function": 0})
     with pytest.raises(ProofError, match="other options"):
-        prove(graph, replace(good, ops=(strided, *good.ops[1:])), kept_channels, intervals)
+        prove(graph, replace(good, ops=(other_activation, *good.ops[1:])), kept_channels, intervals)
     tensors = list(good.tensors)
     w = tensors[first.inputs[1]]
     tensors[w.index] = replace(w, quant=quant(0, 2.0))

@@ -1,5 +1,6 @@
-"""The intervals of ``analyze_intervals`` contain every value that LiteRT computes. For a layer so small that all inputs
-can be tried, they are no wider than necessary."""
+"""The intervals of ``analyze_intervals`` contain every value that LiteRT computes. An interval is
+the smallest and the largest stored value of a channel. For a layer so small that the test can try all inputs, the
+intervals have exactly the smallest and the largest value."""
 
 from __future__ import annotations
 
@@ -31,6 +32,7 @@ class WatchedModel:
         self._interpreter.allocate_tensors()
 
     def run(self, inputs: list[np.ndarray]) -> dict[int, np.ndarray]:
+        """Run the model and return the values of its int8 tensors."""
         graph = self.model.main
         for index, value in zip(graph.inputs, inputs, strict=True):
             self._interpreter.set_tensor(index, value)
@@ -114,7 +116,7 @@ def test_padding_is_considered_only_at_the_border() -> None:
     x = b.input((1, 5, 5, 1), "int8", quant(0))
     y = conv(b, x, [[[[0]]]], [10])  # always 10 above the zero point
     taps = np.zeros((1, 3, 3, 1), int)
-    # At each position, both taps are inside the input, or one tap, or (in two corners) no tap.
+    # At each position, both taps are inside the input (sum 0), or one tap (sum 40 or -40), or, in two corners, no tap.
     taps[0, 0, 0], taps[0, 2, 2] = 4, -4
     z = conv(b, y, taps, [0], zero=0, activation=0)
     interval = analyze_intervals(b.build().main)[z]

@@ -18,6 +18,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet, samples_for
 
 CELLS = ("lstm", "gru", "rnn")
+#: The time steps and features of the input sequence, and the units of the layer.
 STEPS, FEATURES, UNITS = 7, 5, 8
 
 #: The number of gates of each cell.
@@ -25,8 +26,12 @@ GATES = {"lstm": 4, "gru": 3, "rnn": 1}
 
 
 class RecurrentNet(FloatNet):
-    """Builds unrolled recurrent layers. ``cut`` is the operator with which steps are taken from the sequence: UNPACK as
-    in Keras, or SLICE as in PyTorch. ``folded`` folds the first step, as converters do: its state is zero."""
+    """Builds unrolled recurrent layers.
+
+    ``cut`` is the operator that takes the time steps from the sequence: UNPACK as in Keras, or SLICE as in PyTorch.
+    With ``folded``, the first step has no operators that read the state, as converters write it, because the state
+    is zero.
+    """
 
     def __init__(self, cell: str, *, cut: str = "UNPACK", folded: bool = True, seed: int = 3) -> None:
         super().__init__(seed)
@@ -49,11 +54,11 @@ class RecurrentNet(FloatNet):
             return [
                 self.layer("RESHAPE", [i, self.ints(shape)], (1, features), "ReshapeOptions") for i in cut
             ]
-        turned = self.layer(
+        steps_first = self.layer(
             "RESHAPE", [x, self.ints([steps, 1, features])], (steps, 1, features), "ReshapeOptions"
         )
         rows = [self.tensor((1, features), "float32") for _ in range(steps)]
-        self.add("UNPACK", [turned], rows, "UnpackOptions", num=steps, axis=0)
+        self.add("UNPACK", [steps_first], rows, "UnpackOptions", num=steps, axis=0)
         return rows
 
     def recurrent(self, rows: Sequence[int], units: int = UNITS) -> list[int]:
@@ -74,22 +79,27 @@ class RecurrentNet(FloatNet):
         return outputs
 
     def _dense(self, x: int, weights: int, bias: int) -> int:
+        """Add a fully connected layer."""
         shape = (1, self.tensors[weights].shape[0])
         return self.layer("FULLY_CONNECTED", [x, weights, bias], shape, "FullyConnectedOptions")
 
     def _unary(self, name: str, x: int) -> int:
+        """Add the activation ``name``."""
         return self.layer(name, [x], self.tensors[x].shape)
 
     def _binary(self, name: str, a: int, b: int) -> int:
+        """Add the element-by-element operator ``name``."""
         return self.layer(name, [a, b], self.tensors[b].shape, f"{name.title()}Options")
 
     def _parts(self, x: int) -> list[int]:
+        """Split ``x`` into one tensor per gate."""
         count = GATES[self.cell]
         parts = [self.tensor((1, self._units), "float32") for _ in range(count)]
         self.add("SPLIT", [self.ints([1]), x], parts, "SplitOptions", num_splits=count)
         return parts
 
     def _lstm(self, x: int, h: int, c: int) -> tuple[int, int]:
+        """Add one step for input ``x`` and the states ``h`` and ``c`` (-1: zero). Return the new states."""
         z = self._dense(x, self._kernel, self._bias)
         if h >= 0:
             z = self._binary("ADD", z, self._dense(h, self._state, -1))
@@ -100,6 +110,7 @@ class RecurrentNet(FloatNet):
         return self._binary("MUL", self._unary("LOGISTIC", o), self._unary("TANH", new)), new
 
     def _gru(self, x: int, h: int, c: int) -> tuple[int, int]:
+        """Add one step for input ``x`` and state ``h`` (-1: zero). Return the new state, and -1."""
         z, r, n = self._parts(self._dense(x, self._kernel, self._bias))
         if h >= 0:
             hz, hr, hn = self._parts(self._dense(h, self._state, -1))
@@ -110,6 +121,7 @@ class RecurrentNet(FloatNet):
         return (self._binary("ADD", self._binary("MUL", z, h), new) if h >= 0 else new), -1
 
     def _rnn(self, x: int, h: int, c: int) -> tuple[int, int]:
+        """Add one step for input ``x`` and state ``h`` (-1: zero). Return the new state, and -1."""
         z = self._dense(x, self._kernel, self._bias)
         return self._unary(
             "TANH", self._binary("ADD", z, self._dense(h, self._state, -1)) if h >= 0 else z
@@ -128,7 +140,8 @@ def recurrent_model(cell: str, *, cut: str = "UNPACK", folded: bool = True, step
 
 
 def sequence_model(reverse: bool, *, outputs: str) -> Model:
-    """Return a model whose recurrent layer gives its outputs of all steps, in the order of time or reversed."""
+    """Return a model of a recurrent layer that reads the sequence forward or in reverse. ``outputs`` selects the
+    outputs of the model: "all" steps, "both" (the last step and all steps) or "some" steps."""
     n = RecurrentNet("gru", seed=5 + reverse)
     rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
     hidden = n.recurrent(rows[::-1] if reverse else rows)
@@ -143,7 +156,7 @@ def streaming_model(cell: str, steps: int, units: int = UNITS) -> Model:
     n = RecurrentNet(cell, folded=False)
     rows = n.steps_of(n.input((1, steps, FEATURES), "float32"))
     states = [n.input((1, units), "float32") for _ in range(2 if cell == "lstm" else 1)]
-    n.recurrent(rows[:1], units)  # makes the weights
+    n.recurrent(rows[:1], units)  # creates the weights that the steps read
     h, c = states[0], states[-1]
     for row in rows:
         h, c = getattr(n, f"_{cell}")(row, h, c)

@@ -1,4 +1,5 @@
-"""The first step of a recurrent layer, which converters fold, is written like the others if that changes no value."""
+"""Converters simplify the first step of an unrolled recurrent layer, because its state is zero. ``restore_first_steps``
+writes this step like the other steps if that changes no value."""
 
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ SAMPLES = [[x] for x in np.random.default_rng(5).normal(size=(5, 1, STEPS, FEATU
 
 
 def outputs(model: Model) -> np.ndarray:
+    """Return the first output of the model for 5 samples."""
     return np.array([o[0] for o in run_outputs(to_flatbuffer(model), samples_for(model, 5).inputs)])
 
 
@@ -40,12 +42,12 @@ def test_a_folded_first_step_is_restored(cell: str, cut: str) -> None:
     np.testing.assert_allclose(outputs(restored), outputs(model), atol=1e-5)
 
 
-def test_a_complete_first_step_stays() -> None:
+def test_a_complete_first_step_is_not_changed() -> None:
     model = recurrent_model("lstm", folded=False)
     assert restore_first_steps(model) == (model, ())
 
 
-def test_a_first_step_with_another_state_than_zero_stays() -> None:
+def test_a_first_step_with_another_bias_is_not_changed() -> None:
     model = recurrent_model("gru")
     graph = model.main
     first = next(op for op in graph.ops if op.name == "FULLY_CONNECTED")
@@ -75,7 +77,7 @@ def test_a_sequence_that_does_not_begin_before_the_loop_has_no_first_step() -> N
 
 @pytest.mark.parametrize("cell", CELLS)
 def test_two_states_that_begin_with_one_tensor_are_restored(cell: str) -> None:
-    """The sum of all outputs begins with the first output, because converters fold the addition to zero."""
+    """The sum of all outputs begins with the first output, because converters remove the addition of zero."""
     n = RecurrentNet(cell)
     total, *others = n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32")))
     for h in others:
@@ -106,7 +108,8 @@ def test_a_state_of_integers_begins_with_integers() -> None:
         np.testing.assert_array_equal(before[1], after[1])
 
 
-def test_a_first_step_from_which_a_value_of_all_steps_is_computed_stays() -> None:
+def test_a_first_step_is_not_changed_if_all_steps_read_a_value_that_depends_on_it() -> None:
+    """All other steps read ``ones``, which is computed from the first output."""
     n = RecurrentNet("rnn")
     rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
     (h,) = n.recurrent(rows[:1])

@@ -1,4 +1,5 @@
-"""Bodies that a graph repeats are found, and nothing else is taken for one."""
+"""A repeated body is a sequence of operators that a graph repeats with the same weights, such as the steps of an
+unrolled recurrent layer. These tests check which bodies ``find_repeated_bodies`` finds."""
 
 from __future__ import annotations
 
@@ -32,13 +33,14 @@ def test_the_steps_of_a_recurrent_layer_are_a_body(cell: str, cut: str) -> None:
         assert len(body.lanes) == OPERATORS[cell]
         for lane in body.lanes:
             assert len({graph.ops[k].name for k in lane}) == 1 and list(lane) == sorted(lane)
+        # bytes: the start of the first step's part of the input, and the distance to that of the next step
         slices = {(i.start, i.stride) for row in body.inputs for i in row if i.kind == "slice"}
         assert slices == {(4 * FEATURES * folded, 4 * FEATURES)}
         carried = {i.lane for row in body.inputs for i in row if i.kind == "carried"}
         assert len(carried) == (2 if cell == "lstm" else 1)
 
 
-def test_the_layers_of_a_stack_and_both_directions_are_bodies_of_their_own() -> None:
+def test_every_layer_and_every_direction_is_a_separate_body() -> None:
     n = RecurrentNet("gru")
     rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
     first = n.recurrent(rows)
@@ -65,7 +67,7 @@ def with_other_weights(model: Model, step: int) -> Model:
     return replace(model, subgraphs=(replace(graph, tensors=(*graph.tensors, other), ops=tuple(ops)),))
 
 
-def test_a_step_with_other_weights_is_no_copy() -> None:
+def test_a_step_with_other_weights_is_not_in_a_body() -> None:
     model = with_other_weights(recurrent_model("rnn", folded=False), 3)
     bodies = find_repeated_bodies(model.main)
     changed = [op for op in model.main.ops if op.name == "FULLY_CONNECTED"][6].index
@@ -82,22 +84,25 @@ def test_layers_with_equal_weights_that_do_not_depend_on_each_other_are_no_body(
     assert find_repeated_bodies(n.model(outputs).main) == ()
 
 
-def test_a_few_copies_stay() -> None:
+def test_a_body_needs_a_minimum_number_of_repetitions() -> None:
+    """The first step is folded, so there are one fewer repetitions than steps."""
     assert find_repeated_bodies(recurrent_model("lstm", steps=MIN_STEPS).main) == ()
     assert len(find_repeated_bodies(recurrent_model("lstm", steps=MIN_STEPS + 1).main)) == 1
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_quantized_steps_are_a_body(cell: str) -> None:
+def test_the_steps_of_a_quantized_layer_are_a_body(cell: str) -> None:
     (body,) = find_repeated_bodies(quantized(recurrent_model(cell)).main)
     assert body.steps == STEPS
 
 
-def test_steps_with_scales_of_their_own_are_no_body() -> None:
+def test_a_step_with_another_scale_is_not_in_a_body() -> None:
     graph = quantized(recurrent_model("rnn")).main
-    tanh = [op for op in graph.ops if op.name == "ADD"][STEPS // 2]
+    middle_add = [op for op in graph.ops if op.name == "ADD"][STEPS // 2]
     tensors = list(graph.tensors)
-    t = tensors[tanh.outputs[0]]
+    t = tensors[middle_add.outputs[0]]
     assert t.quant is not None
     tensors[t.index] = replace(t, quant=replace(t.quant, scale=(t.scale * 2,)))
-    assert all(tanh.index not in b.ops for b in find_repeated_bodies(replace(graph, tensors=tuple(tensors))))
+    assert all(
+        middle_add.index not in b.ops for b in find_repeated_bodies(replace(graph, tensors=tuple(tensors)))
+    )

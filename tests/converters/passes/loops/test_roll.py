@@ -1,4 +1,5 @@
-"""A loop has the bytes of the copies that it replaces."""
+"""``roll_loops`` replaces the copies of a repeated body, such as the steps of an unrolled recurrent layer, by a
+loop. The loop gives the same bytes as the copies."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def assert_exact(models: Sequence[Model], targets: Sequence[Target] = HOST_TARGE
 
 
 @pytest.mark.parametrize("recipe", ["int8", "w4", "int16x8"])
-def test_loops_have_the_bytes_of_their_copies(recipe: str) -> None:
+def test_loops_give_the_same_bytes_as_their_copies(recipe: str) -> None:
     models = [
         quantized(recurrent_model(cell, cut=cut), recipe) for cell in CELLS for cut in ("UNPACK", "SLICE")
     ]
@@ -63,12 +64,12 @@ def test_loops_have_the_bytes_of_their_copies(recipe: str) -> None:
     assert_exact(models)
 
 
-def test_a_loop_whose_first_step_differs_begins_at_the_second() -> None:
-    """Without ``simplify``, the first step stays folded, and its values are the initial state."""
+def test_a_loop_can_begin_with_states_that_another_layer_computes() -> None:
+    """Another layer computes the states before the first step."""
     n = RecurrentNet("lstm")
     rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
     start = n.layer("TANH", [n.dense(rows[0], UNITS)], (1, UNITS))
-    n.recurrent(rows[:1])
+    n.recurrent(rows[:1])  # creates the weights that the steps read
     h, c = start, start
     for row in rows:
         h, c = n._lstm(row, h, c)
@@ -89,12 +90,12 @@ def test_the_outputs_of_all_steps_are_one_tensor() -> None:
     assert_exact(models)
 
 
-def test_a_value_that_all_steps_read_stays_in_memory() -> None:
+def test_a_value_that_all_steps_read_is_not_overwritten() -> None:
     n = RecurrentNet("rnn", folded=False)
     x = n.input((1, STEPS, FEATURES), "float32")
     other = n.layer("TANH", [n.dense(n.input((1, 4), "float32"), UNITS)], (1, UNITS))
     rows = n.steps_of(x)
-    n.recurrent(rows[:1])
+    n.recurrent(rows[:1])  # creates the weights that the steps read
     h = n.real(np.zeros((1, UNITS)))
     for row in rows:
         h, _ = n._rnn(row, h, -1)
@@ -134,7 +135,7 @@ def test_a_variable_is_read_after_it_is_written() -> None:
     state = n.tensor((), "resource")
     n.add("VAR_HANDLE", [], [state], "VarHandleOptions", container="", shared_name="state")
     rows = n.steps_of(n.input((1, STEPS, FEATURES), "float32"))
-    n.recurrent(rows[:1])
+    n.recurrent(rows[:1])  # creates the weights that the steps read
     h = n.real(np.zeros((1, UNITS)))
     for step, row in enumerate(rows):
         h, _ = n._rnn(row, h, -1)
@@ -158,7 +159,7 @@ def test_the_body_has_one_copy_of_the_constants() -> None:
     assert layer.macs == sum(item.macs for item in plain.layers[:-1])
 
 
-def test_a_model_without_copies_stays() -> None:
+def test_a_model_without_copies_is_not_changed() -> None:
     model = quantized(recurrent_model("rnn", steps=2))
     assert roll_loops(model) == (model, ())
 
@@ -172,7 +173,7 @@ def test_no_copy_between_steps_overwrites_a_state(state_is_output: bool) -> None
         n = RecurrentNet("lstm", folded=False, seed=units)
         rows = n.steps_of(n.input((1, 8, FEATURES), "float32"))
         h, c = (n.input((1, units), "float32") for _ in range(2))
-        n.recurrent(rows[:1], units)  # makes the weights
+        n.recurrent(rows[:1], units)  # creates the weights that ``_lstm`` reads
         for row in rows:
             h, c = n._lstm(row, h, c)
         models.append(quantized(n.model([h, c] if state_is_output else [n.dense(h, 4), n.dense(c, 4)])))

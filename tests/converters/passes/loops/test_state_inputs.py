@@ -1,4 +1,5 @@
-"""A model whose state is an input and an output continues a sequence: a program copies the bytes of the state."""
+"""A recurrent model whose state is an input and an output continues a sequence over several calls. The program copies
+the bytes of the state from an output to the input of the next call."""
 
 from __future__ import annotations
 

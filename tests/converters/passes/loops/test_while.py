@@ -1,4 +1,5 @@
-"""LiteRT runs a loop that is written as WHILE, with the bytes of the copies, and it can be read back."""
+"""A loop is written to a .tflite file as a WHILE operator. LiteRT computes the same bytes with it as with the copies
+that the loop replaces, and Arenite reads the WHILE as the same loop."""
 
 from __future__ import annotations
 
@@ -34,6 +35,7 @@ from tests.fuzz.comparison import CACHE, HOST_TARGETS, lower, random_input
 
 
 def loops(model: Model) -> list[Loop]:
+    """Return the loops of ``model``."""
     return [loop for op in model.main.ops if (loop := loop_of(op)) is not None]
 
 
@@ -46,7 +48,7 @@ def as_while(model: Model) -> bytes:
 
 def assert_same(model: Model) -> None:
     """Check that LiteRT gives the same bytes for the copies and for WHILE, and that firmware made from the file with
-    WHILE gives them too."""
+    WHILE gives the same bytes."""
     flatbuffer = as_while(model)
     read = read_while(int8_weights(parse(flatbuffer)))
     assert [op.name for op in read.main.ops].count("WHILE") == 0 and len(read.subgraphs) == 1
@@ -70,7 +72,7 @@ def assert_same(model: Model) -> None:
 
 @pytest.mark.parametrize("recipe", ["int8", "w4", "int16x8"])
 @pytest.mark.parametrize("cell", CELLS)
-def test_litert_runs_the_loop_with_the_bytes_of_the_copies(cell: str, recipe: str) -> None:
+def test_litert_computes_the_bytes_of_the_copies_with_the_loop(cell: str, recipe: str) -> None:
     for cut in ("UNPACK", "SLICE"):
         assert_same(quantized(recurrent_model(cell, cut=cut), recipe))
 
@@ -78,7 +80,9 @@ def test_litert_runs_the_loop_with_the_bytes_of_the_copies(cell: str, recipe: st
 @pytest.mark.parametrize("outputs", ["all", "both", "some"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
-def test_sequences_in_both_directions(reverse: bool, outputs: str, recipe: str) -> None:
+def test_loops_over_sequences_in_both_directions_give_the_bytes_of_the_copies(
+    reverse: bool, outputs: str, recipe: str
+) -> None:
     assert_same(quantized(sequence_model(reverse, outputs=outputs), recipe))
 
 
@@ -97,13 +101,14 @@ def with_constant(model: Model, subgraph: int, name: str, values: Sequence[int])
 
 
 def with_subgraph(model: Model, subgraph: int, graph: Subgraph) -> Model:
+    """Return ``model`` with another subgraph at this index."""
     graphs = list(model.subgraphs)
     graphs[subgraph] = graph
     return replace(model, subgraphs=tuple(graphs))
 
 
 @pytest.mark.parametrize("steps", [STEPS + 1, 60_000, 0, -3])
-def test_a_loop_that_would_leave_its_sequences_is_not_read(steps: int) -> None:
+def test_a_while_whose_steps_exceed_its_input_or_are_not_positive_is_not_read_as_a_loop(steps: int) -> None:
     model = parse(as_while(quantized(recurrent_model("gru"))))
     changed = with_constant(model, 1, "loop/steps", [steps])
     assert read_while(changed) is changed

@@ -50,23 +50,28 @@ class Machine:
         return rows, tensor.nbytes // rows
 
     def write(self, at: int, data: bytes) -> None:
+        """Write ``data`` to the arena. Raises ``IndexError`` outside the arena."""
         if at < 0 or at + len(data) > len(self.arena):
             raise IndexError("outside the arena")
         self.arena[at : at + len(data)] = data
 
     def tensor(self, t: int) -> bytes:
+        """Return the bytes of a tensor."""
         at = self.plan.offsets[t]
         return bytes(self.arena[at : at + self.case.graph.tensors[t].nbytes])
 
     def image(self, t: int) -> list[bytes]:
+        """Return the rows of a tensor."""
         data, (rows, size) = self.tensor(t), self.shape(t)
         return [data[r * size : (r + 1) * size] for r in range(rows)]
 
     def source_rows(self, t: int) -> list[bytes]:
+        """Return the rows of a graph input."""
         rows, size = self.shape(t)
         return [digest(f"input {t} row {r}", [], size) for r in range(rows)]
 
     def run(self) -> list[bytes]:
+        """Execute the plan and return the bytes of the outputs."""
         graph = self.case.graph
         streamed_input = {s.streamed_input for s in self.plan.segments}
         for t in graph.inputs:
@@ -81,6 +86,7 @@ class Machine:
         return [self.tensor(t) for t in graph.outputs]
 
     def complete_operator(self, k: int) -> None:
+        """Run an operator on complete tensors."""
         op, needs = self.case.graph.ops[k], self.case.needs[k]
         out = op.outputs[0]
         at = self.plan.offsets[out]
@@ -95,16 +101,15 @@ class Machine:
         self.write(at, b"".join(result(self.case, k, images)))
 
     def segment(self, segment: Segment) -> None:
+        """Run the operators of a segment row by row, in the order of its schedule."""
         graph = self.case.graph
-        row_counts: dict[int, int] = {
-            t: 0 if t == segment.streamed_input else self.shape(t)[0] for t in segment.sources
-        }
         computed = [0] * len(segment.stages)
         sums: dict[int, list[bytes]] = {}
         arrived = 0
         self.write(segment.state_offset, digest("state", [], segment.state_bytes))
 
         def place(t: int, r: int) -> int:
+            """Return the offset of the slot for row ``r`` of tensor ``t``. Rows use the slots in turn."""
             return self.plan.offsets[t] + r % segment.slots[t] * self.shape(t)[1]
 
         for entry in segment.schedule:
@@ -141,7 +146,6 @@ class Machine:
                 self.write(place(out, row), digest(f"op {k} row {row}", parts, self.shape(out)[1]))
         state = bytes(self.arena[segment.state_offset : segment.state_offset + segment.state_bytes])
         assert state == digest("state", [], segment.state_bytes), "the state was overwritten"
-        row_counts.clear()
 
 
 def result(case: Case, k: int, images: list[list[bytes]]) -> list[bytes]:

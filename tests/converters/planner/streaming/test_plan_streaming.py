@@ -21,6 +21,7 @@ from tests.converters.planner.streaming.row_machine import Machine, reference
 
 
 def violations(case: Case, streaming_plan: Plan) -> list[str]:
+    """Return the violations that the checker finds."""
     return find_violations(case.graph, streaming_plan, case.needs)
 
 
@@ -90,6 +91,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
 
 
 def _with_segment(original: Plan, index: int, segment: Segment) -> Plan:
+    """Return the plan with another segment at ``index``."""
     segments = list(original.segments)
     segments[index] = segment
     return replace(original, segments=tuple(segments))
@@ -108,9 +110,9 @@ def example() -> Case:
     """Return three convolutions, a residual addition, a mean, a view and a dense layer."""
     b = ImageBuilder()
     x = b.input(20, 8)
-    change_first_segment = b.window(x, 32)
-    second = b.window(b.window(change_first_segment, 32, scratch=8), 32)
-    return b.case(b.dense(b.view(b.mean(b.add(second, change_first_segment))), 10))
+    first = b.window(x, 32)
+    second = b.window(b.window(first, 32, scratch=8), 32)
+    return b.case(b.dense(b.view(b.mean(b.add(second, first))), 10))
 
 
 def test_a_residual_block_needs_a_few_rows() -> None:
@@ -119,6 +121,7 @@ def test_a_residual_block_needs_a_few_rows() -> None:
     assert in_memory is not None and len(in_memory.segments) == 1
     (segment,) = in_memory.segments
     assert segment.stages == (0, 1, 2, 3, 4)
+    # The input is complete. A 3 x 3 convolution needs three rows of its input, the ADD and the MEAN need one.
     assert [segment.slots[t] for t in range(6)] == [20, 3, 3, 1, 1, 1]
     assert in_memory.arena_bytes < plan(case.graph, case.needs).arena_bytes / 1.5
     by_rows = streamed(case, streamed_input=True)
@@ -127,18 +130,19 @@ def test_a_residual_block_needs_a_few_rows() -> None:
     assert by_rows.arena_bytes < in_memory.arena_bytes - 8 * 8
 
 
-def test_the_output_grows_over_the_rows_that_are_consumed() -> None:
+def test_the_output_overwrites_input_rows_that_are_no_longer_needed() -> None:
     b = ImageBuilder()
     x = b.input(40, 16)
     case = b.case(b.window(x, 16))
     streaming_plan = streamed(case)
     assert (
         streaming_plan is not None
+        # the 40 rows of the input and four more rows, of 16 bytes each
         and streaming_plan.arena_bytes <= 40 * 16 + 4 * 16 + streaming_plan.segments[0].state_bytes
     )
 
 
-def test_extra_instructions_are_limited() -> None:
+def test_a_limit_of_zero_allows_no_extra_instructions() -> None:
     case = example()
     unlimited, limited = streamed(case), streamed(case, extra_limit=0)
     assert unlimited is not None and unlimited.segments
@@ -182,6 +186,7 @@ def change_first_segment(change: Callable[[Segment], Segment]) -> PlanChange:
     return lambda p: _with_segment(p, 0, change(p.segments[0]))
 
 
+#: Maps a mistake to a function that changes a correct plan, and to words of the checker's message.
 WRONG: dict[str, tuple[PlanChange, str]] = {
     "arena": (lambda p: replace(p, arena_bytes=p.arena_bytes - 16), "lower bound|outside the arena"),
     "no offset": (
