@@ -15,6 +15,7 @@ from arenite.errors import PlanError
 from tests.converters.planner.brute_force import live_sum, orders, smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
 
+#: Requirements of a RESHAPE, whose output is the same bytes as its input, and of an operator that may work in place.
 VIEW = OpRequirements(alias=((0, 0),))
 IN_PLACE = OpRequirements(in_place=((0, 0),))
 
@@ -74,6 +75,7 @@ def test_order_and_offsets_are_optimal(case: Case) -> None:
 
 
 def chain(sizes: list[int], needs: OpRequirements) -> Case:
+    """Return a chain of operators between tensors of ``sizes`` bytes."""
     b = GraphBuilder()
     last = b.input(sizes[0])
     for size in sizes[1:]:
@@ -99,7 +101,7 @@ def test_a_larger_output_is_not_computed_in_place() -> None:
     assert arena_plan.arena_bytes == 160 + 176 and arena_plan.sharing == ()
 
 
-def test_views_share_even_when_the_input_lives_on() -> None:
+def test_a_view_shares_the_memory_of_an_input_that_is_read_later() -> None:
     b = GraphBuilder()
     x = b.input(64)
     (a,) = b.op([x], [640])
@@ -119,7 +121,7 @@ def test_an_input_that_is_read_later_is_not_overwritten() -> None:
     assert arena_plan.offsets[a] != arena_plan.offsets[x]
 
 
-def test_a_residual_may_take_either_input() -> None:
+def test_an_addition_works_in_place_on_one_of_its_inputs() -> None:
     b = GraphBuilder()
     x = b.input(320)
     (a,) = b.op([x], [320])
@@ -129,7 +131,7 @@ def test_a_residual_may_take_either_input() -> None:
     assert arena_plan.offsets[s] in (arena_plan.offsets[x], arena_plan.offsets[a])
 
 
-def test_an_operator_that_reads_a_tensor_twice_must_declare_both_in_place() -> None:
+def test_an_operator_that_reads_a_tensor_twice_must_allow_in_place_for_both_inputs() -> None:
     for pairs, arena in ((((0, 0),), 640), (((0, 0), (1, 0)), 320)):
         b = GraphBuilder()
         x = b.input(320)
@@ -152,7 +154,7 @@ def test_the_order_is_changed_if_that_saves_memory() -> None:
     assert checked_plan(case, reorder=False).arena_bytes == 3200 + 16
 
 
-def test_large_graphs_fall_back_from_the_exact_order_search() -> None:
+def test_an_order_search_that_is_stopped_early_still_finds_a_good_order() -> None:
     b = GraphBuilder()
     x = b.input(16)
     wide = [b.op([x], [160 + 16 * n])[0] for n in range(12)]
@@ -160,11 +162,13 @@ def test_large_graphs_fall_back_from_the_exact_order_search() -> None:
     case = b.case(list(b.op(small, [16])))
     arena_plan = checked_plan(case, order_budget=5)
     # Each branch is finished before the next one starts.
+    # The input, the largest wide tensor (336 bytes) and at most 12 small tensors and the output are live together.
     assert arena_plan.arena_bytes < 16 + 352 + 16 * 13
     assert arena_plan.statistics.order_nodes == 5
 
 
 def two_variables() -> tuple[GraphBuilder, int]:
+    """Return a builder with two variables that are read and assigned, and the tensor of the output."""
     b = GraphBuilder()
     x = b.input(32)
     first, second = b.handle("first", 96), b.handle("second", 48)
@@ -184,6 +188,7 @@ def test_variables_keep_their_bytes_and_their_order() -> None:
     assert set(arena_plan.variable_offsets) == {"/first", "/second"}
     blocks = [(arena_plan.variable_offsets["/first"], 96), (arena_plan.variable_offsets["/second"], 48)]
     assert sorted(blocks) == [(0, 96), (96, 48)] or sorted(blocks) == [(0, 48), (48, 96)]
+    # The operators that read and assign a variable keep their order: 2 before 5, 6 before 7.
     state = [k for k in arena_plan.order if case.graph.ops[k].name in ("READ_VARIABLE", "ASSIGN_VARIABLE")]
     assert state.index(2) < state.index(5) and state.index(6) < state.index(7)
     assert arena_plan.scratch_offsets.keys() == {3}
@@ -241,7 +246,7 @@ def test_constants_handles_and_folded_operators_need_no_memory() -> None:
     assert arena_plan.arena_bytes == 96
 
 
-def test_unread_outputs_and_inputs_have_memory_while_they_are_written() -> None:
+def test_inputs_and_outputs_that_no_operator_reads_have_memory_too() -> None:
     b = GraphBuilder()
     x, unread = b.input(32), b.input(48)
     y, ignored = b.op([x], [32, 64])
@@ -294,7 +299,7 @@ def test_a_stored_plan_is_read_back(case: Case) -> None:
     assert Plan.from_json(json.loads(json.dumps(arena_plan.to_json()))) == arena_plan
 
 
-GOOD = plan(chain([16, 16], OpRequirements()).graph, (OpRequirements(),)).to_json()
+VALID_RECORD = plan(chain([16, 16], OpRequirements()).graph, (OpRequirements(),)).to_json()
 
 
 @pytest.mark.parametrize(
@@ -303,16 +308,16 @@ GOOD = plan(chain([16, 16], OpRequirements()).graph, (OpRequirements(),)).to_jso
         None,
         [],
         {},
-        {**GOOD, "schema": "arenite.plan/0"},
-        {**GOOD, "status": "best"},
-        {**GOOD, "order": [0, -1]},
-        {**GOOD, "order": 3},
-        {**GOOD, "offsets": {"a": 0}},
-        {**GOOD, "offsets": {"0": 1.5}},
-        {**GOOD, "arena_bytes": True},
-        {**GOOD, "order_proven": 1},
-        {**GOOD, "sharing": [[0, 0]]},
-        {**GOOD, "statistics": {"unknown": 1}},
+        {**VALID_RECORD, "schema": "arenite.plan/0"},
+        {**VALID_RECORD, "status": "best"},
+        {**VALID_RECORD, "order": [0, -1]},
+        {**VALID_RECORD, "order": 3},
+        {**VALID_RECORD, "offsets": {"a": 0}},
+        {**VALID_RECORD, "offsets": {"0": 1.5}},
+        {**VALID_RECORD, "arena_bytes": True},
+        {**VALID_RECORD, "order_proven": 1},
+        {**VALID_RECORD, "sharing": [[0, 0]]},
+        {**VALID_RECORD, "statistics": {"unknown": 1}},
     ],
 )
 def test_a_malformed_record_is_refused(record: object) -> None:
@@ -320,7 +325,7 @@ def test_a_malformed_record_is_refused(record: object) -> None:
         Plan.from_json(record)
 
 
-def test_mixed_example_has_no_violations_under_every_alignment() -> None:
+def test_a_graph_with_variables_has_a_valid_plan_for_every_alignment() -> None:
     b, joined = two_variables()
     case = b.case([joined])
     for alignment in (1, 2, 4, 8, 16, 32):

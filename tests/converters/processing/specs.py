@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from arenite.converters.processing.specification.image_steps import FORMATS, PAIRS
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
+#: The smallest and largest value of each quantized type.
 RANGES = {"int8": (-128, 127), "uint8": (0, 255), "int16": (-32768, 32767)}
 
 
 @st.composite
-def tails(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[str, Any]]:
+def final_steps(draw: st.DrawFn, channels: int, divide: float = 255.0) -> list[dict[str, Any]]:
     """Draw the last steps: an optional normalize step, and an optional quantize step."""
     steps: list[dict[str, Any]] = []
     if draw(st.booleans()):
@@ -59,6 +60,7 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
     steps: list[dict[str, Any]] = []
 
     def add_color() -> None:
+        """Add a color conversion to some cases."""
         nonlocal order
         if draw(st.booleans()):
             order = draw(st.sampled_from(["rgb", "bgr", "grey"]))
@@ -77,12 +79,13 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
         if resizing == "letterbox":
             step["fill"] = [draw(st.integers(0, 255))]
         steps.append(step)
-        fraction = step["convention"] not in ("pil", "opencv") and step["method"] != "nearest"
-        if not fraction:
+        # Colors are not converted after a resize whose results are not integers.
+        has_fractions = step["convention"] not in ("pil", "opencv") and step["method"] != "nearest"
+        if not has_fractions:
             add_color()
     if draw(st.booleans()):
         steps.append({"do": "crop", "fraction": draw(st.floats(0.3, 1.0))})
-    steps += draw(tails(1 if order == "grey" else 3))
+    steps += draw(final_steps(1 if order == "grey" else 3))
     spec = Preprocessing.from_json({"source": {"kind": "image", "format": format}, "steps": steps})
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     return spec, format, width, height, rng.integers(0, 256, buffer_bytes(format, width, height), np.uint8)
@@ -115,10 +118,10 @@ def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
     if draw(st.booleans()):
         scaling = draw(st.sampled_from(["tf", "ortho"]))
         steps.append({"do": "mfcc", "coefficients": draw(st.integers(1, bins)), "scaling": scaling})
-    steps += draw(tails(1, draw(st.floats(1.0, 100.0))))
+    steps += draw(final_steps(1, draw(st.floats(1.0, 100.0))))
     source = {"kind": "audio", "rate": 16000, "samples": samples, "unit": draw(st.booleans())}
     spec = Preprocessing.from_json({"source": source, "steps": steps})
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    loud = draw(st.sampled_from([0, 1, 300, 32768]))
+    max_amplitude = draw(st.sampled_from([0, 1, 300, 32768]))
     count = draw(st.integers(0, 2 * samples))
-    return spec, rng.integers(-loud, max(loud, 1), count).astype(np.int16)
+    return spec, rng.integers(-max_amplitude, max(max_amplitude, 1), count).astype(np.int16)

@@ -15,11 +15,12 @@ from arenite.errors import UsageError
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
-SMALL = {"do": "resize", "width": 6, "height": 4}
+RESIZE = {"do": "resize", "width": 6, "height": 4}
 
 
 def image_spec(format: str = "rgb") -> Preprocessing:
-    return Preprocessing.from_json({"source": {"kind": "image", "format": format}, "steps": [SMALL]})
+    """Return preprocessing that resizes images of this pixel format."""
+    return Preprocessing.from_json({"source": {"kind": "image", "format": format}, "steps": [RESIZE]})
 
 
 @pytest.mark.parametrize("ending", ["png", "jpg"])
@@ -74,6 +75,7 @@ def test_a_wav_file_in_the_extensible_format_is_read(tmp_path: Path) -> None:
     guid = b"\0\0\0\0\x10\0\x80\0\0\xaa\0\x38\x9b\x71"
 
     def write(kind: bytes) -> Path:
+        """Write a file whose samples have the type ``kind``: 1 for integers, 3 for floats."""
         form = struct.pack("<HHIIHHHHI2s14s", 0xFFFE, 1, 8000, 24000, 3, 24, 22, 24, 4, kind, guid)
         chunks = ((b"LIST", b"odd"), (b"fmt ", form), (b"data", data))
         body = b"".join(n + len(c).to_bytes(4, "little") + c + b"\0" * (len(c) % 2) for n, c in chunks)
@@ -111,7 +113,8 @@ def test_an_unreadable_wav_file_is_an_error(content: bytes, tmp_path: Path) -> N
             read_sound(file, 16000)
 
 
-#: The fields of a WAV file's format: PCM, channels, rate, bytes per second, bytes per block, bits per sample.
+#: The fields of a WAV file's format: code (1 for PCM), channels, rate, bytes per second, bytes per block, bits per
+#: sample.
 _PLAIN = (1, 1, 8000, 16000, 2, 16)
 
 
@@ -131,7 +134,7 @@ def test_a_damaged_header_is_an_error(content: bytes, message: str, tmp_path: Pa
         read_sound(path, 8000)
 
 
-def test_a_header_that_states_more_samples_than_the_file_has(tmp_path: Path) -> None:
+def test_a_file_with_fewer_samples_than_its_header_states_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "a.wav"
     path.write_bytes(wav(_PLAIN, stated=0xFFFFFFF0))
     assert read_sound(path, 8000).tolist() == [1, 2]

@@ -46,7 +46,7 @@ def test_a_large_photograph_is_read(tmp_path: Path) -> None:
     assert read_picture(tmp_path / "large.jpg", "rgb").shape == pixels.shape
 
 
-def test_formats_that_run_programs_are_not_opened(tmp_path: Path) -> None:
+def test_a_picture_format_that_pillow_reads_with_another_program_is_refused(tmp_path: Path) -> None:
     picture = io.BytesIO()
     Image.new("RGB", (8, 8)).save(picture, "EPS")  # Pillow draws it with Ghostscript
     (tmp_path / "drawing.png").write_bytes(picture.getvalue())
@@ -57,6 +57,7 @@ def test_formats_that_run_programs_are_not_opened(tmp_path: Path) -> None:
 
 
 def _wav(path: Path, frames: int) -> None:
+    """Write a recording of ``frames`` samples with the value 1."""
     with wave.open(str(path), "wb") as file:
         file.setnchannels(1)
         file.setsampwidth(2)
@@ -64,7 +65,7 @@ def _wav(path: Path, frames: int) -> None:
         file.writeframes(b"\1\0" * frames)
 
 
-def test_a_recording_that_states_more_than_it_holds_is_what_it_holds(tmp_path: Path) -> None:
+def test_a_recording_with_fewer_samples_than_its_header_states_is_read_to_its_end(tmp_path: Path) -> None:
     _wav(tmp_path / "short.wav", 100)
     data = bytearray((tmp_path / "short.wav").read_bytes())
     data[40:44] = (0xFFFFFFF0).to_bytes(4, "little")
@@ -72,7 +73,7 @@ def test_a_recording_that_states_more_than_it_holds_is_what_it_holds(tmp_path: P
     assert read_sound(tmp_path / "short.wav", 16_000).tolist() == [1] * 100
 
 
-def test_a_recording_of_hours_is_refused(tmp_path: Path) -> None:
+def test_a_recording_of_more_than_64_mib_is_refused(tmp_path: Path) -> None:
     with (tmp_path / "long.wav").open("wb") as file:
         file.truncate(media_files.MAX_SOUND_BYTES + 1)  # a sparse file, which takes no space on the disk
     with pytest.raises(UsageError, match="more than 67,108,864 bytes"):

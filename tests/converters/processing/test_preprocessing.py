@@ -21,7 +21,7 @@ from arenite.converters.processing.specification.preprocessing import (
 from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases, image_cases
 
-RATE = {"kind": "audio", "rate": 16000, "samples": 1000}
+AUDIO = {"kind": "audio", "rate": 16000, "samples": 1000}
 FRAME = {"do": "frame", "length": 400, "step": 160}
 FFT = {"do": "fft", "length": 512}
 LOG = {"do": "log", "offset": 1e-6}
@@ -74,10 +74,10 @@ def test_toml_and_json_files_are_read(tmp_path: Path) -> None:
         ({"kind": "image"}, [{"do": "normalise", "mean": [1, 2]}], "expected 1 or 3"),
         ({"kind": "image"}, [{"do": "quantise", "dtype": "int4", "scale": 1}], "'int4', expected"),
         ({"kind": "image"}, [{"do": "quantise", "dtype": "int8"}], "lacks 'scale'"),
-        (RATE, [FFT, FRAME, LOG], "in this order"),
-        (RATE, [FRAME, FFT], "log are required"),
-        (RATE, [FRAME, {"do": "fft", "length": 500}, LOG], "power of two"),
-        (RATE, [FRAME, FFT, {"do": "log"}], "an offset or a floor"),
+        (AUDIO, [FFT, FRAME, LOG], "in this order"),
+        (AUDIO, [FRAME, FFT], "log are required"),
+        (AUDIO, [FRAME, {"do": "fft", "length": 500}, LOG], "power of two"),
+        (AUDIO, [FRAME, FFT, {"do": "log"}], "an offset or a floor"),
         ({"kind": "audio", "rate": 16000}, [FRAME, FFT, LOG], "lacks 'samples'"),
     ],
 )
@@ -101,8 +101,8 @@ def test_an_invalid_specification_is_an_error(
     ],
 )
 def test_steps_that_do_not_fit_the_image_are_an_error(steps: list[dict[str, Any]], problem: str) -> None:
-    """The NumPy code and the plan of the C code give the same message. For pixels that are bytes, extreme factors
-    are no error, because a table converts them."""
+    """The NumPy code and the plan of the C code give the same message. The last case is no error: for pixels that are
+    bytes, a table replaces the factors, so extreme factors are allowed."""
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": steps})
     pixels = np.zeros((20, 30, 3), np.uint8)
     for run in (lambda: preprocess_image(spec, pixels, "rgb"), lambda: plan_image(spec, "rgb", 30, 20)):
@@ -131,16 +131,16 @@ def test_steps_that_do_not_fit_the_image_are_an_error(steps: list[dict[str, Any]
 )
 def test_steps_that_do_not_fit_the_recording_are_an_error(steps: list[dict[str, Any]], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
-        plan_audio(Preprocessing.from_json({"source": RATE, "steps": steps}))
+        plan_audio(Preprocessing.from_json({"source": AUDIO, "steps": steps}))
 
 
 def test_a_recording_shorter_than_a_frame_is_an_error() -> None:
-    spec = Preprocessing.from_json({"source": RATE | {"samples": 300}, "steps": [FRAME, FFT, LOG]})
+    spec = Preprocessing.from_json({"source": AUDIO | {"samples": 300}, "steps": [FRAME, FFT, LOG]})
     with pytest.raises(UsageError, match="less than a frame"):
         plan_audio(spec)
 
 
-def test_binding_to_an_input_adds_its_quantization() -> None:
+def test_binding_to_a_models_input_adds_a_quantize_step() -> None:
     spec = Preprocessing.from_json({"source": {"kind": "image"}, "steps": [RESIZE]})
     quantized = spec.bound(Tensor(0, "x", (1, 8, 8, 3), "int8", Quantization((0.5,), (3,))))
     assert quantized.quantize_step == Quantize("int8", 0.5, 3)

@@ -1,4 +1,5 @@
-"""The vector code for hosts runs, and is exact for every format, method and convention."""
+"""The vector code of the processor gives the bytes of the NumPy code for every pixel format, resize method and
+convention (the library whose resizing is computed)."""
 
 from __future__ import annotations
 
@@ -23,6 +24,7 @@ WIDTH, HEIGHT = 70, 46
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
+    """Return the compiled library, if it has vector code for this processor."""
     loaded = native.library()
     if loaded is None:
         pytest.skip(native.unavailable_reason())
@@ -32,6 +34,7 @@ def library() -> ctypes.CDLL:
 
 
 def spec_of(*steps: dict[str, Any]) -> Preprocessing:
+    """Return the preprocessing of images with ``steps``."""
     return Preprocessing.from_json({"source": {"kind": "image"}, "steps": list(steps)})
 
 
@@ -60,7 +63,7 @@ def cases(convention: str, method: str) -> list[list[dict[str, Any]]]:
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_method_and_convention(library: ctypes.CDLL, format: str) -> None:
+def test_every_resize_method_and_convention_is_exact(library: ctypes.CDLL, format: str) -> None:
     data = np.random.default_rng(3).integers(0, 256, buffer_bytes(format, WIDTH, HEIGHT), np.uint8)
     # Extreme values, so that sums reach the ends of their ranges.
     data[: len(data) // 3] = 255 * (data[: len(data) // 3] > 127)
@@ -90,6 +93,7 @@ def test_colors_of_every_format_are_exact(library: ctypes.CDLL, format: str) -> 
 
 def test_small_images_use_the_plain_code(library: ctypes.CDLL) -> None:
     step = {"do": "resize", "width": 7, "height": 9, "convention": "opencv"}
+    # Outputs of fewer than 8 columns, and sources of 2 or 15 columns, are too narrow for the vector code.
     assert vector_of(plan_image(spec_of(step), "rgb", 64, 48)) is None
     step["width"] = 8
     assert vector_of(plan_image(spec_of(step), "rgb", 64, 48)) is not None

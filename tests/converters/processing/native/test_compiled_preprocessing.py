@@ -24,6 +24,7 @@ from tests.converters.processing.specs import audio_cases, image_cases
 
 @pytest.fixture(scope="module")
 def library() -> ctypes.CDLL:
+    """Return the compiled library."""
     loaded = native.library()
     return pytest.skip(native.unavailable_reason()) if loaded is None else loaded
 
@@ -31,7 +32,7 @@ def library() -> ctypes.CDLL:
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(image_cases())
-def test_images_are_exact(
+def test_images_have_the_bytes_of_the_numpy_code(
     library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]
 ) -> None:
     spec, format, width, height, data = case
@@ -48,7 +49,9 @@ def test_images_are_exact(
 @pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(audio_cases())
-def test_audio_is_exact(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]) -> None:
+def test_audio_has_the_bytes_of_the_numpy_code(
+    library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]
+) -> None:
     spec, samples = case
     expected = preprocess_audio(spec, samples)
     actual = CompiledAudio(library, plan_audio(spec)).run(samples)
@@ -61,8 +64,8 @@ def test_audio_is_exact(library: ctypes.CDLL, case: tuple[Preprocessing, np.ndar
 def test_axes_meet_the_conditions_of_the_c_code(
     size: int, outputs: int, convention: str, data: st.DataObject
 ) -> None:
-    """Taps are inside the source, the first taps of successive outputs never decrease, weights sum to one, and sums fit
-    into the accumulator."""
+    """An axis has the source pixels (taps) and weights of each output pixel. All taps are inside the source, the
+    first taps of successive outputs never decrease, weights sum to one, and sums fit into the accumulator."""
     method = data.draw(st.sampled_from(PAIRS[convention]))
     if (convention, method) == ("opencv", "area") and outputs > size:
         return

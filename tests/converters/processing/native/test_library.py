@@ -57,7 +57,7 @@ def test_without_a_compiler_numpy_is_used(tmp_path: Path) -> None:
     assert run(tmp_path, CC="/nowhere/cc")[:2] == ["False", "True"]
 
 
-def test_setup_names_the_same_sources() -> None:
+def test_setup_computes_the_same_digest_of_the_sources() -> None:
     """setup.py cannot import Arenite, so it has its own copy of the digest function."""
     pytest.importorskip("setuptools", reason="needs setuptools")
     text = (ROOT / "setup.py").read_text().partition("\nsetup(")[0]
@@ -92,7 +92,7 @@ def test_processing_and_engine_files_have_different_names() -> None:
     assert not processing & engine
 
 
-def test_the_firmware_gets_no_code_for_hosts() -> None:
+def test_generated_libraries_contain_no_code_for_hosts() -> None:
     """The kernels of a generated library include no vector code."""
     host_prefixes = ("vector", "image_host")
     kernels = [p.name for p in PROCESSING.paths(".c") if not p.name.startswith(host_prefixes)]

@@ -64,7 +64,11 @@ def test_top_k_returns_the_best_classes(dtype: str) -> None:
     plan = plan_post(spec({"do": "top_k", "k": 4, "threshold": 0.5}), [], [t])
     assert [s.index for s in classes_or_boxes(plan, [], outputs)] == [1, 3, 4, 2]
     plan = plan_post(spec({"do": "top_k", "k": 5, "threshold": 0.7, "logits": True}), [], [t])
-    assert [s.index for s in classes_or_boxes(plan, [], outputs)] == [1, 3, 4]  # ln(0.7 / 0.3) = 0.85
+    assert [s.index for s in classes_or_boxes(plan, [], outputs)] == [
+        1,
+        3,
+        4,
+    ]  # logits above ln(0.7 / 0.3) = 0.85
 
 
 def test_mse_returns_the_mean_squared_error() -> None:
@@ -74,8 +78,8 @@ def test_mse_returns_the_mean_squared_error() -> None:
     assert postprocess(plan, inputs, outputs) == pytest.approx((0.25 + 4) / 4)
 
 
-def test_boxes_of_a_tensorflow_head() -> None:
-    """Boxes agree with the formula of TensorFlow's box coder in floating point."""
+def test_boxes_equal_those_of_tensorflows_box_coder() -> None:
+    """The expected box is computed in floating point."""
     anchors = [[0.5, 0.5, 0.2, 0.4], [0.52, 0.5, 0.2, 0.4], [0.2, 0.2, 0.1, 0.1]]
     raw = np.array([[1.0, -2.0, 0.5, -0.5, 1.0, -2.0, 0.5, -0.5, 0, 0, 0, 0]], np.float32).reshape(1, 3, 4)
     scores = np.array([[[0, 3.0], [0, 2.0], [0, 2.5]]], np.float32)
@@ -96,7 +100,7 @@ def test_boxes_of_a_tensorflow_head() -> None:
     assert actual == pytest.approx(expected, abs=1e-4)
 
 
-def test_anchors_of_blazeface() -> None:
+def test_boxes_of_blazeface_are_relative_to_the_centers_of_its_cells() -> None:
     """The 896 anchors are the centers of 16x16 cells (2 anchors per cell), then of 8x8 cells (6 anchors per cell).
     Box values are pixels of a picture of 128x128."""
     steps = (
@@ -121,6 +125,7 @@ def test_the_fixed_point_exponential_is_accurate(value: float) -> None:
     assert exponential(round(value * 65536)) / 65536 == pytest.approx(math.exp(value), rel=4e-5, abs=4e-5)
 
 
+#: Types of quantized and float tensors.
 TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
 
 
@@ -148,6 +153,7 @@ def test_c_and_python_agree(data: st.DataObject, first_dtype: str, second_dtype:
 
 
 def _top_k(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count, threshold = data.draw(st.integers(1, 80)), data.draw(st.none() | st.floats(-1, 1, width=32))
     step = {"do": "top_k", "k": data.draw(st.integers(1, 10)), "threshold": threshold}
     if data.draw(st.booleans()):
@@ -156,16 +162,19 @@ def _top_k(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
 
 
 def _mse(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count = data.draw(st.integers(1, 20))
     return [tensor(first_dtype, 1, count)], [tensor(second_dtype, 1, count)], [{"do": "mse"}]
 
 
 def _nms(data: st.DataObject) -> dict[str, Any]:
+    """Draw a non-maximum suppression step."""
     flags = {name: data.draw(st.booleans()) for name in ("by_class", "average")}
     return {"do": "nms", "iou": data.draw(st.floats(0, 1)), "most": data.draw(st.integers(1, 20)), **flags}
 
 
 def _boxes(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (2, 4), (0, 3)))
     flags = {name: data.draw(st.booleans()) for name in ("exponential", "background")}
     step: dict[str, Any] = {"do": "boxes", "points": points, **flags}
@@ -183,6 +192,7 @@ def _boxes(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
 
 
 def _yolo(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count, classes, points = (data.draw(st.integers(*limits)) for limits in ((1, 80), (1, 5), (0, 2)))
     objectness = data.draw(st.booleans())
     fields = 4 + objectness + classes + 3 * points
@@ -203,6 +213,7 @@ def _yolo(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
 
 
 def _detections(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count = data.draw(st.integers(1, 40))
     step: dict[str, Any] = {"do": "detections", "order": data.draw(st.sampled_from(["yxyx", "xyxy"]))}
     step["threshold"], step["most"] = data.draw(st.floats(-1, 1)), data.draw(st.integers(1, 50))
@@ -219,6 +230,7 @@ def _detections(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any
 
 
 def _points(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     count, values = data.draw(st.integers(1, 20)), data.draw(st.integers(2, 5))
     step: dict[str, Any] = {
         "do": "points",
@@ -235,6 +247,7 @@ def _points(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
 
 
 def _mask(data: st.DataObject, first_dtype: str, second_dtype: str) -> Any:
+    """Draw a case of ``RANDOM_CASES``."""
     height, width, channels = (data.draw(st.integers(1, high)) for high in (9, 9, 5))
     planes = data.draw(st.booleans())
     if data.draw(st.booleans()):
@@ -303,7 +316,7 @@ def test_an_invalid_scale_is_an_error(scale: float, step: dict[str, Any]) -> Non
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_nms_keeps_the_same_boxes_as_opencv(seed: int) -> None:
+def test_nms_keeps_the_boxes_that_opencv_keeps(seed: int) -> None:
     """OpenCV's NMSBoxes is an independent implementation in floating point."""
     cv2 = pytest.importorskip("cv2", reason="needs opencv-python-headless")
     rng = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
-"""The skew check compares Arenite's steps with the code of the libraries, and finds differences that the tests
-introduce."""
+"""The skew check compares Arenite's preprocessing steps with the libraries that users train with, such as Pillow and
+OpenCV. It finds differences that these tests introduce."""
 
 from __future__ import annotations
 
@@ -47,21 +47,25 @@ MACHINES: list[dict[str, Any]] = [
 
 
 def pictures(count: int = 2, height: int = 60, width: int = 80) -> list[np.ndarray]:
+    """Return random RGB pictures."""
     rng = np.random.default_rng(0)
     return [rng.integers(0, 256, (height, width, 3), np.uint8) for _ in range(count)]
 
 
 def sound() -> np.ndarray:
+    """Return one second of a decaying tone with noise, 16,000 samples per second."""
     t = np.arange(16000) / 16000
     noise = np.random.default_rng(1).normal(0, 30, len(t))
     return (8000 * np.sin(2 * np.pi * 440 * t) * np.exp(-3 * t) + noise).astype(np.int16)
 
 
 def image_spec(*steps: dict[str, Any]) -> Preprocessing:
+    """Return the preprocessing of images with ``steps``."""
     return Preprocessing.from_json({"source": {"kind": "image"}, "steps": list(steps)})
 
 
 def audio_spec(steps: list[dict[str, Any]]) -> Preprocessing:
+    """Return the preprocessing of one second of sound with ``steps``."""
     return Preprocessing.from_json(
         {"source": {"kind": "audio", "rate": 16000, "samples": 16000}, "steps": steps}
     )

@@ -1,4 +1,5 @@
-"""Four calibrators choose ranges for distributions whose best range is known or can be computed."""
+"""Calibrators choose the range of values that a quantized tensor represents. These tests use distributions whose best
+range is known or can be computed."""
 
 from __future__ import annotations
 
@@ -63,7 +64,9 @@ def test_percentile_leaves_out_outliers() -> None:
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-def test_mse_beats_minmax_and_is_near_the_best_of_all_ranges(one_sided: bool) -> None:
+def test_mse_has_half_the_error_of_minmax_and_nearly_the_smallest_error_of_all_ranges(
+    one_sided: bool,
+) -> None:
     values = np.random.default_rng(0).laplace(size=20000)
     values = np.abs(values) if one_sided else values
     low, high = choose_range(_stats(values), 16, "mse", {})
@@ -97,7 +100,7 @@ def test_entropy_keeps_the_values_beside_very_frequent_ones() -> None:
     assert np.mean(foreground > high) < 0.02
 
 
-def test_unknown_names_and_values_are_usage_errors() -> None:
+def test_unknown_calibrators_and_parameters_are_usage_errors() -> None:
     with pytest.raises(UsageError, match="no calibrator 'magic'"):
         check_calibrator("magic", {})
     with pytest.raises(UsageError, match="no parameter 'share'"):

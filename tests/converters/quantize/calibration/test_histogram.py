@@ -14,6 +14,7 @@ _values = st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=40)
 
 
 def _filled(parts: list[np.ndarray]) -> Histogram:
+    """Return a histogram to which the arrays were added one after the other."""
     h = Histogram()
     for part in parts:
         h.add(part, float(np.abs(part).max()))
@@ -24,7 +25,9 @@ def _filled(parts: list[np.ndarray]) -> Histogram:
 @given(_values, st.randoms(use_true_random=False))
 @example([0.0, 0.25], random.Random(0))
 @example([0.25, 0.0], random.Random(0))
-def test_order_and_grouping_of_values_do_not_matter(values: list[float], order: random.Random) -> None:
+def test_the_histogram_does_not_depend_on_the_order_and_grouping_of_values(
+    values: list[float], order: random.Random
+) -> None:
     together = _filled([np.array(values, np.float32)])
     order.shuffle(values)
     alone = _filled([np.array([v], np.float32) for v in values])

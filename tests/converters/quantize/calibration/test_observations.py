@@ -67,7 +67,9 @@ def test_values_that_are_not_finite_are_an_error() -> None:
         observe(n.bytes(y), Samples([]))
 
 
-def test_stored_samples_are_spread_and_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_stored_samples_are_evenly_spaced_and_limited_in_number_and_bytes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = classifier()
     data = samples_for(model, 20)
     monkeypatch.setattr(module, "KEPT_SAMPLES", 5)
@@ -79,5 +81,5 @@ def test_stored_samples_are_spread_and_limited(monkeypatch: pytest.MonkeyPatch) 
         12,
         16,
     ]
-    monkeypatch.setattr(module, "KEPT_BYTES", 2 * 8 * 8 * 3 * 4)
+    monkeypatch.setattr(module, "KEPT_BYTES", 2 * 8 * 8 * 3 * 4)  # two float32 inputs of 8 x 8 x 3
     assert len(observe(to_flatbuffer(model), data).inputs) == 2

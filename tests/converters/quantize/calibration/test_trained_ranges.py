@@ -1,4 +1,5 @@
-"""Ranges from quantization-aware training are moved from the graph to metadata and replace calibrated ones."""
+"""Ranges from quantization-aware training are moved from operators of the graph to metadata, and replace the calibrated
+ranges."""
 
 from __future__ import annotations
 
@@ -21,16 +22,17 @@ from tests.converters.quantize.float_models import FloatNet, samples_for
 SHAPE = (1, 4, 4, 5)
 
 
-def model_with_range(pairs: bool, *, last: bool = False) -> Model:
+def model_with_range(with_quantize: bool, *, last: bool = False) -> Model:
     """Return two convolutions with a trained range of -1.28 to 1.27 between them or, if ``last``, after them.
 
-    The range is stated by a QUANTIZE and a DEQUANTIZE if ``pairs``, otherwise by a FAKE_QUANT.
+    A QUANTIZE and a DEQUANTIZE state the range if ``with_quantize`` is true, else a FAKE_QUANT.
     """
     n = FloatNet(2)
     x = n.input((1, 4, 4, 3), "float32")
 
     def add_range(y: int) -> int:
-        if not pairs:
+        """Add the operators that state the range of ``y``, and return their output."""
+        if not with_quantize:
             return n.layer("FAKE_QUANT", [y], SHAPE, "FakeQuantOptions", min=-1.28, max=1.27, num_bits=8)
         q = n.op("QUANTIZE", [y], SHAPE, "int8", options="QuantizeOptions", quant=Quantization((0.01,), (0,)))
         return n.layer("DEQUANTIZE", [q], SHAPE, "DequantizeOptions")
@@ -41,9 +43,9 @@ def model_with_range(pairs: bool, *, last: bool = False) -> Model:
 
 
 @pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("pairs", [False, True])
-def test_a_trained_range_becomes_the_range_of_its_tensor(pairs: bool, last: bool) -> None:
-    model = model_with_range(pairs, last=last)
+@pytest.mark.parametrize("with_quantize", [False, True])
+def test_a_trained_range_becomes_the_range_of_its_tensor(with_quantize: bool, last: bool) -> None:
+    model = model_with_range(with_quantize, last=last)
     simplified, notes = simplify(to_flatbuffer(model))
     assert [op.name for op in parse(simplified).main.ops] == ["CONV_2D", "CONV_2D"]
     assert len(notes) == 1
