@@ -29,14 +29,17 @@ class FloatNet(Net):
         return self.tensor(array.shape, "float32", data=array)
 
     def random(self, *shape: int, scale: float = 0.5) -> int:
+        """Add a float32 constant with normally distributed values."""
         return self.real(self.rng.normal(size=shape) * scale)
 
     def layer(
         self, name: str, inputs: list[int], shape: tuple[int, ...], options: str = "", **values: Any
     ) -> int:
+        """Add an operator with a float32 output."""
         return self.op(name, inputs, shape, "float32", options=options, **values)
 
     def conv(self, x: int, out: int, *, kernel: int = 3, stride: int = 1, relu: bool = True) -> int:
+        """Add a CONV_2D with ``out`` channels and SAME padding."""
         _, h, w, c = self.tensors[x].shape
         return self.layer(
             "CONV_2D",
@@ -47,6 +50,7 @@ class FloatNet(Net):
         )  # fmt: skip
 
     def depthwise(self, x: int, *, relu: bool = True) -> int:
+        """Add a DEPTHWISE_CONV_2D with a 3 x 3 kernel and SAME padding."""
         _, h, w, c = self.tensors[x].shape
         return self.layer(
             "DEPTHWISE_CONV_2D",
@@ -57,6 +61,7 @@ class FloatNet(Net):
         )  # fmt: skip
 
     def dense(self, x: int, out: int) -> int:
+        """Add a FULLY_CONNECTED with ``out`` units."""
         size = self.tensors[x].shape[-1]
         weights = self.random(out, size, scale=size**-0.5)
         return self.layer(
@@ -64,12 +69,14 @@ class FloatNet(Net):
         )
 
     def flat(self, x: int) -> int:
+        """Add a RESHAPE to a vector."""
         size = self.tensors[x].elements
         return self.layer(
             "RESHAPE", [x, self.ints([1, size])], (1, size), "ReshapeOptions", new_shape=(1, size)
         )
 
     def bytes(self, *outputs: int) -> bytes:
+        """Return the file of the model with these outputs."""
         return to_flatbuffer(self.model(list(outputs)))
 
 

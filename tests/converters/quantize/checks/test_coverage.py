@@ -45,7 +45,9 @@ def stats(values: np.ndarray) -> TensorStats:
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3), st.floats(-2, 2))
-def test_clipped_share_and_error_agree_with_the_values(seed: int, spread: float, center: float) -> None:
+def test_the_estimated_clipped_share_and_sqnr_are_near_those_of_all_values(
+    seed: int, spread: float, center: float
+) -> None:
     values = (np.random.default_rng(seed).normal(size=4000) * spread + center).astype(np.float32)
     scale = ScaleRange(-1.0, 1.55, 256)
     result = tensor_coverage(stats(values), scale)
@@ -68,6 +70,7 @@ def test_an_outlier_gives_a_warning() -> None:
     values[7] = 40.0
     s = stats(values)
     result = tensor_coverage(s, ScaleRange(0.0, 40.0, 256), "CONV_2D")
+    # Nearly all values use less than 3 % of the range, and the outlier is about 40 times as large as they are.
     assert result.bulk < 0.03 and result.outlier > 35 and result.used == pytest.approx(1)
     assert result.warning is not None and "'t'" in result.warning and "times as large" in result.warning
     assert tensor_coverage(stats(values[100:]), ScaleRange(0.0, 1.0, 256)).warning is None

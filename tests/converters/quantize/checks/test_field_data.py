@@ -1,4 +1,5 @@
-"""For field data outside the calibrated ranges, accuracy falls and a warning names the tensor."""
+"""Tests of the check of field data (data from the place of use). If such data are outside the calibrated ranges,
+accuracy falls and a warning names the tensor."""
 
 import json
 
@@ -28,17 +29,18 @@ def test_a_louder_sensor_clips_and_the_warning_names_the_input() -> None:
     assert report.quantized is not None and report.together is not None and not report.passed
     loss = report.score.value - report.quantized.value
     assert loss > 0.03  # more than 3 points of accuracy
-    first = next(c for c in report.clipped if c.field.made_by == "input")
-    # In the loud half of the samples, all values above 1/6 clip.
+    input_clipping = next(c for c in report.clipped if c.field.made_by == "input")
+    # In the loud half of the samples, all values that were above 1/6 before the gain of 6 are clipped.
     x = np.stack([s[0] for s in field.inputs])
     assert (
-        first.field.clipped == pytest.approx((x > 1.002).mean(), abs=1e-3) and first.calibration.clipped == 0
+        input_clipping.field.clipped == pytest.approx((x > 1.002).mean(), abs=1e-3)
+        and input_clipping.calibration.clipped == 0
     )
-    assert first.loss is not None and first.loss == pytest.approx(loss, abs=0.04)
+    assert input_clipping.loss is not None and input_clipping.loss == pytest.approx(loss, abs=0.04)
     warning = next(w for w in report.warnings if "input" in w)
     assert (
-        f"clip {first.field.clipped:.2%}" in warning
-        and f"{100 * first.loss:.1f} points of accuracy" in warning
+        f"clip {input_clipping.field.clipped:.2%}" in warning
+        and f"{100 * input_clipping.loss:.1f} points of accuracy" in warning
     )
     assert (
         report.quantized.slices["loud"]["True"].value < report.quantized.slices["loud"]["False"].value - 0.05
@@ -81,7 +83,7 @@ def test_without_labels_the_loss_is_measured_as_agreement() -> None:
 
 
 @pytest.mark.parametrize("index", [0, 3, -1])
-def test_a_clipped_tensor_is_clipped_for_its_readers(index: int) -> None:
+def test_the_layers_after_a_clipped_tensor_read_the_clipped_values(index: int) -> None:
     model = parse(classifier())
     g = model.main
     index = g.outputs[0] if index < 0 else index

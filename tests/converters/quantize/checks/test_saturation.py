@@ -34,6 +34,6 @@ def test_data_like_the_calibration_data_give_no_warning(int8: bytes) -> None:
     field = dataset(*samples(150, 9))
     assert check_quantized_model(int8, field, dataset(*samples(200, 5)))[1] == ()
     assert check_quantized_model(int8, field)[1] == ()
-    # Half of the values behind a RELU are zero, the lowest integer. That is no saturation.
+    # Half of the values after a RELU are zero, the lowest integer. That is no saturation.
     relu = [s for s in saturation(int8, field) if s.made_by == "FULLY_CONNECTED" and s.low == 0]
     assert relu and all(s.share < 0.001 for s in relu)

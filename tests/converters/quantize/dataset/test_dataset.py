@@ -13,6 +13,7 @@ from arenite.converters.graph.model import Quantization, Tensor
 from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
 from arenite.errors import UsageError
 
+#: A float and a quantized input tensor, and samples for them.
 PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
 QUANTIZED = Tensor(0, "picture", (1, 4, 5, 3), "int8", Quantization((0.0078125,), (0,)))
 RNG = np.random.default_rng(0)
@@ -251,6 +252,7 @@ def test_folders_of_images_need_the_preprocessing(tmp_path: Path) -> None:
     assert "preprocessing is not known" in error(tmp_path / "pictures")
 
     def read(path: Path) -> list[np.ndarray]:
+        """Return the inputs of the model for one file."""
         return [np.asarray(image.open(path), np.float32)[None] / 255]
 
     dataset = load_dataset(tmp_path / "pictures", [PLAIN], preprocessing=read)
@@ -266,7 +268,7 @@ def test_folders_of_images_need_the_preprocessing(tmp_path: Path) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_any_archive_gives_samples_or_an_error(data: st.DataObject) -> None:
-    """Draw arrays of many types and shapes, some with NaN or infinite values."""
+    """The arrays have many types and shapes, and some have NaN or infinite values."""
     kind = data.draw(
         st.sampled_from(["f4", "f8", "f2", "i1", "i2", "i8", "u1", "u8", "?", "U3", "S2", "c8", "M8[s]", "O"])
     )
@@ -298,11 +300,11 @@ def test_any_archive_gives_samples_or_an_error(data: st.DataObject) -> None:
 def test_pixels_in_an_array_are_an_error_if_the_model_has_preprocessing(tmp_path: Path) -> None:
     pixels = RNG.integers(0, 256, (20, 4, 5, 3), dtype=np.uint8)
 
-    def never(path: Path) -> list[np.ndarray]:
+    def preprocess(path: Path) -> list[np.ndarray]:
         raise AssertionError("arrays are not preprocessed")
 
     path = saved(tmp_path, x=pixels)
-    assert "preprocessing" in error(path, preprocessing=never)
+    assert "preprocessing" in error(path, preprocessing=preprocess)
     assert len(load_dataset(path, [PLAIN])) == 20
     stated = saved(tmp_path, x=pixels, scale=0.5, zero_point=3)
-    assert len(load_dataset(stated, [PLAIN], preprocessing=never)) == 20
+    assert len(load_dataset(stated, [PLAIN], preprocessing=preprocess)) == 20

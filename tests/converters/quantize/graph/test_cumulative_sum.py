@@ -19,7 +19,7 @@ from tests.converters.quantize.quantized_runs import run
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("exclusive", [False, True])
 @pytest.mark.parametrize(("shape", "axis"), [((1, 7), 1), ((1, 3, 7), -1)])
-def test_it_becomes_a_multiplication_with_ones(
+def test_a_cumulative_sum_becomes_a_multiplication_with_a_matrix_of_ones_and_zeros(
     shape: tuple[int, ...], axis: int, exclusive: bool, reverse: bool
 ) -> None:
     n = FloatNet(1)

@@ -1,4 +1,5 @@
-"""A LOG_SOFTMAX inside a network keeps the values that its int8 kernel would clip."""
+"""The int8 kernel of LOG_SOFTMAX clips values below -16. A LOG_SOFTMAX inside a network becomes operators that keep
+these values."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def samples(model: Model) -> Samples:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_float_values_stay(shape: tuple[int, ...]) -> None:
+def test_the_float_values_do_not_change(shape: tuple[int, ...]) -> None:
     model = network(shape)
     flatbuffer = to_flatbuffer(model)
     simplified, notes = simplify(flatbuffer)
@@ -55,17 +56,18 @@ def test_the_float_values_stay(shape: tuple[int, ...]) -> None:
         assert np.allclose(before, after, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize(("recipe", "least_db"), [("int8", 24.0), ("int16x8", 30.0)])
-def test_the_quantized_values_are_near_the_float_values(recipe: str, least_db: float) -> None:
+@pytest.mark.parametrize(("recipe", "min_db"), [("int8", 24.0), ("int16x8", 30.0)])
+def test_the_quantized_values_are_near_the_float_values(recipe: str, min_db: float) -> None:
     model = network((1, 12))
     flatbuffer, data = to_flatbuffer(model), samples(model)
     simplified, _ = simplify(flatbuffer)
 
     def quality(source: bytes) -> float:
+        """Return the SQNR in dB of ``source`` quantized."""
         quantized = quantize(source, load_recipe(recipe), observe(source, data))
         return sqnr_db(run(flatbuffer, data.inputs), run(quantized.flatbuffer, data.inputs))
 
-    assert quality(simplified) >= max(least_db, quality(flatbuffer) + 12)
+    assert quality(simplified) >= max(min_db, quality(flatbuffer) + 12)
 
 
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
@@ -79,6 +81,6 @@ def test_the_firmware_gives_the_bytes_of_litert(recipe: str) -> None:
     assert [str(mismatch) for mismatch in compare(images, runs=4, seed=3)] == []
 
 
-def test_an_output_of_the_model_stays_a_log_softmax() -> None:
+def test_a_log_softmax_whose_result_is_a_model_output_is_not_changed() -> None:
     flatbuffer = to_flatbuffer(network((1, 12), hidden=False))
     assert simplify(flatbuffer) == (flatbuffer, ())

@@ -20,6 +20,7 @@ from arenite.firmware.generator.operator_needs import check_supported
 from tests.converters.quantize.float_models import FloatNet, samples_for
 from tests.converters.quantize.quantized_runs import quality, run
 
+#: The time steps and features of the input, and the units of the LSTM.
 STEPS, FEATURES, UNITS = 10, 6, 8
 
 
@@ -27,6 +28,8 @@ def recurrent(*, clip: float = 10.0, peephole: bool = False, scale: float = 0.4)
     """Return a model with an LSTM and a dense layer. ``scale`` is the standard deviation of the LSTM's weights."""
     n = FloatNet(21)
     x = n.input((1, STEPS, FEATURES), "float32")
+    # 1 to 4 are input weights, 5 to 8 recurrent weights, 9 to 11 peephole weights, 12 to 15 biases, 18 and 19 the
+    # states.
     inputs = [-1] * 24
     inputs[0] = x
     for k in range(4):
@@ -39,7 +42,8 @@ def recurrent(*, clip: float = 10.0, peephole: bool = False, scale: float = 0.4)
     inputs[19] = n.tensor((1, UNITS), "float32", variable=True)
     y = n.layer(
         "UNIDIRECTIONAL_SEQUENCE_LSTM", inputs, (1, STEPS, UNITS), "UnidirectionalSequenceLSTMOptions",
-        fused_activation_function=4, cell_clip=clip, time_major=False,
+        fused_activation_function=4,  # TANH
+        cell_clip=clip, time_major=False,
     )  # fmt: skip
     return n.model([n.dense(n.flat(y), 4)])
 
@@ -68,6 +72,7 @@ def test_an_lstm_is_quantized(scale: float) -> None:
     largest = max(
         np.abs(simulate(model.main, model.main.ops[0], sample[0])[0]).max() for sample in data.inputs
     )
+    # The range of the int16 cell state is the smallest power of two that contains its largest value.
     assert cell.scale * 32768 / 2 < max(largest, 1.0) <= cell.scale * 32768
 
 

@@ -1,4 +1,5 @@
-"""A layer that a float graph computes several times for one activation is computed once."""
+"""Frameworks write some activations, such as PReLU, with several copies of the layer before. After ``simplify``, the
+layer is computed once."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from tests.converters.quantize.quantized_runs import run
 RELU = 1
 
 
-class Repeated(FloatNet):
+class RepeatedLayerNet(FloatNet):
     """Builds a layer of 6 channels, whose weights are used several times, on an input of the kind ``kind``."""
 
     def __init__(self, kind: str) -> None:
@@ -32,8 +33,8 @@ class Repeated(FloatNet):
         self.kernel = self.rng.normal(size=shapes[kind])
         self.offsets = self.rng.normal(size=6)
 
-    def again(self, sign: int, activation: int, *, bias: float = 0.0) -> int:
-        """Add the layer with constants of its own, which are multiplied by ``sign``."""
+    def add_copy(self, sign: int, activation: int, *, bias: float = 0.0) -> int:
+        """Add a copy of the layer, with new constants that are multiplied by ``sign``."""
         options = {
             "FULLY_CONNECTED": {"options": "FullyConnectedOptions"},
             "CONV_2D": {"options": "Conv2DOptions", "stride_h": 1, "stride_w": 1, "padding": 0},
@@ -45,25 +46,28 @@ class Repeated(FloatNet):
         return self.layer(self.kind, inputs, self.shape, **options, fused_activation_function=activation)  # type: ignore[arg-type]
 
     def binary(self, name: str, a: int, b: int) -> int:
+        """Add an element-by-element operator with two inputs."""
         return self.layer(name, [a, b], self.shape, f"{name.title()}Options")
 
 
 def prelu(kind: str, slopes: np.ndarray) -> Model:
     """Return relu(layer) - slopes * relu(-layer), as litert-torch writes PReLU."""
-    n = Repeated(kind)
-    negative = n.binary("MUL", n.again(-1, RELU), n.real(slopes))
-    return n.model([n.binary("SUB", n.again(1, RELU), negative)])
+    n = RepeatedLayerNet(kind)
+    negative = n.binary("MUL", n.add_copy(-1, RELU), n.real(slopes))
+    return n.model([n.binary("SUB", n.add_copy(1, RELU), negative)])
 
 
 def celu() -> Model:
     """Return relu(layer) + exp(min(layer, 0)) - 1, as TensorFlow writes Keras's celu."""
-    n = Repeated("FULLY_CONNECTED")
-    low = n.layer("MINIMUM", [n.again(1, 0), n.real(0.0)], n.shape, "MaximumMinimumOptions")
+    n = RepeatedLayerNet("FULLY_CONNECTED")
+    low = n.layer("MINIMUM", [n.add_copy(1, 0), n.real(0.0)], n.shape, "MaximumMinimumOptions")
     low = n.binary("SUB", n.layer("EXP", [low], n.shape), n.real(1.0))
-    return n.model([n.binary("ADD", n.again(1, RELU), low)])
+    return n.model([n.binary("ADD", n.add_copy(1, RELU), low)])
 
 
+#: A slope of the activation for each channel.
 CHANNELS = np.linspace(0.1, 0.7, 6)
+#: By name: a model, and the operators after ``simplify``.
 NETWORKS = {
     "dense-channels": (prelu("FULLY_CONNECTED", CHANNELS), ["FULLY_CONNECTED", "PRELU"]),
     "conv-channels": (prelu("CONV_2D", CHANNELS.reshape(1, 1, 1, 6)), ["CONV_2D", "PRELU"]),
@@ -87,16 +91,18 @@ def test_one_layer_and_one_activation_remain(model: Model, names: list[str]) -> 
     assert sqnr_db(real, quantized) > 30
 
 
-def test_both_halves_of_a_concatenated_relu_stay() -> None:
-    n = Repeated("FULLY_CONNECTED")
-    halves = [n.again(1, RELU), n.again(-1, RELU)]
+def test_both_layers_of_a_concatenated_relu_are_kept() -> None:
+    n = RepeatedLayerNet("FULLY_CONNECTED")
+    halves = [n.add_copy(1, RELU), n.add_copy(-1, RELU)]
     y = n.layer("CONCATENATION", halves, (1, 12), "ConcatenationOptions", axis=1)
     flatbuffer = n.bytes(y)
     assert simplify(flatbuffer) == (flatbuffer, ())
 
 
-def test_layers_with_different_biases_stay() -> None:
-    n = Repeated("FULLY_CONNECTED")
-    other = n.binary("MUL", n.again(-1, RELU, bias=0.5), n.real(0.25))
-    names = [op.name for op in parse(simplify(n.bytes(n.binary("SUB", n.again(1, RELU), other)))[0]).main.ops]
+def test_layers_with_different_biases_are_kept() -> None:
+    n = RepeatedLayerNet("FULLY_CONNECTED")
+    other = n.binary("MUL", n.add_copy(-1, RELU, bias=0.5), n.real(0.25))
+    names = [
+        op.name for op in parse(simplify(n.bytes(n.binary("SUB", n.add_copy(1, RELU), other)))[0]).main.ops
+    ]
     assert names.count("FULLY_CONNECTED") == 2

@@ -23,30 +23,32 @@ from tests.converters.quantize.quantized_runs import run
 SHAPE = (1, 4, 4, 6)
 
 #: A function that adds operators which read a tensor to a network, and returns their output.
-Build = Callable[[FloatNet, int], int]
+OperatorBuilder = Callable[[FloatNet, int], int]
 
 
-def _step(name: str, options: str = "", **values: Any) -> Build:
+def _step(name: str, options: str = "", **values: Any) -> OperatorBuilder:
     """Return a builder for an operator with one input."""
     return lambda n, x: n.layer(name, [x], SHAPE, options, **values)
 
 
-def _with(name: str, constant: Callable[[FloatNet], int], **values: Any) -> Build:
+def _with(name: str, constant: Callable[[FloatNet], int], **values: Any) -> OperatorBuilder:
     """Return a builder for an operator whose second input is a constant."""
     return lambda n, x: n.layer(name, [x, constant(n)], SHAPE, f"{name.title()}Options", **values)
 
 
 def _batch_norm(n: FloatNet, x: int) -> int:
+    """Add a batch normalization and a RELU6."""
     y = _with("MUL", lambda n: n.random(6))(n, x)
     y = _with("SUB", lambda n: n.random(1, 1, 1, 6))(n, y)
     return n.layer("RELU6", [y], SHAPE)
 
 
 def _sum(n: FloatNet, x: int) -> int:
+    """Add the sum over rows and columns."""
     return n.layer("SUM", [x, n.ints([1, 2])], (1, 6), "ReducerOptions", keep_dims=False)
 
 
-def _pooled(*kept_axes: int) -> Build:
+def _pooled(*kept_axes: int) -> OperatorBuilder:
     """Return a builder for the mean of a transposed value over all axes except ``kept_axes``."""
 
     def build(n: FloatNet, x: int) -> int:
@@ -59,7 +61,7 @@ def _pooled(*kept_axes: int) -> Build:
 
 
 #: By name of the case: a builder of operators after a convolution, and the names of all operators after simplification.
-CASES: dict[str, tuple[Build, list[str]]] = {
+CASES: dict[str, tuple[OperatorBuilder, list[str]]] = {
     "negation": (_step("NEG", "NegOptions"), ["CONV_2D"]),
     "square": (_step("SQUARE", "SquareOptions"), ["CONV_2D", "MUL"]),
     "division": (_with("DIV", lambda n: n.real(np.linspace(1, 3, 6))), ["CONV_2D"]),
@@ -75,10 +77,11 @@ CASES: dict[str, tuple[Build, list[str]]] = {
 
 
 def _names(flatbuffer: bytes) -> list[str]:
+    """Return the names of the operators."""
     return [op.name for op in parse(flatbuffer).main.ops]
 
 
-def _model(build: Build) -> Model:
+def _model(build: OperatorBuilder) -> Model:
     """Return a convolution followed by the operators that ``build`` adds."""
     n = FloatNet(11)
     x = n.input((1, 4, 4, 3), "float32")
@@ -156,7 +159,7 @@ def test_batch_normalization_folded_into_weights_quantizes_better() -> None:
         (3, 2, ((1, 1), (1, 1)), -3.0, False),  # the fill value can be the largest value of a window
     ],
 )
-def test_a_fill_value_that_is_never_the_largest_becomes_a_mirror_pad(
+def test_a_pad_before_a_max_pool_becomes_a_mirror_pad_if_its_fill_value_is_never_the_largest(
     kernel: int, stride: int, pads: tuple[tuple[int, int], ...], fill: float, changes: bool
 ) -> None:
     n = FloatNet(14)

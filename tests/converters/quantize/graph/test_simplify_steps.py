@@ -1,4 +1,4 @@
-"""The changes of all steps of an unrolled layer are made together."""
+"""``simplify`` changes all time steps of an unrolled recurrent layer in the same pass over the graph."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ def test_one_pass_changes_all_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     finish = GraphDraft.finish
 
     def counted(draft: GraphDraft) -> Model:
+        """Record a pass over the graph, which ends with ``finish``."""
         passes.append(draft)
         return finish(draft)
 

@@ -27,10 +27,12 @@ from tests.converters.passes.loops.recurrent_models import (
 from tests.converters.quantize.float_models import Samples, samples_for
 from tests.converters.quantize.quantized_runs import run
 
+#: The time steps of the recurrent layers.
 STEPS = 24
 
 
 def simplified(model: Model) -> tuple[bytes, Samples]:
+    """Return the simplified model and 40 calibration samples."""
     flatbuffer, _ = simplify(to_flatbuffer(model))
     return flatbuffer, samples_for(parse(flatbuffer), count=40)
 
@@ -55,7 +57,7 @@ def test_all_steps_have_the_same_scales_and_constants(cell: str, recipe: str) ->
 
 
 def test_the_cell_state_of_an_lstm_has_sixteen_bits() -> None:
-    """Every step adds to it, so that rounding errors add up."""
+    """Every step adds to the cell state, so rounding errors add up."""
     flatbuffer, data = simplified(recurrent_model("lstm"))
     observations = observe(flatbuffer, data)
     recipe = load_recipe("int8")
@@ -79,21 +81,23 @@ def test_the_cell_state_of_an_lstm_has_sixteen_bits() -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_shared_scales_cost_no_accuracy(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The loss is at most 3 dB of the signal-to-noise ratio of a scale per step, and the wide cell state gains more."""
+def test_scales_that_steps_share_cost_at_most_3_db(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The signal-to-noise ratio is compared with that of separate scales for each step. For an LSTM, the int16 cell
+    state gains more than shared scales lose."""
     flatbuffer, data = simplified(recurrent_model(cell, steps=STEPS))
     shared = quality(flatbuffer, data, load_recipe("int8"))
     monkeypatch.setattr(type_assignment, "share_scales_of_steps", lambda *_: {})
     monkeypatch.setattr(type_assignment, "accumulating_ops", lambda *_: frozenset())
-    alone = quality(flatbuffer, data, load_recipe("int8"))
-    assert shared > 20 and shared > alone - 3, (shared, alone)
+    separate = quality(flatbuffer, data, load_recipe("int8"))
+    assert shared > 20 and shared > separate - 3, (shared, separate)
     if cell == "lstm":
-        assert shared > alone
+        assert shared > separate
 
 
 @pytest.mark.parametrize("cell", ["lstm", "gru"])
-def test_a_state_has_one_scale_as_input_and_as_output(cell: str) -> None:
-    """A program that runs the model on one part of a sequence after another copies the bytes."""
+def test_a_state_input_has_the_type_and_scale_of_its_state_output(cell: str) -> None:
+    """A program that runs the model on one part of a sequence after another copies the bytes of the state from the
+    output to the input."""
     n = RecurrentNet(cell)
     rows = n.steps_of(n.input((1, 8, 5), "float32"))
     n.recurrent(rows[:1])

@@ -1,4 +1,4 @@
-"""Activation functions as groups of TFLite operators, as frameworks export them, and the exact values of the
+"""Activation functions as groups of TFLite operators, as frameworks export them (forms), and the exact values of the
 functions."""
 
 from __future__ import annotations
@@ -11,18 +11,19 @@ import numpy as np
 from tests.converters.quantize.float_models import FloatNet
 
 #: A function that adds the operators of an activation which reads a tensor, and returns their output.
-Form = Callable[["Spelling", int], int]
+Form = Callable[["OperatorAdder", int], int]
 #: A function that computes the exact values of an activation.
 Real = Callable[[np.ndarray], np.ndarray]
 
 
-class Spelling:
+class OperatorAdder:
     """Adds elementwise operators to ``net``, whose outputs all have one shape. The methods return tensor indices."""
 
     def __init__(self, net: FloatNet, shape: tuple[int, ...]) -> None:
         self.net, self.shape = net, shape
 
-    def one(self, name: str, *inputs: int) -> int:
+    def add(self, name: str, *inputs: int) -> int:
+        """Add the operator ``name``."""
         table = {"MUL": "MulOptions", "ADD": "AddOptions", "SUB": "SubOptions", "DIV": "DivOptions"}.get(
             name, ""
         )
@@ -30,83 +31,88 @@ class Spelling:
         return self.net.layer(name, list(inputs), self.shape, table, **values)
 
     def number(self, value: float) -> int:
+        """Add a constant."""
         return self.net.real([value])
 
     def compare(self, name: str, x: int, limit: float) -> int:
+        """Add a comparison of ``x`` with ``limit``, whose output is bool."""
         return self.net.op(name, [x, self.number(limit)], self.shape, "bool")
 
     def expm1(self, x: int) -> int:
-        return self.one("SUB", self.one("EXP", x), self.number(1))
+        """Add exp(x) - 1."""
+        return self.add("SUB", self.add("EXP", x), self.number(1))
 
     def softplus(self, x: int) -> int:
-        return self.one("LOG", self.one("ADD", self.one("EXP", x), self.number(1)))
+        """Add log(exp(x) + 1)."""
+        return self.add("LOG", self.add("ADD", self.add("EXP", x), self.number(1)))
 
 
-def _times(s: Spelling, x: int, factor: float) -> int:
-    return s.one("MUL", x, s.number(factor))
+def _times(s: OperatorAdder, x: int, factor: float) -> int:
+    """Add a multiplication by a constant."""
+    return s.add("MUL", x, s.number(factor))
 
 
-def _torch_elu(s: Spelling, x: int) -> int:
-    return s.one("SELECT", s.compare("GREATER_EQUAL", x, 0), x, s.expm1(x))
+def _torch_elu(s: OperatorAdder, x: int) -> int:
+    return s.add("SELECT", s.compare("GREATER_EQUAL", x, 0), x, s.expm1(x))
 
 
-def _torch_elu_07(s: Spelling, x: int) -> int:
-    return s.one("SELECT", s.compare("GREATER_EQUAL", x, 0), x, _times(s, s.expm1(x), 0.7))
+def _torch_elu_07(s: OperatorAdder, x: int) -> int:
+    return s.add("SELECT", s.compare("GREATER_EQUAL", x, 0), x, _times(s, s.expm1(x), 0.7))
 
 
-def _torch_celu_2(s: Spelling, x: int) -> int:
+def _torch_celu_2(s: OperatorAdder, x: int) -> int:
     low = _times(s, s.expm1(_times(s, x, 0.5)), 2)
-    return s.one("SELECT", s.compare("GREATER", x, 0), x, low)
+    return s.add("SELECT", s.compare("GREATER", x, 0), x, low)
 
 
-def _keras_celu(s: Spelling, x: int) -> int:
-    return s.one("ADD", s.one("RELU", x), s.expm1(s.one("MINIMUM", x, s.number(0))))
+def _keras_celu(s: OperatorAdder, x: int) -> int:
+    return s.add("ADD", s.add("RELU", x), s.expm1(s.add("MINIMUM", x, s.number(0))))
 
 
-def _selu(s: Spelling, x: int) -> int:
+def _selu(s: OperatorAdder, x: int) -> int:
     high, low = _times(s, x, 1.0507009873554805), _times(s, s.expm1(x), 1.7580993408473766)
-    return s.one("SELECT_V2", s.compare("GREATER", x, 0), high, low)
+    return s.add("SELECT_V2", s.compare("GREATER", x, 0), high, low)
 
 
-def _torch_softplus(s: Spelling, x: int) -> int:
-    return s.one("SELECT", s.compare("GREATER", x, 20), x, s.softplus(x))
+def _torch_softplus(s: OperatorAdder, x: int) -> int:
+    return s.add("SELECT", s.compare("GREATER", x, 20), x, s.softplus(x))
 
 
-def _keras_log_sigmoid(s: Spelling, x: int) -> int:
-    return s.one("NEG", s.softplus(s.one("NEG", x)))
+def _keras_log_sigmoid(s: OperatorAdder, x: int) -> int:
+    return s.add("NEG", s.softplus(s.add("NEG", x)))
 
 
-def _mish(s: Spelling, x: int) -> int:
-    return s.one("MUL", x, s.one("TANH", s.softplus(x)))
+def _mish(s: OperatorAdder, x: int) -> int:
+    return s.add("MUL", x, s.add("TANH", s.softplus(x)))
 
 
-def _softsign(s: Spelling, x: int) -> int:
-    return s.one("DIV", x, s.one("ADD", s.one("ABS", x), s.number(1)))
+def _softsign(s: OperatorAdder, x: int) -> int:
+    return s.add("DIV", x, s.add("ADD", s.add("ABS", x), s.number(1)))
 
 
-def _soft_shrink(s: Spelling, x: int) -> int:
-    moved = s.one("SUB", x, _times(s, s.one("SIGN", x), 0.5))
-    return s.one("SELECT_V2", s.compare("GREATER", s.one("ABS", x), 0.5), moved, s.number(0))
+def _soft_shrink(s: OperatorAdder, x: int) -> int:
+    moved = s.add("SUB", x, _times(s, s.add("SIGN", x), 0.5))
+    return s.add("SELECT_V2", s.compare("GREATER", s.add("ABS", x), 0.5), moved, s.number(0))
 
 
-def _squareplus(s: Spelling, x: int) -> int:
-    root = s.one("SQRT", s.one("ADD", s.one("MUL", x, x), s.number(4)))
-    return _times(s, s.one("ADD", x, root), 0.5)
+def _squareplus(s: OperatorAdder, x: int) -> int:
+    root = s.add("SQRT", s.add("ADD", s.add("MUL", x, x), s.number(4)))
+    return _times(s, s.add("ADD", x, root), 0.5)
 
 
-def _tanh_gelu(s: Spelling, x: int) -> int:
-    cube = s.one("MUL", x, s.one("MUL", x, x))
-    inner = _times(s, s.one("ADD", x, _times(s, cube, 0.044715)), math.sqrt(2 / math.pi))
-    return s.one("MUL", _times(s, x, 0.5), s.one("ADD", s.one("TANH", inner), s.number(1)))
+def _tanh_gelu(s: OperatorAdder, x: int) -> int:
+    cube = s.add("MUL", x, s.add("MUL", x, x))
+    inner = _times(s, s.add("ADD", x, _times(s, cube, 0.044715)), math.sqrt(2 / math.pi))
+    return s.add("MUL", _times(s, x, 0.5), s.add("ADD", s.add("TANH", inner), s.number(1)))
 
 
-def _hard_swish(s: Spelling, x: int) -> int:
-    gate = _times(s, s.one("RELU6", s.one("ADD", x, s.number(3))), 1 / 6)
-    return s.one("MUL", x, gate)
+def _hard_swish(s: OperatorAdder, x: int) -> int:
+    gate = _times(s, s.add("RELU6", s.add("ADD", x, s.number(3))), 1 / 6)
+    return s.add("MUL", x, gate)
 
 
-def _leaky(s: Spelling, x: int) -> int:
-    return s.one("SELECT", s.compare("LESS", x, 0), _times(s, x, 0.15), x)
+def _leaky(s: OperatorAdder, x: int) -> int:
+    return s.add("SELECT", s.compare("LESS", x, 0), _times(s, x, 0.15), x)
 
 
 def _elu(x: np.ndarray, alpha: float = 1.0, slope: float = 1.0) -> np.ndarray:
@@ -126,7 +132,7 @@ FORMS: dict[str, tuple[Form, Real, str]] = {
     "keras celu": (_keras_celu, _elu, "ELU"),
     "selu": (_selu, lambda x: 1.0507009873554805 * _elu(x, 1.6732632423543772), ""),
     "torch softplus": (_torch_softplus, lambda x: np.logaddexp(x, 0), ""),
-    "keras softplus": (Spelling.softplus, lambda x: np.logaddexp(x, 0), ""),
+    "keras softplus": (OperatorAdder.softplus, lambda x: np.logaddexp(x, 0), ""),
     "keras log_sigmoid": (_keras_log_sigmoid, lambda x: -np.logaddexp(-x, 0), ""),
     "mish": (_mish, lambda x: x * np.tanh(np.logaddexp(x, 0)), ""),
     "softsign": (_softsign, lambda x: x / (1 + np.abs(x)), ""),

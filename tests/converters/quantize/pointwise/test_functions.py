@@ -19,7 +19,7 @@ from arenite.converters.tflite.litert.interpreter import run_outputs
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet
-from tests.converters.quantize.pointwise.activation_forms import FORMS, Spelling
+from tests.converters.quantize.pointwise.activation_forms import FORMS, OperatorAdder
 from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 SHAPE = (1, 12)
@@ -29,14 +29,14 @@ def model_of(name: str, shape: tuple[int, ...] = SHAPE) -> Model:
     """Return a model that computes only the activation form ``name``."""
     n = FloatNet(1)
     x = n.input(shape, "float32")
-    return n.model([FORMS[name][0](Spelling(n, shape), x)])
+    return n.model([FORMS[name][0](OperatorAdder(n, shape), x)])
 
 
 def between_dense_layers(name: str) -> Model:
     """Return a network whose activation reads values from about -12 to 12."""
     n = FloatNet(3)
     x = n.dense(n.layer("MUL", [n.input((1, 8), "float32"), n.real([4])], (1, 8), "MulOptions"), 12)
-    return n.model([n.dense(FORMS[name][0](Spelling(n, SHAPE), x), 4)])
+    return n.model([n.dense(FORMS[name][0](OperatorAdder(n, SHAPE), x), 4)])
 
 
 @pytest.mark.parametrize("name", FORMS)
@@ -87,17 +87,19 @@ def test_litert_computes_the_table(name: str) -> None:
     for before, after in outputs:
         real = FORMS[name][1]((before.astype(np.float64) - source.zero_point) * source.scale)
         expected = np.clip(np.rint(real / out.scale) + out.zero_point, -128, 127)
-        assert np.count_nonzero(expected != after) <= 1  # a tie can round either way
+        assert (
+            np.count_nonzero(expected != after) <= 1
+        )  # a value halfway between two integers can round either way
 
 
-def test_a_value_that_others_read_ends_the_function() -> None:
+def test_a_value_with_other_readers_ends_the_function() -> None:
     """The result of EXP is also an output of the model. So it keeps its own tensor, and the operators after it are a
     separate function."""
     n = FloatNet(2)
-    s = Spelling(n, SHAPE)
+    s = OperatorAdder(n, SHAPE)
     x = n.input(SHAPE, "float32")
-    e = s.one("EXP", x)
-    y = s.one("LOG", s.one("ADD", e, s.number(1)))
+    e = s.add("EXP", x)
+    y = s.add("LOG", s.add("ADD", e, s.number(1)))
     functions = pointwise_functions(n.model([y, e]).main)
     assert [(f.source, f.result) for f in functions] == [(x, e), (e, y)]
     assert [f.result for f in table_functions(n.model([y, e]).main)] == [y]
@@ -105,21 +107,21 @@ def test_a_value_that_others_read_ends_the_function() -> None:
 
 def test_functions_of_two_tensors_and_of_channels_are_not_functions_of_one_variable() -> None:
     n = FloatNet(2)
-    s = Spelling(n, SHAPE)
+    s = OperatorAdder(n, SHAPE)
     x, y = n.input(SHAPE, "float32"), n.input(SHAPE, "float32")
-    total = s.one("ADD", s.one("EXP", x), s.one("EXP", y))
-    scaled = s.one("MUL", total, n.random(12))
+    total = s.add("ADD", s.add("EXP", x), s.add("EXP", y))
+    scaled = s.add("MUL", total, n.random(12))
     functions = pointwise_functions(n.model([scaled]).main)
     assert [len(f.ops) for f in functions] == [1, 1] and {f.source for f in functions} == {x, y}
 
 
-def test_accurate_groups_stay_as_they_are() -> None:
+def test_a_group_that_is_accurate_without_a_table_is_not_changed() -> None:
     """SiLU is accurate on int8 without a table, and the firmware can run it row by row, which it cannot do with a
     table."""
     n = FloatNet(2)
-    s = Spelling(n, SHAPE)
+    s = OperatorAdder(n, SHAPE)
     x = n.input(SHAPE, "float32")
-    y = s.one("MUL", x, s.one("LOGISTIC", x))
+    y = s.add("MUL", x, s.add("LOGISTIC", x))
     assert table_functions(n.model([y]).main) == ()
 
 
@@ -137,14 +139,14 @@ def test_operators_without_an_integer_kernel_get_a_table() -> None:
 def test_undefined_values_get_the_nearest_defined_result() -> None:
     n = FloatNet(2)
     x = n.input(SHAPE, "float32")
-    y = Spelling(n, SHAPE).one("LOG", x)
+    y = OperatorAdder(n, SHAPE).add("LOG", x)
     (function,) = pointwise_functions(n.model([y]).main)
     table = lookup_table(function, Quantization((0.1,), (0,)), Quantization((0.05,), (0,)))
     assert set(table[:128].tolist()) == {-128} and table[128] == -128  # log 0 is minus infinity
     assert table[128 + 10] == 0 and table[255] == round(np.log(12.7) / 0.05)
 
 
-def test_other_types_and_partial_quantization() -> None:
+def test_only_int8_uses_a_table_and_only_if_the_last_operator_is_quantized() -> None:
     model = between_dense_layers("mish")
     wide, _ = quantized(model, load_recipe("int16x8"))
     assert any("no int16 kernel" in note for note in wide.notes)
@@ -167,19 +169,19 @@ def with_used_operators(model: Model) -> Model:
 
 
 #: Functions that add operators which read the tensors ``a`` and ``b``, and return their output.
-_STEPS: tuple[Callable[[Spelling, int, int], int], ...] = (
-    lambda s, a, b: s.one("ADD", a, b),
-    lambda s, a, b: s.one("SUB", a, b),
-    lambda s, a, b: s.one("MUL", s.one("TANH", a), b),
-    lambda s, a, b: s.one("MAXIMUM", a, b),
-    lambda s, a, b: s.one("DIV", a, s.one("ADD", s.one("ABS", b), s.number(0.5))),
-    lambda s, a, b: s.one("EXP", s.one("MINIMUM", a, s.number(1.5))),
-    lambda s, a, b: s.one("LOG", s.one("ADD", s.one("ABS", a), s.number(0.25))),
-    lambda s, a, b: s.one("SELECT_V2", s.compare("GREATER", a, 0.3), a, b),
-    lambda s, a, b: s.one("LOGISTIC", b),
-    lambda s, a, b: s.one("ELU", a),
-    lambda s, a, b: s.one("SUB", s.number(0.7), a),
-    lambda s, a, b: s.one("RSQRT", s.one("ADD", s.one("MUL", a, a), s.number(0.1))),
+_STEPS: tuple[Callable[[OperatorAdder, int, int], int], ...] = (
+    lambda s, a, b: s.add("ADD", a, b),
+    lambda s, a, b: s.add("SUB", a, b),
+    lambda s, a, b: s.add("MUL", s.add("TANH", a), b),
+    lambda s, a, b: s.add("MAXIMUM", a, b),
+    lambda s, a, b: s.add("DIV", a, s.add("ADD", s.add("ABS", b), s.number(0.5))),
+    lambda s, a, b: s.add("EXP", s.add("MINIMUM", a, s.number(1.5))),
+    lambda s, a, b: s.add("LOG", s.add("ADD", s.add("ABS", a), s.number(0.25))),
+    lambda s, a, b: s.add("SELECT_V2", s.compare("GREATER", a, 0.3), a, b),
+    lambda s, a, b: s.add("LOGISTIC", b),
+    lambda s, a, b: s.add("ELU", a),
+    lambda s, a, b: s.add("SUB", s.number(0.7), a),
+    lambda s, a, b: s.add("RSQRT", s.add("ADD", s.add("MUL", a, a), s.number(0.1))),
 )
 
 
@@ -187,9 +189,9 @@ _STEPS: tuple[Callable[[Spelling, int, int], int], ...] = (
 @given(st.lists(st.tuples(st.integers(0, len(_STEPS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=9))
 def test_random_groups_compute_what_litert_computes(steps: list[tuple[int, int, int]]) -> None:
     n = FloatNet(4)
-    s = Spelling(n, (1, 64))
+    s = OperatorAdder(n, (1, 64))
     values = [n.input((1, 64), "float32")]
-    values.append(s.one("ABS", values[0]))
+    values.append(s.add("ABS", values[0]))
     for step, a, b in steps:
         values.append(_STEPS[step](s, values[a % len(values)], values[b % len(values)]))
     model = with_used_operators(n.model([values[-1]]))

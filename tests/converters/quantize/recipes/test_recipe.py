@@ -107,7 +107,7 @@ def test_the_error_names_the_mistake_in_a_recipe(tmp_path: Path, text: str, prob
     assert hint in caught.value.hint
 
 
-def test_an_unknown_name_lists_the_shipped_ones() -> None:
+def test_the_error_of_an_unknown_recipe_lists_the_shipped_recipes() -> None:
     with pytest.raises(UsageError) as caught:
         load_recipe("int7")
     assert "int8_per_tensor" in caught.value.hint

@@ -21,6 +21,7 @@ from arenite.converters.quantize.recipes.recipe_toml import to_toml
 
 
 def read(text: str, folder: Path) -> Recipe:
+    """Write the text to a file and load it as a recipe."""
     path = folder / "r.toml"
     path.write_text(text, "utf-8")
     return load_recipe(path)

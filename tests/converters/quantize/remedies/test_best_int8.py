@@ -1,4 +1,5 @@
-"""Without a recipe of the user, int8 uses the rounding, biases and calibrator that are nearest to the float model."""
+"""If the user chooses no recipe, the converter chooses the rounding, bias correction and calibrator with which the int8
+model is nearest to the float model."""
 
 from __future__ import annotations
 
@@ -37,10 +38,12 @@ def network() -> tuple[bytes, Observations]:
 
 
 def chosen(costs: ImageCostFunction = COSTS) -> Recipe:
+    """Return the recipe that is chosen for the network."""
     return choose_int8(*_arguments(), costs).recipe
 
 
 def _arguments() -> tuple[bytes, Recipe, Observations]:
+    """Return the first arguments of ``choose_int8`` for the network."""
     flatbuffer, observations = network()
     return flatbuffer, PLAIN, observations
 
@@ -66,7 +69,7 @@ def test_the_choice_is_the_same_in_every_run() -> None:
     assert chosen() == chosen()
 
 
-def test_the_model_costs_the_same_on_the_device() -> None:
+def test_the_chosen_recipe_needs_the_same_arena_and_at_most_1_percent_more_instructions() -> None:
     flatbuffer, observations = network()
     plain, best = (COSTS(quantize(flatbuffer, r, observations).flatbuffer) for r in (PLAIN, chosen()))
     assert best.arena == plain.arena and best.instructions <= 1.01 * plain.instructions
@@ -76,6 +79,7 @@ def test_a_recipe_that_costs_more_is_not_used() -> None:
     calls = []
 
     def rising(flatbuffer: bytes) -> ImageCost:
+        """Return a larger cost for each image than for the image before."""
         calls.append(flatbuffer)
         return ImageCost(100 + 16 * len(calls), 0, 0, 1000)
 

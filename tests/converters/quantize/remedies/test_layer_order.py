@@ -24,7 +24,7 @@ def branches() -> Model:
 
 
 def int16_layers(chosen: Collection[int]) -> set[int]:
-    """Return the layers that compute on int16 in the quantized model."""
+    """Return the layers that compute with int16 in the quantized model if the layers ``chosen`` shall do so."""
     model = branches()
     flatbuffer = to_flatbuffer(model)
     recipe = with_int16(load_recipe("int8"), model.main, chosen, inputs_and_outputs=False)
@@ -33,7 +33,7 @@ def int16_layers(chosen: Collection[int]) -> set[int]:
 
 
 def test_a_join_between_int16_layers_is_int16_too() -> None:
-    # The reshape (3) has the type of what it reads.
+    # The reshape (3) has the type of its input.
     assert int16_layers([0, 4]) == {0, 2, 3, 4}
 
 
@@ -42,7 +42,7 @@ def test_a_join_before_or_after_int16_layers_stays_int8() -> None:
     assert int16_layers([4, 5]) == {4, 5}
 
 
-def test_the_recipe_names_spans_of_layers() -> None:
+def test_the_recipe_names_ranges_of_neighboring_layers() -> None:
     recipe = with_int16(load_recipe("int8"), branches().main, [0, 1, 5], inputs_and_outputs=True)
     assert [rule.match for rule in recipe.layers] == ["#0-1", "#5"]
     assert (recipe.inputs, recipe.outputs) == ("int16", "int16")
