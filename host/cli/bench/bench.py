@@ -19,6 +19,7 @@ from arenite.host.bench.store.run_rows import BuildMode
 from arenite.host.build.fit import choose, verdicts
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.pareto import builds, describe
+from arenite.host.cli.bench.browser import bench_browser
 from arenite.host.cli.bench.subcommands import CommandWithSubcommands, store_option
 from arenite.host.cli.bench.tables import show_bench
 from arenite.host.cli.bench.webassembly import bench_wasm
@@ -32,6 +33,7 @@ from arenite.host.report.arena_svg import arena_svg
 from arenite.host.report.bench_page import bench_page
 from arenite.host.report.console import note, print_json
 from arenite.host.report.pareto_svg import pareto_svg
+from arenite.host.web.browser_bench.browsers import BROWSERS
 from arenite.profiles.boards import load_board
 
 
@@ -43,7 +45,7 @@ from arenite.profiles.boards import load_board
     metavar="NAME",
     help=(
         "Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated. wasm: run the "
-        "model as a WebAssembly module."
+        "model as a WebAssembly module. chromium or firefox: run the module in this browser."
     ),
 )
 @click.option(
@@ -173,6 +175,8 @@ def bench(
     """
     if board == WASM_BOARD:
         return bench_wasm(image, data, samples, build, stateful, keep, as_json)
+    if board in BROWSERS:
+        return bench_browser(board, image, data, samples, build, stateful, as_json)
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")
     baseline = read_baseline(compare) if compare is not None else None

@@ -33,10 +33,11 @@ _BENCH_OPTIONS = {
     "as_json",
 }
 _FIT_OPTIONS = {"images", "names", "optimise", "no_passes", "stream_input", "as_json"}
-_DEFAULT_GOAL = "balanced"
+#: The optimization goal of modules, if the user names none.
+DEFAULT_GOAL = "balanced"
 
 
-def _refuse_other_options(allowed: set[str]) -> None:
+def refuse_options_of_boards(allowed: set[str]) -> None:
     """Raise ``UsageError`` for an option on the command line that only boards have."""
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -58,13 +59,13 @@ def bench_wasm(
     as_json: bool,
 ) -> int:
     """Measure a model as a WebAssembly module, and show the figures. Return the exit code."""
-    _refuse_other_options(_BENCH_OPTIONS)
+    refuse_options_of_boards(_BENCH_OPTIONS)
     prepared = load(image, passes=build.passes).prepared
     with steps_of(WASM_BOARD) as steps:
         result = bench_modules(
             prepared,
             model_samples(prepared, data, samples),
-            build.optimise or _DEFAULT_GOAL,
+            build.optimise or DEFAULT_GOAL,
             build.stream_input,
             stateful,
             keep,
@@ -99,9 +100,9 @@ def _show_bench(result: ModuleBench) -> None:
 
 def plan_wasm(image: Path, build: BuildOptions) -> list[ModulePlan]:
     """Return the plan of a model's module for each core. Nothing is built."""
-    _refuse_other_options(_FIT_OPTIONS)
+    refuse_options_of_boards(_FIT_OPTIONS)
     prepared = load(image, passes=build.passes).prepared
-    goal = build.optimise or _DEFAULT_GOAL
+    goal = build.optimise or DEFAULT_GOAL
     return [
         plan_module({"model": prepared}, core, goal, build.stream_input)
         for core in reversed(WEBASSEMBLY_CORES)  # the core with SIMD first

@@ -1,0 +1,79 @@
+"""``arenite bench --board chromium`` and ``--board firefox``: a model as a WebAssembly module in a browser."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.errors import UsageError
+from arenite.host.build.options import BuildOptions
+from arenite.host.cli.bench.webassembly import DEFAULT_GOAL, refuse_options_of_boards
+from arenite.host.cli.progress import steps_of
+from arenite.host.interface.measurement import model_samples
+from arenite.host.interface.model import load
+from arenite.host.report.console import note, print_json, show, table
+from arenite.host.web.browser_bench.browsers import BROWSERS
+
+#: The options of bench that apply to a browser.
+_OPTIONS = {
+    "image",
+    "board",
+    "data",
+    "samples",
+    "optimise",
+    "no_passes",
+    "stateful",
+    "no_store",
+    "as_json",
+}
+
+
+def bench_browser(
+    browser: str,
+    image: Path,
+    data: Path | None,
+    samples: int | None,
+    build: BuildOptions,
+    stateful: bool,
+    as_json: bool,
+) -> int:
+    """Measure a model in a browser, and show the figures. Return the exit code."""
+    try:
+        from arenite.host.web.browser_bench.measure import bench_in_browser
+    except ModuleNotFoundError as error:
+        if error.name != "h11":
+            raise
+        raise UsageError(
+            "A bench in a browser needs h11.", "Install it: pip install 'arenite[web]'"
+        ) from error
+    refuse_options_of_boards(_OPTIONS)
+    prepared = load(image, passes=build.passes).prepared
+    with steps_of(browser) as steps:
+        result = bench_in_browser(
+            BROWSERS[browser],
+            prepared,
+            model_samples(prepared, data, samples),
+            build.optimise or DEFAULT_GOAL,
+            stateful,
+            steps,
+            note,
+        )
+    if as_json:
+        print_json(result.as_json())
+        return 0 if result.bit_exact else 1
+    for text in prepared.notes:
+        note(text)
+    figures = [m.as_json() for m in result.modules]
+    accuracy = figures[0]["accuracy"]
+    rows = [
+        ("bit-exact", *(f"{f['bit_exact']:,} of {result.samples:,}" for f in figures)),
+        *([("accuracy", *(f"{f['accuracy']:.1%}" for f in figures))] if accuracy is not None else []),
+        ("time of an inference, median, us", *(f"{f['time_us']['p50']:,.1f}" for f in figures)),
+        ("time of an inference, shortest, us", *(f"{f['time_us']['min']:,.1f}" for f in figures)),
+        ("load and first inference, ms", *(f"{f['load_ms']['value']:,.1f}" for f in figures)),
+        ("module, bytes", *(f"{f['module_bytes']:,}" for f in figures)),
+        ("memory, bytes", *(f"{f['memory_bytes']:,}" for f in figures)),
+    ]
+    title = f"{prepared.path.stem} in {browser}, {result.optimise} (all figures measured)"
+    show(table(title, ("", *(f["core"] for f in figures)), rows))
+    note(f"Browser: {result.agent}")
+    return 0 if result.bit_exact else 1

@@ -1,0 +1,1 @@
+"""``arenite bench --board chromium`` and ``firefox``: run a model's modules in a browser without a window."""

@@ -1,0 +1,103 @@
+/* Runs all samples in each module, measures the time of an inference, and sends outputs and times to the server.
+ *
+ * The server's task.json has: module files, number of samples, whether the model's state is kept between samples, number
+ * of rounds, the shortest duration of a measured batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
+
+import { load } from "./model.js";
+
+const send = (path, body) => fetch(path, { method: "POST", body }).then((reply) => {
+  if (!reply.ok) {
+    throw new Error(`the server answered ${reply.status} for ${path}`);
+  }
+});
+
+/** Writes the inputs of sample `index` to the model. */
+function fill(model, bytes, index) {
+  const size = model.inputs.reduce((sum, tensor) => sum + tensor.data.byteLength, 0);
+  let at = index * size;
+  for (const { data } of model.inputs) {
+    new Uint8Array(data.buffer, data.byteOffset, data.byteLength).set(bytes.subarray(at, at + data.byteLength));
+    at += data.byteLength;
+  }
+}
+
+/** Runs all samples and returns their outputs as bytes, one sample after another. */
+async function outputsOf(model, bytes, task) {
+  const size = model.outputs.reduce((sum, tensor) => sum + tensor.data.byteLength, 0);
+  const all = new Uint8Array(size * task.samples);
+  let at = 0;
+  for (let k = 0; k < task.samples; k++) {
+    if (model.stateful && (k === 0 || !task.stateful)) {
+      model.reset();
+    }
+    fill(model, bytes, k);
+    model.invoke();
+    for (const { data } of model.outputs) {
+      all.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
+      at += data.byteLength;
+    }
+    if (k % 100 === 99) {
+      await new Promise((resolve) => setTimeout(resolve)); /* the browser may end a page that never rests */
+    }
+  }
+  return all;
+}
+
+/** Returns the milliseconds that `count` inferences take, with the copy of their inputs and outputs. */
+function milliseconds(model, bytes, samples, count) {
+  const outputs = model.outputs.map(({ data }) => data.slice());
+  const begin = performance.now();
+  for (let k = 0; k < count; k++) {
+    fill(model, bytes, k % samples);
+    model.invoke();
+    model.outputs.forEach(({ data }, n) => outputs[n].set(data));
+  }
+  return performance.now() - begin;
+}
+
+/** Warms the module up, then returns the number of inferences of a batch that lasts `task.batch_ms` or longer. */
+async function batchSize(model, bytes, task) {
+  const end = performance.now() + task.warm_up_ms;
+  while (performance.now() < end) {
+    milliseconds(model, bytes, task.samples, 10);
+    await new Promise((resolve) => setTimeout(resolve)); /* lets the browser put in better code */
+  }
+  let count = 1;
+  while (milliseconds(model, bytes, task.samples, count) < task.batch_ms) {
+    count *= 2;
+  }
+  return count;
+}
+
+async function main() {
+  const task = await (await fetch("./task.json")).json();
+  const bytes = new Uint8Array(await (await fetch("./inputs.bin")).arrayBuffer());
+  const models = [];
+  for (const file of task.modules) {
+    const begin = performance.now();
+    const [model] = Object.values(await load(`./${file}`));
+    fill(model, bytes, 0);
+    model.invoke();
+    models.push({ model, loadMs: performance.now() - begin, times: [] });
+  }
+  for (const [k, { model }] of models.entries()) {
+    await send(`./outputs?module=${k}`, await outputsOf(model, bytes, task));
+  }
+  for (const entry of models) {
+    entry.count = await batchSize(entry.model, bytes, task);
+  }
+  /* The modules take turns, so that both are measured under the same load. */
+  for (let round = 0; round < task.rounds; round++) {
+    for (const { model, times, count } of models) {
+      times.push(milliseconds(model, bytes, task.samples, count) / count);
+      await new Promise((resolve) => setTimeout(resolve));
+    }
+  }
+  await send("./result", JSON.stringify({
+    agent: navigator.userAgent,
+    modules: models.map(({ loadMs, times }) => ({ load_ms: loadMs, times_ms: times })),
+  }));
+}
+
+main().catch((error) => send("./result", JSON.stringify({ error: String(error.message ?? error) })))
+  .finally(() => { document.getElementById("status").textContent = "Done"; });
