@@ -50,6 +50,7 @@ def test_md1_percentiles_integrate_to_the_mean() -> None:
 
 
 def test_the_lattice_agrees_with_the_exact_distribution_and_its_own_mean() -> None:
+    """The lattice is a grid of equal steps with the probability of each wait."""
     service = ServiceTimes.of(0.1)
     masses, step = mg1_lattice(8.0, service, NO_SLEEP)
     assert float(np.arange(masses.size) @ masses) * step == pytest.approx(md1_mean_wait(8.0, 0.1), rel=1e-3)

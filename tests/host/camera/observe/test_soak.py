@@ -32,15 +32,19 @@ def soak_simulated_phone(
     while t < soak.seconds:
         celsius = 70 - 40 * math.exp(-t / settle_s)
         mhz = 2000 - 1000 * min(max((celsius - 55) / 10, 0.0), 1.0)
-        invoke = 20e-3 * 2000 / mhz
-        at = START + round(t * 1e9)
-        spans = {"preprocess": (at, at + 10**6), "invoke": (at + 10**6, at + 10**6 + round(invoke * 1e9))}
-        statistics.add(ServedFrame(number, 0, number, at, spans, None))
+        invoke_s = 20e-3 * 2000 / mhz
+        captured_ns = START + round(t * 1e9)
+        begin_ns = captured_ns + 10**6  # after 1 ms of preprocessing
+        spans = {
+            "preprocess": (captured_ns, begin_ns),
+            "invoke": (begin_ns, begin_ns + round(invoke_s * 1e9)),
+        }
+        statistics.add(ServedFrame(number, 0, number, captured_ns, spans, None))
         number += 1
         watts = 2.0 + 3.0 * mhz / 2000
-        step = max(1 / 30, invoke + 1e-3)
-        t += step
-        joules += watts * step
+        frame_s = max(1 / 30, invoke_s + 1e-3)
+        t += frame_s
+        joules += watts * frame_s
         if t >= next_update_s:
             (clock / "scaling_cur_freq").write_text(f"{mhz * 1000:.0f}\n")
             state: dict[str, Any] = {"t_s": t}
@@ -142,7 +146,7 @@ def test_a_long_soak_has_a_limited_number_of_parts(tmp_path: Path) -> None:
     soak = Soak(Statistics(), 24 * 60, tmp_path)
     for minute in range(24 * 60):
         soak.update({"t_s": minute * 60.0})
-    assert len(soak._parts) <= 130
+    assert len(soak._parts) <= 130  # a day has 120 parts of 12 minutes
 
 
 def test_a_soak_test_without_frames_is_not_steady(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ def main(scenario: str, folder: str, seconds: float, rate: float, limit_ms: floa
     settings.scenario = SCENARIOS[scenario]
     settings.mode = loadgen.TestMode.PerformanceOnly
     settings.min_duration_ms = round(seconds * 1000)
-    # The minimum counts of MLPerf's rules.
+    # The minimum numbers of queries in MLPerf's rules.
     settings.min_query_count = 662 if scenario == "multi-stream" else 64 if scenario == "single-stream" else 1
     settings.schedule_rng_seed = SCHEDULE_SEED
     settings.single_stream_expected_latency_ns = settings.multi_stream_expected_latency_ns = 50_000
@@ -46,6 +46,7 @@ def main(scenario: str, folder: str, seconds: float, rate: float, limit_ms: floa
     system = FrameSystem(server_of("visual_wake_words"), frames)
 
     def issue(samples: list) -> None:
+        """Serve a query and report its end to LoadGen."""
         system.serve([sample.index for sample in samples])
         loadgen.QuerySamplesComplete([loadgen.QuerySampleResponse(sample.id, 0, 0) for sample in samples])
 

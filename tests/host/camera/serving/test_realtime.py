@@ -52,10 +52,10 @@ def test_another_thread_can_be_pinned() -> None:
         value_before = os.sched_getaffinity(0)
         target = min(value_before)
         granted = realtime.pin([target], ids[0]).granted
-        own = os.sched_getaffinity(ids[0])
+        affinity = os.sched_getaffinity(ids[0])
         stop.set()
         thread.join()
-        return granted and own == {target} and os.sched_getaffinity(0) == value_before
+        return granted and affinity == {target} and os.sched_getaffinity(0) == value_before
 
     in_child(work)
 
@@ -100,9 +100,9 @@ def test_priority_is_raised_with_sufficient_rights() -> None:
         if _raised(resource.RLIMIT_RTPRIO) and os.getuid() == 0:
             os.setuid(65534)  # with the raised limit, any user may set the priority; without it, only root
         granted = realtime.raise_priority()
-        own = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
+        policy = os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK
         raised = granted == RequestOutcome("priority", True, "SCHED_FIFO 20.")
-        raised &= own == os.SCHED_FIFO and os.sched_getparam(0).sched_priority == 20
+        raised &= policy == os.SCHED_FIFO and os.sched_getparam(0).sched_priority == 20
         # A child process does not inherit the real-time priority.
         child = os.fork()
         if child == 0:

@@ -125,10 +125,10 @@ def test_each_frame_and_the_status_are_published(tmp_path: Path, qos: int) -> No
         until(lambda: reader.of("home/door cam/status") == ["online", "offline"])
         assert sink.sent == 20 and sink.lost == 0
         reader.close()
-        late = Reader(port)
-        until(lambda: ("home/door cam/status", "offline", True) in late.messages)
-        assert late.of("home/door cam") == []
-        late.close()
+        late_reader = Reader(port)
+        until(lambda: ("home/door cam/status", "offline", True) in late_reader.messages)
+        assert late_reader.of("home/door cam") == []
+        late_reader.close()
 
 
 @pytest.mark.slow

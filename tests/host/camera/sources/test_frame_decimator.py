@@ -20,6 +20,7 @@ def test_the_mean_rate_is_the_set_rate(native: float, share: float, seed: int) -
     kept_times = [int(t) for t in times if not decimator.drops_frame(int(t))]
     rate = (len(kept_times) - 1) * 1e9 / (kept_times[-1] - kept_times[0])
     assert abs(rate / (native * share) - 1) < 0.12
+    # No two frames that are kept are closer than 0.3 periods of the set rate.
     assert np.diff(kept_times).min() * native * share / 1e9 > 0.3 - 1e-6
 
 

@@ -53,7 +53,7 @@ class SimInaLogger(PtyInstrument):
 
 
 def _crc(data: bytes) -> int:
-    """Return the CRC-8 as the remainder of a polynomial division."""
+    """Return the CRC-8: the remainder of a division by the polynomial x^8 + x^2 + x + 1 (0x107)."""
     value = int.from_bytes(data, "big") << 8
     while (length := value.bit_length()) > 8:
         value ^= 0x107 << (length - 9)

@@ -73,7 +73,7 @@ def complete_periods(seconds: float) -> int:
 @pytest.mark.parametrize("chip", SENSORS)
 def test_the_driver_reads_the_energy_of_the_chips_registers(loggers: dict[str, Path], chip: str) -> None:
     with running(loggers[chip], chip, ppm=300) as port, InaLogger(port) as meter:
-        trace = meter.record(0.4)
+        trace = meter.record(0.4)  # about 4 s of the simulated time
     rounds = complete_periods(trace.seconds)
     assert rounds >= 4 and trace.lost_samples == 0
     start = trace.time_s[0] + 0.01

@@ -60,7 +60,7 @@ static double charge(double t)
 
 /* ---- the chip ---- */
 
-static uint16_t config_word, adc_config = 0xFB68;
+static uint16_t config_word, adc_config = 0xFB68; /* the value after power-up of an INA228 */
 static uint8_t pointer_register;
 static bool ready;
 static double conversion_began = 0;
@@ -309,6 +309,7 @@ int main(int argc, char **argv)
         *values[k] = atof(argv[2 + k]);
     }
     ppm = argc > 10 ? atof(argv[10]) : 0;
+    /* The values after power-up, from the data sheets. */
     config_word = chip_kind == 219 ? 0x399F : chip_kind == 226 ? 0x4127 : 0;
     int far;
     char name[64];
