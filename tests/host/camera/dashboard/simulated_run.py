@@ -98,12 +98,12 @@ def classes() -> Answer:
 
 def state_at(step: int, **more: Any) -> dict[str, Any]:
     """Return the camera loop's state ``step`` half seconds after the start of the run. ``more`` replaces parts of
-    it."""
+    it. The governor lowers the frame rate every 40 steps up to step 200, and ``log`` has its last four actions."""
     heat = 44 + 24 * (1 - math.exp(-step / 180)) + 0.3 * math.sin(step / 5)
     watts = 4.4 + 0.5 * math.sin(step / 30) + (0.5 if step < 200 else 0)
     wave = 1 + 0.1 * math.sin(step / 11)
 
-    def p(ms: float) -> dict[str, float]:
+    def percentiles(ms: float) -> dict[str, float]:
         """Return the percentiles of a time that is about ``ms`` milliseconds."""
         return {"p50": ms * wave, "p95": ms * wave * 1.3, "p99": ms * wave * (1.6 + 0.2 * math.sin(step))}
 
@@ -116,8 +116,8 @@ def state_at(step: int, **more: Any) -> dict[str, Any]:
         "ready": True,
         "t_s": step / 2,
         "fps": 30 - len(log) + 0.3 * math.sin(step / 3),
-        "stage_ms": {"capture": p(0.12), "preprocess": p(0.31), "invoke": p(1.08), "postprocess": p(0.05),
-                     "total": p(1.56), "age": p(5.6)},
+        "stage_ms": {"capture": percentiles(0.12), "preprocess": percentiles(0.31), "invoke": percentiles(1.08), "postprocess": percentiles(0.05),
+                     "total": percentiles(1.56), "age": percentiles(5.6)},
         "frames": {"captured": 15 * step, "served": 15 * step - step // 8, "dropped": step // 8, "late": step // 90,
                    "cached": 12, "errors": 0, "reconnects": 0},
         "power": {"value": watts, "kind": "measured", "source": "INA3221 VDD_IN", "rails": {"VDD_CPU": 1.2}},

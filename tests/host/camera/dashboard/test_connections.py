@@ -80,11 +80,11 @@ def test_new_connections_of_one_address_do_not_close_those_of_another() -> None:
     server.start()
     port = urlsplit(server.url).port or 0
     with contextlib.closing(server), contextlib.ExitStack() as stack:
-        other = stack.enter_context(_connect(port, HALF_SENT, "127.0.2.1"))
+        other_client = stack.enter_context(_connect(port, HALF_SENT, "127.0.2.1"))
         crowd = [stack.enter_context(_connect(port, HALF_SENT)) for _ in range(30)]
         assert crowd[0].recv(1) == b"", "the oldest connection of the crowd was not closed"
-        other.sendall(f"Authorization: Bearer {TOKEN}\r\n\r\n".encode())
-        assert other.recv(100).startswith(b"HTTP/1.1 200 ")
+        other_client.sendall(f"Authorization: Bearer {TOKEN}\r\n\r\n".encode())
+        assert other_client.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
 def test_addresses_of_one_ipv6_network_count_together() -> None:

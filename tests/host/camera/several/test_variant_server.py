@@ -23,22 +23,22 @@ COSTS = (400.0, 7.5, 1.25)
 
 class Loader:
     """Opens real models. ``open`` lists the open models, ``loads`` counts the loaded models. Loading waits while
-    ``go`` is not set."""
+    ``loading_allowed`` is not set."""
 
     def __init__(self, slots: int = 1) -> None:
         self.slots = slots
         self.open: list[str] = []
         self.max_open = 0
         self.loads = 0
-        self.go = threading.Event()
-        self.go.set()
+        self.loading_allowed = threading.Event()
+        self.loading_allowed.set()
         self.fail: Exception | None = None
 
     def variant(self, name: str, cost: float) -> ModelVariant:
         return ModelVariant(name, cost, lambda: self.load(name))
 
     def load(self, name: str) -> ModelServer:
-        self.go.wait(20)
+        self.loading_allowed.wait(20)
         if self.fail is not None:
             raise self.fail
         server = server_of(name, self.slots)
@@ -65,7 +65,7 @@ def loader() -> Iterator[Loader]:
     """A loader of models with one set of tensors each."""
     new_loader = Loader()
     yield new_loader
-    new_loader.go.set()
+    new_loader.loading_allowed.set()
 
 
 def picture() -> Frame:
@@ -97,13 +97,13 @@ def test_each_level_answers_like_its_model(loader: Loader) -> None:
 def test_frames_are_served_while_the_next_model_loads(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
     ladder.serve(frame)
-    loader.go.clear()
+    loader.loading_allowed.clear()
     ladder.move(1)
     assert ladder.level == 1
     for _ in range(5):
         assert ladder.serve(frame).model == CLASSIFIERS[0]
     assert not ladder.wait(0.0)
-    loader.go.set()
+    loader.loading_allowed.set()
     assert ladder.wait(20)
     assert ladder.serve(frame).model == CLASSIFIERS[1]
     ladder.close()
@@ -111,10 +111,10 @@ def test_frames_are_served_while_the_next_model_loads(loader: Loader) -> None:
 
 def test_the_level_changes_while_a_model_loads(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
-    loader.go.clear()
+    loader.loading_allowed.clear()
     for level in (1, 2, 1, 2):
         ladder.move(level)
-    loader.go.set()
+    loader.loading_allowed.set()
     assert ladder.wait(20)
     assert ladder.serve(frame).model == CLASSIFIERS[2]
     ladder.close()

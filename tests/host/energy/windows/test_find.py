@@ -98,8 +98,8 @@ def test_offset_and_drift_of_the_clocks_are_measured(ppm):
 def test_inferences_outside_the_recording_are_left_out():
     truth = waveform.make(8, inferences=9)
     trace = sampled(truth, marks=False)
-    cut = trace.time_s < 0.6 * truth.seconds
-    shorter = replace(trace, time_s=trace.time_s[cut], current_a=trace.current_a[cut])
+    is_recorded = trace.time_s < 0.6 * truth.seconds
+    shorter = replace(trace, time_s=trace.time_s[is_recorded], current_a=trace.current_a[is_recorded])
     windows = find_windows(shorter, events=events_of(truth, 8))
     assert len(windows.spans) == sum(b < 0.6 * truth.seconds for _, b in truth.windows)
     assert any("outside" in note for note in windows.notes)
@@ -111,6 +111,7 @@ def test_incomplete_marks_and_glitches_are_no_windows():
     for start, end in ((0, 50), (200, 300), (400, 402), (500, 600), (950, 1000)):
         marks[start:end] = 1
     windows = find_windows(Trace(times, np.ones(1000), 3.0, 1000.0, marks=marks))
+    # An edge is in the middle between two samples.
     edges = [edge for window in windows.spans for edge in (window.start_s, window.end_s)]
     assert edges == pytest.approx([0.1995, 0.2995, 0.4995, 0.5995])
 
@@ -125,12 +126,13 @@ def test_the_json_has_the_energy_and_its_uncertainties():
     assert content["lost_samples"] > 0
     expected = np.std(result.energy_uj, ddof=1) / np.sqrt(6)
     assert content["uncertainty_uj"]["of_windows"] == pytest.approx(expected)
+    # The gain error is at most 2 %, with a uniform distribution.
     assert content["uncertainty_uj"]["of_calibration"] == pytest.approx(
         np.mean(result.energy_uj) * 0.02 / 3**0.5
     )
     assert content["above_baseline_uj_per_inference"]["median"] < content["energy_uj_per_inference"]["median"]
-    recording = truth.joules(0, truth.seconds) / truth.seconds
-    assert content["recording_power_w"] == pytest.approx(recording, rel=0.01)
+    recording_w = truth.joules(0, truth.seconds) / truth.seconds
+    assert content["recording_power_w"] == pytest.approx(recording_w, rel=0.01)
 
 
 def test_a_window_in_a_gap_is_counted_as_left_out():
