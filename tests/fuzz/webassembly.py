@@ -30,7 +30,8 @@ from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
 
 #: The size of a page of WebAssembly memory in bytes.
 _PAGE = 65536
-_GRAPHS_PER_MODULE = 200
+#: The compiler takes most of the time, and compiles the engine again for each module.
+_GRAPHS_PER_MODULE = 500
 
 #: Headers of models define functions that no graph calls.
 _UNUSED = '#pragma clang diagnostic ignored "-Wunused-function"\n'
