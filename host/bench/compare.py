@@ -28,6 +28,8 @@ FIGURES: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("flash_total", "flash_total_bytes", ("flash", "total")),
 )
 SCHEMA = "arenite.bench/1"
+#: No inference takes more instructions.
+_MAX_FIGURE = 1e18
 #: A relative difference in cycles per instruction is reported if it is larger than this.
 REPORTED_DIFFERENCE = 0.10
 
@@ -70,9 +72,7 @@ def read_baseline(path: Path) -> tuple[BaselineRecord, ...]:
 def _parse_record(row: Mapping[str, Any]) -> BaselineRecord:
     """Return one record of another engine. Raises ``KeyError``, ``TypeError`` or ``ValueError`` if it is not valid."""
     figures = {name: row[key] for name, key, _ in FIGURES if row.get(key) is not None}
-    for name, value in figures.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            raise ValueError(f"{name}: {value!r}")
+    _check_figures(figures)
     for key in ("engine", "core", "model"):
         if not isinstance(row[key], str):
             raise TypeError(f"{key}: {row[key]!r}")
@@ -82,7 +82,15 @@ def _parse_record(row: Mapping[str, Any]) -> BaselineRecord:
 def _record_of_result(data: Mapping[str, Any]) -> BaselineRecord:
     """Return the record of an output of ``arenite bench --json``."""
     figures = {name: value for name, value in figures_of(data).items() if value is not None}
-    return BaselineRecord("arenite", data["board"]["core"], model_name(data), figures)
+    _check_figures(figures)
+    return BaselineRecord("arenite", str(data["board"]["core"]), model_name(data), figures)
+
+
+def _check_figures(figures: Mapping[str, Any]) -> None:
+    """Raise ``ValueError`` for a figure that is not a number of bytes, instructions or cycles."""
+    for name, value in figures.items():
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= _MAX_FIGURE:
+            raise ValueError(f"{name}: {value!r}")
 
 
 def figures_of(result: Mapping[str, Any]) -> dict[str, float | None]:

@@ -67,6 +67,8 @@ def _input_shapes(request: ConversionRequest, outline: Outline) -> list[tuple[in
     not known. Raises ``UsageError`` and ``ModelError``."""
     if outline.inputs is None:
         return None
+    if not outline.inputs:
+        raise ModelError(f"{request.source} has no inputs.", "Export the model with its inputs.")
     try:
         shapes: list[tuple[int, ...]] = fixed_input_shapes(
             request.options.shape, [(tensor.name, tensor.shape) for tensor in outline.inputs]

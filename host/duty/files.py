@@ -114,7 +114,7 @@ def latency_of_bench(path: Path, board: str | None = None) -> Latency:
             f"{path.name}: estimated cycles of {name}, at the {clock.clock_hz / 1e6:g} MHz of {clock.name}"
         )
         return Latency(_interpolated_times(seconds), source, "estimated", clock.name)
-    except (KeyError, TypeError, ZeroDivisionError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise UsageError(f"{path} has no time of an inference.", "Run `arenite bench` again.") from error
 
 

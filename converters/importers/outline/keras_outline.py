@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
+from arenite.converters.importers.outline.outline import (
+    Outline,
+    OutlineLayer,
+    OutlineTensor,
+    Shape,
+    value_count,
+)
 from arenite.converters.importers.subprocesses.keras_classes import ClassRefused, check_classes
 from arenite.errors import UnsupportedModelError
 
@@ -37,11 +43,12 @@ def read_keras(description: dict[str, Any]) -> Outline:
     layers = {_name(layer): layer for layer in config["layers"]}
     inputs = _inputs(description, config, layers)
     outputs = _outputs(description, config, layers)
+    weights = _weights(config["layers"])
     return Outline(
         tuple(part for layer in config["layers"] for part in _layers(layer)),
         inputs,
         outputs,
-        _weights(config["layers"]),
+        None if weights is None else value_count([weights]),
         () if inputs is None else (False,) * len(inputs),
     )
 
@@ -145,11 +152,12 @@ def _outputs(
     names = _ends(config.get("output_layers"))
     outputs = []
     for name in names or ():
-        layer = layers[name]
+        layer, visited = layers[name], {name}
         while layer["class_name"] in _SAME_SHAPE:
             previous = _previous(layer)
-            if previous not in layers:
+            if previous not in layers or previous in visited:
                 return None
+            visited.add(previous)
             layer = layers[previous]
         if layer["class_name"] != "Dense":
             return None
@@ -166,6 +174,13 @@ def _previous(layer: dict[str, Any]) -> str:
     return str(entry[0][0]) if entry else ""  # Keras 2
 
 
+def _count(value: Any) -> int:
+    """Return ``value``. Raises ``TypeError`` if it is not an integer: a text times a number may fill the memory."""
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
 def _weights(layers: list[dict[str, Any]]) -> int | None:
     """Return the number of weights after the normalization layers are merged into others, or None if a layer's number
     is not known."""
@@ -179,22 +194,23 @@ def _weights(layers: list[dict[str, Any]]) -> int | None:
                 return None
             total += inner
         elif kind == "Embedding":
-            total += config["input_dim"] * config["output_dim"]
+            total += _count(config["input_dim"]) * _count(config["output_dim"])
         elif kind in ("Dense", "Conv1D", "Conv2D", "DepthwiseConv2D"):
             if not shape or config.get("data_format") == "channels_first":
                 return None
             area = 1
             for size in _numbers(config.get("kernel_size", [])):
                 area *= size
-            channels = shape[-1] // (config.get("groups") or 1)
-            filters = config.get("depth_multiplier", 1) if kind == "DepthwiseConv2D" else 0
-            outputs = shape[-1] * filters or config.get("filters") or config["units"]
+            inputs = _count(shape[-1])
+            channels = inputs // _count(config.get("groups") or 1)
+            filters = _count(config.get("depth_multiplier", 1)) if kind == "DepthwiseConv2D" else 0
+            outputs = inputs * filters or _count(config.get("filters") or config["units"])
             per_output = area * (1 if kind == "DepthwiseConv2D" else channels)
             total += outputs * (per_output + bool(config.get("use_bias", True)))
         elif kind in _GATES and shape:
-            units, gates = config["units"], _GATES[kind]
+            units, gates = _count(config["units"]), _GATES[kind]
             biases = 2 if kind == "GRU" and config.get("reset_after", True) else 1
-            total += gates * units * (shape[-1] + units + biases * bool(config.get("use_bias", True)))
+            total += gates * units * (_count(shape[-1]) + units + biases * bool(config.get("use_bias", True)))
         elif kind not in _SAME_SHAPE - {"PReLU", "LayerNormalization"} and kind not in _WITHOUT_WEIGHTS:
             return None
     return total

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
-from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
+from arenite.converters.importers.outline.outline import (
+    Outline,
+    OutlineLayer,
+    OutlineTensor,
+    Shape,
+    value_count,
+)
 from arenite.converters.importers.outline.protobuf import messages, numbers, text, texts
 from arenite.errors import ModelError
 
@@ -82,7 +87,7 @@ def read_onnx(source: str, data: memoryview) -> Outline:
         tuple(inputs),
         outputs,
         sum(
-            math.prod(numbers(tensor, _TENSOR_DIMS))
+            value_count(numbers(tensor, _TENSOR_DIMS))
             for tensor in constants.values()
             if numbers(tensor, _TENSOR_TYPE) == [_FLOAT32]
         ),

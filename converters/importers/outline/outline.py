@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 #: A shape with None for each open dimension. A shape that is not known at all is None.
 Shape = tuple[int | None, ...]
+
+#: The largest number of values that a tensor of a file can have.
+_MAX_VALUES = 1 << 62
+
+
+def value_count(sizes: Iterable[int]) -> int:
+    """Return the number of values of a tensor with these dimensions. Raises ``ValueError`` if it is negative, or larger
+    than any file."""
+    count = math.prod(sizes)
+    if not 0 <= count <= _MAX_VALUES:
+        raise ValueError("a tensor has an impossible number of values")
+    return count
 
 
 @dataclass(frozen=True)

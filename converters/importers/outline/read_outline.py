@@ -3,7 +3,6 @@ and needs no framework."""
 
 from __future__ import annotations
 
-import json
 import mmap
 import zipfile
 from collections.abc import Mapping
@@ -20,6 +19,7 @@ from arenite.converters.importers.outline.tflite_outline import outline_of
 from arenite.converters.importers.outline.torch_outline import read_torch_program
 from arenite.converters.tflite.reader import parse, read_bytes
 from arenite.errors import ModelError
+from arenite.input_files import parse_json
 
 #: The size of the largest JSON text that is read.
 MAX_JSON_BYTES = 8 << 20
@@ -106,7 +106,7 @@ def _json_member(path: Path, is_wanted: Any) -> Any:
             if info.filename.endswith(".json") and is_wanted(info.filename):
                 if info.file_size > MAX_JSON_BYTES:
                     raise ValueError(info.filename)
-                return json.loads(archive.read(info))
+                return parse_json(archive.read(info))
     raise ValueError("no such member")
 
 
@@ -132,8 +132,8 @@ def _keras_description(path: Path) -> Any:
                 size = int.from_bytes(data[position - 8 : position], "little")
                 if len(beginning) < size <= min(MAX_JSON_BYTES, len(data) - position):
                     try:
-                        value = json.loads(data[position : position + size])
-                    except (ValueError, RecursionError):
+                        value = parse_json(data[position : position + size])
+                    except ValueError:
                         value = None
                     if isinstance(value, dict) and "layers" in value.get("config", {}):
                         return value

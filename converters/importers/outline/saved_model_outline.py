@@ -3,9 +3,13 @@ meta_graph.proto, graph.proto and function.proto of TensorFlow."""
 
 from __future__ import annotations
 
-import math
-
-from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
+from arenite.converters.importers.outline.outline import (
+    Outline,
+    OutlineLayer,
+    OutlineTensor,
+    Shape,
+    value_count,
+)
 from arenite.converters.importers.outline.protobuf import messages, numbers, text, texts
 from arenite.converters.importers.subprocesses.signature_choice import SignatureProblem, choose_signature
 from arenite.errors import ModelError, UsageError
@@ -41,7 +45,10 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
         raise ValueError("it contains no graph")
     signatures = {text(entry, _KEY): entry for entry in messages(meta_graph, _SIGNATURES)}
     signatures.pop(_INITIALIZATION, None)
-    chosen = next(messages(signatures[_signature(source, signature, sorted(signatures))], _VALUE))
+    name = _signature(source, signature, sorted(signatures))
+    chosen = next(messages(signatures[name], _VALUE), None)
+    if chosen is None:
+        raise ValueError(f"its signature '{name}' is empty")
     inputs, outputs = (
         [_tensor(entry) for entry in messages(chosen, number)]
         for number in (_SIGNATURE_INPUTS, _SIGNATURE_OUTPUTS)
@@ -161,4 +168,4 @@ def _variable_size(node: memoryview) -> int:
     if numbers(attributes.get("dtype", empty), _VALUE_TYPE) != [_FLOAT32]:
         return 0
     shape = next(messages(attributes.get("shape", empty), _VALUE_SHAPE), empty)
-    return math.prod(_dimension(part) or 0 for part in messages(shape, _SHAPE_DIM))
+    return value_count(_dimension(part) or 0 for part in messages(shape, _SHAPE_DIM))

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any
 
-from arenite.converters.importers.outline.outline import Outline, OutlineLayer, OutlineTensor, Shape
+from arenite.converters.importers.outline.outline import (
+    Outline,
+    OutlineLayer,
+    OutlineTensor,
+    Shape,
+    value_count,
+)
 
 #: A place in the stack trace of a node.
 _PLACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -30,12 +35,12 @@ def read_torch_program(program: dict[str, Any]) -> Outline:
     inputs, weights = [], 0
     for spec in signature["input_specs"]:
         if "user_input" in spec:
-            name = spec["user_input"]["arg"]["as_tensor"]["name"]
+            name = str(spec["user_input"]["arg"]["as_tensor"]["name"])
             inputs.append(OutlineTensor(name, shapes[name]))
         for kind in ("parameter", "buffer"):
             if kind in spec:
-                weights += math.prod(size or 0 for size in shapes[spec[kind]["arg"]["name"]])
-    outputs = [spec["user_output"]["arg"]["as_tensor"]["name"] for spec in signature["output_specs"]
+                weights += value_count(size or 0 for size in shapes[spec[kind]["arg"]["name"]])
+    outputs = [str(spec["user_output"]["arg"]["as_tensor"]["name"]) for spec in signature["output_specs"]
                if "user_output" in spec]  # fmt: skip
     return Outline(
         tuple(_layer(node) for node in graph["nodes"]),
@@ -47,7 +52,15 @@ def read_torch_program(program: dict[str, Any]) -> Outline:
 
 
 def _shape(value: dict[str, Any]) -> Shape:
-    return tuple(size.get("as_int") for size in value["sizes"])
+    sizes = tuple(size.get("as_int") for size in value["sizes"])
+    return tuple(None if size is None else _integer(size) for size in sizes)
+
+
+def _integer(value: Any) -> int:
+    """Return ``value``. Raises ``TypeError`` if it is not an integer."""
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
 
 
 def _layer(node: dict[str, Any]) -> OutlineLayer:
@@ -58,7 +71,7 @@ def _layer(node: dict[str, Any]) -> OutlineLayer:
     operator = str(node["target"]).removeprefix("torch.ops.").removesuffix(".default")
     parent = module.rpartition(".")[2] if path else ""
     steps = {
-        item["name"]: tuple(item["arg"]["as_ints"])
+        item["name"]: tuple(map(_integer, item["arg"]["as_ints"]))
         for item in node["inputs"]
         if item["name"] in _STEPS and "as_ints" in item["arg"]
     }

@@ -17,6 +17,7 @@ from arenite.converters.tflite.image import image_bytes, to_flatbuffer
 from arenite.host.link.client import DESCRIBE, DONE, HELLO
 from arenite.profiles.boards import BOARD_DIRECTORY
 from tests.converters import small_models
+from tests.fuzz.coverage.file_corpora import FILE_CORPORA
 from tests.fuzz.coverage.input_parts import indented
 from tests.host.link.hostile_device import greeting
 
@@ -138,7 +139,7 @@ def profiles() -> Iterable[bytes]:
     files = list(files_of_settings())
     yield from files
     for number in range(len(files)):
-        # The first byte chooses the file. Its lines 0 and 5 get other values.
+        # The first byte chooses the file. Its lines 5 and 0 get other values.
         yield bytes([128 + (number - 128) % len(files)]) + b"\x05\x01" + b"7" + b"\x00\x03" + b"inf"
 
 
@@ -226,7 +227,7 @@ _HEADERS = (
 
 def dictionary(name: str) -> list[bytes]:
     """Return words that the fuzzer inserts into inputs of target ``name``, whose inputs are text; [] for the others."""
-    if name not in ("profiles", "model_metadata", "http_requests"):
+    if name not in ("profiles", "model_metadata", "http_requests", "model_sources", "results"):
         return []
     words = {
         word for seed in PYTHON_CORPORA[name]() for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_-]{2,40}", seed)
@@ -244,4 +245,5 @@ PYTHON_CORPORA: dict[str, Callable[[], Iterable[bytes]]] = {
     "profiles": profiles,
     "link_client": link_client,
     "http_requests": http_requests,
+    **FILE_CORPORA,
 }

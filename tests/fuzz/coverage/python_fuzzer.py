@@ -18,6 +18,7 @@ from tests.fuzz.coverage.python_targets import PYTHON_TARGETS
 #: as well. Otherwise the fuzzer does not learn what the parser accepts, and hardly an input gets past it.
 PARSERS = {
     "model_metadata": ["zipfile"],
+    "model_sources": ["zipfile"],
     "array_files": ["zipfile"],
     "pictures": ["PIL"],
     "sounds": ["wave"],

@@ -17,6 +17,8 @@ from pathlib import Path
 from types import ModuleType
 from urllib.parse import unquote_plus
 
+from tests.fuzz.coverage.file_targets import FILE_TARGETS
+
 Target = Callable[[bytes], None]
 
 
@@ -342,4 +344,5 @@ PYTHON_TARGETS: dict[str, Callable[[], Target]] = {
     "profiles": profiles,
     "link_client": link_client,
     "http_requests": http_requests,
+    **FILE_TARGETS,
 }

@@ -1,7 +1,7 @@
 #!/bin/bash -eu
 # Build all fuzz targets into $OUT, as OSS-Fuzz and ClusterFuzzLite expect it. They set CC, CFLAGS and
 # LIB_FUZZING_ENGINE, and provide compile_python_fuzzer.
-pip3 install ".[images]"
+pip3 install ".[dashboard,images]"
 python3 -m tests.fuzz.coverage.build_targets "$OUT"
 
 folder=$(mktemp -d)

@@ -82,6 +82,18 @@ def test_samples_of_the_right_shape_are_accepted(source: str, tmp_path: Path) ->
     passes(ConversionRequest(source, calibration=samples(tmp_path, (1, 16, 16, 3))))  # with a batch of 1
 
 
+def test_a_model_without_inputs_is_refused(tmp_path: Path) -> None:
+    path = files.onnx_file(
+        tmp_path / "m.onnx",
+        [files.onnx_node("Relu", ["w"], ["scores"])],
+        [],
+        [files.onnx_value("scores", (1, 4))],
+        [files.onnx_constant("w", (1, 4))],
+    )
+    request = ConversionRequest(str(path), calibration=Path("random"), pixels="0..1")
+    assert "has no inputs" in refusal(request)
+
+
 def test_samples_of_another_shape_are_refused(source: str, tmp_path: Path) -> None:
     text = refusal(ConversionRequest(source, calibration=samples(tmp_path, (20, 20, 3))))
     assert "'x' has shape (20, 20, 20, 3)" in text and "takes samples of (16, 16, 3)" in text

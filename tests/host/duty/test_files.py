@@ -106,6 +106,16 @@ def test_other_files_are_no_bench_results(tmp_path: Path, text: str) -> None:
         latency_of_bench(path)
 
 
+@pytest.mark.parametrize(
+    "latency", [7, {"min": "x"}, {"min": "x", "p50": 1, "p95": 1, "p99": 1, "max": 1}, [1]]
+)
+def test_a_bench_result_with_other_times_is_refused(tmp_path: Path, latency: object) -> None:
+    with pytest.raises(UsageError, match="no time of an inference"):
+        latency_of_bench(bench_json(tmp_path / "b.json", "nucleo_l4r5zi", latency, None, None))
+    with pytest.raises(UsageError, match="no time of an inference"):
+        latency_of_bench(bench_json(tmp_path / "b.json", "nucleo_l4r5zi", None, latency, {"p50": 1}))
+
+
 def test_measured_powers_precede_profiles(tmp_path: Path) -> None:
     path = tmp_path / "e.json"
     energy = {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -151,6 +152,61 @@ def test_keras_with_an_infinite_size_has_no_outline(tmp_path: Path) -> None:
     layer = files.keras_layer("Dense", "scores", units=float("inf"))
     path = files.keras_file(tmp_path / "m.keras", [layer], (None, 8))
     assert read_outline(str(path), source_kind(str(path))) is None
+
+
+def functional_keras(path: Path, *layers: dict[str, Any]) -> Path:
+    """Write a Keras model whose output is its last layer."""
+    ends = {"input_layers": [["image", 0, 0]], "output_layers": [[layers[-1]["config"]["name"], 0, 0]]}
+    first = files.keras_layer("InputLayer", "image", batch_shape=[None, 8])
+    description = {
+        "class_name": "Functional",
+        "config": {"name": "net", "layers": [first, *layers], **ends},
+    }
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps(description))
+        archive.writestr("metadata.json", "{}")
+    return path
+
+
+def test_keras_layers_in_a_circle_have_no_known_output(tmp_path: Path) -> None:
+    layer = files.keras_layer("ReLU", "relu") | {"inbound_nodes": [[["relu", 0, 0, {}]]]}
+    assert outline_of(functional_keras(tmp_path / "m.keras", layer)).outputs is None
+
+
+def test_sizes_that_are_no_integers_have_no_outline(tmp_path: Path) -> None:
+    """A text times a number could fill the memory."""
+    for units in ("many", 2.5, [3], 10**100):
+        layer = files.keras_layer("Dense", "scores", (None, 8), units=units)
+        path = functional_keras(tmp_path / "m.keras", layer)
+        assert read_outline(str(path), "keras") is None
+    path = files.picture_torch(tmp_path / "m.pt2")
+    with zipfile.ZipFile(path) as archive:
+        text = archive.read("net/models/model.json")
+    for size in (b'"16"', b"1.5", b"{}"):
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("net/models/model.json", text.replace(b'"as_int": 16', b'"as_int": ' + size))
+        assert read_outline(str(path), "torch-export") is None
+
+
+@pytest.mark.parametrize("sizes", [(1 << 61, 1 << 61), (-1, 3)])
+def test_an_impossible_number_of_weights_is_damage(tmp_path: Path, sizes: tuple[int, ...]) -> None:
+    path = tmp_path / "m.onnx"
+    files.onnx_file(
+        path,
+        [files.onnx_node("Relu", ["image"], ["scores"])],
+        [files.onnx_value("image", (1, 4))],
+        [files.onnx_value("scores", (1, 4))],
+        [files.onnx_constant("w", sizes)],
+    )
+    with pytest.raises(ModelError, match="impossible number of values"):
+        outline_of(path)
+
+
+def test_an_empty_signature_of_a_saved_model_is_damage(tmp_path: Path) -> None:
+    meta = files.field(5, files.field(1, "serving_default"))
+    (tmp_path / "saved_model.pb").write_bytes(files.field(1, 1) + files.field(2, meta))
+    with pytest.raises(ModelError, match="its signature 'serving_default' is empty"):
+        outline_of(tmp_path)
 
 
 def test_a_torch_export_file_has_an_outline(tmp_path: Path) -> None:
