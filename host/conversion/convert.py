@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from arenite.converters.graph.model import Model
+from arenite.converters.graph.resource_variables import variable_reads
 from arenite.converters.graph.trees import has_trees
 from arenite.converters.importers.imported_model import ImportedModel
 from arenite.converters.importers.sources import import_source
@@ -148,6 +149,7 @@ def convert(
     notes = [
         *imported.notes,
         *pixel_notes,
+        *_state_notes(request, model, scoring),
         *(
             f"The recipe '{recipe.name}' has settings for '{match}', which is not a layer of the model."
             for match in unused
@@ -188,6 +190,16 @@ def convert(
     return Conversion(
         request, imported, prepared.image, prepared, quantized, calibrating, scores, merge_notes(notes), loss
     )
+
+
+def _state_notes(request: ConversionRequest, model: Model, scoring: Dataset | None) -> list[str]:
+    """Return a note on the state of the model in scores, if it keeps state and ``--stateful`` is missing."""
+    if scoring is None or request.stateful or not variable_reads(model.main):
+        return []
+    return [
+        "The model keeps its state between inferences. In the scores, each sample begins with a fresh state; with "
+        "--stateful, the state continues from sample to sample."
+    ]
 
 
 def _errors_on_score_samples(
