@@ -30,6 +30,7 @@ class Net:
         quant: Quantization | str | None = "own",
         variable: bool = False,
     ) -> int:
+        """Add a tensor and return its index. The quantization "own" is a scale that no other tensor has."""
         index = len(self.tensors)
         if quant == "own":
             scale = float(np.float32(0.02 + 0.001 * index))
@@ -43,6 +44,7 @@ class Net:
         return index
 
     def input(self, shape: tuple[int, ...], dtype: str = "int8") -> int:
+        """Add a graph input and return its tensor."""
         self.inputs.append(self.tensor(shape, dtype))
         return self.inputs[-1]
 
@@ -53,6 +55,7 @@ class Net:
         return self.tensor(shape, data=values, quant=Quantization(scale, (0,) * len(scale), axis))
 
     def bias(self, x: int, weights: int, count: int, dtype: str = "int32") -> int:
+        """Add a random bias of a layer with input ``x``, and return its tensor."""
         x_quant, weights_quant = self.tensors[x].quant, self.tensors[weights].quant
         assert x_quant is not None and weights_quant is not None
         scale = tuple(float(np.float32(x_quant.scale[0]) * np.float32(s)) for s in weights_quant.scale)
@@ -60,6 +63,7 @@ class Net:
         return self.tensor((count,), dtype, data=self.rng.integers(-500, 500, count), quant=quant)
 
     def ints(self, values: list[int]) -> int:
+        """Add an int32 constant and return its tensor."""
         return self.tensor((len(values),), "int32", data=values)
 
     def op(
@@ -79,13 +83,16 @@ class Net:
         return out
 
     def add(self, name: str, inputs: list[int], outputs: list[int], options: str = "", **values: Any) -> None:
+        """Add an operator. Options that are not given have the schema's default values."""
         table = {**defaults_of(options), **values} if options else {}
         self.ops.append(Op(len(self.ops), name, tuple(inputs), tuple(outputs), table, options))
 
     def graph(self, outputs: list[int], name: str = "main") -> Subgraph:
+        """Return the subgraph."""
         return Subgraph(name, tuple(self.tensors), tuple(self.ops), tuple(self.inputs), tuple(outputs))
 
     def model(self, outputs: list[int], *other_graphs: Subgraph) -> Model:
+        """Return the model with a signature for all inputs and outputs."""
         named_in = tuple((f"in{k}", i) for k, i in enumerate(self.inputs))
         named_out = tuple((f"out{k}", i) for k, i in enumerate(outputs))
         signature = Signature("serving_default", 0, named_in, named_out)
@@ -158,6 +165,7 @@ def int16_net() -> Model:
 
 
 def float_net() -> Model:
+    """Return a float classifier with one layer."""
     n = Net(4)
     x = n.input((1, 10), "float32")
     w = n.tensor((4, 10), "float32", data=n.rng.standard_normal((4, 10)))
@@ -221,9 +229,11 @@ def reshapes() -> Model:
 
 
 def svdf_biased() -> Model:
+    """Return ``svdf`` with a bias."""
     return svdf(biased=True)
 
 
+#: Functions that return the models, by name.
 ALL = {
     f.__name__: f
     for f in (conv_net, elementwise, int16_net, float_net, with_state, svdf, svdf_biased, reshapes)

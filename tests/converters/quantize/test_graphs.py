@@ -22,6 +22,7 @@ from tests.converters.quantize.float_models import FloatNet, samples_for
 from tests.converters.quantize.quantized_runs import run
 
 SHAPE = (1, 6, 6, 4)
+#: Operators of the random graphs, for ``_grow``.
 STEPS = ("conv", "depthwise", "add", "mul", "maximum", "tanh", "relu", "concat", "leaky", "pool", "logistic")
 
 
@@ -119,11 +120,11 @@ def test_integer_inputs_and_outputs_are_kept() -> None:
             strict=True,
         )
     ]
-    assert sum(equal) >= 18
+    assert sum(equal) >= 18  # of 20 labels
 
 
 @pytest.mark.parametrize("bias", [True, False])
-def test_computed_weights_are_quantized_as_activations(bias: bool) -> None:
+def test_weights_that_are_an_input_are_quantized_as_activations(bias: bool) -> None:
     n = FloatNet(4)
     x, w = n.input((1, 12), "float32"), n.input((5, 12), "float32")
     y = n.layer("FULLY_CONNECTED", [x, w, n.random(5) if bias else -1], (1, 5), "FullyConnectedOptions")

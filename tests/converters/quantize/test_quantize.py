@@ -105,7 +105,7 @@ def test_int4_weights_take_half_a_byte_and_are_unpacked() -> None:
     )
 
 
-def test_weights_that_are_multiples_of_a_step_are_stored_exactly() -> None:
+def test_weights_that_are_multiples_of_a_scale_are_stored_exactly() -> None:
     n = FloatNet(5)
     x = n.input((1, 24), "float32")
     grid = np.random.default_rng(0).integers(-40, 41, (6, 24))
@@ -168,7 +168,7 @@ def test_layers_without_an_integer_kernel_stay_float_and_give_a_note() -> None:
     assert names == ["FULLY_CONNECTED", "DEQUANTIZE", "CUMSUM", "QUANTIZE", "FULLY_CONNECTED"]
 
 
-def test_bad_arguments_are_usage_errors() -> None:
+def test_a_quantized_model_and_unsuitable_observations_are_usage_errors() -> None:
     model = classifier()
     flatbuffer = to_flatbuffer(model)
     observations = observe(flatbuffer, samples_for(model))
@@ -192,16 +192,19 @@ def test_activation_quantization_represents_zero_exactly() -> None:
 
 
 #: A function that adds operators which read a tensor to a network, and returns their output.
-Build = Callable[[FloatNet, int], int]
+OperatorBuilder = Callable[[FloatNet, int], int]
 #: The operators that are only defined for positive values.
 _POSITIVE = {"LOG", "SQRT", "RSQRT"}
 
 
-def _unary(name: str, options: str = "", **values: Any) -> Build:
+def _unary(name: str, options: str = "", **values: Any) -> OperatorBuilder:
+    """Return a builder of an operator with one input."""
     return lambda n, x: n.layer(name, [x], n.tensors[x].shape, options, **values)
 
 
-def _binary(name: str, options: str, constant: bool = False) -> Build:
+def _binary(name: str, options: str, constant: bool = False) -> OperatorBuilder:
+    """Return a builder of an operator whose second input is a constant or a RELU of the first input."""
+
     def build(n: FloatNet, x: int) -> int:
         shape = n.tensors[x].shape
         second = n.random(*shape) if constant else n.layer("RELU", [x], shape)
@@ -210,7 +213,8 @@ def _binary(name: str, options: str, constant: bool = False) -> Build:
     return build
 
 
-def _pool(name: str) -> Build:
+def _pool(name: str) -> OperatorBuilder:
+    """Return a builder of a 2 x 2 pool."""
     return lambda n, x: n.layer(
         name,
         [x],
@@ -225,7 +229,7 @@ def _pool(name: str) -> Build:
 
 
 #: By name: a builder of the operator after a convolution.
-OPERATORS: dict[str, Build] = {
+OPERATORS: dict[str, OperatorBuilder] = {
     "ABS": _unary("ABS"),
     "RELU": _unary("RELU"),
     "RELU6": _unary("RELU6"),
@@ -284,7 +288,7 @@ OPERATORS: dict[str, Build] = {
 
 @pytest.mark.parametrize("activations", ["int8", "int16"])
 @pytest.mark.parametrize("name", sorted(OPERATORS))
-def test_operators_behind_a_convolution_are_quantized(name: str, activations: str) -> None:
+def test_operators_after_a_convolution_are_quantized(name: str, activations: str) -> None:
     n = FloatNet(len(name))
     x = n.input((1, 6, 6, 3), "float32")
     a = n.conv(x, 4, relu=name in _POSITIVE)

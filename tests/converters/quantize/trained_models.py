@@ -13,6 +13,7 @@ from arenite.converters.quantize.dataset.dataset import Dataset
 from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.small_models import Net
 
+#: The size of a sample and the number of classes.
 FEATURES, CLASSES = 48, 8
 
 
@@ -42,9 +43,10 @@ def train(
     rng = np.random.default_rng(seed)
     sizes = [x.shape[1], *hidden, int(labels.max()) + 1]
     weights = [(rng.normal(size=(o, i)) * np.sqrt(2 / i)).astype(np.float32) for i, o in pairwise(sizes)]
+    # Adam's moving averages of the gradients and of their squares.
     first, second = [np.zeros_like(w) for w in weights], [np.zeros_like(w) for w in weights]
     for step in range(1, steps + 1):
-        rate_now = 0.003 * (1 - 0.9 * step / steps)
+        learning_rate = 0.003 * (1 - 0.9 * step / steps)
         rows = rng.integers(0, len(x), 64)
         values = [x[rows]]
         for k, w in enumerate(weights):
@@ -58,7 +60,7 @@ def train(
             delta = (delta @ weights[k]) * (values[k] > 0)
             first[k] += 0.1 * (gradient - first[k])
             second[k] += 0.001 * (gradient * gradient - second[k])
-            rate = np.float32(rate_now * np.sqrt(1 - 0.999**step) / (1 - 0.9**step))
+            rate = np.float32(learning_rate * np.sqrt(1 - 0.999**step) / (1 - 0.9**step))
             weights[k] -= rate * first[k] / (np.sqrt(second[k]) + np.float32(1e-8))
     return weights
 

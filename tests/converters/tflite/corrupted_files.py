@@ -11,6 +11,7 @@ from ai_edge_litert import schema_py_generated as schema
 from arenite.converters.graph.model import Model
 from arenite.converters.tflite.image import to_flatbuffer
 
+#: A function that modifies the unpacked tables of a model (a ``ModelT``).
 Change = Callable[[Any], None]
 
 

@@ -1,4 +1,5 @@
-"""The image runs in other runtimes with the same outputs, is read back unchanged, and invalid metadata is an error."""
+"""An image is a .tflite model with an arena plan and other metadata. It gives the same outputs in other runtimes and is
+read back unchanged. Invalid metadata is an error."""
 
 from __future__ import annotations
 
@@ -30,6 +31,7 @@ from arenite.host.bench.tflm.check import random_runs
 from tests.converters import small_models
 from tests.development_models import shared_model
 
+#: Operators whose output can be the same bytes as their input, and operators that can work in place.
 _ALIASES = ("RESHAPE", "SQUEEZE", "EXPAND_DIMS")
 _IN_PLACE = ("ADD", "MUL", "SUB", "RELU", "LOGISTIC")
 SHARED = ("ad01_int8", "ic01_int8", "kws01_int8", "vww01_int8", "sww01_int8", "person_detect_int8")
@@ -66,7 +68,8 @@ def branches() -> Model:
 ALL = {**small_models.ALL, "branches": branches}
 
 
-def _same_in_litert(model: Model, image: bytes) -> None:
+def _assert_same_in_litert(model: Model, image: bytes) -> None:
+    """Check that LiteRT gives the same bytes for the model and for its image."""
     before, after = Reference(to_flatbuffer(model)), Reference(image)
     for inputs in random_runs(model, 3):
         for a, b in zip(before.run(inputs), after.run(inputs), strict=True):
@@ -76,13 +79,13 @@ def _same_in_litert(model: Model, image: bytes) -> None:
 @pytest.mark.parametrize("name", ALL)
 def test_images_have_the_same_outputs_in_litert(name: str) -> None:
     model = ALL[name]()
-    _same_in_litert(model, image_bytes(model, make_plan(model)))
+    _assert_same_in_litert(model, image_bytes(model, make_plan(model)))
 
 
 @pytest.mark.parametrize("name", SHARED)
 def test_images_of_real_models_have_the_same_outputs_in_litert(name: str) -> None:
     model = load_any(shared_model(name))
-    _same_in_litert(model, image_bytes(model, make_plan(model)))
+    _assert_same_in_litert(model, image_bytes(model, make_plan(model)))
 
 
 def test_litert_runs_person_detect_only_after_the_repair() -> None:
@@ -125,7 +128,7 @@ def test_an_image_has_the_order_of_the_plan() -> None:
     ]  # fmt: skip
     assert image.plan is not None
     assert (image.plan.scratch_offsets, image.plan.sharing) == ({1: 32}, ((3, 0, 0),))
-    _same_in_litert(model, image_bytes(model, swapped))
+    _assert_same_in_litert(model, image_bytes(model, swapped))
 
 
 def test_operators_that_the_plan_leaves_out_are_in_the_image() -> None:
@@ -212,6 +215,7 @@ def _set(path: str, value: Any) -> Any:
     return change
 
 
+#: (change of the JSON metadata, message)
 BAD_HEADERS: list[tuple[Any, str]] = [
     (lambda blob: blob[:-1], r"Metadata 'arenite': is not JSON"),
     (lambda blob: b"[" * 100_000, r"Metadata 'arenite': is not JSON"),
@@ -246,7 +250,8 @@ def test_the_error_of_invalid_metadata_names_the_field(case: int) -> None:
 
 
 def test_the_tflm_plan_has_the_documented_format() -> None:
-    """It has version, subgraph, number of tensors, and offsets, which are -1 for constants, variables and handles."""
+    """The format is: version, subgraph, number of tensors, and an offset for each tensor. The offset of a constant, a
+    variable or a handle is -1."""
     model = small_models.with_state()
     model_plan = make_plan(model)
     values = np.frombuffer(offline_plan.metadata(model, model_plan.offsets), "<i4").tolist()

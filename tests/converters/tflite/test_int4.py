@@ -16,7 +16,7 @@ from tests.fuzz.graph_builder import GraphBuilder, f32
 
 
 @given(st.lists(st.integers(-8, 7), max_size=33))
-def test_a_byte_has_two_values_the_first_in_the_low_half(values: list[int]) -> None:
+def test_a_byte_stores_two_values_the_first_in_its_low_bits(values: list[int]) -> None:
     packed = pack_int4_weights(np.array(values, np.int64))
     assert len(packed) == (len(values) + 1) // 2
     assert unpack_int4_weights(packed, (len(values),)).tolist() == values
@@ -64,6 +64,6 @@ def test_weights_with_another_reader_stay_packed() -> None:
     assert int8_weights(model) is model
 
 
-def test_data_bytes_is_the_size_in_the_file() -> None:
+def test_the_data_bytes_of_int4_weights_are_their_bytes_in_the_file() -> None:
     w = int8_weights(parse(to_flatbuffer(dense()))).main.tensors[1]
-    assert (w.data_bytes, w.nbytes) == (8, 15)
+    assert (w.data_bytes, w.nbytes) == (8, 15)  # 15 weights: 8 bytes packed, 15 bytes unpacked

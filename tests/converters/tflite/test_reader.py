@@ -46,6 +46,7 @@ def test_a_written_model_is_read_back_unchanged(name: str) -> None:
                 assert a.data.dtype == b.data.dtype and not a.data.flags.writeable and a.data.flags.aligned
 
 
+# LiteRT's code of the type, and the bytes of 200 elements.
 @pytest.mark.parametrize(("code", "count"), [(17, 100), (19, 50), (20, 100), (18, 400), (21, 200), (22, 200)])
 def test_types_that_numpy_lacks_are_kept_as_bytes(code: int, count: int) -> None:
     raw = np.arange(count, dtype=np.uint8)
@@ -64,6 +65,7 @@ def test_types_that_numpy_lacks_are_kept_as_bytes(code: int, count: int) -> None
 
 
 def test_string_constants_are_checked_and_kept() -> None:
+    # Two strings, from byte 16 to 18 and from 18 to 21.
     text = np.frombuffer(np.array([2, 16, 18, 21], np.int32).tobytes() + b"abcde", np.uint8)
 
     def change(root: Any) -> None:
@@ -81,7 +83,7 @@ def test_string_constants_are_checked_and_kept() -> None:
 
 
 def test_a_constant_without_elements_is_read() -> None:
-    """TFLite stores it as an empty buffer. It is a constant because no operator writes it."""
+    """TFLite stores such a constant as an empty buffer. It is a constant because no operator writes it."""
 
     def change(root: Any) -> None:
         g = root.subgraphs[0]
@@ -95,8 +97,8 @@ def test_a_constant_without_elements_is_read() -> None:
     assert parse(to_flatbuffer(model)).main.tensors[tensor.index].is_constant
 
 
-def _with_weights_behind(model: Model, *, offset: int = 0) -> bytes:
-    """Return a file of ``model`` with its first weights behind the flatbuffer, as in models above 2 GiB."""
+def _with_weights_after_the_flatbuffer(model: Model, *, offset: int = 0) -> bytes:
+    """Return a file of ``model`` with its first weights after the flatbuffer, as in models above 2 GiB."""
     raw = np.asarray(model.main.tensors[1].data).tobytes()
     size, data = 0, b""
     for _ in range(2):  # the first pass only measures the file's size, which the offset does not change
@@ -110,12 +112,12 @@ def _with_weights_behind(model: Model, *, offset: int = 0) -> bytes:
     return data + raw
 
 
-def test_weights_behind_the_flatbuffer_are_read() -> None:
+def test_weights_after_the_flatbuffer_are_read() -> None:
     model = small_models.conv_net()
     np.testing.assert_array_equal(
-        parse(_with_weights_behind(model)).main.tensors[1].data, model.main.tensors[1].data
+        parse(_with_weights_after_the_flatbuffer(model)).main.tensors[1].data, model.main.tensors[1].data
     )
     with pytest.raises(
         ModelError, match=r"^Buffer \d+, field data offset and size: its 108 bytes at .* run past"
     ):
-        parse(_with_weights_behind(model, offset=1))
+        parse(_with_weights_after_the_flatbuffer(model, offset=1))

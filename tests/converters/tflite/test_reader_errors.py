@@ -72,6 +72,7 @@ def _placeholder(root: Any) -> None:
     root.operatorCodes[0].builtinCode = 127
 
 
+#: (name of the case, change of conv_net, message)
 MALFORMED: list[tuple[str, Change, str]] = [
     ("version", change_model(version=2), "Model, field version: is 2, expected 3."),
     ("no graph", change_model(subgraphs=[]), "Model, field subgraphs: is empty"),
@@ -265,6 +266,7 @@ def test_the_error_of_a_malformed_model_names_the_field(change: Change, message:
     assert "no specific check" not in caught.value.problem
 
 
+#: (name of the case, change of conv_net, message)
 UNSUPPORTED: list[tuple[str, Change, str]] = [
     (
         "dynamic",
@@ -315,6 +317,8 @@ def test_the_error_of_an_unsupported_model_names_the_field(change: Change, messa
 
 
 def _change_called_subgraph(target: int) -> Change:
+    """Return a change of the subgraph that the first operator, CALL_ONCE, calls."""
+
     def change(root: Any) -> None:
         root.subgraphs[0].operators[0].builtinOptions.initSubgraphIndex = target
 

@@ -91,15 +91,15 @@ def test_a_single_zero_point_is_repeated_for_each_channel() -> None:
     assert "is repeated for each channel" in repaired.repairs[0]
 
 
-def test_operators_are_sorted() -> None:
+def test_operators_in_a_wrong_order_are_sorted() -> None:
     repaired = _repair(small_models.conv_net(), _swap_operators)
     assert repaired.repairs == ("The operators of subgraph 0 were not in execution order; they are sorted.",)
     assert [o.index for o in repaired.main.ops] == list(range(8))
     assert [o.name for o in repaired.main.ops] == [o.name for o in small_models.conv_net().main.ops]
 
 
-def test_operators_on_state_are_not_sorted() -> None:
-    """READ_VARIABLE is moved behind the ASSIGN_VARIABLE that depends on it. No sorting keeps the meaning."""
+def test_operators_on_state_in_a_wrong_order_are_an_error() -> None:
+    """READ_VARIABLE is after the ASSIGN_VARIABLE that depends on it. Sorting would change the value that is read."""
 
     def change(root: Any) -> None:
         ops = root.subgraphs[0].operators

@@ -13,6 +13,7 @@ from arenite.converters.tflite.schema_tables import ENUMS, UNIONS
 from arenite.converters.tflite.verifier import _DEFAULTS, _FIELDS
 
 _SOURCE = Path(schema.__file__).read_text()
+#: The struct format of each type name in LiteRT's builder functions.
 _STORAGE = {
     "Bool": "?", "Int8": "b", "Uint8": "B", "Int16": "h", "Uint16": "H", "Int32": "i", "Uint32": "I",
     "Int64": "q", "Uint64": "Q", "Float32": "f", "Float64": "d",
@@ -20,7 +21,8 @@ _STORAGE = {
 
 
 def _slots(table: str) -> dict[int, tuple[str, str, str]]:
-    """Map slot number to (field name, builder's type name, default), from LiteRT's generated builder functions."""
+    """Return (field name, builder's type name, default) by slot number (the position of a field in its table), from
+    LiteRT's generated builder functions."""
     matches = re.findall(
         rf"^def {table}Add(\w+)\(builder, \w+\):\n\s+builder\.Prepend(\w+?)Slot\((\d+), (.*)\)$",
         _SOURCE,

@@ -44,10 +44,12 @@ def test_the_decoder_reads_the_same_as_litert(name: str) -> None:
 
 
 def _good() -> bytes:
+    """Return a valid file."""
     return to_flatbuffer(small_models.conv_net())
 
 
 def _root_table(data: bytes) -> int:
+    """Return the address of the root table."""
     return struct.unpack_from("<I", data, 0)[0]
 
 
@@ -63,6 +65,7 @@ def _follow(data: bytes, at: int) -> int:
 
 
 def _first_tensor(data: bytes) -> int:
+    """Return the address of the table of the first tensor."""
     subgraphs = _follow(data, _field_at(data, _root_table(data), 2))
     tensors = _follow(data, _field_at(data, _follow(data, subgraphs + 4), 0))
     return _follow(data, tensors + 4)
@@ -146,8 +149,9 @@ def test_a_field_outside_its_table_is_an_error() -> None:
         decode(_patched(data, vtable + 4, "<H", 0xFFF0))
 
 
-def _bomb(width: int) -> bytes:
-    """Return a small file whose ``width`` subgraphs are all stored as one table, and their ``width`` tensors too."""
+def _file_with_shared_tables(width: int) -> bytes:
+    """Return a small file with ``width`` subgraphs of ``width`` tensors. All subgraphs are the same table in the
+    file, and so are all tensors."""
     size = 8 + 4 * (2 * width + 2) + 64
     out = bytearray(size)
     out[4:8] = b"TFL3"
@@ -176,13 +180,13 @@ def _bomb(width: int) -> bytes:
 
 
 def test_a_few_shared_tables_are_read() -> None:
-    root = decode(_bomb(3))
+    root = decode(_file_with_shared_tables(3))
     assert [len(g["tensors"]) for g in root["subgraphs"]] == [3, 3, 3]
 
 
 def test_many_shared_tables_are_an_error() -> None:
     """20,000 subgraphs of 20,000 tensors in 160 KB give an error in limited time and memory."""
-    data = _bomb(20_000)
+    data = _file_with_shared_tables(20_000)
     tracemalloc.start()
     start = time.perf_counter()
     with pytest.raises(ModelError, match="shared too often"):

@@ -1,4 +1,4 @@
-"""A file has equal vectors of scales and zero points only once."""
+"""The writer stores equal vectors of scales, and of zero points, only once in a file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from tests.converters.small_models import Net
 
 
 def _file(zero_points: tuple[int, int]) -> bytes:
-    """Return a model with two constants of 256 channels, with the scale 1 and each of ``zero_points``."""
+    """Return a model with two constants of 256 channels. All scales are 1, and each constant has one of
+    ``zero_points``."""
     n = Net(0)
     x = n.input((1, 4), "int8")
     for zero_point in zero_points:

@@ -94,6 +94,7 @@ def recurrent_layers(k, kind, **options):
 
 
 def recurrent_net(k, kind, steps, **options):
+    """Return a model of recurrent layers for sequences of ``steps`` time steps, and a dense layer."""
     x = y = k.Input((steps, 3), batch_size=1)
     for layer in recurrent_layers(k, kind, **options):
         y = layer(y)
@@ -102,7 +103,7 @@ def recurrent_net(k, kind, steps, **options):
 
 def stateful():
     """Save layers that keep their state. Each sample of the expected outputs continues the sequence of the one before;
-    the last array is the output for all of them in one call."""
+    ``whole`` is the output for all samples in one call."""
     parts = RNG.random((5, 6, 3), np.float32)
     kinds = [(keras, kind, "keras") for kind in ("lstm", "gru", "gru_before", "rnn", "stacked")]
     for k, kind, ending in (*kinds, (tf_keras, "stacked", "h5")):

@@ -1,4 +1,5 @@
-"""Tree models of scikit-learn that Arenite exports itself: answers of random models, and what is refused."""
+"""Tree models of scikit-learn that ``export_sklearn`` writes as ONNX files give the answers of scikit-learn. Models
+that cannot be exported are refused."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ pipeline = pytest.importorskip("sklearn.pipeline")
 
 
 def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return 300 random samples of 6 features, and a value for each sample that trees can learn."""
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(300, 6)).astype(np.float32)
     return x, x[:, 0] * x[:, 1] + x[:, 2]
@@ -60,10 +62,11 @@ def test_values_of_random_models_equal_scikit_learns(tmp_path: Path) -> None:
     ):
         model.fit(x[:200], y[:200])
         values, step = outputs(model, tmp_path / "m.onnx", x)
+        # Each leaf is rounded to a multiple of the step, so the error grows with the number of trees.
         np.testing.assert_allclose(values[:, 0], model.predict(x), atol=12 * step)
 
 
-def test_what_cannot_be_exported_is_refused(tmp_path: Path) -> None:
+def test_a_model_that_cannot_be_exported_is_refused(tmp_path: Path) -> None:
     x, y = samples(1)
     boosting = ensemble.HistGradientBoostingRegressor
     categories = np.concatenate([np.abs(x[:, :5]), np.arange(300)[:, None] % 4], axis=1)

@@ -22,10 +22,12 @@ from tests.converters.passes.loops.recurrent_models import CELLS, FEATURES, stat
 from tests.converters.quantize.float_models import Samples
 from tests.fuzz.comparison import CACHE, lower
 
+#: The number of inferences that continue one sequence.
 CALLS = 12
 
 
 def parts_of_sequence(steps: int) -> list[list[np.ndarray]]:
+    """Return the inputs of ``CALLS`` inferences, each with ``steps`` time steps."""
     rng = np.random.default_rng(4)
     return [[part] for part in rng.standard_normal((CALLS, 1, steps, FEATURES)).astype(np.float32)]
 
@@ -48,7 +50,7 @@ def quantized(cell: str, recipe: str, steps: int) -> tuple[bytes, Model, list[np
 
 
 @pytest.mark.parametrize("cell", CELLS)
-def test_the_states_are_those_that_a_program_would_carry(cell: str) -> None:
+def test_a_stateful_layer_equals_a_layer_whose_state_the_program_copies(cell: str) -> None:
     kept, carried = to_flatbuffer(stateful_model(cell, 5)), to_flatbuffer(streaming_model(cell, 5))
     samples, model = parts_of_sequence(5), LiteRtModel(carried)
     states = [np.zeros(d["shape"], np.float32) for d in model.inputs[1:]]
@@ -68,8 +70,10 @@ def test_a_quantized_sequence_continues_over_inferences(cell: str, recipe: str, 
     assert [op.name for op in rolled.main.ops].count(LOOP) == (steps > 1)
     main = rolled.main
     reads = [main.tensors[op.outputs[0]].dtype for op in main.ops if op.name == "READ_VARIABLE"]
-    narrow = "int8" if recipe == "int8" else "int16"
-    assert sorted(reads) == sorted([narrow, "int16"] if cell == "lstm" else [narrow])  # a cell state adds up
+    activation_type = "int8" if recipe == "int8" else "int16"
+    assert sorted(reads) == sorted(
+        [activation_type, "int16"] if cell == "lstm" else [activation_type]
+    )  # int16, because rounding errors of a cell state add up
 
     (native,), reference = (
         build([lower(rolled, f"kept_{cell}_{recipe}_{steps}_")], CACHE),

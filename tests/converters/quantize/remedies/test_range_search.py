@@ -1,4 +1,5 @@
-"""Ranges of int8 tensors become narrower or wider where the network's outputs gain, and only there."""
+"""The range search gives an int8 tensor a narrower or wider range only if that makes the outputs of the network more
+exact."""
 
 from __future__ import annotations
 
@@ -33,11 +34,13 @@ def saturating() -> Model:
 
 
 def observed(model: Model, count: int = 128) -> tuple[bytes, Observations]:
+    """Return the file of the model and its observations on ``count`` samples."""
     flatbuffer = to_flatbuffer(model)
     return flatbuffer, observe(flatbuffer, samples_for(model, count))
 
 
 def name_of(model: Model, op: str, position: int = 0) -> str:
+    """Return the name of an input of the only operator ``op``."""
     (found,) = [o for o in model.main.ops if o.name == op]
     return model.main.tensors[found.inputs[position]].name
 
@@ -61,7 +64,7 @@ def test_the_range_of_a_saturating_input_becomes_narrower_and_the_outputs_more_e
     assert error(replace(PLAIN, ranges=ranges)) < 0.8 * error(PLAIN)
 
 
-def test_very_negative_logits_are_clipped_but_not_those_that_decide() -> None:
+def test_very_negative_logits_are_clipped_but_not_the_logits_that_decide() -> None:
     n = FloatNet(2)
     x = n.dense(n.input((1, 8), "float32"), 6)
     far = n.layer("SUB", [x, n.real([0.0, 0.0, 0.0, 60.0, 60.0, 60.0])], (1, 6), "SubOptions")
@@ -69,10 +72,11 @@ def test_very_negative_logits_are_clipped_but_not_those_that_decide() -> None:
     flatbuffer, observations = observed(model)
     low, high = better_ranges(flatbuffer, PLAIN, observations).ranges[name_of(model, "SOFTMAX")]
     logits = next(s for s in observations.tensors.values() if s.name == name_of(model, "SOFTMAX"))
+    # The last three logits are near -60. The chosen range contains the first three, which decide.
     assert -40 < low < logits.channel_low[:3].min() * 0.9 and high > 0.6 * logits.high
 
 
-def test_inputs_and_the_same_search_give_the_same_ranges() -> None:
+def test_two_searches_give_the_same_ranges_and_none_for_the_model_input() -> None:
     model = saturating()
     flatbuffer, observations = observed(model)
     ranges = better_ranges(flatbuffer, PLAIN, observations).ranges
@@ -81,7 +85,8 @@ def test_inputs_and_the_same_search_give_the_same_ranges() -> None:
 
 
 def test_rare_large_values_change_no_range() -> None:
-    """Each sample can exceed the others, so that the samples do not tell what clipping costs."""
+    """One sample of 256 has values that are 200 times as large. The other samples do not show what it costs to clip
+    such values, so no range is changed."""
     n = FloatNet(5)
     x = n.input((1, 8), "float32")
     wide = n.layer("MUL", [n.dense(x, 12), n.real([20.0])], (1, 12), "MulOptions")
@@ -123,7 +128,7 @@ def test_few_samples_change_no_range() -> None:
 
 
 @pytest.mark.parametrize("clip", [False, True])
-def test_only_the_named_tensors_change(clip: bool) -> None:
+def test_a_partial_model_clips_or_rounds_the_chosen_tensor(clip: bool) -> None:
     model = saturating()
     graph = model.main
     (tanh,) = [op for op in graph.ops if op.name == "TANH"]
@@ -141,7 +146,7 @@ def test_only_the_named_tensors_change(clip: bool) -> None:
     assert np.abs(actual - expected).max() < 1e-6
 
 
-def test_errors_of_outputs_count_as_far_as_they_change_probabilities() -> None:
+def test_an_error_of_a_logit_has_the_weight_of_its_effect_on_the_probabilities() -> None:
     n = FloatNet(1)
     x = n.dense(n.input((1, 4), "float32"), 3)
     graph = n.model([n.layer("SOFTMAX", [x], (1, 3), "SoftmaxOptions", beta=1.0)]).main

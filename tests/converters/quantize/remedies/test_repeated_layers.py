@@ -1,4 +1,5 @@
-"""A remedy gives all copies of a layer in the steps of a loop the same type, so that the steps stay a loop."""
+"""A remedy gives all copies of a layer in the steps of a loop the same type, so that the steps can still
+become one loop."""
 
 from __future__ import annotations
 
@@ -25,10 +26,12 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.passes.loops.recurrent_models import CELLS, FEATURES, RecurrentNet
 from tests.converters.quantize.float_models import samples_for
 
+#: The time steps of the recurrent layers.
 STEPS = 6
 
 
 def recurrent(cell: str, outputs: str = "last") -> tuple[bytes, Observations]:
+    """Return a simplified recurrent model and its observations. Its output is "last" or "all" steps."""
     n = RecurrentNet(cell)
     hidden = n.recurrent(n.steps_of(n.input((1, STEPS, FEATURES), "float32")))
     flatbuffer, _ = simplify(
@@ -61,7 +64,7 @@ def test_int16_in_any_layer_leaves_one_loop_over_all_steps(cell: str, outputs: s
         assert {op.name for op in model.main.ops} <= {LOOP, "FULLY_CONNECTED", "QUANTIZE"}, layers
 
 
-def test_a_rule_for_one_copy_applies_to_all() -> None:
+def test_a_rule_for_one_copy_of_a_layer_applies_to_all_copies() -> None:
     flatbuffer, observations = recurrent("gru")
     graph = parse(flatbuffer).main
     lane = next(lane for lane in copies_by_operator(graph).values() if len(lane) > 1)

@@ -11,10 +11,12 @@ from arenite.converters.quantize.scoring.score import default_metric, ignored_la
 from arenite.errors import UsageError
 from tests.converters.quantize.trained_models import dataset
 
+#: Three samples, whose values do not matter.
 X = np.zeros((3, 2), np.float32)
 
 
 def softmax_maps(seed: int, shape: tuple[int, ...] = (1, 4, 5, 3)) -> list[np.ndarray]:
+    """Return three random maps of probabilities over the last axis."""
     values = np.exp(np.random.default_rng(seed).normal(size=(3, *shape)))
     return list((values / values.sum(axis=-1, keepdims=True)).astype(np.float32))
 
@@ -28,13 +30,13 @@ def test_probabilities_agree_by_position() -> None:
     assert result.value == pytest.approx(1 - 1 / 60) and result.samples == 3
 
 
-def test_channels_first_probabilities_have_their_own_axis() -> None:
+def test_the_axis_of_probabilities_is_found_in_channels_first_maps() -> None:
     reference = [np.ascontiguousarray(np.moveaxis(m, -1, 1)) for m in softmax_maps(0)]
     assert probability_axis(reference) == 1 and decide(reference).shape == (3, 20)
     assert np.array_equal(decide(reference), decide(softmax_maps(0)))
 
 
-def test_class_maps_are_labels_of_every_position() -> None:
+def test_labels_can_be_a_map_of_classes() -> None:
     outputs = softmax_maps(1)
     labels = np.stack([o[0].argmax(axis=-1) for o in outputs])
     labels[2, 0, :2] = (labels[2, 0, :2] + 1) % 3
@@ -63,11 +65,11 @@ def test_values_are_scored_by_r2() -> None:
         1 - np.sum((rows - expected) ** 2) / np.sum(48 * expected.var(axis=0))
     )
     assert score_outputs(reference, data, reference=reference).value == 1
-    single = [np.full((1, 1), v, np.float32) for v in (1, 2, 3)]
-    assert default_metric(single, data) == "r2"
+    one_value = [np.full((1, 1), v, np.float32) for v in (1, 2, 3)]
+    assert default_metric(one_value, data) == "r2"
     targets = dataset(X, np.array([[1.5], [2.5], [4.0]], np.float32))
     expected_r2 = 1 - 1.5 / (3 * np.var([1.5, 2.5, 4]))
-    assert score_outputs(single, targets, "r2").value == pytest.approx(expected_r2)
+    assert score_outputs(one_value, targets, "r2").value == pytest.approx(expected_r2)
 
 
 def test_integer_outputs_are_classes() -> None:
@@ -78,7 +80,7 @@ def test_integer_outputs_are_classes() -> None:
     assert score_outputs(maps, dataset(X, None), reference=[maps[0]] * 3).value == pytest.approx(1 / 3)
 
 
-def test_one_class_per_sample_does_not_belong_to_a_dense_output() -> None:
+def test_one_label_per_sample_is_not_used_for_a_dense_output() -> None:
     outputs, data = softmax_maps(3), dataset(X, np.array([0, 1, 2]))
     metric = default_metric(outputs, data)
     note = ignored_labels_note(outputs, data, metric)

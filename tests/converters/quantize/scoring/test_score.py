@@ -39,6 +39,7 @@ def test_accuracy_is_computed_per_class_and_per_slice() -> None:
     assert (
         result.value == 0.75
         and result.samples == 4
+        # the 95 % confidence interval of a share of 0.75 in 4 samples
         and result.margin == pytest.approx(1.96 * (0.75 * 0.25 / 4) ** 0.5)
     )
     assert result.per_class["0"].value == 1 and result.per_class["1"].value == pytest.approx(2 / 3)
@@ -57,7 +58,9 @@ def test_the_largest_drop_comes_first() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))
-def test_auc_counts_ordered_pairs(pairs: list[tuple[int, bool]]) -> None:
+def test_auc_is_the_share_of_pairs_in_which_the_positive_sample_has_the_higher_score(
+    pairs: list[tuple[int, bool]],
+) -> None:
     scores = np.array([s for s, _ in pairs], float)
     positive = np.array([p for _, p in pairs])
     high, low = scores[positive], scores[~positive]

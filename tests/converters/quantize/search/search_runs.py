@@ -12,7 +12,8 @@ from tests.converters.quantize.trained_models import classifier, dataset, sample
 
 FILE_SIZE_COSTS = FileSizeCosts()
 
-HIDDEN = (96, 64)  # sizes of the hidden layers, whose int8 weights take 12 KB
+#: The sizes of the hidden layers, whose int8 weights take 12 KB.
+HIDDEN = (96, 64)
 
 
 def run(
@@ -30,5 +31,5 @@ def run(
 
 
 def plain_flash() -> int:
-    """Return the flash in bytes of the plain int8 recipe."""
+    """Return the flash in bytes of the classifier with the recipe int8."""
     return run(Budget(), RecipeSearchOptions(trials=1)).trials[0].builds[0].flash

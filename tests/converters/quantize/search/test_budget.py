@@ -54,6 +54,6 @@ def test_any_text_gives_a_budget_or_an_error(text: str) -> None:
         assert Budget.from_json(budget.to_json()) == budget
 
 
-def test_a_board_limits_a_budget() -> None:
+def test_a_board_adds_the_limits_of_its_ram_and_flash() -> None:
     assert parse_budget("ram=48k").within(64 << 10, 1 << 20) == Budget(48 << 10, 1 << 20)
     assert Budget(drop=0.01).within(5, 6) == Budget(5, 6, None, 0.01)

@@ -60,20 +60,21 @@ def test_outcomes_are_ranked_by_loss_then_speed_then_flash() -> None:
     assert rank_outcomes(outcomes, Budget(flash=500)) == [1, 0, 2, 3]
 
 
-def test_equal_outcomes_are_ranked_by_the_room_at_the_nearest_limit() -> None:
-    """int4 weights save flash, of which there is enough, and take RAM, which is scarce."""
+def test_outcomes_of_equal_loss_and_speed_are_ranked_by_the_distance_to_the_nearest_limit() -> None:
+    """int4 weights save flash and need more RAM. The nearest limit is that of RAM in the first case, of flash in the
+    second."""
     int8, int4 = outcome(0.0, (40, 300, 1000)), outcome(0.0, (44, 200, 1000), name="int4")
     assert rank_outcomes([int8, int4], Budget(ram=48, flash=1000)) == [0, 1]
     assert rank_outcomes([int8, int4], Budget(ram=480, flash=310)) == [1, 0]
     assert rank_outcomes([int8, int4], Budget()) == [1, 0]  # without limits: the least flash
 
 
-def test_the_reason_for_another_recipe_than_int8_is_said() -> None:
+def test_the_choice_of_another_recipe_than_int8_has_a_reason() -> None:
     plain = outcome(0.004, (40, 300, 1000))
     less_loss = outcome(0.0, (44, 200, 1500), name="int4")
     faster = outcome(0.004, (44, 200, 500), name="fast")
-    roomy = outcome(0.004, (44, 200, 1000), name="roomy")
-    trials = [plain, less_loss, faster, roomy]
+    more_room = outcome(0.004, (44, 200, 1000), name="more_room")
+    trials = [plain, less_loss, faster, more_room]
     budget = Budget(ram=400, flash=310)
     text = choice_reason(trials, 1, budget, "accuracy")
     assert "meets the budget too, with 40 B of RAM, 300 B of flash and 1,000 instructions" in text
@@ -94,7 +95,9 @@ def test_an_outcome_is_read_back_from_json() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=12))
-def test_no_outcome_beats_the_pareto_front(points: list[tuple[int, int, int]]) -> None:
+def test_the_pareto_front_has_the_outcomes_that_no_other_outcome_beats(
+    points: list[tuple[int, int, int]],
+) -> None:
     budget = Budget(ram=10)
     outcomes = [outcome(d / 10, (ram, flash, 1), name=str(k)) for k, (d, ram, flash) in enumerate(points)]
     front_indices = pareto_front(outcomes, budget, objectives(budget))

@@ -24,7 +24,7 @@ pytest.importorskip("optuna", reason="needs optuna")
 
 @pytest.mark.slow
 def test_a_budget_that_int8_misses_is_met_and_confirmed() -> None:
-    limit = plain_flash() - 3500
+    limit = plain_flash() - 3500  # bytes, which int4 weights can save
     result = run(Budget(flash=limit, drop=0.02), RecipeSearchOptions(trials=10))
     assert (
         not result.trials[0].meets(result.budget)
@@ -82,7 +82,7 @@ def test_an_interrupted_search_gives_the_same_trials(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_killed_search_resumes(tmp_path: Path) -> None:
     """The process is killed during a trial. Finished trials are kept, and the unfinished trial runs again."""
-    keep, log = tmp_path / "search.db", tmp_path / "log"
+    study_file, log = tmp_path / "search.db", tmp_path / "log"
     log.mkdir()
     script = (
         "from pathlib import Path\n"
@@ -90,7 +90,7 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
         "from arenite.converters.quantize.search.recipe_search import RecipeSearchOptions\n"
         "from tests.converters.quantize.search.search_runs import run\n"
         "from tests.converters.quantize.search.weighted_costs import FileSizeCosts\n"
-        f"run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=Path({str(keep)!r})),"
+        f"run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=Path({str(study_file)!r})),"
         f" FileSizeCosts(Path({str(log)!r}), 0.3))\n"
     )
     child = subprocess.Popen([sys.executable, "-c", script], cwd=Path(__file__).parents[4])
@@ -104,20 +104,20 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
     finally:
         child.kill()
         child.wait()
-    result = run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=keep))
+    result = run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9, study_file=study_file))
     assert result.resumed == 3
     assert result.trials == run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9)).trials
 
 
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
-    keep = tmp_path / "search.db"
-    run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=keep))
+    study_file = tmp_path / "search.db"
+    run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=study_file))
     for budget, seed in ((Budget(flash=8000), 5), (Budget(flash=9000), 6)):
         with pytest.raises(UsageError, match="another search"):
-            run(budget, RecipeSearchOptions(trials=2, study_file=keep), seed=seed)
-    keep.write_bytes(b"something else entirely")
+            run(budget, RecipeSearchOptions(trials=2, study_file=study_file), seed=seed)
+    study_file.write_bytes(b"something else entirely")
     with pytest.raises(UsageError, match="not a file that --study wrote"):
-        run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=keep))
+        run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=study_file))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_several_processes_meet_the_budget_too(tmp_path: Path) -> None:
     result = run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8, workers=2), FileSizeCosts(log))
     assert result.chosen is not None and result.chosen.build.flash <= limit
     alone = run(Budget(flash=limit, drop=0.03), RecipeSearchOptions(trials=8))
-    # The first trials are the same, in any order.
+    # The first six trials are the same as with one worker, in any order.
     first = {o.sha256: o for o in alone.trials[:6]}
     assert all(first[o.sha256] == o for o in result.trials if o.sha256 in first)
     assert len({o.sha256 for o in result.trials} & set(first)) >= 5

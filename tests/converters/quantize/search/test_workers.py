@@ -27,9 +27,13 @@ ROOT = Path(__file__).parents[4]
 def start(*arguments: str) -> subprocess.Popen:
     """Start a Dask command in the background."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    quiet = subprocess.DEVNULL
+    no_output = subprocess.DEVNULL
     return subprocess.Popen(
-        [sys.executable, "-m", "dask", *arguments], cwd=ROOT, env=environment, stdout=quiet, stderr=quiet
+        [sys.executable, "-m", "dask", *arguments],
+        cwd=ROOT,
+        env=environment,
+        stdout=no_output,
+        stderr=no_output,
     )
 
 
@@ -81,7 +85,7 @@ def test_a_crashed_worker_process_is_an_error() -> None:
 
 
 def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Path) -> None:
-    keep, log = tmp_path / "search.db", tmp_path / "log"
+    study_file, log = tmp_path / "search.db", tmp_path / "log"
     log.mkdir()
     script = (
         "from pathlib import Path\n"
@@ -90,7 +94,7 @@ def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Pa
         "from tests.converters.quantize.search.search_runs import run\n"
         "from tests.converters.quantize.search.weighted_costs import FileSizeCosts\n"
         "if __name__ == '__main__':\n"
-        f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, study_file=Path({str(keep)!r})),"
+        f"    run(Budget(flash=9000), RecipeSearchOptions(trials=30, workers=2, study_file=Path({str(study_file)!r})),"
         f" FileSizeCosts(Path({str(log)!r}), 1.0))\n"
     )
     file = tmp_path / "searching.py"
@@ -113,5 +117,5 @@ def test_an_interruption_ends_the_workers_and_the_search_can_resume(tmp_path: Pa
     calls = len(os.listdir(log))
     time.sleep(1.5)
     assert len(os.listdir(log)) == calls  # no worker continues
-    result = run(Budget(flash=9000), RecipeSearchOptions(trials=8, study_file=keep))
+    result = run(Budget(flash=9000), RecipeSearchOptions(trials=8, study_file=study_file))
     assert 1 <= result.resumed <= calls and len(result.trials) >= result.resumed

@@ -1,4 +1,5 @@
-"""The error of a layer equals the difference of the models' tensors, and is larger for coarser weights."""
+"""The error of a layer is the difference between its output in the quantized and in the float model. It is larger for
+coarser weights."""
 
 import numpy as np
 
@@ -18,9 +19,9 @@ def test_the_last_error_equals_the_error_of_the_outputs() -> None:
     pairs = zip(
         run_dataset(model, used), run_dataset(quantized.flatbuffer, used, reference=True), strict=True
     )
-    worst = max(float(np.abs(a - b).max()) for a, b in pairs)
+    largest_difference = max(float(np.abs(a - b).max()) for a, b in pairs)
     assert errors[-1].max_abs > 0
-    assert abs(errors[-1].max_abs - worst) < 1e-6
+    assert abs(errors[-1].max_abs - largest_difference) < 1e-6
     assert all(e.step is not None for e in errors)
 
 

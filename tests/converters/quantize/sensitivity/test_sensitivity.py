@@ -65,7 +65,7 @@ def test_figures_equal_those_of_a_model_with_one_quantized_layer() -> None:
     assert result.base.value - first.drop == pytest.approx(np.mean(is_correct))
 
 
-def test_sqnr_is_computed_as_defined() -> None:
+def test_the_sqnr_has_its_usual_definition_and_is_at_most_150_db() -> None:
     outputs = [np.array([1.0, 0.0]), np.array([0.0, 1.0])]
     assert sqnr(outputs, outputs) == 150  # the upper limit in dB, because the error is zero
     assert sqnr(outputs, [np.array([1.1, 0.0]), np.array([0.0, 1.0])]) == pytest.approx(

@@ -1,4 +1,5 @@
-"""Balanced channels and shifted logits keep the outputs of a float model, and make its int8 form more exact."""
+"""Before quantization, the channels of a tensor get more equal ranges (balancing), and logits before a softmax are
+shifted by a common term. Both keep the outputs of the float model and make the int8 model more exact."""
 
 from __future__ import annotations
 
@@ -39,6 +40,7 @@ def uneven(*, relu: bool = True) -> Model:
 
 
 def _dense(n: FloatNet, x: int, weights: np.ndarray, bias: np.ndarray, relu: bool) -> int:
+    """Add a fully connected layer, with a RELU if ``relu`` is true, and return its output."""
     inputs, shape = [x, n.real(weights), n.real(bias)], (1, len(bias))
     activation = int(relu)
     return n.layer(
@@ -56,6 +58,7 @@ def classifier(spread: float, *, logits_too: bool = False, relu: bool = False) -
 
 
 def observed(model: Model, count: int = 128) -> tuple[bytes, Observations]:
+    """Return the file of the model and its observations on ``count`` samples."""
     flatbuffer = to_flatbuffer(model)
     return flatbuffer, observe(flatbuffer, samples_for(model, count))
 
@@ -82,7 +85,7 @@ def test_the_outputs_stay_the_same_and_int8_loses_less(model: Model) -> None:
     assert int8_error(model, BALANCED) < 0.8 * int8_error(model, PLAIN)
 
 
-def test_ranges_of_channels_are_the_roots_of_the_old_ones() -> None:
+def test_the_range_of_a_channel_becomes_the_square_root_of_its_share_of_the_largest_range() -> None:
     model = uneven()
     flatbuffer, observations = observed(model)
     hidden = model.main.ops[0].outputs[0]
@@ -108,7 +111,7 @@ def test_shifted_logits_have_a_largest_value_near_zero() -> None:
 @pytest.mark.parametrize(
     "model", [classifier(0.05), classifier(1.0, logits_too=True), classifier(1.0, relu=True)]
 )
-def test_logits_with_a_small_range_an_activation_or_another_reader_stay(model: Model) -> None:
+def test_logits_with_a_small_range_an_activation_or_another_reader_are_not_shifted(model: Model) -> None:
     flatbuffer, observations = observed(model)
     balanced = balanced_model(flatbuffer, observations)
     assert balanced.flatbuffer == flatbuffer and balanced.observations is observations
@@ -121,12 +124,12 @@ def test_layers_are_compared_with_the_balanced_float_model() -> None:
     assert quantized.source == balanced_model(flatbuffer, observations).flatbuffer
     assert quantize(flatbuffer, PLAIN, observations).source == flatbuffer
     samples = samples_for(model, 32).inputs
-    of_source, of_original = (
+    errors_from_balanced, errors_from_original = (
         layer_errors(source, quantized.flatbuffer, quantized.tensors, samples)
         for source in (quantized.source, flatbuffer)
     )
-    assert len(of_source) == len(model.main.ops)
-    assert of_source[0].sqnr_db > 30 > 15 > of_original[0].sqnr_db
+    assert len(errors_from_balanced) == len(model.main.ops)
+    assert errors_from_balanced[0].sqnr_db > 30 > 15 > errors_from_original[0].sqnr_db
 
 
 def test_observations_keep_the_number_and_the_hash_of_all_samples() -> None:
@@ -152,7 +155,8 @@ def test_field_data_are_compared_with_the_scales_of_the_image() -> None:
     assert tensor.seen_high == pytest.approx(max(float(v[logits].max()) for v in values), rel=1e-5)
 
 
-def test_the_sensitivity_compares_layers_with_the_values_of_the_given_model() -> None:
+def test_the_recipe_for_a_single_layer_has_no_balancing_and_no_ranges_of_a_balanced_model() -> None:
+    """The sensitivity analysis compares the layer with the model that the user gave, which is not balanced."""
     logits = classifier(1.0).main.tensors[classifier(1.0).main.ops[0].outputs[0]].name
     recipe = single_layer_recipe(replace(BALANCED, ranges={logits: (-9.0, 1.0)}), "int8")
     assert not recipe.balance and not recipe.ranges

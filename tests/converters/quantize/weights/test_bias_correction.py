@@ -12,9 +12,9 @@ from tests.converters.quantize.float_models import FloatNet, classifier, samples
 from tests.converters.quantize.quantized_runs import quality, quantized, run
 
 
-def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
+def test_the_means_of_the_outputs_are_nearer_to_those_of_the_float_model() -> None:
     recipe = replace(load_recipe("w4"), bias_correction=False)
-    without = with_it = 0.0
+    error_without = error_with = 0.0
     for seed in range(4):
         model = classifier(seed)
         # Remove the SOFTMAX, because the mean over its outputs is constant.
@@ -28,10 +28,10 @@ def test_the_mean_of_each_output_is_nearer_to_the_float_one() -> None:
             quantized_model, _ = quantized(model, replace(recipe, bias_correction=correction))
             error = float(np.abs(run(quantized_model.flatbuffer, data).mean(axis=(0, 1)) - exact).mean())
             if correction:
-                with_it += error
+                error_with += error
             else:
-                without += error
-    assert with_it < 0.3 * without
+                error_without += error
+    assert error_with < 0.3 * error_without
 
 
 def test_bias_correction_improves_int4_weights() -> None:
@@ -43,8 +43,9 @@ def test_bias_correction_improves_int4_weights() -> None:
     assert sum(gains) > 0
 
 
-def test_biases_do_not_make_up_for_values_that_the_scale_clips() -> None:
-    """A range without the large values of a tensor is chosen on purpose: values inside it must not move."""
+def test_biases_do_not_compensate_for_values_that_the_scale_clips() -> None:
+    """A narrow range clips the large values of a tensor on purpose. The correction must not move the values inside the
+    range."""
     n = FloatNet(3)
     x = n.dense(n.input((1, 6), "float32"), 4)
     model = n.model([x])

@@ -1,4 +1,6 @@
-"""A rotated bottleneck keeps the outputs of a float model, and makes its int8 form more exact."""
+"""A bottleneck is a layer with few channels between two layers without an activation. Its values are multiplied by an
+orthogonal matrix (rotated), and the next layer undoes the rotation. The outputs of the float model stay the same,
+and the int8 model becomes more exact."""
 
 from __future__ import annotations
 
@@ -75,12 +77,12 @@ def test_outputs_stay_and_int8_loses_less(model: Model) -> None:
 
 
 @pytest.mark.parametrize("model", [dense_bottleneck(relu=True), dense_bottleneck(zeros=4)])
-def test_activations_and_pruned_layers_prevent_a_rotation(model: Model) -> None:
+def test_a_layer_with_an_activation_or_pruned_weights_is_not_rotated(model: Model) -> None:
     result = rotate_bottlenecks(model, to_flatbuffer(model), samples_for(model, 64).inputs)
     assert result.model is model and not result.rotated
 
 
-def test_channels_that_never_change_do_no_harm() -> None:
+def test_outputs_do_not_change_if_channels_are_nearly_constant() -> None:
     model = dense_bottleneck()
     data = model.main.tensors[model.main.ops[0].inputs[1]].data
     assert data is not None

@@ -1,4 +1,5 @@
-"""Equalization keeps the outputs of a model and makes the ranges of its channels more equal."""
+"""Equalization multiplies the channels of a layer by factors and divides the weights of the next layer by them. The
+outputs of the model stay the same, and the ranges of the channels become more equal."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_equalization_improves_per_tensor_weights() -> None:
     assert quality(model, recipe) > quality(model, replace(recipe, equalisation=False)) + 3
 
 
-def test_tensors_not_listed_as_scaled_keep_their_values() -> None:
+def test_only_the_tensors_that_are_listed_as_scaled_change_their_values() -> None:
     model = uneven()
     flatbuffer = to_flatbuffer(model)
     equalized = equalize_layers(flatbuffer)
@@ -95,8 +96,8 @@ def test_tensors_not_listed_as_scaled_keep_their_values() -> None:
     assert not equalized.scaled & set(quantized_model.tensors)
 
 
-def test_pairs_stop_at_branches_and_other_activations() -> None:
-    # Two operators read the first convolution's output; an ADD follows the pointwise convolution.
+def test_layers_with_a_branch_or_another_activation_between_them_are_no_pair() -> None:
+    # Only the layers 1 and 2 are a pair: two operators read the output of layer 0, and an ADD follows layer 2.
     graph = classifier().main
     assert find_layer_pairs(graph) == (LayerPair(1, 2, (6,)),)
     n = FloatNet()

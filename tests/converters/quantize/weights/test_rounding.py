@@ -1,4 +1,6 @@
-"""Rounding weights up or down to minimize the error of a layer's output beats rounding to nearest."""
+"""Each weight is rounded up or down so that the error of the layer's output is as small as possible. This error is
+smaller than with rounding to the nearest integer. It is computed from the moments of the layer's inputs: the mean
+products of each two inputs."""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ def smooth(model: Model, count: int = 20) -> Samples:
 
 @pytest.mark.parametrize("layer", [0, 1, 2, 5])
 def test_moments_predict_the_error_of_a_layer_exactly(layer: int) -> None:
-    """The quadratic form of a change of the weights equals the mean squared difference that it makes in the outputs
-    of the float layer."""
+    """For a change w of the weights and the moments h, the product w h w equals the mean squared difference of the
+    outputs of the float layer."""
     model = classifier()
     graph = model.main
     op = graph.ops[layer]

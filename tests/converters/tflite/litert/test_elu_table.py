@@ -1,4 +1,5 @@
-"""LiteRT has no reference kernel for ELU. A model with ELU runs all other operators with reference kernels."""
+"""LiteRT has no reference kernel for ELU. In a model with an int8 ELU, a table replaces the ELU, and all other
+operators run with reference kernels."""
 
 from __future__ import annotations
 
