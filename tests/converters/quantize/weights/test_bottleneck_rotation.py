@@ -1,6 +1,6 @@
-"""A bottleneck is a layer with few channels between two layers without an activation. Its values are multiplied by an
-orthogonal matrix (rotated), and the next layer undoes the rotation. The outputs of the float model stay the same,
-and the int8 model becomes more exact."""
+"""A bottleneck, such as the code of an auto-encoder, is the values between two layers without an activation in
+between. The first layer multiplies these values by a matrix, and the second layer by the inverse matrix (a
+rotation). The outputs of the float model stay the same, and the int8 model becomes more exact."""
 
 from __future__ import annotations
 
