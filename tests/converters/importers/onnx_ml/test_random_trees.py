@@ -50,7 +50,7 @@ def test_random_trees_compute_what_onnx_runtime_computes(
     model = import_classical(str(path), ImportOptions())
     leaf = max((abs(v) for *_, v in ensemble.leaves), default=1.0)
     np.testing.assert_allclose(
-        # Each leaf is rounded to one of about 30,000 steps of the largest leaf, and so is their sum.
+        # The tolerance is 1/30,000 of the largest leaf, once for each tree and once for their sum.
         outputs(model.flatbuffer, x),
         np.concatenate(expected),
         atol=(trees + 1) * leaf / 30_000,
