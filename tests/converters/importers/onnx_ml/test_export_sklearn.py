@@ -42,8 +42,8 @@ def test_classes_of_random_models_equal_scikit_learns(seed: int, tmp_path: Path)
         labels = np.digitize(y, np.quantile(y, np.linspace(0, 1, classes + 1)[1:-1]))
         for model in (
             tree.DecisionTreeClassifier(random_state=seed),
-            ensemble.RandomForestClassifier(5, max_depth=6, random_state=seed),
-            ensemble.ExtraTreesClassifier(5, max_depth=6, random_state=seed),
+            ensemble.RandomForestClassifier(5, random_state=seed),
+            ensemble.ExtraTreesClassifier(5, random_state=seed),
             ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=seed),
             ensemble.AdaBoostClassifier(tree.DecisionTreeClassifier(max_depth=3), n_estimators=6),
         ):
