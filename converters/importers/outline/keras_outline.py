@@ -10,6 +10,7 @@ from arenite.converters.importers.outline.outline import (
     OutlineLayer,
     OutlineTensor,
     Shape,
+    integer,
     value_count,
 )
 from arenite.converters.importers.subprocesses.keras_classes import ClassRefused, check_classes
@@ -174,13 +175,6 @@ def _previous(layer: dict[str, Any]) -> str:
     return str(entry[0][0]) if entry else ""  # Keras 2
 
 
-def _count(value: Any) -> int:
-    """Return ``value``. Raises ``TypeError`` if it is not an integer: a text times a number may fill the memory."""
-    if not isinstance(value, int):
-        raise TypeError(f"{value!r} is not an integer")
-    return value
-
-
 def _weights(layers: list[dict[str, Any]]) -> int | None:
     """Return the number of weights after the normalization layers are merged into others, or None if a layer's number
     is not known."""
@@ -194,23 +188,25 @@ def _weights(layers: list[dict[str, Any]]) -> int | None:
                 return None
             total += inner
         elif kind == "Embedding":
-            total += _count(config["input_dim"]) * _count(config["output_dim"])
+            total += integer(config["input_dim"]) * integer(config["output_dim"])
         elif kind in ("Dense", "Conv1D", "Conv2D", "DepthwiseConv2D"):
             if not shape or config.get("data_format") == "channels_first":
                 return None
             area = 1
             for size in _numbers(config.get("kernel_size", [])):
                 area *= size
-            inputs = _count(shape[-1])
-            channels = inputs // _count(config.get("groups") or 1)
-            filters = _count(config.get("depth_multiplier", 1)) if kind == "DepthwiseConv2D" else 0
-            outputs = inputs * filters or _count(config.get("filters") or config["units"])
+            inputs = integer(shape[-1])
+            channels = inputs // integer(config.get("groups") or 1)
+            filters = integer(config.get("depth_multiplier", 1)) if kind == "DepthwiseConv2D" else 0
+            outputs = inputs * filters or integer(config.get("filters") or config["units"])
             per_output = area * (1 if kind == "DepthwiseConv2D" else channels)
             total += outputs * (per_output + bool(config.get("use_bias", True)))
         elif kind in _GATES and shape:
-            units, gates = _count(config["units"]), _GATES[kind]
+            units, gates = integer(config["units"]), _GATES[kind]
             biases = 2 if kind == "GRU" and config.get("reset_after", True) else 1
-            total += gates * units * (_count(shape[-1]) + units + biases * bool(config.get("use_bias", True)))
+            total += (
+                gates * units * (integer(shape[-1]) + units + biases * bool(config.get("use_bias", True)))
+            )
         elif kind not in _SAME_SHAPE - {"PReLU", "LayerNormalization"} and kind not in _WITHOUT_WEIGHTS:
             return None
     return total

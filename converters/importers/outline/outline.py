@@ -13,6 +13,13 @@ Shape = tuple[int | None, ...]
 _MAX_VALUES = 1 << 62
 
 
+def integer(value: object) -> int:
+    """Return ``value``. Raises ``TypeError`` if it is not an integer: a text times a number could fill the memory."""
+    if not isinstance(value, int):
+        raise TypeError(f"{value!r} is not an integer")
+    return value
+
+
 def value_count(sizes: Iterable[int]) -> int:
     """Return the number of values of a tensor with these dimensions. Raises ``ValueError`` if it is negative, or larger
     than any file."""

@@ -10,6 +10,7 @@ from arenite.converters.importers.outline.outline import (
     OutlineLayer,
     OutlineTensor,
     Shape,
+    integer,
     value_count,
 )
 
@@ -53,14 +54,7 @@ def read_torch_program(program: dict[str, Any]) -> Outline:
 
 def _shape(value: dict[str, Any]) -> Shape:
     sizes = tuple(size.get("as_int") for size in value["sizes"])
-    return tuple(None if size is None else _integer(size) for size in sizes)
-
-
-def _integer(value: Any) -> int:
-    """Return ``value``. Raises ``TypeError`` if it is not an integer."""
-    if not isinstance(value, int):
-        raise TypeError(f"{value!r} is not an integer")
-    return value
+    return tuple(None if size is None else integer(size) for size in sizes)
 
 
 def _layer(node: dict[str, Any]) -> OutlineLayer:
@@ -71,7 +65,7 @@ def _layer(node: dict[str, Any]) -> OutlineLayer:
     operator = str(node["target"]).removeprefix("torch.ops.").removesuffix(".default")
     parent = module.rpartition(".")[2] if path else ""
     steps = {
-        item["name"]: tuple(map(_integer, item["arg"]["as_ints"]))
+        item["name"]: tuple(map(integer, item["arg"]["as_ints"]))
         for item in node["inputs"]
         if item["name"] in _STEPS and "as_ints" in item["arg"]
     }

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 
 from tests.converters.importers.outline import source_files as files
 from tests.fuzz.coverage.input_parts import indented
-from tests.host.bench.sample_results import result
+from tests.host.bench.sample_results import ENERGY_RESULT, result
 
 
 def json_sources() -> Iterable[bytes]:
@@ -53,16 +53,6 @@ def model_sources() -> Iterable[bytes]:
 def json_results() -> Iterable[bytes]:
     """Yield files of results, each after a byte that no reader sees."""
     latency = {"min": 9000.0, "p50": 10000.0, "p95": 11000.0, "p99": 12000.0, "max": 13000.0}
-    energy = {
-        "schema": "arenite.energy/1",
-        "energy_uj_per_inference": {"median": 100.0, "kind": "measured"},
-        "average_power_w": 0.02,
-        "peak_power_w": 0.05,
-        "sleep_current_a": 2e-6,
-        "supply_v": 3.0,
-        "duration_ms": {"median": 35.0, "kind": "measured"},
-        "board": {"name": "nucleo_l4r5zi"},
-    }
     row = {
         "engine": "other",
         "core": "cortex-m4f",
@@ -70,7 +60,7 @@ def json_results() -> Iterable[bytes]:
         "instructions": 30000,
         "arena_bytes": 5000,
     }
-    for record in (result(), result(inference__latency_us=latency), energy, {"records": [row]}):
+    for record in (result(), result(inference__latency_us=latency), ENERGY_RESULT, {"records": [row]}):
         yield b"r" + indented(record)
 
 

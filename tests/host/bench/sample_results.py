@@ -48,6 +48,18 @@ _BASE_RESULT: dict[str, Any] = {
     "energy": None,
 }  # fmt: skip
 
+#: A result of ``arenite energy``.
+ENERGY_RESULT: dict[str, Any] = {
+    "schema": "arenite.energy/1",
+    "energy_uj_per_inference": {"median": 100.0, "kind": "measured"},
+    "average_power_w": 0.02,
+    "peak_power_w": 0.05,
+    "sleep_current_a": 2e-6,
+    "supply_v": 3.0,
+    "duration_ms": {"median": 35.0, "kind": "measured"},
+    "board": {"name": "nucleo_l4r5zi"},
+}
+
 
 def result(**changes: Any) -> dict[str, Any]:
     """Return a bench result with changes: the argument ``memory__arena=5000`` changes ``["memory"]["arena"]``."""

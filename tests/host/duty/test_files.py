@@ -13,6 +13,7 @@ from arenite.host.duty.events import PeriodicEvents, PoissonEvents, RecordedEven
 from arenite.host.duty.files import latency_of_bench, latency_of_energy, power_of_energy, read_times
 from arenite.host.duty.inputs import events_of, powers_of, queue_of, service_of
 from arenite.profiles.boards import load_board
+from tests.host.bench.sample_results import ENERGY_RESULT
 
 
 def bench_json(path: Path, board: str, latency: object, instructions: object, cycles: object) -> Path:
@@ -118,17 +119,7 @@ def test_a_bench_result_with_other_times_is_refused(tmp_path: Path, latency: obj
 
 def test_measured_powers_precede_profiles(tmp_path: Path) -> None:
     path = tmp_path / "e.json"
-    energy = {
-        "schema": "arenite.energy/1",
-        "energy_uj_per_inference": {"median": 100.0, "kind": "measured"},
-        "average_power_w": 0.02,
-        "peak_power_w": 0.05,
-        "sleep_current_a": 2e-6,
-        "supply_v": 3.0,
-        "duration_ms": {"median": 35.0, "kind": "measured"},
-        "board": {"name": "nucleo_l4r5zi"},
-    }
-    path.write_text(json.dumps(energy), "utf-8")
+    path.write_text(json.dumps(ENERGY_RESULT), "utf-8")
     board = load_board("nucleo_l4r5zi")
     measured = powers_of(None, None, path, board)
     assert (measured.active_w, measured.sleep_w, measured.peak_w) == pytest.approx((0.02, 6e-6, 0.05))
@@ -145,10 +136,10 @@ def test_measured_powers_precede_profiles(tmp_path: Path) -> None:
     assert profile.sources["active"].startswith("estimated")
     with pytest.raises(UsageError, match="power of the sleeping device is not known"):
         powers_of(None, None, None, load_board("qemu_mps2_an386"))
-    path.write_text(json.dumps(energy | {"average_power_w": None}), "utf-8")
+    path.write_text(json.dumps(ENERGY_RESULT | {"average_power_w": None}), "utf-8")
     with pytest.raises(UsageError, match="has no power"):
         power_of_energy(path)
-    path.write_text(json.dumps(energy | {"duration_ms": None}), "utf-8")
+    path.write_text(json.dumps(ENERGY_RESULT | {"duration_ms": None}), "utf-8")
     with pytest.raises(UsageError, match="no time of an inference"):
         latency_of_energy(path)
 

@@ -122,6 +122,17 @@ def keras_file(
     return path
 
 
+def functional_keras(path: Path, *layers: Mapping[str, Any]) -> Path:
+    """Write a Keras model of the class Functional with 8 inputs. Its output is its last layer."""
+    ends = {"input_layers": [["image", 0, 0]], "output_layers": [[layers[-1]["config"]["name"], 0, 0]]}
+    first = keras_layer("InputLayer", "image", batch_shape=[None, 8])
+    config = {"name": "net", "layers": [first, *layers], **ends}
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("config.json", json.dumps({"class_name": "Functional", "config": config}))
+        archive.writestr("metadata.json", "{}")
+    return path
+
+
 def picture_keras(path: Path, *, strides: Sequence[int] = (1, 1), units: int = 4) -> Path:
     """Write a small image classifier as a Keras 3 archive, and return its path."""
     return keras_file(

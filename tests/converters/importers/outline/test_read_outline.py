@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import zipfile
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -154,30 +153,16 @@ def test_keras_with_an_infinite_size_has_no_outline(tmp_path: Path) -> None:
     assert read_outline(str(path), source_kind(str(path))) is None
 
 
-def functional_keras(path: Path, *layers: dict[str, Any]) -> Path:
-    """Write a Keras model whose output is its last layer."""
-    ends = {"input_layers": [["image", 0, 0]], "output_layers": [[layers[-1]["config"]["name"], 0, 0]]}
-    first = files.keras_layer("InputLayer", "image", batch_shape=[None, 8])
-    description = {
-        "class_name": "Functional",
-        "config": {"name": "net", "layers": [first, *layers], **ends},
-    }
-    with zipfile.ZipFile(path, "w") as archive:
-        archive.writestr("config.json", json.dumps(description))
-        archive.writestr("metadata.json", "{}")
-    return path
-
-
 def test_keras_layers_in_a_circle_have_no_known_output(tmp_path: Path) -> None:
     layer = files.keras_layer("ReLU", "relu") | {"inbound_nodes": [[["relu", 0, 0, {}]]]}
-    assert outline_of(functional_keras(tmp_path / "m.keras", layer)).outputs is None
+    assert outline_of(files.functional_keras(tmp_path / "m.keras", layer)).outputs is None
 
 
 def test_sizes_that_are_no_integers_have_no_outline(tmp_path: Path) -> None:
     """A text times a number could fill the memory."""
     for units in ("many", 2.5, [3], 10**100):
         layer = files.keras_layer("Dense", "scores", (None, 8), units=units)
-        path = functional_keras(tmp_path / "m.keras", layer)
+        path = files.functional_keras(tmp_path / "m.keras", layer)
         assert read_outline(str(path), "keras") is None
     path = files.picture_torch(tmp_path / "m.pt2")
     with zipfile.ZipFile(path) as archive:
