@@ -260,10 +260,6 @@ def test_the_numpy_reader_gives_equal_answers(kind: str, monkeypatch: pytest.Mon
 
 
 def test_nan_and_infinity_are_null_in_json() -> None:
-    import json
-
-    from arenite.host.camera.answers.answer import Answer
-
     content = Answer("values", values=(float("nan"), float("inf"), 0.5), score=float("nan")).to_json()
     assert content["values"] == [None, None, 0.5] and content["score"] is None
     json.dumps(content, allow_nan=False)
