@@ -14,7 +14,7 @@ from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
 from tests.firmware.library.processing_cases import save
 from tests.host.small_graphs import classifier
-from tests.host.web.test_page import BEST, COUNT, FAKE_DEVICES, HEIGHT, PICTURE, WIDTH
+from tests.host.web.page_parts import BEST, COUNT, FAKE_DEVICES, HEIGHT, PICTURE, STATUS, WIDTH
 from tests.npm_files import npm_file, npm_package
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -70,7 +70,7 @@ def test_pages_have_no_barriers(axe: str, source: str, tmp_path: Path) -> None:
     server = open_page(package, ServingOptions(collect=tmp_path / "data"), print)
     with contextlib.closing(server), Browser(tmp_path / "profile", *FAKE_DEVICES) as browser:
         browser.open(server.url)
-        browser.until("document.getElementById('status').textContent === 'Ready'")
+        browser.until(f"{STATUS} === 'Ready'")
         for dark in (False, True):
             for phone in (False, True):
                 browser.size(400 if phone else 1200, 800, dark=dark, phone=phone)

@@ -26,6 +26,7 @@ from tests.browser import BROWSER, Browser
 from tests.development_models import shared_model
 from tests.firmware.library.processing_cases import save
 from tests.host.small_graphs import classifier
+from tests.host.web.page_parts import BEST, COUNT, FAKE_DEVICES, HEIGHT, PICTURE, STATUS, WIDTH
 from tests.host.web.served import served
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -36,9 +37,6 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium"),
 ]
 
-WIDTH, HEIGHT = 96, 64
-STEPS = [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1.0}]
-PICTURE = {"source": {"kind": "image", "format": "rgb"}, "steps": STEPS}
 SOUND: dict[str, Any] = {
     "source": {"kind": "audio", "rate": 16000, "samples": 16000},
     "steps": [
@@ -50,20 +48,10 @@ SOUND: dict[str, Any] = {
         {"do": "mfcc", "coefficients": 10},
     ],
 }
-#: The postprocessing: the two best classes.
-BEST = {"steps": [{"do": "top_k", "k": 2}]}
-#: The browser's own camera and microphone, which need no permission.
-FAKE_DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
-# JavaScript for parts of the page: its status, its error message, the rows of the answer (label, score), and the number
-# of answers.
-STATUS = "document.getElementById('status').textContent"
+# JavaScript for parts of the page: its error message, and the rows of the answer (label, score).
 PROBLEM = "document.getElementById('problem').textContent"
 ANSWERS = (
     "[...document.querySelectorAll('#answers li')].map((li) => [...li.children].map((c) => c.textContent))"
-)
-COUNT = (
-    "Number([...document.querySelectorAll('#figures dt')]"
-    ".find((t) => t.textContent === 'answers')?.nextSibling.textContent ?? 0)"
 )
 
 
