@@ -162,7 +162,7 @@ def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str,
     instructions, else None. If the baseline has no cycles, they are estimated from its instructions."""
     cycles = (result["inference"].get("cycles") or {}).get("p50")
     counted = figures.get("instructions")
-    if counted is None or counted["ratio"] is None or cycles is None or not counted["ours"]:
+    if counted is None or not counted["ratio"] or cycles is None or not counted["ours"]:
         return None
     if "cycles" in figures:
         ratio = figures["cycles"]["ratio"]

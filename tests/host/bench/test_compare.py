@@ -155,3 +155,10 @@ def test_the_measured_baseline_is_read() -> None:
     records = read_baseline(path)
     assert {r.core for r in records} >= {"cortex-m3", "cortex-m4f", "cortex-m55"}
     assert all(r.figures["instructions"] > 0 for r in records)
+
+
+def test_a_ratio_that_rounds_to_zero_adds_no_note(tmp_path: Path) -> None:
+    records = read_baseline(baseline(tmp_path, {"records": [{**RECORD, "instructions": 15 * 10**15}]}))
+    comparison = compare(result(), records)
+    assert comparison is not None
+    assert comparison["figures"]["instructions"]["ratio"] == 0 and comparison["note"] is None
