@@ -65,8 +65,13 @@ def entries(lock: str) -> list[str]:
 
 
 def partition(lock: str, replaces: Sequence[str]) -> tuple[str, str]:
-    """Split the text of a requirements file into two texts: packages that match no pattern of ``replaces`` (with
-    ``*``), which are always installed, and packages that match one, which are the fallback."""
+    """Split the text of a requirements file into two texts.
+
+    An environment may have a smaller build of some packages (key ``first`` in environments.toml). ``replaces`` has
+    patterns (with ``*``) of the names of packages that this build makes unnecessary. The first text has the packages
+    that match no pattern, which are always installed. The second text has those that match one, the fallback, which are
+    installed only if the smaller build is not available.
+    """
     always: list[str] = []
     fallback: list[str] = []
     for entry in entries(lock):

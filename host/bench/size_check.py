@@ -17,7 +17,8 @@ from arenite.input_files import parse_json, read_text
 
 #: The file in the project into which ``arenite bench --keep`` writes the device's memory report.
 MEASURED = "measured.json"
-#: Figures whose prediction must be exact. The prediction of the stack is an upper bound.
+#: Figures whose prediction must be exact. The prediction of the stack is an upper bound. ``arena_slow`` is the part of
+#: ``arena`` that is in the board's second memory.
 EXACT = ("arena", "arena_slow", "static", "weights", "code")
 
 
@@ -45,7 +46,9 @@ class SizeCheck:
     board: str
     model: dict[str, Any]
     figures: tuple[SizeFigure, ...]
-    guards_damaged: int | None  # None: the project never ran
+    guards_damaged: (
+        int | None
+    )  # number of overwritten guard words around the arena; None: no stored run of this ELF
 
     @property
     def holds(self) -> bool:

@@ -36,7 +36,10 @@ camera_options = option_group(
         "--model",
         sets="model.name",
         metavar="MODEL",
-        help="Name of a model of `arenite zoo list`, or a .tflite or .onnx file.",
+        help=(
+            "Name of a model of `arenite zoo list`, a short name such as blazeface (face_detection_short_range) or vww "
+            "(visual_wake_words), or a .tflite or .onnx file. docs/zoo.md lists the short names."
+        ),
     ),
     field_option(
         "--frames", sets="loop.frames", help="Stop after this number of answers. Default: no limit."

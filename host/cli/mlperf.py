@@ -96,8 +96,10 @@ from arenite.profiles.boards import load_board
     flag_value=DEFAULT_PIN,
     metavar="[PIN]",
     help=(
-        "Only with --mode energy: the pin on which each timestamp is a falling edge, for a digital input of the meter. "
-        "On a real board, give the pin's number or its name in C: PA5 with an Arduino core, GPIO_NUM_5 with ESP-IDF."
+        "Only with --mode energy: the pin with which the firmware marks the measured time. It goes low briefly at each "
+        "time that the monitor of MLPerf Tiny would otherwise print as a timestamp. Connect it to a digital input of "
+        "the meter. Default: the times come from messages on the serial port, which is less exact. On a real "
+        "board, give the pin's number or its name in C: PA5 with an Arduino core, GPIO_NUM_5 with ESP-IDF."
     ),
 )
 @click.option(

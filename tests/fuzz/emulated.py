@@ -112,8 +112,8 @@ def sources(batch: Sequence[Generated]) -> dict[str, str]:
         inputs=inputs,
         outputs=outputs,
     )
-    # The firmware has a tick counter for every layer of a graph, because a streamed segment reports the ticks of
-    # each of its layers.
+    # The firmware has as many tick counters as the longest graph has layers: when a graph runs several layers together,
+    # row by row (docs/streaming.md), the engine counts the ticks of each of them.
     header = _HEADER.format(layers=max(len(g.calls) for g in batch))
     return {"model.h": header, "model.c": selector, "graphs.c": combined_source(batch)}
 
@@ -145,8 +145,6 @@ def compare_emulated(
         # On a busy computer the emulator can be much slower than a board.
         client = DeviceClient(machine.transport, resend_s=10, attempts=30, infer_timeout_s=300)
         client.hello()
-        # Fills the table of inputs and outputs; it also runs graph 0, on undefined inputs.
-        client.infer(fresh=True)
         first_in, first_out = 1, 0
         for k, g in enumerate(batch):
             graph = g.model.main
@@ -220,11 +218,12 @@ def main(argv: list[str] | None = None) -> int:
             print(
                 f"{finished:,} of {args.cases:,} graphs, {failures} mismatches", file=sys.stderr, flush=True
             )
+    # The tier is the instruction set of the kernels (scalar, dsp or mve). The name of a kernel ends with it.
     tier = Target.for_core(load_board(args.board).core, args.optimise).tier
     tier_layers = sum(n for kernel, n in kernels.items() if kernel.endswith(f"_{tier}"))
     print(
         f"{args.board}, {args.optimise}, seed {args.seed}: {finished} graphs, operator types: {len(counts)}, "
-        f"{tier_layers:,} of {kernels.total():,} layers by {tier} kernels, mismatches: {failures}"
+        f"{tier_layers:,} of {kernels.total():,} layers by kernels of tier {tier}, mismatches: {failures}"
     )
     return 1 if failures else 0
 

@@ -55,8 +55,8 @@ def convert(job: Any) -> Any:
     )
 
 
-#: Operators that litert_torch refuses, as its errors name them, and the function that returns the module without the
-#: operator.
+#: What the error of litert_torch names when it refuses an operator, and the function that rewrites the module so that
+#: litert_torch accepts it. "mhlo.convolution" stands for a transposed convolution with padding.
 _REWRITES = {"mhlo.convolution": remove_padding, "aten.rrelu": replace_rrelu}
 
 
@@ -77,7 +77,7 @@ class _ChannelsLast(torch.nn.Module):  # type: ignore[misc]
 def _converted(module: Any, arguments: Any) -> Any:
     """Return the model that litert_torch converts ``module`` to. ``arguments`` are example inputs.
 
-    If litert_torch refuses an operator of ``_REWRITES``, the module is converted without this operator.
+    If litert_torch refuses an operator of ``_REWRITES``, the module is rewritten and converted again.
     """
     try:
         rewrites = dict(_REWRITES)

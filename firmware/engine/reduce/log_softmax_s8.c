@@ -6,8 +6,9 @@
 #include "fixed_point.h"
 
 /* Returns log(x) in Q5.26, for x >= 1 in Q12.19, approximated as in TFLite's
- * log_x_for_x_greater_than_or_equal_to_1: x is split into 2^k * r with r near 2^(-1/4), and log(r) is computed with
- * a rational function of r. */
+ * log_x_for_x_greater_than_or_equal_to_1: x is split into 2^k * r with r near 2^(-1/4). Then
+ * log(x) = (k - 1/4) * log(2) + log(2^(1/4) * r), and the second logarithm, which is near 0, is computed with a
+ * rational function of r. */
 static int32_t log_of(int32_t x)
 {
     const int32_t log_2 = 1488522236; /* in Q0.31, like all these constants except `quarter` */
@@ -19,7 +20,8 @@ static int32_t log_of(int32_t x)
     const int32_t alpha_f = 638450708;  /* 1/4 * 2^(1/4) */
     const int32_t quarter = 1 << 23;    /* in Q6.25 */
 
-    /* a and b are two candidates for r; a_power and b_power are their k. The smaller r belongs to the larger k. */
+    /* a and b are two candidates for r; a_power and b_power are their k - 1/4. For b, k is an integer. For a, k is an
+     * integer minus 1/2, because x is multiplied by the root of 1/2. The smaller r belongs to the larger k. */
     const int a_shift = ar_clz((uint32_t)x) - 1;
     const int32_t a = ar_shift_saturating(ar_high_mul(ar_shift_saturating(x, a_shift), sqrt_half), 1);
     const int32_t a_power = ((11 - a_shift) << 25) + quarter;

@@ -99,8 +99,9 @@ from arenite.host.web.serving.serve_page import ServingOptions
     type=click.Path(path_type=Path),
     metavar="FILE",
     help=(
-        "PEM file with a certificate for --serve. Default: a certificate of this computer's own certificate authority, "
-        "and no TLS if only this computer can open the page."
+        "PEM file with a certificate for --serve. Default: a certificate that Arenite makes and signs with a "
+        "certificate authority that it creates once for this computer (docs/web.md); no TLS if only this computer can "
+        "open the page."
     ),
 )
 @click.option(

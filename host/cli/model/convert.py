@@ -67,8 +67,9 @@ FILE = click.Path(path_type=Path)
     metavar="RECIPE",
     help=(
         "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
-        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8 with the rounding, "
-        "biases and ranges that lose least; int16x8 for a scikit-learn classifier if int8 changes its class for a "
+        "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8, with other "
+        "rounding, biases or ranges if the outputs for the calibration samples are then nearer to those of the float "
+        "model (--recipe int8 keeps plain int8); int16x8 for a scikit-learn classifier if int8 changes its class for a "
         "calibration sample."
     ),
 )

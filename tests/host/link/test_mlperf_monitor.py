@@ -26,8 +26,9 @@ def test_inputs_are_loaded_and_results_printed(firmware: Firmware, name: str) ->
         assert (info.device, info.model) == (name, "toy")
         for sample in (bytes(range(8)), b"\xfe\xff\0\1\2\3\4\5"):
             monitor.load(sample)
-            # The toy model does not overwrite its input, but it has state, so each run starts with fresh state.
-            run = monitor.infer(3, 2)
+            # The firmware resets the toy model's state before each of these five inferences, so the last one gives the
+            # same result as the first.
+            run = monitor.infer(3, 2)  # three timed inferences after two for warming up
             expected = toy_model.expected([sample])[0]
             assert monitor.raw_outputs() == expected
             assert run.results == tuple(float(b - 256 if b > 127 else b) for b in expected)
@@ -35,6 +36,9 @@ def test_inputs_are_loaded_and_results_printed(firmware: Firmware, name: str) ->
 
 
 def test_laps_have_the_time_of_the_device(firmware: Firmware) -> None:
+    """A lap is the message m-lap-us-N, with the time of the device in microseconds. The monitor sends one before and
+    one after the timed inferences."""
+    # C code that the toy model's last layer runs, so that an inference takes more than 1 ms.
     spin = "for (volatile int i = 0; i < 20000; i++) {\n    }"
     with start(load_board(BOARD), firmware(BOARD, spin, protocol="mlperf")) as machine:
         monitor = MonitorClient(machine.transport)

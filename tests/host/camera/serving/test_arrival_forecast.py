@@ -1,5 +1,8 @@
-"""Tests of the predicted arrival of frames. The lag of a frame is the time from its time stamp to its arrival. All
-times are given, so no test depends on the machine."""
+"""Tests of the predicted arrival of frames. The lag of a frame is the time from its time stamp to its arrival.
+
+The thread that reads the frames sleeps until shortly before the predicted arrival, then polls. It sees the arrival of a
+frame only while it polls. All times are given, so no test depends on the machine.
+"""
 
 from __future__ import annotations
 
@@ -24,8 +27,8 @@ def lag_of(forecast: ArrivalForecast, number: int) -> int:
 
 
 def forecast_after(lag_ns: int) -> ArrivalForecast:
-    """Return a forecast with steps of 1 ms after the frames 1 and 2, whose sleeping reads ended ``lag_ns`` after their
-    time stamps."""
+    """Return a forecast after the frames 1 and 2, which corrects the lag in steps of 1 ms. The thread slept, without
+    polling, in the reads of both frames, and each read ended ``lag_ns`` after the frame's time stamp."""
     forecast = ArrivalForecast(MS)
     for number in (1, 2):
         assert forecast.due_ns == 0
