@@ -26,6 +26,9 @@ MAX_TREES = 1 << 14
 MAX_LEAVES = 1 << 15
 MAX_OUTPUTS = 1 << 8
 MAX_FEATURES = 1024
+
+#: The table of features has this bit in a node at which a missing value (NaN) goes to the left.
+MISSING_LEFT = 0x4000
 _HINT = "The file is damaged or was changed: convert the model again."
 
 
@@ -34,7 +37,8 @@ class TreeEnsemble:
     """The tables of a tree ensemble.
 
     A node compares one feature with a threshold. If the feature is less than or equal to it, the left child follows,
-    otherwise the right child. A child or root ``c >= 0`` is node ``c``; a child or root ``c < 0`` is leaf ``~c``. The
+    otherwise the right child. A missing value (NaN) goes to the right, or to the left if the feature has the bit
+    ``MISSING_LEFT``. A child or root ``c >= 0`` is node ``c``; a child or root ``c < 0`` is leaf ``~c``. The
     children of a node have larger numbers than the node.
 
     ``feature``, ``threshold``, ``left`` and ``right`` have one element per node. ``roots`` has one per tree. ``leaves``
@@ -61,6 +65,11 @@ class TreeEnsemble:
         """The first of the outputs to which a row of leaves is added."""
         return self.outputs - int(self.leaves.shape[1])
 
+    @property
+    def routes_missing(self) -> bool:
+        """Whether a missing value goes to the left at a node."""
+        return bool((self.feature & MISSING_LEFT).any())
+
     def tables(self) -> tuple[np.ndarray, ...]:
         """Return the constant inputs of the operator, in their order."""
         tables = (self.feature, self.threshold, self.left, self.right, self.roots, self.leaves, self.bias)
@@ -69,11 +78,15 @@ class TreeEnsemble:
     def leaves_of(self, features: np.ndarray) -> np.ndarray:
         """Return the leaf of each tree for one sample, as an array of shape (trees,)."""
         keys, thresholds = sortable_integers(features.reshape(-1)), sortable_integers(self.threshold)
+        missing = np.isnan(features.reshape(-1))
         node = self.roots.astype(np.int64)
         active = node >= 0
         while active.any():
             at = node[active]
-            goes_left = keys[self.feature[at]] <= thresholds[at]
+            feature = self.feature[at] & (MISSING_LEFT - 1)
+            goes_left = keys[feature] <= thresholds[at]
+            if self.routes_missing:
+                goes_left = np.where(missing[feature], (self.feature[at] & MISSING_LEFT) != 0, goes_left)
             node[active] = np.where(goes_left, self.left[at], self.right[at])
             active = node >= 0
         return ~node
@@ -123,7 +136,7 @@ def random_features(ensemble: TreeEnsemble, features: int, rng: np.random.Genera
     """
     sample = np.zeros((1, features), ensemble.threshold.dtype)
     for k in range(features):
-        thresholds = ensemble.threshold[ensemble.feature == k]
+        thresholds = ensemble.threshold[(ensemble.feature & (MISSING_LEFT - 1)) == k]
         if not len(thresholds):
             continue
         value = rng.choice(thresholds)
@@ -133,6 +146,8 @@ def random_features(ensemble: TreeEnsemble, features: int, rng: np.random.Genera
                 np.nextafter(value, value.dtype.type(np.inf)) if value.dtype.kind == "f" else int(value) + 1
             )
             value = value if value >= limit else above
+        if ensemble.routes_missing and not rng.integers(4):
+            value = np.nan
         sample[0, k] = value
     return sample
 
@@ -179,7 +194,9 @@ def ensemble_of(graph: Subgraph, op: Op) -> TreeEnsemble:
         raise _refusal(op, "its tables of nodes have different lengths")
     if not nodes or not len(roots) or not leaves.size or not len(bias):
         raise _refusal(op, "a table is empty")
-    if not (feature.min() >= 0 and feature.max() < x.elements):
+    if x.dtype != "float32" and (feature & MISSING_LEFT).any():
+        raise _refusal(op, "a node knows missing values, which only float32 features have")
+    if not (feature.min() >= 0 and (feature & (MISSING_LEFT - 1)).max() < x.elements):
         raise _refusal(op, f"a node reads a feature outside of the {x.elements} features")
     node = np.arange(nodes)
     for name, children, minimum in (

@@ -286,10 +286,6 @@ def _trees(reading: Reading, node: OnnxNode) -> list[Value]:
         raise refuse(node, f"it has {start.size} base values for {columns} outputs")
     else:
         bias = np.broadcast_to(start, (columns,)).copy()
-    if nodes.tracks_missing:
-        reading.notes.append(
-            "The source knows missing values (NaN). The image does not: replace them before the model."
-        )
     result = Trees(nodes, values, bias, x.steps, len(x.bias))
     return [Label(), result] if is_classifier else [result]
 

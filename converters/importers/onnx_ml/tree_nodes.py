@@ -40,7 +40,7 @@ class TreeNodes:
     right: np.ndarray  # int64
     roots: np.ndarray  # int64, one per tree
     weights: np.ndarray
-    tracks_missing: bool  # whether a missing value (NaN) may go to the left
+    missing_left: np.ndarray  # bool; whether a missing value (NaN) goes to the left
 
 
 def read_tree_nodes(node: OnnxNode, prefix: str, columns: int) -> TreeNodes:
@@ -102,6 +102,11 @@ def read_tree_nodes(node: OnnxNode, prefix: str, columns: int) -> TreeNodes:
     place[inner], place[leaves] = np.arange(len(inner)), ~np.arange(len(leaves))
     weights = _weights(node, prefix, columns, rows, place, len(leaves))
     tracks = node.attributes.get("nodes_missing_value_tracks_true")
+    if tracks is None:
+        tracks = np.zeros(count, np.int64)
+    elif not isinstance(tracks, np.ndarray) or tracks.shape != (count,):
+        raise _damaged(node, "nodes_missing_value_tracks_true does not have one value per node")
+    missing_left = (tracks != 0) ^ swapped
     return TreeNodes(
         feature[inner],
         float32_at_most(values[inner], below=strict[inner]),
@@ -109,7 +114,7 @@ def read_tree_nodes(node: OnnxNode, prefix: str, columns: int) -> TreeNodes:
         place[right[inner]],
         place[roots],
         weights,
-        isinstance(tracks, np.ndarray) and bool(tracks.any()),
+        missing_left[inner],
     )
 
 

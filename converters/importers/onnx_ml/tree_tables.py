@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from arenite.converters.graph.trees import MAX_FEATURES, MAX_LEAVES, TreeEnsemble
+from arenite.converters.graph.trees import MAX_FEATURES, MAX_LEAVES, MISSING_LEFT, TreeEnsemble
 from arenite.converters.importers.onnx_ml.tree_nodes import TreeNodes
 from arenite.converters.tflite.quantization import MAX_SCALE, MIN_SCALE
 from arenite.errors import UnsupportedModelError
@@ -101,6 +102,7 @@ def tables_of(nodes: TreeNodes, fixed: FixedPoint, features: int, dtype: str) ->
     threshold = nodes.threshold
     low, high = -np.inf, np.inf
     if dtype != "float32":
+        nodes = replace(nodes, missing_left=np.zeros(len(threshold), bool))
         info = np.iinfo(dtype)
         low, high = info.min, info.max
         threshold = np.floor(threshold)
@@ -137,34 +139,52 @@ def _compact_leaves(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarra
     return different, leaf_of.reshape(-1), None
 
 
+class _Range(NamedTuple):
+    """The values that a feature can have at a node: the numbers of a closed interval, which may be empty, and possibly
+    a missing value (NaN)."""
+
+    below: float
+    above: float
+    missing: bool
+
+
 def _smaller_trees(
     nodes: TreeNodes, threshold: np.ndarray, leaf_of: np.ndarray, low: float, high: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Return feature, threshold, left, right and roots without the nodes that decide nothing. A child ``~k`` is row
-    ``k`` of the compact leaves. ``low`` and ``high`` are the limits of every feature."""
+    ``k`` of the compact leaves. ``low`` and ``high`` are the limits of every feature. Features have the bit
+    ``MISSING_LEFT``."""
+    missing_left = nodes.missing_left.tolist()
+    knows_missing = any(missing_left)
     feature_of, threshold_of = nodes.feature.tolist(), threshold.tolist()
     left_of, right_of = nodes.left.tolist(), nodes.right.tolist()
     # A node's replacement, if its comparison has only one result.
     known: list[int | None] = [None] * len(feature_of)
     for root in nodes.roots.tolist():
-        stack: list[tuple[int, dict[int, tuple[float, float]]]] = [(root, {})] if root >= 0 else []
+        stack: list[tuple[int, dict[int, _Range]]] = [(root, {})] if root >= 0 else []
         while stack:
             k, limits = stack.pop()
             f, t = feature_of[k], threshold_of[k]
-            below, above = limits.get(f, (low, high))  # the feature is in this closed interval
-            children: list[tuple[int, dict[int, tuple[float, float]]]]
-            if t >= above:
+            below, above, missing = limits.get(f, _Range(low, high, knows_missing))
+            to_left, to_right = missing and missing_left[k], missing and not missing_left[k]
+            missing_left[k] = to_left
+            children: list[tuple[int, dict[int, _Range]]]
+            if t >= above and not to_right:
                 known[k] = left_of[k]
                 children = [(left_of[k], limits)]
-            elif t < below:
+            elif t < below and not to_left:
                 known[k] = right_of[k]
                 children = [(right_of[k], limits)]
+            elif t >= above or t < below:  # only a missing value goes to the other side
+                number_range, only_missing = _Range(below, above, False), _Range(np.inf, -np.inf, True)
+                sides = (number_range, only_missing) if t >= above else (only_missing, number_range)
+                children = [(left_of[k], {**limits, f: sides[0]}), (right_of[k], {**limits, f: sides[1]})]
             else:
                 # For float features, the right side is open; its end only serves for comparisons with ``t < below``.
                 least = t + 1 if low != -np.inf else float(np.nextafter(np.float32(t), np.float32(np.inf)))
                 children = [
-                    (left_of[k], {**limits, f: (below, t)}),
-                    (right_of[k], {**limits, f: (least, above)}),
+                    (left_of[k], {**limits, f: _Range(below, t, to_left)}),
+                    (right_of[k], {**limits, f: _Range(least, above, to_right)}),
                 ]
             stack += [(c, limit) for c, limit in children if c >= 0]
     # The children of a node have larger numbers, so they are replaced first.
@@ -196,7 +216,8 @@ def _smaller_trees(
     left = np.array([child(resolved(left_of[k])) for k in order], np.int64)
     right = np.array([child(resolved(right_of[k])) for k in order], np.int64)
     at = np.array(order, np.int64)
-    return nodes.feature[at], threshold[at], left, right, np.array([child(root) for root in roots], np.int64)
+    feature = nodes.feature[at] | np.where(np.array(missing_left)[at], MISSING_LEFT, 0)
+    return feature, threshold[at], left, right, np.array([child(root) for root in roots], np.int64)
 
 
 def swapped(nodes: TreeNodes, threshold: np.ndarray, swaps: np.ndarray) -> TreeNodes:
@@ -204,6 +225,7 @@ def swapped(nodes: TreeNodes, threshold: np.ndarray, swaps: np.ndarray) -> TreeN
     return replace(
         nodes,
         threshold=threshold,
+        missing_left=nodes.missing_left ^ swaps,
         left=np.where(swaps, nodes.right, nodes.left),
         right=np.where(swaps, nodes.left, nodes.right),
     )

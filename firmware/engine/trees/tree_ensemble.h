@@ -10,7 +10,8 @@
  *
  * A node goes to the left if its feature is less than or equal to the threshold. Float features are compared as
  * integers: all bits of a negative number except the sign are inverted, so the integers have the order of the
- * numbers. */
+ * numbers. With ar_tree_ensemble_f32_missing, the number of a feature is multiplied by 2, and 1 is added if a missing
+ * value (NaN) goes to the left at the node. */
 #ifndef ARENITE_TREE_ENSEMBLE_H
 #define ARENITE_TREE_ENSEMBLE_H
 
@@ -36,6 +37,7 @@ typedef struct {
 } ar_tree_ensemble_params;
 
 void ar_tree_ensemble_f32(const ar_tree_ensemble_params *p);
+void ar_tree_ensemble_f32_missing(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s16(const ar_tree_ensemble_params *p);
 void ar_tree_ensemble_s8(const ar_tree_ensemble_params *p);
 

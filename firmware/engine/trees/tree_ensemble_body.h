@@ -1,7 +1,8 @@
 /* The function of tree_ensemble.h for one type of features. Define before including:
  *   AR_TREE_NAME           its name
  *   AR_TREE_FEATURE        the C type of a stored feature
- *   AR_TREE_KEY(x)         the integer that is compared, for a feature x
+ *   AR_TREE_GOES_RIGHT(x, feature, threshold)
+ *                          whether a node goes to the right, for the features x and the feature's bits in its word
  *   AR_TREE_THRESHOLD(at)  the threshold at the word `at`
  *   AR_TREE_WORDS          the words of a threshold */
 #include "tree_ensemble.h"
@@ -28,7 +29,7 @@ void AR_TREE_NAME(const ar_tree_ensemble_params *p)
             }
             const int32_t threshold = AR_TREE_THRESHOLD(at);
             at += AR_TREE_WORDS;
-            if (AR_TREE_KEY(x[word >> shift]) > threshold) {
+            if (AR_TREE_GOES_RIGHT(x, word >> shift, threshold)) {
                 at += skip;
             }
             word = *at++;

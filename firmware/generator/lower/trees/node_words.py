@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from arenite.converters.graph.trees import TreeEnsemble, sortable_integers
+from arenite.converters.graph.trees import MISSING_LEFT, TreeEnsemble, sortable_integers
 
 #: This bit is set in the word of a leaf.
 LEAF = 0x8000
@@ -15,7 +15,16 @@ MAX_WORDS = (1 << 16) - 1
 def feature_shift(ensemble: TreeEnsemble) -> int:
     """Return the number of bits that a node's word has for the size of its left subtree: 15 minus the bits for the
     feature. The kernel skips the left subtree to get to the right one."""
-    return 15 - max(int(ensemble.feature.max()).bit_length(), 1)
+    return 15 - max(int(_feature_bits(ensemble).max()).bit_length(), 1)
+
+
+def _feature_bits(ensemble: TreeEnsemble) -> np.ndarray:
+    """Return the bits for the feature in the word of each node."""
+    if not ensemble.routes_missing:
+        return ensemble.feature
+    feature = ensemble.feature.astype(np.int32)
+    bits: np.ndarray = (feature & (MISSING_LEFT - 1)) << 1 | (feature & MISSING_LEFT != 0)
+    return bits
 
 
 def node_words(ensemble: TreeEnsemble, positions: list[int] | None = None) -> np.ndarray | None:
@@ -26,7 +35,7 @@ def node_words(ensemble: TreeEnsemble, positions: list[int] | None = None) -> np
     """
     words: list[int] = []
     thresholds = _threshold_words(ensemble)
-    feature, left, right = ensemble.feature.tolist(), ensemble.left.tolist(), ensemble.right.tolist()
+    feature, left, right = _feature_bits(ensemble).tolist(), ensemble.left.tolist(), ensemble.right.tolist()
     shift = feature_shift(ensemble)
     far = (1 << shift) - 1  # means that the next word has the size of the left subtree
     sizes = _sizes(ensemble, thresholds.shape[1], far)

@@ -25,7 +25,12 @@ class TreeEnsembleTables(Lowering):
 
     op_name = OPERATOR
     supports = "decision trees, forests and boosted trees; features float32, int16 or int8; results int32"
-    kernels = ("tree_ensemble_f32.c", "tree_ensemble_s16.c", "tree_ensemble_s8.c")
+    kernels = (
+        "tree_ensemble_f32.c",
+        "tree_ensemble_f32_missing.c",
+        "tree_ensemble_s16.c",
+        "tree_ensemble_s8.c",
+    )
 
     def check(self, graph: Subgraph, op: Op) -> None:
         ensemble = ensemble_of(graph, op)
@@ -39,7 +44,7 @@ class TreeEnsembleTables(Lowering):
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         ensemble = ensemble_of(ctx.graph, ctx.op)
-        suffix = _SUFFIXES[ctx.input_tensor(0).dtype]
+        suffix = "f32_missing" if ensemble.routes_missing else _SUFFIXES[ctx.input_tensor(0).dtype]
         lists = leaf_pairs(ensemble)
         rows = leaf_rows(ensemble)
         words = require_accepted(node_words(ensemble, None if lists is None else lists.positions))

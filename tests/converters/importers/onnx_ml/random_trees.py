@@ -25,6 +25,7 @@ class RandomTrees:
     trees: int
     depth: int
     modes: tuple[str, ...] = MODES
+    missing: bool = False  # whether nodes say where a missing value goes, and samples have missing values
     thresholds: np.ndarray = field(default_factory=lambda: np.zeros(0))
     nodes: list[tuple[int, int, int, float, str, int, int]] = field(default_factory=list)
     leaves: list[tuple[int, int, int, float]] = field(default_factory=list)
@@ -73,7 +74,12 @@ class RandomTrees:
             **{name: np.array(values, np.int64) for name, values in ints.items()},
             **{name: np.array(values, np.float32) for name, values in floats.items()},
             "nodes_modes": list(mode),
+            **({"nodes_missing_value_tracks_true": self._tracks(mode)} if self.missing else {}),
         }
+
+    def _tracks(self, modes: tuple[str, ...]) -> np.ndarray:
+        ways = np.random.default_rng(len(modes)).integers(0, 2, len(modes))
+        return np.where(np.array(modes) == "LEAF", 0, ways).astype(np.int64)
 
     def regressor(self, **changes: object) -> bytes:
         """Return the bytes of an ONNX file. ``changes`` replaces attributes."""
@@ -85,4 +91,7 @@ class RandomTrees:
         """Return float32 samples whose values are at, below and above thresholds."""
         values = self.rng.choice(self.thresholds, (count, self.features))
         above, below = (np.nextafter(values, np.float32(end)) for end in (np.inf, -np.inf))
-        return np.choose(self.rng.integers(3, size=values.shape), [values, above, below]).astype(np.float32)
+        x = np.choose(self.rng.integers(3, size=values.shape), [values, above, below]).astype(np.float32)
+        if self.missing:
+            x[self.rng.random(x.shape) < 0.4] = np.nan
+        return x

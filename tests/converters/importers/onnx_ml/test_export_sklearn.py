@@ -52,6 +52,21 @@ def test_classes_of_random_models_equal_scikit_learns(seed: int, tmp_path: Path)
             np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(x))
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_missing_values_go_the_way_that_the_model_learned(seed: int, tmp_path: Path) -> None:
+    x, y = samples(seed)
+    x[np.random.default_rng(seed).random(x.shape) < 0.2] = np.nan
+    labels = np.digitize(y, [-1, 1])
+    for model in (
+        tree.DecisionTreeClassifier(random_state=seed),
+        ensemble.RandomForestClassifier(5, random_state=seed),
+        ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=seed),
+    ):
+        model.fit(x[:200], labels[:200])
+        scores, _ = outputs(model, tmp_path / "m.onnx", x)
+        np.testing.assert_array_equal(model.classes_[scores.argmax(axis=1)], model.predict(x))
+
+
 def test_values_of_random_models_equal_scikit_learns(tmp_path: Path) -> None:
     x, y = samples(9)
     for model in (

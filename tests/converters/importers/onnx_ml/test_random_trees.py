@@ -34,13 +34,18 @@ def outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
 
 @settings(max_examples=40, deadline=None)
 @given(
-    seed=st.integers(0, 1 << 30), depth=st.integers(0, 6), trees=st.integers(1, 5), width=st.integers(1, 4)
+    seed=st.integers(0, 1 << 30),
+    depth=st.integers(0, 6),
+    trees=st.integers(1, 5),
+    width=st.integers(1, 4),
+    missing=st.booleans(),
 )
 def test_random_trees_compute_what_onnx_runtime_computes(
-    seed: int, depth: int, trees: int, width: int, tmp_path_factory: pytest.TempPathFactory
+    seed: int, depth: int, trees: int, width: int, missing: bool, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
+    """If ``missing``, samples have missing values, and each node has a side for them."""
     rng = np.random.default_rng(seed)
-    ensemble = RandomTrees(rng, 5, width, trees, depth)
+    ensemble = RandomTrees(rng, 3 if missing else 5, width, trees, depth, missing=missing)
     path = tmp_path_factory.mktemp("trees") / "m.onnx"
     path.write_bytes(ensemble.regressor())
     x = ensemble.samples(30)
@@ -55,6 +60,8 @@ def test_random_trees_compute_what_onnx_runtime_computes(
         np.concatenate(expected),
         atol=(trees + 1) * leaf / 30_000,
     )
+    if missing:  # the sides are random again
+        return
     ensemble.shuffle()
     path.write_bytes(ensemble.regressor())
     again = import_classical(str(path), ImportOptions())

@@ -31,6 +31,8 @@ from tests.firmware.engine.trees.tree_models import (
 CASES: tuple[dict[str, Any], ...] = (
     {"dtype": "float32"},
     {"dtype": "float32", "targets": True},
+    {"dtype": "float32", "missing": True},
+    {"dtype": "float32", "missing": True, "nodes": 300, "width": 1},
     {"dtype": "int16"},
     {"dtype": "int16", "targets": True, "leaves": 300, "nodes": 200},
     {"dtype": "int8", "width": 1},
@@ -59,13 +61,22 @@ def test_kernels_equal_the_reference(case: dict[str, Any]) -> None:
     nodes=st.integers(1, 300),
     outputs=st.integers(1, 6),
     targets=st.booleans(),
+    missing=st.booleans(),
 )
 def test_the_words_and_pairs_have_the_leaves_of_the_tables(
-    seed: int, dtype: str, nodes: int, outputs: int, targets: bool
+    seed: int, dtype: str, nodes: int, outputs: int, targets: bool, missing: bool
 ) -> None:
     """Decoding the words and pairs as the kernel does gives the outputs of the tables."""
     rng = np.random.default_rng(seed)
-    ensemble = random_ensemble(rng, dtype=dtype, nodes=nodes, outputs=outputs, targets=targets, leaves=nodes)
+    ensemble = random_ensemble(
+        rng,
+        dtype=dtype,
+        nodes=nodes,
+        outputs=outputs,
+        targets=targets,
+        leaves=nodes,
+        missing=missing and dtype == "float32",
+    )
     lists = leaf_pairs(ensemble)
     words = node_words(ensemble, None if lists is None else lists.positions)
     assert words is not None
@@ -87,12 +98,16 @@ def _walk(ensemble: TreeEnsemble, words: list[int], lists: Any, x: np.ndarray) -
             skip = word & far
             if skip == far:
                 skip, at = words[at], at + 1
-            value = x[0, word >> shift]
+            feature = word >> shift
+            missing_left = ensemble.routes_missing and feature & 1
+            value = x[0, feature >> 1 if ensemble.routes_missing else feature]
             if ensemble.threshold.dtype == np.float32:
                 key, at = words[at] | words[at + 1] << 16, at + 2
                 bits = int(np.float32(value).view(np.uint32))
                 key_of_x = bits ^ 0x7FFFFFFF if bits >> 31 else bits
                 goes_right = _signed(key_of_x, 32) > _signed(key, 32)
+                if ensemble.routes_missing and np.isnan(value):
+                    goes_right = not missing_left
             else:
                 goes_right = int(value) > _signed(words[at], 16)
                 at += 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from arenite.converters.graph.model import Model, Quantization
-from arenite.converters.graph.trees import OPERATOR, TreeEnsemble
+from arenite.converters.graph.trees import MISSING_LEFT, OPERATOR, TreeEnsemble
 from tests.fuzz.graph_builder import GraphBuilder
 
 
@@ -23,9 +23,13 @@ def random_ensemble(
     targets: bool = False,
     leaves: int = 9,
     bias: bool = True,
+    missing: bool = False,
 ) -> TreeEnsemble:
-    """Return random trees with ``nodes`` nodes each. ``width`` is the number of values of a leaf; None: ``outputs``."""
+    """Return random trees with ``nodes`` nodes each. ``width`` is the number of values of a leaf; None: ``outputs``. If
+    ``missing``, missing values go to the left at half of the nodes."""
     feature = rng.integers(0, features, trees * nodes)
+    if missing:
+        feature |= rng.choice([0, MISSING_LEFT], trees * nodes)
     if dtype == "float32":
         threshold = np.round(rng.normal(size=trees * nodes), 1).astype(np.float32)
     else:
@@ -84,7 +88,9 @@ def samples(
         row = rng.choice(thresholds, (1, features))
         if thresholds.dtype == np.float32:
             other = np.nextafter(row, np.float32(rng.choice([-np.inf, np.inf])))
-            special = rng.choice(np.array([-0.0, 0.0, -np.inf, np.inf, 1e-40], np.float32), row.shape)
+            values = [-0.0, 0.0, -np.inf, np.inf, 1e-40]
+            values += [np.nan, -np.nan] if ensemble.routes_missing else []
+            special = rng.choice(np.array(values, np.float32), row.shape)
         else:
             info = np.iinfo(thresholds.dtype)
             other = np.clip(row.astype(np.int64) + rng.choice([-1, 1]), info.min, info.max)
