@@ -6,11 +6,11 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.host.build.options import BuildOptions
-from arenite.host.cli.bench.webassembly import DEFAULT_GOAL, refuse_options_of_boards
+from arenite.host.cli.bench.webassembly import DEFAULT_GOAL, refuse_options_of_boards, show_modules
 from arenite.host.cli.progress import steps_of
 from arenite.host.interface.measurement import model_samples
 from arenite.host.interface.model import load
-from arenite.host.report.console import note, print_json, show, table
+from arenite.host.report.console import note, print_json
 from arenite.host.web.browser_bench.browsers import BROWSERS
 
 #: The options of bench that apply to a browser.
@@ -63,10 +63,7 @@ def bench_browser(
     for text in prepared.notes:
         note(text)
     figures = [m.as_json() for m in result.modules]
-    accuracy = figures[0]["accuracy"]
     rows = [
-        ("bit-exact", *(f"{f['bit_exact']:,} of {result.samples:,}" for f in figures)),
-        *([("accuracy", *(f"{f['accuracy']:.1%}" for f in figures))] if accuracy is not None else []),
         ("time of an inference, median, us", *(f"{f['time_us']['p50']:,.1f}" for f in figures)),
         ("time of an inference, shortest, us", *(f"{f['time_us']['min']:,.1f}" for f in figures)),
         ("load and first inference, ms", *(f"{f['load_ms']['value']:,.1f}" for f in figures)),
@@ -74,6 +71,6 @@ def bench_browser(
         ("memory, bytes", *(f"{f['memory_bytes']:,}" for f in figures)),
     ]
     title = f"{prepared.path.stem} in {browser}, {result.optimise} (all figures measured)"
-    show(table(title, ("", *(f["core"] for f in figures)), rows))
+    show_modules(title, figures, result.samples, rows)
     note(f"Browser: {result.agent}")
     return 0 if result.bit_exact else 1

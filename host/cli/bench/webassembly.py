@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -80,12 +81,22 @@ def bench_wasm(
     return 0 if result.bit_exact else 1
 
 
+def show_modules(
+    title: str, figures: Sequence[Mapping[str, Any]], samples: int, rows: Sequence[tuple[str, ...]]
+) -> None:
+    """Show a table with a column for each module: its exactness for ``samples`` samples, then ``rows``, which begin
+    with the name of a figure. ``figures`` are the modules' figures as JSON."""
+    accuracy = figures[0]["accuracy"]
+    first_rows = [
+        ("bit-exact", *(f"{f['bit_exact']:,} of {samples:,}" for f in figures)),
+        *([("accuracy", *(f"{f['accuracy']:.1%}" for f in figures))] if accuracy is not None else []),
+    ]
+    show(table(title, ("", *(f["core"] for f in figures)), [*first_rows, *rows]))
+
+
 def _show_bench(result: ModuleBench) -> None:
     figures = [m.as_json() for m in result.modules]
-    accuracy = figures[0]["accuracy"]
     rows = [
-        ("bit-exact", *(f"{f['bit_exact']:,} of {result.samples:,}" for f in figures)),
-        *([("accuracy", *(f"{f['accuracy']:.1%}" for f in figures))] if accuracy is not None else []),
         ("instructions, median", *(f"{f['instructions']['p50']:,}" for f in figures)),
         ("time in wasmtime, median, us", *(f"{f['time_us']['p50']:,.1f}" for f in figures)),
         ("time in wasmtime, shortest, us", *(f"{f['time_us']['min']:,.1f}" for f in figures)),
@@ -95,7 +106,7 @@ def _show_bench(result: ModuleBench) -> None:
         ("stack used, bytes", *(f"{f['memory']['stack_used']:,}" for f in figures)),
     ]
     title = f"{result.prepared.path.stem} as WebAssembly, {result.optimise} (all figures measured)"
-    show(table(title, ("", *(f["core"] for f in figures)), rows))
+    show_modules(title, figures, result.samples, rows)
 
 
 def plan_wasm(image: Path, build: BuildOptions) -> list[ModulePlan]:

@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 
 from arenite.errors import AreniteError
-from arenite.host.interface.web import web
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
-from tests.firmware.library.processing_cases import save
-from tests.host.small_graphs import classifier
-from tests.host.web.page_parts import BEST, COUNT, FAKE_DEVICES, HEIGHT, PICTURE, STATUS, WIDTH
+from tests.host.web.page_parts import COUNT, FAKE_DEVICES, STATUS, collecting_page
 from tests.npm_files import npm_file, npm_package
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -56,17 +53,7 @@ def barriers(browser: Browser, axe: str) -> list[Any]:
 
 @pytest.mark.parametrize("source", ["camera", "files"])
 def test_pages_have_no_barriers(axe: str, source: str, tmp_path: Path) -> None:
-    network = classifier()
-    labels = [f"name {k}" for k in range(network.main.tensors[network.main.outputs[0]].shape[-1])]
-    metadata = {"preprocessing": PICTURE, "postprocessing": BEST, "labels": labels}
-    prepared = save(network, metadata, tmp_path / "net.tflite")
-    package = web(
-        {"net": prepared.path},
-        tmp_path / "page",
-        page=source,
-        page_size=(WIDTH, HEIGHT),
-        page_collects=True,
-    )
+    package = collecting_page(tmp_path, source)
     server = open_page(package, ServingOptions(collect=tmp_path / "data"), print)
     with contextlib.closing(server), Browser(tmp_path / "profile", *FAKE_DEVICES) as browser:
         browser.open(server.url)

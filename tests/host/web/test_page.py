@@ -26,7 +26,17 @@ from tests.browser import BROWSER, Browser
 from tests.development_models import shared_model
 from tests.firmware.library.processing_cases import save
 from tests.host.small_graphs import classifier
-from tests.host.web.page_parts import BEST, COUNT, FAKE_DEVICES, HEIGHT, PICTURE, STATUS, WIDTH
+from tests.host.web.page_parts import (
+    BEST,
+    COUNT,
+    FAKE_DEVICES,
+    HEIGHT,
+    PICTURE,
+    STATUS,
+    WIDTH,
+    collecting_page,
+    picture_classifier,
+)
 from tests.host.web.served import served
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -57,12 +67,8 @@ ANSWERS = (
 
 def picture_page(folder: Path, source: str) -> Path:
     """Write a page with a small classifier for pictures from ``source`` ("files" or "camera"). Return its folder."""
-    network = classifier()
-    classes = network.main.tensors[network.main.outputs[0]].shape[-1]
-    labels = [f"name {k}" for k in range(classes)]
-    metadata = {"preprocessing": PICTURE, "postprocessing": BEST, "labels": labels}
-    prepared = save(network, metadata, folder / "net.tflite")
-    web({"net": prepared.path}, folder / "page", page=source, page_size=(WIDTH, HEIGHT))
+    model = picture_classifier(folder)
+    web({"net": model}, folder / "page", page=source, page_size=(WIDTH, HEIGHT))
     return folder / "page"
 
 
@@ -126,17 +132,9 @@ def test_the_camera_is_served_until_it_is_stopped(tmp_path: Path) -> None:
 
 
 def test_saved_frames_become_calibration_data(tmp_path: Path) -> None:
-    network = classifier()
-    labels = [f"name {k}" for k in range(network.main.tensors[network.main.outputs[0]].shape[-1])]
-    metadata = {"preprocessing": PICTURE, "postprocessing": BEST, "labels": labels}
-    prepared = save(network, metadata, tmp_path / "net.tflite")
-    package = web(
-        {"net": prepared.path},
-        tmp_path / "page",
-        page="camera",
-        page_size=(WIDTH, HEIGHT),
-        page_collects=True,
-    )
+    package = collecting_page(tmp_path, "camera")
+    assert package.page is not None
+    labels = package.page.classes
     data = tmp_path / "data"
     reports: list[str] = []
     server = open_page(package, ServingOptions(collect=data), reports.append)
@@ -158,7 +156,7 @@ def test_saved_frames_become_calibration_data(tmp_path: Path) -> None:
         browser.value("document.getElementById('consent').click()")
         assert browser.value("document.getElementById('save').disabled")
         assert browser.errors == [] and reports == []
-    model = load_image(prepared.path).model
+    model = load_image(tmp_path / "net.tflite").model
     tensor = model.main.tensors[model.main.inputs[0]]
     steps = Preprocessing.from_json(PICTURE).bound(tensor)
     samples = read_folder(
@@ -167,7 +165,7 @@ def test_saved_frames_become_calibration_data(tmp_path: Path) -> None:
         None,
         lambda path: [preprocess_image(steps, np.asarray(Image.open(path)), "rgb").astype(np.float32)[None]],
     )
-    assert samples.classes == tuple(labels) and samples.labels is not None
+    assert samples.classes == labels and samples.labels is not None
     assert samples.labels.tolist() == [1, 1] and len(samples.columns[0]) == 2
 
 
