@@ -52,7 +52,7 @@ def test_the_emulator_starts_fast_and_is_stopped(elf: Path) -> None:
     start_s = time.monotonic()
     with start(BOARD, elf) as machine:
         assert DeviceClient(machine.transport).hello().model == "toy"
-        assert time.monotonic() - start_s < 5.0
+        assert time.monotonic() - start_s < 30  # it takes 0.2 s, but more on a busy computer
         process, port = machine.process, Path(machine.port)
         assert port.exists()
     assert process.poll() is not None
