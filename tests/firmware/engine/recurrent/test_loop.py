@@ -33,7 +33,7 @@ def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True
     return prepare_image(image, Path(f"{cell}.tflite"), passes=passes)
 
 
-@pytest.mark.parametrize("optimise", ["balanced", "flash"])
+@pytest.mark.parametrize("optimise", ["balanced", pytest.param("flash", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("cell", CELLS)
 def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
     target = Target.for_core(BOARD.core, optimise)

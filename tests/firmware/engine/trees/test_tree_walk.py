@@ -51,7 +51,12 @@ def kernel(ensemble: TreeEnsemble, features: int, optimise: str = "speed") -> st
     return "" if chosen is None else type(chosen).__name__
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    # NumPy's reference of a large ensemble takes many seconds.
+    [pytest.param(c, marks=pytest.mark.slow) if c.get("trees", 0) > 30 else c for c in CASES],
+    ids=str,
+)
 def test_the_portable_kernel_equals_the_reference(case: dict[str, Any]) -> None:
     rng, ensemble = ensemble_of_case(case)
     features = case.get("features", 5)
