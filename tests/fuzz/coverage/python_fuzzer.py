@@ -40,7 +40,7 @@ def fuzz(name: str) -> None:
         # All of NumPy would take a minute to instrument.
         module = inspect.getmodule(numpy.lib.format.read_array_header_1_0)
         for _, function in inspect.getmembers(module, inspect.isfunction):
-            atheris.instrument_func(function)
+            atheris.instrument_func(function)  # pyright: ignore[reportAttributeAccessIssue]
     # The objects of the modules stay. The garbage collector need not look at them after every few inputs.
     gc.collect()
     gc.freeze()
