@@ -43,7 +43,7 @@ def test_a_crash_in_the_reader_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    monkeypatch.setattr(operator_order, "_cycle", broken)
+    monkeypatch.setattr(operator_order, "_cycle_error", broken)
     report = hostile_files.run(POOL, 4000, seed=7)
     assert any("ZeroDivisionError" in problem for problem in report.violations)
 
