@@ -59,15 +59,22 @@ def page(browser: Browser) -> Iterator[Browser]:
     assert browser.errors == []
 
 
+@contextlib.contextmanager
+def running(dashboard: Dashboard, page: Browser) -> Iterator[Dashboard]:
+    """Run ``dashboard``. The page leaves it before it ends: otherwise the browser may report a request without an
+    answer."""
+    dashboard.start()
+    try:
+        yield dashboard
+    finally:
+        page.open("about:blank")
+        dashboard.close()
+
+
 @pytest.fixture
 def dashboard(page: Browser) -> Iterator[Dashboard]:
-    """A running dashboard. The page leaves it before it ends: otherwise the browser may report a request without an
-    answer."""
-    running_dashboard = Dashboard(title="door camera")
-    running_dashboard.start()
-    yield running_dashboard
-    page.open("about:blank")
-    running_dashboard.close()
+    with running(Dashboard(title="door camera"), page) as running_dashboard:
+        yield running_dashboard
 
 
 def show(
@@ -279,10 +286,8 @@ def test_the_page_reconnects_to_a_restarted_server(browser: Browser) -> None:
 
 
 def test_the_token_is_removed_from_the_address(page: Browser) -> None:
-    server = Dashboard("0.0.0.0", token=TOKEN)
-    server.start()
-    port = urlsplit(server.url).port
-    with contextlib.closing(server), Feeder(server, steps=5):
+    with running(Dashboard("0.0.0.0", token=TOKEN), page) as server, Feeder(server, steps=5):
+        port = urlsplit(server.url).port
         base = f"http://127.0.0.1:{port}/"
         page.open(base)
         assert "needs its token" in page.value("document.body.innerText")
