@@ -84,7 +84,7 @@ def change_weights(model: Model, change: _WeightChange) -> Model:
         tensors[w.index], new_bias = change(w, bias)
         if new_bias is not None:
             tensors[new_bias.index] = new_bias
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tuple(tensors)))
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -7,7 +7,7 @@ does not plan, lower or run graphs. All types are frozen: a pass creates new val
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from arenite.converters.graph.tensor import DTYPES as DTYPES
@@ -93,3 +93,7 @@ class Model:
     def main(self) -> Subgraph:
         """The subgraph that runs when the model is invoked: the first."""
         return self.subgraphs[0]
+
+    def with_main(self, graph: Subgraph) -> Model:
+        """Return the model with ``graph`` as its first subgraph."""
+        return replace(self, subgraphs=(graph, *self.subgraphs[1:]))

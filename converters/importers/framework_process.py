@@ -236,8 +236,7 @@ def _restore_signature(model: Model, order: dict[str, Any]) -> Model:
     inputs, outputs = (tuple(i for _, i in pairs[side]) for side in ("inputs", "outputs"))
     main = replace(g, tensors=tuple(tensors), inputs=inputs, outputs=outputs)
     named = replace(
-        model,
-        subgraphs=(main, *model.subgraphs[1:]),
+        model.with_main(main),
         signatures=(Signature(DEFAULT_SIGNATURE, 0, pairs["inputs"], pairs["outputs"]),),
     )
     after, before = states

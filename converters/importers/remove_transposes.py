@@ -35,7 +35,7 @@ def remove_transposes(model: Model) -> tuple[Model, tuple[str, ...]]:
     main = replace(model.main, tensors=tuple(work.tensors), ops=ops)
     live = live_ops(main)
     main = replace(main, ops=tuple(replace(op, index=k) for k, op in enumerate(live)))
-    compacted = compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
+    compacted = compact(model.with_main(main), 0)
     return compacted, (f"{count_of(work.absorbed, 'TRANSPOSE')} became part of the next layer.",)
 
 

@@ -37,7 +37,7 @@ def shorten_tensor_names(model: Model) -> Model:
         used_names.add(name)
         names[t.index] = name
     tensors = tuple(replace(t, name=names[t.index]) for t in g.tensors)
-    return replace(model, subgraphs=(replace(g, tensors=tensors), *model.subgraphs[1:]))
+    return model.with_main(replace(g, tensors=tensors))
 
 
 def _short(name: str) -> str:

@@ -8,8 +8,6 @@ rewritten graph.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from arenite.converters.graph.model import Model, Subgraph
 from arenite.converters.passes.channels.channel_groups import find_channel_groups
 from arenite.converters.passes.channels.prove import prove
@@ -37,7 +35,7 @@ def constant_channels(model: Model, *, multiple: int = MULTIPLE) -> tuple[Model,
     small = rewrite(graph, kept_channels, bounds_by_tensor)
     prove(graph, small, kept_channels, bounds_by_tensor)
     changes = _changes(graph, small)
-    model = compact(replace(model, subgraphs=(small, *model.subgraphs[1:])), 0)
+    model = compact(model.with_main(small), 0)
     return model, PassReport("constant channels", tuple(_sentence(c) for c in changes), changes)
 
 

@@ -44,4 +44,4 @@ def with_ops(model: Model, ops: Iterable[Op | None], renamed: Mapping[int, int] 
 
     remaining = [replace(op, inputs=tuple(map(final, op.inputs))) for op in ops if op is not None]
     main = replace(model.main, ops=tuple(remaining))
-    return compact(replace(model, subgraphs=(main, *model.subgraphs[1:])), 0)
+    return compact(model.with_main(main), 0)

@@ -153,7 +153,7 @@ def reorder_to_plan(model: Model, plan: Plan) -> tuple[Model, Plan]:
         scratch_offsets={position[old]: at for old, at in plan.scratch_offsets.items()},
         sharing=tuple((position[old], i, o) for old, i, o in plan.sharing),
     )
-    return replace(model, subgraphs=(replace(main, ops=ops), *model.subgraphs[1:])), placed
+    return model.with_main(replace(main, ops=ops)), placed
 
 
 def _check_fits_model(graph: Subgraph, plan: Plan) -> None:

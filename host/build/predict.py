@@ -119,7 +119,7 @@ def int4_weights(model: Model, recipe: Recipe) -> Model:
             t = tensors[op.inputs[WEIGHTS_POSITION[op.name]]]
             if t.dtype == "int8" and t.data is not None and not t.stored:
                 tensors[t.index] = _as_int4(t)
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tuple(tensors)))
 
 
 def _as_int4(t: Tensor) -> Tensor:

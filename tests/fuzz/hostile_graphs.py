@@ -39,7 +39,7 @@ def hostile_graph(seed: int) -> Model:
                 shape[rng.randrange(len(shape))] = rng.choice((0, 1, 2, 3, 5, 1000))
                 tensors[i] = replace(tensors[i], shape=tuple(shape))
     graph = replace(model.main, tensors=tuple(tensors), ops=tuple(ops))
-    return replace(model, subgraphs=(graph, *model.subgraphs[1:]))
+    return model.with_main(graph)
 
 
 def _with_hostile_option(options: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:

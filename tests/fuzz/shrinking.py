@@ -64,4 +64,4 @@ def without(model: Model, drop: int) -> Model | None:
     if any(op.intermediates for op in ops):
         return None
     main = Subgraph(graph.name, tensors, tuple(ops), move(tuple(new_inputs)), move(outputs))
-    return replace(model, subgraphs=(main, *model.subgraphs[1:]))
+    return model.with_main(main)

@@ -86,7 +86,7 @@ def with_tensor_names(name: str) -> bytes:
     small: Model = classifier()
     graph = small.main
     tensors = tuple(replace(t, name=f"{name}{k}") for k, t in enumerate(graph.tensors))
-    return to_flatbuffer(replace(small, subgraphs=(replace(graph, tensors=tensors), *small.subgraphs[1:])))
+    return to_flatbuffer(small.with_main(replace(graph, tensors=tensors)))
 
 
 def with_extra(**extra: object) -> bytes:

@@ -78,7 +78,7 @@ def _restore(model: Model, body: RepeatedBody) -> Model | None:
         main = replace(main, ops=tuple(sort_operators(ops)))
     except ValueError:  # the new first step reads what is computed from the old one
         return None
-    return with_ops(replace(new.model, subgraphs=(main, *model.subgraphs[1:])), live_ops(main))
+    return with_ops(new.model.with_main(main), live_ops(main))
 
 
 def _parts_before(graph: Subgraph, body: RepeatedBody) -> dict[BodyInput, int] | None:
@@ -172,7 +172,7 @@ def _add_copy(model: Model, body: RepeatedBody, before: dict[BodyInput, int]) ->
     ops = (*graph.ops, *reshaped, *copies)
     main = replace(graph, tensors=tuple(tensors), ops=tuple(sort_operators(ops)))
     added = frozenset(op.index for op in copies)
-    return _Copy(replace(model, subgraphs=(main, *model.subgraphs[1:])), added, outputs)
+    return _Copy(model.with_main(main), added, outputs)
 
 
 def _agree(old: Model, new: Model, pairs: Sequence[tuple[int, int]]) -> bool:

@@ -34,7 +34,7 @@ def roll_loops(model: Model) -> tuple[Model, tuple[str, ...]]:
         )
     main = replace(model.main, tensors=tuple(draft.tensors), ops=tuple(sort_operators(draft.ops())))
     ops = live_ops(main)
-    return with_ops(replace(model, subgraphs=(main, *model.subgraphs[1:])), ops), tuple(notes)
+    return with_ops(model.with_main(main), ops), tuple(notes)
 
 
 class _Draft:

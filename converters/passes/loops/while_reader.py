@@ -36,7 +36,7 @@ def read_while(model: Model) -> Model:
     if all(op.name != "WHILE" for op in ops):
         model = replace(model, subgraphs=(graph,))
     main = replace(graph, ops=tuple(ops))
-    return with_ops(replace(model, subgraphs=(main, *model.subgraphs[1:])), live_ops(main))
+    return with_ops(model.with_main(main), live_ops(main))
 
 
 class _OtherForm(Exception):

@@ -45,4 +45,4 @@ def clip_tensor_values(model: Model, index: int, low: float, high: float) -> Mod
         else s
         for s in model.signatures
     )
-    return replace(model, subgraphs=(graph, *model.subgraphs[1:]), signatures=signatures)
+    return replace(model.with_main(graph), signatures=signatures)

@@ -60,5 +60,5 @@ class GraphDraft:
         ops = [op for replacement in self.ops.values() for op in replacement]
         main = replace(self.graph, tensors=tuple(self.tensors))
         numbered = [replace(op, index=k) for k, op in enumerate(ops)]
-        model = replace(self.model, subgraphs=(main, *self.model.subgraphs[1:]))
+        model = self.model.with_main(main)
         return with_trained_ranges(with_ops(model, numbered, self.renamed), self.ranges)

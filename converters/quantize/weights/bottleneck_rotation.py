@@ -19,21 +19,23 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.graph.quantized_arithmetic import NONE
-from arenite.converters.quantize.weights.equalize import find_layer_pairs, frozen_float32
+from arenite.converters.quantize.weights.equalize import find_layer_pairs
+from arenite.converters.quantize.weights.float_weights import (
+    float64_matrix,
+    frozen_float32,
+    is_pruned,
+    sampled_rows,
+)
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
 
-#: The largest number of channels that are rotated, and the largest number of rows that determine their covariance.
+#: The largest number of channels that are rotated.
 _MAX_CHANNELS = 256
-_MAX_ROWS = 8192
 
 #: A rotation is used if its expected error is at most this share of the error without it.
 _WORTHWHILE = 0.8
 
 #: Eigenvalues are at least this share of the largest one, so that matrices have an inverse.
 _MIN_EIGENVALUE = 1e-6
-
-#: Layers with a larger share of zeros are pruned. A rotation would make their zeros other numbers.
-_MAX_ZEROS = 0.05
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,8 @@ def rotate_bottlenecks(
     rotated = set()
     for first, second in pairs:
         code = first.outputs[0]
-        z = np.concatenate([row[code].reshape(-1, row[code].shape[-1]) for row in values]).astype(np.float64)
-        z = z[:: -(-len(z) // _MAX_ROWS)]
-        v = _matrix(tensors[second.inputs[1]])
+        z = sampled_rows(values, code, tensors[code].shape[-1])
+        v = float64_matrix(tensors[second.inputs[1]])
         mean = z.mean(axis=0)
         back = _inverse_rotation(z - mean, v)
         turn = np.linalg.inv(back)
@@ -73,7 +74,7 @@ def rotate_bottlenecks(
             continue
         w, b, c = (tensors[i] for i in (first.inputs[1], first.inputs[2], second.inputs[2]))
         assert b.data is not None and c.data is not None
-        tensors[w.index] = _with(w, turn @ _matrix(w))
+        tensors[w.index] = _with(w, turn @ float64_matrix(w))
         tensors[b.index] = _with(b, turn @ (b.data - mean))
         tensors[second.inputs[1]] = _with(tensors[second.inputs[1]], v @ back)
         tensors[c.index] = _with(c, c.data + v @ mean)
@@ -81,7 +82,7 @@ def rotate_bottlenecks(
     if not rotated:
         return RotatedModel(model, frozenset())
     main = replace(model.main, tensors=tuple(tensors))
-    return RotatedModel(replace(model, subgraphs=(main, *model.subgraphs[1:])), frozenset(rotated))
+    return RotatedModel(model.with_main(main), frozenset(rotated))
 
 
 def _bottlenecks(graph: Subgraph) -> list[tuple[Op, Op]]:
@@ -101,16 +102,10 @@ def _bottlenecks(graph: Subgraph) -> list[tuple[Op, Op]]:
             and is_matrix
             and min(first.input(2), second.input(2)) >= 0
             and 1 < weights[0].shape[0] <= _MAX_CHANNELS
-            and all(np.mean(_matrix(t) == 0) <= _MAX_ZEROS for t in weights)
+            and not any(is_pruned(t) for t in weights)
         ):
             bottlenecks.append((first, second))
     return bottlenecks
-
-
-def _matrix(t: Tensor) -> np.ndarray:
-    """Return weights as float64 [outputs, inputs]."""
-    assert t.data is not None
-    return t.data.reshape(t.shape[0], -1).astype(np.float64)
 
 
 def _with(t: Tensor, values: np.ndarray) -> Tensor:
@@ -123,9 +118,7 @@ def _inverse_rotation(centred: np.ndarray, v: np.ndarray) -> np.ndarray:
     eigenvalues, vectors = _eigen(root @ (centred.T @ centred / len(centred)) @ root)
     k = np.arange(len(v.T))
     angles = 2 * np.pi * np.outer(k, k) / len(k)
-    even = (np.cos(angles) + np.sin(angles)) / np.sqrt(
-        len(k)
-    )  # the orthogonal matrix of the Hartley transform
+    even = (np.cos(angles) + np.sin(angles)) / len(k) ** 0.5  # the orthogonal matrix of the Hartley transform
     return np.asarray(inverse @ vectors @ np.diag(eigenvalues**0.25) @ even)
 
 

@@ -16,7 +16,8 @@ import numpy as np
 
 from arenite.converters.graph.model import Model
 from arenite.converters.quantize.calibration.observations import Observations
-from arenite.converters.quantize.weights.equalize import divide_channels, find_layer_pairs, frozen_float32
+from arenite.converters.quantize.weights.equalize import divide_channels, find_layer_pairs
+from arenite.converters.quantize.weights.float_weights import frozen_float32
 
 #: The largest factor by which the values of a channel grow.
 _MAX_FACTOR = 16.0
@@ -52,4 +53,4 @@ def balance_channels(model: Model, observations: Observations, finished: Collect
     tensors = [
         replace(t, data=frozen_float32(values[t.index])) if t.index in changed else t for t in graph.tensors
     ]
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tuple(tensors)))

@@ -17,6 +17,7 @@ from arenite.converters.graph.model import Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import NONE, RELU
 from arenite.converters.passes.producers import producers, reader_counts
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
+from arenite.converters.quantize.weights.float_weights import frozen_float32
 from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 
@@ -83,16 +84,9 @@ def equalize_layers(flatbuffer: bytes) -> EqualizedModel:
     factors = np.concatenate(list(total.values()))
     pair_names = ", ".join(f"{p.first}-{p.second}" for p in pairs)
     note = f"Layers {pair_names} equalized: channels scaled by {1 / factors.max():.3g} to {1 / factors.min():.3g}."
-    new = replace(model, subgraphs=(replace(graph, tensors=tensors), *model.subgraphs[1:]), repairs=())
+    new = replace(model.with_main(replace(graph, tensors=tensors)), repairs=())
     scaled = frozenset(i for p in pairs for i in p.between)
     return EqualizedModel(to_flatbuffer(new), scaled, (note,))
-
-
-def frozen_float32(values: np.ndarray) -> np.ndarray:
-    """Return a read-only float32 copy of ``values``."""
-    out = values.astype(np.float32)
-    out.flags.writeable = False
-    return out
 
 
 def find_layer_pairs(graph: Subgraph) -> tuple[LayerPair, ...]:

@@ -9,7 +9,7 @@ instead of a range that covers the largest logit of the most certain sample.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,11 +18,13 @@ from arenite.converters.graph.model import Model, Op, Subgraph
 from arenite.converters.graph.quantized_arithmetic import NONE
 from arenite.converters.passes.producers import producers, reader_counts
 from arenite.converters.quantize.graph.operator_rules import WEIGHTS
-from arenite.converters.quantize.weights.equalize import frozen_float32
+from arenite.converters.quantize.weights.float_weights import (
+    float64_matrix,
+    frozen_float32,
+    is_pruned,
+    sampled_rows,
+)
 from arenite.converters.tflite.litert.interpreter import run_tensor_values
-
-#: The largest number of rows of logits to which the common term is fitted.
-_MAX_ROWS = 8192
 
 #: This share of the mean variance of the layer's inputs is added to every variance, so that u does not fit the samples.
 #: With few samples, u is closer to the mean weights of the classes.
@@ -31,9 +33,6 @@ _RIDGE = 0.01
 #: Logits with a range of fewer than this many units do not change: an int8 step of less than 0.1 changes probabilities
 #: by 1 % at most.
 _MIN_RANGE = 25.5
-
-#: A layer with a larger share of zeros is pruned. Its zeros would become other numbers.
-_MAX_ZEROS = 0.05
 
 
 def shift_logits(model: Model, flatbuffer: bytes, samples: Sequence[Sequence[np.ndarray]]) -> Model:
@@ -49,25 +48,29 @@ def shift_logits(model: Model, flatbuffer: bytes, samples: Sequence[Sequence[np.
     tensors = list(graph.tensors)
     changed = False
     wanted = sorted({i for op in layers for i in (op.inputs[0], op.outputs[0])})
-    rows = list(run_tensor_values(flatbuffer, samples, wanted))
+    values = list(run_tensor_values(flatbuffer, samples, wanted))
     for op in layers:
         weights, bias = tensors[op.inputs[1]], tensors[op.inputs[2]]
         assert weights.data is not None and bias.data is not None
-        classes = weights.shape[0]
-        w = weights.data.reshape(classes, -1).astype(np.float64)
-        x = np.concatenate([row[op.inputs[0]].reshape(-1, w.shape[1]) for row in rows]).astype(np.float64)
-        logits = np.concatenate([row[op.outputs[0]].reshape(-1, classes) for row in rows]).astype(np.float64)
-        if logits.max() - logits.min() < _MIN_RANGE:
+        w = float64_matrix(weights)
+        classes, inputs = w.shape
+        if _range(row[op.outputs[0]] for row in values) < _MIN_RANGE:
             continue
-        step = -(-len(x) // _MAX_ROWS)
-        u, c = _common_term(x[::step], logits[::step].max(axis=1), w.mean(axis=0))
+        x, logits = sampled_rows(values, op.inputs[0], inputs), sampled_rows(values, op.outputs[0], classes)
+        u, c = _common_term(x, logits.max(axis=1), w.mean(axis=0))
         shifted = weights.data - u.reshape(weights.shape[1:])
         tensors[weights.index] = replace(weights, data=frozen_float32(shifted))
         tensors[bias.index] = replace(bias, data=frozen_float32(bias.data - c))
         changed = True
     if not changed:
         return model
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tuple(tensors)))
+
+
+def _range(arrays: Iterable[np.ndarray]) -> float:
+    """Return the difference between the largest and the smallest value of all arrays."""
+    limits = [(float(a.min()), float(a.max())) for a in arrays]
+    return max(high for _, high in limits) - min(low for low, _ in limits)
 
 
 def _common_term(x: np.ndarray, largest: np.ndarray, start: np.ndarray) -> tuple[np.ndarray, float]:
@@ -102,7 +105,7 @@ def _logit_layers(graph: Subgraph) -> list[Op]:
         tensors = [graph.tensors[i] for i in own]
         if any(t.data is None or t.dtype != "float32" or count[t.index] != 1 for t in tensors):
             continue
-        if np.mean(tensors[0].data == 0) > _MAX_ZEROS:
+        if is_pruned(tensors[0]):
             continue
         x, shape = graph.tensors[layer.inputs[0]], tensors[0].shape
         is_pointwise = layer.name == "FULLY_CONNECTED" or (

@@ -49,7 +49,7 @@ def replace_elu_by_table(flatbuffer: bytes) -> bytes:
         return flatbuffer
     numbered = tuple(replace(op, index=k) for k, op in enumerate(ops))
     main = replace(model.main, tensors=tuple(tensors), ops=numbered)
-    return to_flatbuffer(replace(model, subgraphs=(main, *model.subgraphs[1:]), repairs=()))
+    return to_flatbuffer(replace(model.with_main(main), repairs=()))
 
 
 def _table(source: Tensor, out: Tensor) -> np.ndarray:

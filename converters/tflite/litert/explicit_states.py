@@ -88,7 +88,7 @@ def with_explicit_states(model: Model) -> ExplicitStates | None:
         inputs=(*graph.inputs, *more_inputs),
         outputs=(*graph.outputs, *more_outputs),
     )
-    explicit = replace(model, subgraphs=(main, *model.subgraphs[1:]), signatures=(), repairs=())
+    explicit = replace(model.with_main(main), signatures=(), repairs=())
     return ExplicitStates(explicit, tuple(states), tuple(inputs), tuple(outputs))
 
 

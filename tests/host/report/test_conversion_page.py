@@ -155,7 +155,7 @@ def hostile(model: Model) -> Model:
     """Return the model with HTML and a control character in the names of its tensors and its graph."""
     graph = model.main
     tensors = tuple(replace(t, name=f"{t.name} {HOSTILE}") for t in graph.tensors)
-    return replace(model, subgraphs=(replace(graph, tensors=tensors, name=HOSTILE), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tensors, name=HOSTILE))
 
 
 def test_names_from_model_and_data_are_escaped(tmp_path: Path) -> None:

@@ -189,9 +189,7 @@ def test_wake_word_models_are_exact_over_fifty_frames(name: str) -> None:
         if op.name in ("STRIDED_SLICE", "CONCATENATION", "FULLY_CONNECTED")
     ]
     outputs = tuple(dict.fromkeys([*model.main.outputs, *inner]))
-    with_inner_outputs = replace(
-        model, subgraphs=(replace(model.main, outputs=outputs), *model.subgraphs[1:]), signatures=()
-    )
+    with_inner_outputs = replace(model.with_main(replace(model.main, outputs=outputs)), signatures=())
     assert compare([model, with_inner_outputs], seed=5, runs=50) == []
 
 
@@ -201,13 +199,13 @@ def test_wake_word_models_are_exact_over_fifty_frames(name: str) -> None:
 def changed(model: Model, op_index: int, edit: Callable[[Op], Op]) -> Model:
     """Return the model with one operator replaced by the result of ``edit``."""
     ops = tuple(edit(op) if op.index == op_index else op for op in model.main.ops)
-    return replace(model, subgraphs=(replace(model.main, ops=ops), *model.subgraphs[1:]))
+    return model.with_main(replace(model.main, ops=ops))
 
 
 def with_tensor(model: Model, index: int, **fields: object) -> Model:
     """Return the model with other values for ``fields`` of the tensor ``index``."""
     tensors = tuple(replace(t, **fields) if t.index == index else t for t in model.main.tensors)  # type: ignore[arg-type]
-    return replace(model, subgraphs=(replace(model.main, tensors=tensors), *model.subgraphs[1:]))
+    return model.with_main(replace(model.main, tensors=tensors))
 
 
 def refusal_message(model: Model) -> str:
