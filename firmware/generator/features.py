@@ -79,13 +79,13 @@ class Features:
         health: whether the device reports its health, keeps a log that survives a reset, and uses the board's watchdog
             if it has one.
         cores: number of cores that may compute layers; None for all that Arenite can use on the board.
-        second_stack: bytes of the second core's stack, known after lowering the model; 0 if one core runs everything.
+        second_core_stack: bytes of the second core's stack, known after lowering the model; 0 if one core runs all.
     """
 
     mark: str | None = None
     health: bool = False
     cores: int | None = None
-    second_stack: int = 0
+    second_core_stack: int = 0
 
     @property
     def key(self) -> str:
@@ -93,7 +93,7 @@ class Features:
         return (
             ("-health" if self.health else "")
             + ("-mark" if self.mark is not None else "")
-            + ("-dual" if self.second_stack else "")
+            + ("-dual" if self.second_core_stack else "")
         )
 
     def for_board(self, board: Board, protocol: str) -> Features:
@@ -121,7 +121,7 @@ class Features:
     def header(self, protocol: str, board: Board) -> str:
         """Return the text of ``firmware_features.h``."""
         lines = "" if self.mark is None else _MARK.format(pin=self.mark)
-        lines += _SECOND.format(stack=self.second_stack) if self.second_stack else ""
+        lines += _SECOND.format(stack=self.second_core_stack) if self.second_core_stack else ""
         lines += _health(board) if self.health else ""
         return _HEADER.format(lines=lines + (_ENERGY if protocol == ENERGY else ""))
 

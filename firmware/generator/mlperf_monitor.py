@@ -10,8 +10,8 @@ from arenite.firmware.generator.features import ENERGY
 MONITORS = ("mlperf", ENERGY)
 
 
-def reals_of(graph: Subgraph) -> int:
-    """Return the number of real numbers that the monitor receives instead of the input's bytes, and with which it
+def float_input_count(graph: Subgraph) -> int:
+    """Return the number of floats that the monitor receives instead of the input's bytes, and with which it
     scores the output.
 
     It is the size of the input for a model with one int8 input and one int8 output of the same size, otherwise 0.
@@ -28,4 +28,4 @@ def reals_of(graph: Subgraph) -> int:
 
 def monitor_bytes(graph: Subgraph) -> int:
     """Return the bytes for the received input: all inputs one after the other, or real numbers of four bytes."""
-    return max(sum(graph.tensors[i].nbytes for i in graph.inputs), 4 * reals_of(graph))
+    return max(sum(graph.tensors[i].nbytes for i in graph.inputs), 4 * float_input_count(graph))

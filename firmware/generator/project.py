@@ -160,7 +160,7 @@ def _project_files(
     optimise: str,
     stack_bytes: int,
     input_bytes: int,
-    reals: int,
+    float_inputs: int,
     stream_input: bool,
     features: Features,
     second: MemoryRegion | None,
@@ -173,8 +173,8 @@ def _project_files(
     if protocol in MONITORS:
         files["src/main.c"] += _MAIN_MONITOR.format(
             input_bytes=input_bytes,
-            reals=_MAIN_REALS.format(count=reals) if reals else "",
-            reals_pointer="&reals" if reals else "0",
+            reals=_MAIN_REALS.format(count=float_inputs) if float_inputs else "",
+            reals_pointer="&reals" if float_inputs else "0",
         )
     files["src/main.c"] += _MAIN_BARE
     files["src/port_arduino.cpp"] = BOARDS.read("port_arduino.cpp")
@@ -185,7 +185,7 @@ def _project_files(
         files[f"lib/agent/{name}"] = BOARDS.read(name)
     files["lib/agent/firmware_features.h"] = features.header(protocol, board)
     second_core_files: tuple[str, ...] = ()
-    if features.second_stack and board.second_core is not None:
+    if features.second_core_stack and board.second_core is not None:
         second_core_files = families.second_core_sources(board.second_core.port)
         folder = "lib/board" if board.emulated else "lib/agent"
         files.update({f"{folder}/{name}": BOARDS.read(name) for name in second_core_files})
@@ -263,7 +263,7 @@ def write_project(
     optimise: str = "balanced",
     stack_bytes: int = DEFAULT_STACK_BYTES,
     input_bytes: int = 0,
-    reals: int = 0,
+    float_inputs: int = 0,
     stream_input: bool = False,
     features: Features = NO_FEATURES,
     second: MemoryRegion | None = None,
@@ -282,8 +282,8 @@ def write_project(
         optimise: ``speed``, ``ram``, ``flash`` or ``balanced``.
         stack_bytes: bytes reserved for the stack.
         input_bytes: bytes of the received input. Only the MLPerf monitor needs it, because it keeps a copy.
-        reals: number of floats that the monitor may receive instead of the input's bytes; then the result is their
-            difference from the output.
+        float_inputs: number of floats that the monitor may receive instead of the input's bytes; then the result is
+            their difference from the output.
         stream_input: True if the model takes its input row by row, which only the protocol ``arenite`` supports.
         features: features of the firmware besides serving the model.
         second: the memory that holds a part of the arena, if the board's first memory does not hold all of it.
@@ -314,7 +314,7 @@ def write_project(
         optimise,
         stack_bytes,
         input_bytes,
-        reals,
+        float_inputs,
         stream_input,
         features.for_board(board, protocol),
         second,

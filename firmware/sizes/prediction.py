@@ -20,7 +20,7 @@ from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features
 from arenite.firmware.generator.generated_model import Generated, symbols_in
 from arenite.firmware.generator.lower.core.lowering import KernelCall, StructArray
-from arenite.firmware.generator.mlperf_monitor import MONITORS, monitor_bytes, reals_of
+from arenite.firmware.generator.mlperf_monitor import MONITORS, float_input_count, monitor_bytes
 from arenite.firmware.generator.model_source import GUARD_BYTES, arena_bytes, slow_arena_bytes
 from arenite.firmware.sizes.object_files import ObjectSet, Section, is_library
 from arenite.firmware.sizes.targets import (
@@ -68,7 +68,7 @@ class Prediction:
         weights: constant weights in flash.
         code: everything else in flash.
         exact: False if the board's support code could not be measured (real boards).
-        second_stack: the stack of the second core; ``static`` includes it.
+        second_core_stack: the stack of the second core; ``static`` includes it.
         arena_slow: the part of the arena in a second memory, without its guard words.
     """
 
@@ -78,7 +78,7 @@ class Prediction:
     weights: int
     code: int
     exact: bool
-    second_stack: int = 0
+    second_core_stack: int = 0
     arena_slow: int = 0
 
     @property
@@ -150,14 +150,14 @@ def predict(
     target = target_of(board)
     table = size_table(target.name, toolchain)
     engine = table.engine[optimise_flags(optimise)[0].lstrip("-")]
-    features = replace(features, second_stack=SECOND_STACK if generated.parallel else 0)
+    features = replace(features, second_core_stack=SECOND_STACK if generated.parallel else 0)
     support = _support(table, target, support_key(protocol, generated.streamed_input is not None, features))
     merged = ObjectSet({**engine.sections, **support.sections}, {**engine.symbols, **support.symbols})
     if _TWO_CORES in merged.sections:
         # Only the size of this function is used. The calls in the sample model could make other code look reachable.
         merged.sections[_TWO_CORES] = replace(merged.sections[_TWO_CORES], refs=())
     kernels = sorted({call.kernel for layer in generated.calls for call in layer.all_calls})
-    scores_outputs = protocol in MONITORS and reals_of(generated.model.main) > 0
+    scores_outputs = protocol in MONITORS and float_input_count(generated.model.main) > 0
     if generated.variables:
         kernels.append("ar_reset_state")
     if scores_outputs:
@@ -196,13 +196,15 @@ def predict(
     if protocol in MONITORS:
         copied = next(n for n in support.sections if n.startswith("main.c:") and "input_copy" in n)
         static += _word(monitor_bytes(generated.model.main)) - _word(support.sections[copied].size)
-    second_stack = 0
+    second_core_stack = 0
     if generated.parallel:
         port = board.second_core.port if board.second_core is not None else ""
         halves = sorted({layer.second.kernel for layer in generated.calls if layer.second})
         halves += sorted(set().union(*(callbacks[k] for k in halves)))
-        second_stack = _second_stack(merged, halves, callbacks, _layer_section(engine, _ONE_CALL).stack, port)
-        static += second_stack
+        second_core_stack = _second_stack(
+            merged, halves, callbacks, _layer_section(engine, _ONE_CALL).stack, port
+        )
+        static += second_core_stack
         static -= sum(_word(merged.sections[n].size) for n in live if n.endswith(_SECOND_STACK))
     return Prediction(
         arena=arena_bytes(generated) + slow,
@@ -211,7 +213,7 @@ def predict(
         weights=sum(_word(c.nbytes) for c in generated.constants if c.is_weight),
         code=code,
         exact=board.emulated,
-        second_stack=second_stack,
+        second_core_stack=second_core_stack,
         arena_slow=slow,
     )
 

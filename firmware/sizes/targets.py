@@ -65,7 +65,7 @@ class SizeTarget:
         combinations += [(ENERGY, False, NO_FEATURES)] if self.has_pins else []
         if self.has_second_core:
             combinations += [
-                (p, s, replace(f, cores=2, second_stack=SECOND_STACK)) for p, s, f in combinations
+                (p, s, replace(f, cores=2, second_core_stack=SECOND_STACK)) for p, s, f in combinations
             ]
         return {support_key(*arguments): arguments for arguments in combinations}
 

@@ -168,7 +168,7 @@ def _postprocessing(plan: PostPlan, outputs: Sequence[ModuleTensor]) -> ModuleSt
     if isinstance(plan, MsePlan):
         return ModuleStep("error", 0, 1)
     if isinstance(plan, BoxesPlan):
-        score = ModuleScore(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
+        score = ModuleScore(plan.numbers.dtype, plan.key_scale, plan.key_zero, plan.logits)
         return ModuleStep(
             "boxes", _BOX_BYTES * plan.candidates, plan.nms.most, points=plan.points, score=score
         )

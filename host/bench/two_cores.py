@@ -107,7 +107,7 @@ def predicted_split(project: Project) -> dict[str, Any] | None:
     critical_path = sum(row["critical"] for row in layers)
     return {
         "layers": layers,
-        "second_stack": project.prediction.second_stack,
+        "second_stack": project.prediction.second_core_stack,
         "barrier": {"cycles": board.second_core.barrier_cycles, "kind": board.second_core.kind},
         "serial_share": serial / max(total, 1),
         "bound": total / max(serial + (total - serial) / 2, 1),

@@ -9,7 +9,7 @@ from typing import Any
 from arenite.errors import DoesNotFitError
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.generator.generated_model import Generated
-from arenite.firmware.generator.mlperf_monitor import monitor_bytes, reals_of
+from arenite.firmware.generator.mlperf_monitor import float_input_count, monitor_bytes
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.project import write_project
 from arenite.firmware.sizes.prediction import Prediction, predict
@@ -76,7 +76,7 @@ def generate_project(
         )
     toolchain = options.toolchain or GCC
     prediction = predict(generated, board, optimise, protocol, features, toolchain)
-    features = replace(features, second_stack=prediction.second_stack)
+    features = replace(features, second_core_stack=prediction.second_core_stack)
     room = board.ram_bytes - (prediction.fast_ram - prediction.stack)
     stack = max(min(prediction.stack + STACK_MARGIN, room // 16 * 16), prediction.stack)
     write_project(
@@ -92,7 +92,7 @@ def generate_project(
         second=choice.second,
         toolchain=toolchain,
         input_bytes=monitor_bytes(generated.model.main),
-        reals=reals_of(generated.model.main),
+        float_inputs=float_input_count(generated.model.main),
         manifest={
             "model": {
                 "path": str(prepared.path),

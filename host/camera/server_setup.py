@@ -206,7 +206,7 @@ class ModelServers:
         from arenite.host.camera.several.cascade_rules import parse_cascade
 
         plans = parse_cascade(text)
-        self.crops = any(plan.rule is not None and plan.rule.margin is not None for plan in plans)
+        self.crops = any(plan.rule is not None and plan.rule.crop_factor is not None for plan in plans)
         stages = [CascadeStage(self._build_single(plan.model), plan.rule) for plan in plans]
         cascade = Cascade(stages)
         self.parts["cascade"] = cascade.to_json

@@ -96,9 +96,9 @@ from arenite.profiles.boards import load_board
     flag_value=DEFAULT_PIN,
     metavar="[PIN]",
     help=(
-        "Only with --mode energy: the pin with which the firmware marks the measured time. It goes low briefly at each "
-        "time that the monitor of MLPerf Tiny would otherwise print as a timestamp. Connect it to a digital input of "
-        "the meter. Default: the times come from messages on the serial port, which is less exact. On a real "
+        "Only with --mode energy: the pin with which the firmware marks the measured time. It goes low briefly "
+        "each time that the firmware would otherwise send a timestamp over the serial port. Connect it to a digital "
+        "input of the meter. Default: the times come from messages on the serial port, which is less exact. On a real "
         "board, give the pin's number or its name in C: PA5 with an Arduino core, GPIO_NUM_5 with ESP-IDF."
     ),
 )

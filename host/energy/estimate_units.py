@@ -49,7 +49,8 @@ def shares(profile: Profile, units: EnergyUnits) -> tuple[ClassShare, ...]:
         rows.append(
             ClassShare(name, units.group.get(name, ""), tally.count, moves, tally.cycles, units.unit_of(name))
         )
-    # The rule for dual issue is left out: it only subtracts cycles, and these cycles were not stalls.
+    # The rules of the timing table change the cycles of neighboring instructions; a taken branch, for example, adds
+    # some. These cycles are stalls. The rule for dual issue is left out: the cycles that it saves were not stalls.
     stall_cycles += sum(tally.cycles for rule, tally in total.rules.items() if rule != "dual_issue")
     stall_cycles = max(stall_cycles, 0.0)
     rows.append(ClassShare(STALL, STALL, 0, stall_cycles, stall_cycles, units.units[STALL]))
@@ -111,7 +112,8 @@ class EnergyBounds:
 def joules(
     rows: tuple[ClassShare, ...], units: EnergyUnits, cycle_energy: PerCycle, cpi: float
 ) -> EnergyBounds:
-    """Return the energy of the counted inference. ``cpi`` is the cycles per instruction of plain code on the core."""
+    """Return the energy of the counted inference. ``cpi`` is the mean number of cycles per instruction of compiled
+    kernels without SIMD on the core (``TimingTable.plain_cpi``)."""
 
     def joules_with(group: str, bound: Bound) -> float:
         # The coefficient changes numerator and denominator, because the board's current was measured with a mix of

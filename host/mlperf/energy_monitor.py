@@ -50,8 +50,9 @@ class EnergyMonitor(MonitorClient):
         while not text.endswith(READY):
             if time.monotonic() > end:
                 raise DeviceError(
-                    f"The device on {self._transport.port} did not answer within {self._infer_timeout_s:g} s.",
-                    "Reset it, or allow more time per inference.",
+                    f"The device on {self._transport.port} did not finish {times + warm_up} inferences within "
+                    f"{self._infer_timeout_s:g} s.",
+                    "Reset it and run the command again.",
                 )
             text += self._transport.read(0.2)
             now = time.monotonic()

@@ -25,8 +25,7 @@ _HEAD = """\
 export class ModelError extends Error {}
 
 /** An input or output. `data` is a view of the module's memory and stays valid; it is null for an input that arrives
-row
- * by row. */
+ * row by row. */
 export interface Tensor<Data> {
   readonly name: string;
   readonly dtype: string;

@@ -171,10 +171,12 @@ export class Model {
     if (after === null) {
       throw new ModelError(`The model ${this.name} records no postprocessing: read output.data.`);
     }
-    const count = this.#run("postprocess");
+    // The module returns the number of results, or the error with which an autoencoder reproduced its input.
+    const result = this.#run("postprocess");
     if (after.kind === "error") {
-      return { kind: "error", error: count };
+      return { kind: "error", error: result };
     }
+    const count = result;
     const address = this.#run("results");
     const { buffer } = this.#memory;
     if (after.kind === "mask") {

@@ -13,8 +13,9 @@ from arenite.profiles.boards import BOARD_DIRECTORY, Board, all_boards, load_boa
 REAL = [board for board in all_boards() if not board.emulated]
 KIB = 1024
 
-# For each core: features that every chip with this core has, and below, features that no chip with it has. The source
-# is the core's reference manual.
+# For each core: features that every board with this core must have, and below, features that it cannot have. A core of
+# firmware/boards/cores.py can be narrower than Arm's: cortex-m4 has no FPU, and cortex-m33 has an FPU and the DSP
+# extension. The rest comes from the cores' reference manuals.
 MUST_HAVE = {
     "cortex-m4": {"dsp"},
     "cortex-m4f": {"fpu", "dsp"},

@@ -45,7 +45,7 @@ class BoxesStruct(ctypes.Structure):
     _fields_ = [
         ("anchors", _P),
         ("powers", _P),
-        *((n, AffineStruct) for n in ("centres", "sizes", "weights")),
+        *((n, AffineStruct) for n in ("centres", "sizes", "numbers")),
         *((n, LayoutStruct) for n in ("box", "score", "object", "label")),
         *((n, _I32) for n in ("least", "least_object", "iou")),
         *((n, _U32) for n in ("boxes_dtype", "scores_dtype", "labels_dtype")),
@@ -114,7 +114,7 @@ def boxes_layouts(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
 
 def boxes_values(plan: BoxesPlan) -> dict[str, dict[str, Any]]:
     """Return the fields of ``ar_boxes`` that are affine maps."""
-    return {name: values_fields(getattr(plan, name)) for name in ("centres", "sizes", "weights")}
+    return {name: values_fields(getattr(plan, name)) for name in ("centres", "sizes", "numbers")}
 
 
 def boxes_powers(plan: BoxesPlan) -> bool:
@@ -129,7 +129,7 @@ def boxes_fields(plan: BoxesPlan) -> dict[str, Any]:
         "least_object": plan.least_object,
         "iou": plan.iou,
         "boxes_dtype": TYPE_CODES[plan.centres.dtype],
-        "scores_dtype": TYPE_CODES[plan.weights.dtype],
+        "scores_dtype": TYPE_CODES[plan.numbers.dtype],
         "labels_dtype": TYPE_CODES[plan.labels],
         "count": plan.count,
         "classes": plan.classes,

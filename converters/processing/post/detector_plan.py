@@ -30,14 +30,14 @@ class ElementLayout:
 class BoxesPlan:
     """The plan of a detector. A row holds the numbers of one possible box.
 
-    ``centres`` and ``sizes`` have channel 0 for y and channel 1 for x. ``weights`` has channel 0 for scores and
-    channel 1 for classes that the model outputs.
+    ``centres`` and ``sizes`` have channel 0 for y and channel 1 for x. ``numbers`` has channel 0 for scores and
+    channel 1 for classes and the count of boxes, if the model outputs them.
     """
 
     outputs: tuple[int, int, int | None, int | None]  # indices of the outputs boxes, scores, classes, count
     centres: TensorReader
     sizes: TensorReader
-    weights: TensorReader
+    numbers: TensorReader
     box: ElementLayout  # fields: the coordinates and the landmarks
     score: ElementLayout  # fields: the classes
     object: ElementLayout | None  # objectness

@@ -100,13 +100,13 @@ def _average_overlaps(plan: BoxesPlan, candidates: list[Box]) -> list[Box]:
 
 def _integer(plan: BoxesPlan, stored: np.ndarray) -> int:
     """Return a stored class or number of boxes, rounded to the nearest integer, at least 0."""
-    return max((int(real_fixed_point(plan.weights, stored, 1)[0]) + (1 << 15)) >> 16, 0)
+    return max((int(real_fixed_point(plan.numbers, stored, 1)[0]) + (1 << 15)) >> 16, 0)
 
 
 def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) -> np.ndarray:
     """Return the products of class score and objectness as keys. For integers, a key is a quarter of the product of the
     stored values minus their zero point, so that it fits 32 bits."""
-    if plan.weights.dtype == "float32":
+    if plan.numbers.dtype == "float32":
         with np.errstate(all="ignore"):
             return keys(floats_of_keys(objects) * floats_of_keys(scores))
     above = [np.maximum(v - plan.object_zero, 0) for v in (objects, scores)]
@@ -116,9 +116,9 @@ def _score_products(plan: BoxesPlan, objects: np.ndarray, scores: np.ndarray) ->
 def _weight(plan: BoxesPlan, key: int) -> int:
     """Return the score of ``key`` as a positive weight with ``REAL_BITS`` fractional bits."""
     stored = np.array([key])
-    if plan.weights.dtype == "float32":
+    if plan.numbers.dtype == "float32":
         stored = floats_of_keys(stored)
-    weight = int(real_fixed_point(plan.weights, stored)[0])
+    weight = int(real_fixed_point(plan.numbers, stored)[0])
     return min(max(sigmoid(weight) if plan.logits else weight, 1), MAX_COORDINATE)
 
 

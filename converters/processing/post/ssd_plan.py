@@ -47,7 +47,7 @@ def plan_boxes(step: Boxes, nms: Nms, outputs: Sequence[Tensor]) -> BoxesPlan:
         outputs=(step.boxes, step.scores, None, None),
         centres=values_of(boxes, step.centre_scale, step.centre_scale),
         sizes=values_of(boxes, step.size_scale, step.size_scale),
-        weights=values_of(scores, 1.0),
+        numbers=values_of(scores, 1.0),
         box=ElementLayout(0, stride, 1),
         score=ElementLayout(0, classes, 1),
         object=None,

@@ -48,15 +48,15 @@ def plan_yolo(step: Yolo, nms: Nms, inputs: Sequence[Tensor], outputs: Sequence[
     sides = _unit(step.unit, inputs)
     square = 4 * tensor.scale**2 if step.objectness and tensor.dtype != "float32" else 0.0
     least = threshold_key(tensor, step.threshold, step.logits)
-    weights = values_of(tensor, 1.0)
+    numbers = values_of(tensor, 1.0)
     if square:
         # A key is a quarter of the product of two stored values minus their zero points.
-        weights = TensorReader(tensor.dtype, replace(affine_of((tensor, 4 * tensor.scale)), offset=(0,)))
+        numbers = TensorReader(tensor.dtype, replace(affine_of((tensor, 4 * tensor.scale)), offset=(0,)))
     return BoxesPlan(
         outputs=(step.output, step.output, None, None),
         centres=values_of(tensor, *sides),
         sizes=values_of(tensor, *sides),
-        weights=weights,
+        numbers=numbers,
         box=ElementLayout(0, box_step, field),
         score=ElementLayout(start * field, box_step, field),
         object=ElementLayout(4 * field, box_step) if step.objectness else None,
@@ -112,7 +112,7 @@ def plan_detections(step: Detections, inputs: Sequence[Tensor], outputs: Sequenc
         outputs=places,
         centres=values_of(boxes, *sides),
         sizes=values_of(boxes, *sides),
-        weights=TensorReader(scores.dtype, affine_of((scores, 1.0), (labels, 1.0))),
+        numbers=TensorReader(scores.dtype, affine_of((scores, 1.0), (labels, 1.0))),
         box=layouts[0],
         score=layouts[1],
         object=None,

@@ -22,7 +22,7 @@ def boxes_reader(
     plan: BoxesPlan, labels: tuple[str, ...], call: PreparedCall
 ) -> Callable[[FrameMapping], Answer]:
     """Return a function that reads the boxes. Its argument maps coordinates of the input to the frame."""
-    real = key_to_real(plan.weights.dtype, plan.key_scale, plan.key_zero, plan.logits)
+    real = key_to_real(plan.numbers.dtype, plan.key_scale, plan.key_zero, plan.logits)
     known = len(labels)
     function, arguments, results, points = call.function, call.arguments, call.results, call.points
     unpack, size = _BOX.unpack_from, _BOX.size

@@ -1,8 +1,9 @@
 """Prepare the newest picture of each camera, with its answer, for the browsers that show it.
 
 The loop's thread only passes a frame on, at most ten times a second and only while a browser shows the camera. A thread
-of the dashboard scales the frame with the compiled preprocessing, directly from the camera's buffer. The dashboard's
-next ``take`` or ``update`` returns that buffer to the camera, so that this thread never calls a source.
+of the dashboard scales the frame with the compiled preprocessing, directly from the camera's buffer. ``Dashboard.take``
+and ``Dashboard.update`` (server.py) call ``give_back``, which returns that buffer to the camera, so that this thread
+never calls a source.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ class Preview:
         while self._used:
             try:
                 self._used.popleft().release()
-            except IndexError:  # another thread of the loop was faster
+            except (
+                IndexError
+            ):  # the loop's thread (``take``) or the supervisor's thread (``update``) was faster
                 return
 
     def request(self, after: int, camera: int = 0) -> int:

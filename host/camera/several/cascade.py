@@ -76,8 +76,8 @@ class Cascade:
             match = stage.rule.match(answer) if answer is not None else None
             if match is None:
                 break
-            if match.box is not None and stage.rule.margin is not None:
-                square = square_around(match.box, frame.format, stage.rule.margin)
+            if match.box is not None and stage.rule.crop_factor is not None:
+                square = square_around(match.box, frame.format, stage.rule.crop_factor)
                 next_served = next_stage.server.serve(crop_frame(frame, square))
                 if next_served.answer is not None:
                     next_served.answer = to_frame_coordinates(

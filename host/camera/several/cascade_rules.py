@@ -22,7 +22,7 @@ from arenite.host.camera.answers.answer import Answer, Box
 EXAMPLE = 'for example --cascade "vww:person>=0.6 -> blazeface"'
 RERUN_EXAMPLE = "for example --rerun-below 0.55:model_float16.tflite"
 #: The side of the square for the next model, as a multiple of the longer side of the box, if the rule does not give it.
-DEFAULT_CROP_MARGIN = 1.25
+DEFAULT_CROP_FACTOR = 1.25
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class CascadeRule(Protocol):
     """Decides from the answer of a model whether the next model of a cascade runs."""
 
     @property
-    def margin(self) -> float | None:
+    def crop_factor(self) -> float | None:
         """The side of the square around a detection that the next model gets, as a multiple of the longer side of the
         box; None if the next model gets the whole frame."""
         ...
@@ -57,7 +57,7 @@ class LabelRule:
     pairs of label and score; the label "" stands for any label."""
 
     wanted: tuple[tuple[str, float], ...]
-    margin: float | None = None
+    crop_factor: float | None = None
 
     def match(self, answer: Answer) -> RuleMatch | None:
         best: Box | None = None
@@ -91,7 +91,7 @@ class LowConfidenceRule:
     detector has no score for objects that it did not find."""
 
     below: float
-    margin: float | None = None
+    crop_factor: float | None = None
 
     def match(self, answer: Answer) -> RuleMatch | None:
         if answer.kind == "boxes" and not answer.boxes:
@@ -111,7 +111,7 @@ class StageSpec:
 
 
 _CONDITION = re.compile(r"(?P<label>[^<>=]*?)\s*>=\s*(?P<score>\d*\.?\d+)")
-_CROP = re.compile(r"\s+crop(?:\s+(?P<margin>\d*\.?\d+))?$")
+_CROP = re.compile(r"\s+crop(?:\s+(?P<crop_factor>\d*\.?\d+))?$")
 
 
 def parse_cascade(text: str) -> tuple[StageSpec, ...]:
@@ -151,13 +151,13 @@ def parse_rerun(text: str) -> tuple[float, str]:
 
 def _parse_rule(text: str) -> LabelRule:
     crop = _CROP.search(text)
-    margin = None
+    crop_factor = None
     if crop is not None:
         text = text[: crop.start()]
-        margin = float(crop["margin"]) if crop["margin"] else DEFAULT_CROP_MARGIN
-        if not 1.0 <= margin <= 10.0:
+        crop_factor = float(crop["crop_factor"]) if crop["crop_factor"] else DEFAULT_CROP_FACTOR
+        if not 1.0 <= crop_factor <= 10.0:
             raise UsageError(
-                f"A crop of {margin:g} times the box is not possible.",
+                f"A crop of {crop_factor:g} times the box is not possible.",
                 "Give 1 to 10; 1.25 leaves some context.",
             )
     wanted = []
@@ -169,7 +169,7 @@ def _parse_rule(text: str) -> LabelRule:
                 f"Give {EXAMPLE}; '>=0.5' without a label stands for any label.",
             )
         wanted.append((condition["label"].strip(), _parse_score(condition["score"], alternative.strip())))
-    return LabelRule(tuple(wanted), margin)
+    return LabelRule(tuple(wanted), crop_factor)
 
 
 def _parse_score(text: str, where: str) -> float:

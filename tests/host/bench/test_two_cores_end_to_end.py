@@ -108,7 +108,7 @@ def test_a_fault_on_the_second_hart_restarts_the_board(health: bool, tmp_path: P
             report = device.health()
             assert "without memory" in (report.fault or "") and 0x200 <= report.address < 0x200 + 640
             assert report.pc and report.starts == 2
-    assert project.prediction.second_stack % 16 == 0
+    assert project.prediction.second_core_stack % 16 == 0
 
 
 @pytest.mark.parametrize(("missing", "damaged"), [(0, False), (128, True)])

@@ -115,7 +115,9 @@ def test_the_monitor_accepts_float_inputs_and_returns_an_anomaly_score(name: str
     sources["model.h"] = sources["model.h"].replace(
         "#define MODEL_LAYERS 3\n", "#define MODEL_LAYERS 3\n" + scales
     )
-    project = write_project(tmp_path / "p", sources, [], board, protocol="mlperf", input_bytes=32, reals=8)
+    project = write_project(
+        tmp_path / "p", sources, [], board, protocol="mlperf", input_bytes=32, float_inputs=8
+    )
     inputs = np.array([0.0, -1.3, 5.126, 31.0, -40.0, 0.124, 0.1251, 7.7], np.float32)
     stored = np.clip(np.floor(inputs.astype(np.float64) / 0.25 + 0.5) + 3, -128, 127).astype(np.int8)
     out = np.frombuffer(toy_model.expected([stored.tobytes()])[0], np.int8)

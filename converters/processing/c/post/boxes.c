@@ -105,7 +105,7 @@ static uint32_t rounded(int32_t real)
 static uint16_t label(const ar_boxes *p, const void *labels, uint32_t i)
 {
     const int32_t whole =
-        (ar_real(&p->weights, 1, labels, p->labels_dtype, p->label.first + i * p->label.step) + (1 << 15)) >>
+        (ar_real(&p->numbers, 1, labels, p->labels_dtype, p->label.first + i * p->label.step) + (1 << 15)) >>
         16;
     return (uint16_t)(whole < 0 ? 0 : whole);
 }
@@ -214,7 +214,7 @@ static int32_t quotient(int64_t sum, int64_t total)
 /* Returns the score of a key as a weight for the average. It is at least 1 unit, so that no sum of weights is 0. */
 static int32_t weight(const ar_boxes *p, int32_t key)
 {
-    int32_t real = ar_real_of_key(&p->weights, p->scores_dtype, key);
+    int32_t real = ar_real_of_key(&p->numbers, p->scores_dtype, key);
     real = p->logits ? ar_sigmoid(p->powers, real) : real;
     return real < 1 ? 1 : real > MAX_COORDINATE ? MAX_COORDINATE : real;
 }
@@ -265,7 +265,7 @@ uint32_t ar_detect(const ar_boxes *p, const void *boxes, const void *scores, con
 {
     uint32_t rows = p->count;
     if (count) {
-        const uint32_t stated = rounded(ar_real(&p->weights, 1, count, p->labels_dtype, 0));
+        const uint32_t stated = rounded(ar_real(&p->numbers, 1, count, p->labels_dtype, 0));
         rows = stated < rows ? stated : rows;
     }
     const uint32_t found_count = candidates(p, scores, labels, rows, found);

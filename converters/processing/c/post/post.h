@@ -39,7 +39,7 @@ void ar_keys(const void *data, uint32_t dtype, uint32_t first, uint32_t step, ui
 /* Returns element `index` as a real number, converted with channel `channel` of `affine`. */
 int32_t ar_real(const ar_affine *affine, uint32_t channel, const void *data, uint32_t dtype, uint32_t index);
 
-/* Returns the real number of a key, as ar_real does for an element. */
+/* Returns the real number of a key, converted with channel 0 of `affine`. */
 int32_t ar_real_of_key(const ar_affine *affine, uint32_t dtype, int32_t key);
 
 /* Returns e^value with 16 fractional bits. The value is clipped to [-10, 10]. `powers` has 2^(k / 128) for k from 0
@@ -107,7 +107,7 @@ typedef struct {
     const uint32_t *powers;  /* see ar_exponential; 0 if not needed */
     ar_affine centres;
     ar_affine sizes;
-    ar_affine weights; /* channel 0 converts keys of scores, channel 1 classes and the count of boxes */
+    ar_affine numbers; /* converts keys of scores with channel 0, classes and the count of boxes with channel 1 */
     ar_layout box;
     ar_layout score;
     ar_layout object;     /* field 0: objectness, in the scores' tensor */

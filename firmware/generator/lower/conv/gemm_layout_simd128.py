@@ -1,4 +1,4 @@
-"""Arrange weights and requantization in the layout of ``gemm_s8_simd128.h``."""
+"""Arrange weights and requantization in the layout of ``gemm_s8_simd128.h``, for WebAssembly's 128-bit SIMD."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class Binary(Lowering):
         return in_place_inputs(self.operands(graph, op), graph.tensors[op.outputs[0]])
 
     def base_fields(self, ctx: LowerContext) -> dict[str, Any]:
-        """Return the first fields of every parameter struct of this family: the addresses, and the
-        ``BroadcastSteps``."""
+        """Return the first fields of every parameter struct of this family: the addresses of the inputs and of the
+        output, and ``shape``, which has the steps of the inputs (see ``broadcast.BroadcastSteps``)."""
         inputs = self.operands(ctx.graph, ctx.op)
         return {
             "input1": ctx.input_ptr(0),

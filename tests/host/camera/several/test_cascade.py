@@ -72,7 +72,7 @@ def test_a_cropped_stage_detects_the_same_face() -> None:
     uncropped = alone.serve(face()).answer
     assert uncropped is not None
     expected_box = uncropped.boxes[0]
-    rule = LabelRule((("face", 0.5),), margin=2.0)
+    rule = LabelRule((("face", 0.5),), crop_factor=2.0)
     cascade = Cascade([CascadeStage(server_of("blazeface"), rule), CascadeStage(alone)])
     cropped = cascade.serve(face()).answer
     assert cropped is not None

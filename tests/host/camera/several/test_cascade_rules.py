@@ -7,7 +7,7 @@ import pytest
 from arenite.errors import UsageError
 from arenite.host.camera.answers.answer import Answer, Box, Class
 from arenite.host.camera.several.cascade_rules import (
-    DEFAULT_CROP_MARGIN,
+    DEFAULT_CROP_FACTOR,
     LabelRule,
     LowConfidenceRule,
     StageSpec,
@@ -34,7 +34,7 @@ NOTHING = Answer("boxes")
         (
             "a:traffic light >= 0.5|cat>=1 crop -> b:>=0.3 -> c",
             (
-                StageSpec("a", LabelRule((("traffic light", 0.5), ("cat", 1.0)), DEFAULT_CROP_MARGIN)),
+                StageSpec("a", LabelRule((("traffic light", 0.5), ("cat", 1.0)), DEFAULT_CROP_FACTOR)),
                 StageSpec("b", LabelRule((("", 0.3),))),
                 StageSpec("c"),
             ),
