@@ -34,6 +34,7 @@ from arenite.host.report.bench_page import bench_page
 from arenite.host.report.console import note, print_json
 from arenite.host.report.pareto_svg import pareto_svg
 from arenite.host.web.browser_bench.browsers import BROWSERS
+from arenite.host.web.browser_bench.peers import PEERS
 from arenite.profiles.boards import load_board
 
 
@@ -125,6 +126,16 @@ from arenite.profiles.boards import load_board
     ),
 )
 @click.option(
+    "--peer",
+    "peers",
+    multiple=True,
+    type=click.Choice(tuple(PEERS)),
+    help=(
+        "Measure another runtime in the same page of the browser, with one thread and in turns (--board chromium or "
+        "firefox only). Its files are downloaded from npm to the cache. Repeat the option for several runtimes."
+    ),
+)
+@click.option(
     "--compare",
     type=click.Path(path_type=Path, dir_okay=False),
     help=(
@@ -157,6 +168,7 @@ def bench(
     stateful: bool,
     cycles: bool | None,
     emulator: str | None,
+    peers: tuple[str, ...],
     compare: Path | None,
     keep: Path | None,
     store: Path | None,
@@ -176,7 +188,12 @@ def bench(
     if board == WASM_BOARD:
         return bench_wasm(image, data, samples, build, stateful, keep, as_json)
     if board in BROWSERS:
-        return bench_browser(board, image, data, samples, build, stateful, as_json)
+        return bench_browser(board, image, data, samples, build, stateful, peers, as_json)
+    if peers:
+        raise UsageError(
+            "--peer is for a bench in a browser.",
+            f"Leave out --peer, or give --board {' or '.join(BROWSERS)}.",
+        )
     if store is not None and no_store:
         raise UsageError("--store and --no-store exclude each other.", "Remove one of them.")
     baseline = read_baseline(compare) if compare is not None else None

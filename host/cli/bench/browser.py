@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.build.options import BuildOptions
@@ -10,8 +12,12 @@ from arenite.host.cli.bench.webassembly import DEFAULT_GOAL, refuse_options_of_b
 from arenite.host.cli.progress import steps_of
 from arenite.host.interface.measurement import model_samples
 from arenite.host.interface.model import load
-from arenite.host.report.console import note, print_json
+from arenite.host.report.console import note, print_json, show, table
 from arenite.host.web.browser_bench.browsers import BROWSERS
+from arenite.host.web.browser_bench.peers import PEERS
+
+if TYPE_CHECKING:
+    from arenite.host.web.browser_bench.measure import BrowserBench
 
 #: The options of bench that apply to a browser.
 _OPTIONS = {
@@ -24,6 +30,7 @@ _OPTIONS = {
     "stateful",
     "no_store",
     "as_json",
+    "peers",
 }
 
 
@@ -34,9 +41,11 @@ def bench_browser(
     samples: int | None,
     build: BuildOptions,
     stateful: bool,
+    peers: Sequence[str],
     as_json: bool,
 ) -> int:
-    """Measure a model in a browser, and show the figures. Return the exit code."""
+    """Measure a model in a browser, and show the figures. ``peers`` has the names of other runtimes to measure in the
+    same page. Return the exit code."""
     try:
         from arenite.host.web.browser_bench.measure import bench_in_browser
     except ModuleNotFoundError as error:
@@ -54,6 +63,7 @@ def bench_browser(
             model_samples(prepared, data, samples),
             build.optimise or DEFAULT_GOAL,
             stateful,
+            [PEERS[name] for name in dict.fromkeys(peers)],
             steps,
             note,
         )
@@ -72,5 +82,35 @@ def bench_browser(
     ]
     title = f"{prepared.path.stem} in {browser}, {result.optimise} (all figures measured)"
     show_modules(title, figures, result.samples, rows)
+    if result.peers:
+        _show_peers(result)
     note(f"Browser: {result.agent}")
     return 0 if result.bit_exact else 1
+
+
+def _show_peers(result: BrowserBench) -> None:
+    """Show the other runtimes, in rows below each other, and the ratio to the fastest one."""
+    as_json = result.as_json()
+    rows = []
+    for peer in as_json["peers"]:
+        if peer["error"] is not None:
+            note(f"{peer['name']} {peer['version']} does not run the model: {peer['error']}")
+            continue
+        rows.append(
+            (
+                f"{peer['name']} {peer['version']}",
+                "float32" if peer["edges"] == "float" else "as in the model",
+                f"{peer['bit_exact']:,} of {result.samples:,}",
+                f"{peer['time_us']['p50']:,.1f}",
+                f"{peer['time_us']['min']:,.1f}",
+                f"{peer['load_ms']['value']:,.1f}",
+            )
+        )
+    if rows:
+        header = ("runtime", "inputs and outputs", "bit-exact", "median, us", "shortest, us", "load, ms")
+        show(table("Other runtimes in the same page, one thread (all figures measured)", header, rows))
+    if ratio := as_json["ratio"]:
+        note(
+            f"{as_json['modules'][0]['core']} takes {ratio['p50']:.2f} of the time of {ratio['peer']} in the median, "
+            f"{ratio['min']:.2f} at the shortest."
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any
 
@@ -26,18 +26,20 @@ _ISOLATION = {"Cross-Origin-Embedder-Policy": "require-corp"}
 
 
 class BenchServer(AuthenticatingServer):
-    """Serves ``files`` (contents by path) on loopback. ``output_bytes`` is the size of the outputs that the page sends
-    for each of ``modules`` modules. ``report`` is called with lines of text for people."""
+    """Serves ``files`` (contents by path) on loopback. For each runtime of the page, ``output_bytes`` has the sizes
+    that the outputs of all samples may have. ``report`` is called with lines of text for people."""
 
     def __init__(
-        self, files: Mapping[str, bytes], modules: int, output_bytes: int, report: Callable[[str], None]
+        self,
+        files: Mapping[str, bytes],
+        output_bytes: Sequence[Collection[int]],
+        report: Callable[[str], None],
     ) -> None:
         self.files = files
         self.output_bytes = output_bytes
         self.outputs: dict[int, bytes] = {}
         self.result: dict[str, Any] | None = None
         self.received = threading.Event()  # set when ``result`` or new ``outputs`` have arrived
-        self._modules = modules
         super().__init__(_HOST, 0, Access(_HOST, "auto", name="page"), 16, None, report)
 
     @property
@@ -46,9 +48,9 @@ class BenchServer(AuthenticatingServer):
         return f"http://{_HOST}:{self.port}/?token={self.access.token}"
 
     def receive_outputs(self, text: str, body: bytes) -> bool:
-        """Store the outputs of the module with the number ``text``. Return False if there is no such module, or if the
-        outputs have another size."""
-        known = text in map(str, range(self._modules)) and len(body) == self.output_bytes
+        """Store the outputs of the runtime with the number ``text``. Return False if there is no such runtime, or if
+        the outputs have another size."""
+        known = text in map(str, range(len(self.output_bytes))) and len(body) in self.output_bytes[int(text)]
         if known:
             self.outputs[int(text)] = body
             self.received.set()
@@ -88,11 +90,12 @@ class _BenchHandler(RequestHandler):
         await self.send(content, CONTENT_TYPES.get(name.rpartition(".")[2], "application/octet-stream"))
 
     def max_body_bytes(self, path: str) -> int:
-        return {"/outputs": max(1, self._bench.output_bytes), "/result": _MAX_RESULT_BYTES}.get(path, 0)
+        largest = max((size for sizes in self._bench.output_bytes for size in sizes), default=0)
+        return {"/outputs": max(1, largest), "/result": _MAX_RESULT_BYTES}.get(path, 0)
 
     async def post(self, path: str, query: dict[str, list[str]], body: bytes) -> None:
         if path == "/outputs":
-            accepted = self._bench.receive_outputs(query.get("module", [""])[0], body)
+            accepted = self._bench.receive_outputs(query.get("runtime", [""])[0], body)
         else:
             accepted = self._bench.receive_result(body)
         status = HTTPStatus.OK if accepted else HTTPStatus.UNPROCESSABLE_ENTITY

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,8 @@ from arenite.host.bench.verification import OutputVerifier, VerificationResult, 
 from arenite.host.build.prepare import Prepared
 from arenite.host.web.browser_bench.bench_server import BenchServer
 from arenite.host.web.browser_bench.browsers import BrowserKind, browser_command, open_browser
+from arenite.host.web.browser_bench.peer_figures import PeerFigures, ratio_json, time_json
+from arenite.host.web.browser_bench.peers import Peer, forms_of, runtime_files
 from arenite.host.web.package import FILES, write_package
 from arenite.processes import temporary_folder
 
@@ -28,6 +30,8 @@ _PAGE = Path(__file__).with_name("page")
 #: The number of measured batches per module, and the shortest duration of a batch. A batch is long enough that the
 #: resolution of the browser's timer, up to 0.1 ms, is below 1 %.
 _ROUNDS, _BATCH_MS = 25, 20.0
+#: With other runtimes, more batches: a ratio of two medians needs more of them.
+_ROUNDS_WITH_PEERS = 75
 #: Each module runs for this time first: browsers begin with code of a fast compiler, and replace it by better code.
 _WARM_UP_MS = 2000.0
 #: A page that sends nothing for this number of seconds has failed. A busy computer makes browsers slow.
@@ -54,11 +58,7 @@ class BrowserModuleFigures:
             "bit_exact": len(self.verification.exact),
             "max_abs_diff": self.verification.max_abs_diff,
             "accuracy": self.verification.accuracy,
-            "time_us": {
-                "p50": round(float(np.median(self.times_us)), 1),
-                "min": round(min(self.times_us), 1),
-                "kind": "measured",
-            },
+            "time_us": time_json(self.times_us),
             "load_ms": {"value": round(self.load_ms, 2), "kind": "measured"},
             "module_bytes": self.description["bytes"],
             "module_sha256": self.description["sha256"],
@@ -68,7 +68,8 @@ class BrowserModuleFigures:
 
 @dataclass(frozen=True)
 class BrowserBench:
-    """The figures of a model's modules in the browser ``browser``. ``agent`` is the browser's own description."""
+    """The figures of a model's modules in the browser ``browser``. ``agent`` is the browser's own description.
+    ``peers`` has the figures of other runtimes in the same page."""
 
     prepared: Prepared
     browser: str
@@ -76,6 +77,7 @@ class BrowserBench:
     optimise: str
     samples: int
     modules: tuple[BrowserModuleFigures, ...]
+    peers: tuple[PeerFigures, ...] = ()
 
     @property
     def bit_exact(self) -> bool:
@@ -84,7 +86,7 @@ class BrowserBench:
 
     def as_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.bench-browser/1``."""
-        return {
+        result: dict[str, Any] = {
             "schema": "arenite.bench-browser/1",
             "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
             "board": self.browser,
@@ -94,6 +96,10 @@ class BrowserBench:
             "samples": self.samples,
             "modules": [m.as_json() for m in self.modules],
         }
+        if self.peers:
+            result["peers"] = [p.as_json() for p in self.peers]
+            result["ratio"] = ratio_json(self.modules[0].times_us, self.peers)
+        return result
 
 
 def bench_in_browser(
@@ -102,18 +108,26 @@ def bench_in_browser(
     samples: Samples,
     optimise: str = "balanced",
     stateful: bool = False,
+    peers: Sequence[Peer] = (),
     progress: Progress = lambda *_: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> BrowserBench:
     """Write a package of the model, run all samples with each of its modules in the browser, and compare every output
     with LiteRT.
 
-    ``stateful``: do not reset the model's state between samples. ``report`` is called with lines of text for people.
+    ``stateful``: do not reset the model's state between samples. ``peers``: other runtimes to measure in the same page.
+    They cannot reset a model's state. ``report`` is called with lines of text for people.
 
-    Raises ``ToolError`` if the browser or ziglang is missing, ``UsageError`` if h11 is missing, and ``DeviceError`` if
-    the page fails.
+    Raises ``ToolError`` if the browser, ziglang or the files of another runtime are missing, ``UsageError`` if h11 is
+    missing, and ``DeviceError`` if the page fails.
     """
     browser_command(kind)
+    peer_files = {
+        f"/peers/{peer.name}/{path}": content
+        for peer in peers
+        for path, content in runtime_files(peer).items()
+    }
+    forms = forms_of(prepared.source) if peers else ()
     verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=stateful)
     progress("build", 0, 1)
     with temporary_folder("arenite-browser-") as folder:
@@ -121,9 +135,23 @@ def bench_in_browser(
         described = {file["name"]: file for file in package.description["files"]}
         task: dict[str, Any] = {
             "modules": list(described),
+            "peers": [
+                {
+                    "name": peer.name,
+                    "forms": [
+                        {
+                            **form.task(),
+                            "model": f"./{form.edges}.tflite",
+                            "inputs_file": f"./{form.edges}.bin",
+                        }
+                        for form in forms
+                    ],
+                }
+                for peer in peers
+            ],
             "samples": len(samples),
             "stateful": stateful,
-            "rounds": _ROUNDS,
+            "rounds": _ROUNDS_WITH_PEERS if peers else _ROUNDS,
             "batch_ms": _BATCH_MS,
             "warm_up_ms": _WARM_UP_MS,
         }
@@ -131,41 +159,66 @@ def bench_in_browser(
         files = {
             f"/{path.name}": path.read_bytes() for path in (*package.directory.iterdir(), *_PAGE.iterdir())
         }
-        files |= {"/task.json": json.dumps(task).encode(), "/inputs.bin": inputs}
-    outputs, result = _run_page(kind, files, task["modules"], prepared, len(samples), progress, report)
-    cores = {file: core for core, file in FILES.items()}
+        files |= {"/task.json": json.dumps(task).encode(), "/inputs.bin": inputs, **peer_files}
+        for form in forms:
+            files |= {f"/{form.edges}.tflite": form.file(), f"/{form.edges}.bin": form.inputs(samples)}
+        if peers:  # the other runtimes need a less strict content security policy
+            files["/index.html"] = files["/peers.html"]
     graph = prepared.source.main
+    sizes = [{len(samples) * sum(graph.tensors[i].nbytes for i in graph.outputs)}] * len(described)
+    sizes += [{len(samples) * form.output_bytes() for form in forms}] * len(peers)
+    outputs, result = _run_page(kind, files, sizes, len(described), progress, report)
+    cores = {file: core for core, file in FILES.items()}
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
+
+    def verified(arrays: Sequence[Sequence[np.ndarray]]) -> VerificationResult:
+        return verify_all(verifier, samples, range(len(samples)), arrays, first, progress)
+
     figures = []
     for k, (file, entry) in enumerate(zip(described, result["modules"], strict=True)):
-        arrays = _split(outputs[k], graph, len(samples))
-        verification = verify_all(verifier, samples, range(len(samples)), arrays, first, progress)
-        times = tuple(float(ms) * 1e3 for ms in entry["times_ms"])
+        verification = verified(_split(outputs[k], graph, len(samples)))
         figures.append(
-            BrowserModuleFigures(cores[file], described[file], verification, float(entry["load_ms"]), times)
+            BrowserModuleFigures(
+                cores[file], described[file], verification, float(entry["load_ms"]), _times_us(entry)
+            )
         )
-    return BrowserBench(prepared, kind.name, str(result["agent"]), optimise, len(samples), tuple(figures))
+    peer_figures = []
+    for k, (peer, entry) in enumerate(zip(peers, result["peers"], strict=True), len(described)):
+        if "error" in entry:
+            peer_figures.append(PeerFigures(peer, str(entry["error"])))
+            continue
+        form = forms[int(entry["form"])]
+        verification = verified(form.outputs(outputs[k], len(samples)))
+        peer_figures.append(
+            PeerFigures(peer, "", form.edges, verification, float(entry["load_ms"]), _times_us(entry))
+        )
+    return BrowserBench(
+        prepared, kind.name, str(result["agent"]), optimise, len(samples), tuple(figures), tuple(peer_figures)
+    )
+
+
+def _times_us(entry: Mapping[str, Any]) -> tuple[float, ...]:
+    return tuple(float(ms) * 1e3 for ms in entry["times_ms"])
 
 
 def _run_page(
     kind: BrowserKind,
     files: dict[str, bytes],
-    modules: Sequence[str],
-    prepared: Prepared,
-    samples: int,
+    output_bytes: Sequence[Collection[int]],
+    modules: int,
     progress: Progress,
     report: Callable[[str], None],
 ) -> tuple[dict[int, bytes], dict[str, Any]]:
-    """Open the page in the browser, and return the outputs of each module and the result that the page sends. Raises
-    ``DeviceError`` if the page fails."""
-    graph = prepared.source.main
-    output_bytes = samples * sum(graph.tensors[index].nbytes for index in graph.outputs)
+    """Open the page in the browser, and return the outputs of each runtime and the result that the page sends.
+
+    The first ``modules`` runtimes are those of the package; the others may fail. ``output_bytes``: see ``BenchServer``.
+    Raises ``DeviceError`` if the page fails."""
     try:
-        server = BenchServer(files, len(modules), output_bytes, report)
+        server = BenchServer(files, output_bytes, report)
     except OSError as error:
         raise UsageError(f"The page cannot be served: {error.strerror or error}.") from error
     server.start()
-    steps = len(modules) + 1
+    steps = len(output_bytes) + 1
     with contextlib.closing(server), open_browser(kind, server.url) as browser:
         while server.result is None:
             progress("run", len(server.outputs), steps)
@@ -181,7 +234,7 @@ def _run_page(
             server.received.clear()
         progress("run", steps, steps)
         result, outputs = server.result, server.outputs
-    if "error" in result or len(outputs) < len(modules):
+    if "error" in result or not outputs.keys() >= set(range(modules)):
         raise DeviceError(
             f"The page in {kind.name} failed: {result.get('error', 'it sent no outputs')}.",
             "Report this with the model.",

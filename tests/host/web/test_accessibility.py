@@ -10,9 +10,9 @@ import pytest
 
 from arenite.errors import AreniteError
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
+from arenite.models.npm_files import npm_file, npm_package
 from tests.browser import BROWSER, Browser
 from tests.host.web.page_parts import COUNT, FAKE_DEVICES, STATUS, collecting_page
-from tests.npm_files import npm_file, npm_package
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytest.importorskip("h11", reason="needs h11")

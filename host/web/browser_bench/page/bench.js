@@ -1,7 +1,8 @@
 /* Runs all samples in each module, measures the time of an inference, and sends outputs and times to the server.
  *
- * The server's task.json has: module files, number of samples, whether the model's state is kept between samples, number
- * of rounds, the shortest duration of a measured batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
+ * The server's task.json has: module files, other runtimes with the forms of the model that they may accept, number of
+ * samples, whether the model's state is kept between samples, number of rounds, the shortest duration of a measured
+ * batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
 
 import { load } from "./model.js";
 
@@ -55,47 +56,78 @@ function milliseconds(model, bytes, samples, count) {
   return performance.now() - begin;
 }
 
-/** Warms the module up, then returns the number of inferences of a batch that lasts `task.batch_ms` or longer. */
-async function batchSize(model, bytes, task) {
+/** Warms a runtime up, then returns the number of inferences of a batch that lasts `task.batch_ms` or longer. */
+async function batchSize(runtime, task) {
   const end = performance.now() + task.warm_up_ms;
   while (performance.now() < end) {
-    milliseconds(model, bytes, task.samples, 10);
+    await runtime.batch(10);
     await new Promise((resolve) => setTimeout(resolve)); /* lets the browser put in better code */
   }
   let count = 1;
-  while (milliseconds(model, bytes, task.samples, count) < task.batch_ms) {
+  while (await runtime.batch(count) < task.batch_ms) {
     count *= 2;
   }
   return count;
 }
 
+/** Loads a module of the package, and returns it as a runtime: `outputs()` of all samples, and `batch(count)`. */
+async function openModule(file, bytes, task) {
+  const begin = performance.now();
+  const [model] = Object.values(await load(`./${file}`));
+  fill(model, bytes, 0);
+  model.invoke();
+  return {
+    loadMs: performance.now() - begin,
+    outputs: () => outputsOf(model, bytes, task),
+    batch: (count) => milliseconds(model, bytes, task.samples, count),
+  };
+}
+
 async function main() {
   const task = await (await fetch("./task.json")).json();
   const bytes = new Uint8Array(await (await fetch("./inputs.bin")).arrayBuffer());
-  const models = [];
+  const runtimes = [];
   for (const file of task.modules) {
-    const begin = performance.now();
-    const [model] = Object.values(await load(`./${file}`));
-    fill(model, bytes, 0);
-    model.invoke();
-    models.push({ model, loadMs: performance.now() - begin, times: [] });
+    runtimes.push(await openModule(file, bytes, task));
   }
-  for (const [k, { model }] of models.entries()) {
-    await send(`./outputs?module=${k}`, await outputsOf(model, bytes, task));
+  for (const peer of task.peers) {
+    const { openPeer } = await import("./peers.js");
+    runtimes.push(await openPeer(peer, task.samples).catch((error) => ({ error: String(error.message) })));
   }
-  for (const entry of models) {
-    entry.count = await batchSize(entry.model, bytes, task);
+  for (const [index, runtime] of runtimes.entries()) {
+    if (runtime.error !== undefined) {
+      continue;
+    }
+    try {
+      const outputs = await runtime.outputs();
+      await send(`./outputs?runtime=${index}`, outputs);
+    } catch (error) {
+      if (index < task.modules.length) {
+        throw error;
+      }
+      runtime.error = String(error?.message ?? error);
+    }
   }
-  /* The modules take turns, so that both are measured under the same load. */
+  const running = runtimes.filter(({ error }) => error === undefined);
+  for (const runtime of running) {
+    runtime.count = await batchSize(runtime, task);
+    runtime.times = [];
+  }
+  /* The runtimes take turns, so that all are measured under the same load. In each round another one begins. */
   for (let round = 0; round < task.rounds; round++) {
-    for (const { model, times, count } of models) {
-      times.push(milliseconds(model, bytes, task.samples, count) / count);
+    for (let k = 0; k < running.length; k++) {
+      const { batch, times, count } = running[(round + k) % running.length];
+      times.push(await batch(count) / count);
       await new Promise((resolve) => setTimeout(resolve));
     }
   }
+  const results = runtimes.map(({ error, loadMs, times, form }) => (
+    error === undefined ? { load_ms: loadMs, times_ms: times, form } : { error }
+  ));
   await send("./result", JSON.stringify({
     agent: navigator.userAgent,
-    modules: models.map(({ loadMs, times }) => ({ load_ms: loadMs, times_ms: times })),
+    modules: results.slice(0, task.modules.length),
+    peers: results.slice(task.modules.length),
   }));
 }
 
