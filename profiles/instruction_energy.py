@@ -1,4 +1,4 @@
-"""Read the relative energy of classes of instructions, from one TOML file per kind of core in ``profiles/energy/``.
+"""Read the relative energy of groups of instructions, from one TOML file per kind of core in ``profiles/energy/``.
 
 The unit of energy is the energy of a register-to-register instruction that takes one cycle. Its value in joules follows
 from the current in a chip's data sheet. That current was measured while the core executed a mix of instructions
@@ -25,8 +25,12 @@ PLAIN, STALL = "plain", "stall"
 
 @dataclass(frozen=True)
 class EnergyCoefficient:
-    """The energy of a group of instructions in units: the value, its range from ``low`` to ``high``, its kind
-    (estimated or assumed), and its source."""
+    """The energy of a group of instructions in units: the value, its range from ``low`` to ``high``, its kind, and its
+    source.
+
+    The kind is "estimated" if the value follows from a published measurement or is the unit itself. Otherwise it is
+    "assumed", and the source tells why the value is plausible.
+    """
 
     value: float
     low: float
@@ -39,8 +43,9 @@ class EnergyCoefficient:
 class EnergyUnits:
     """The energy of the instructions of some cores.
 
-    ``units`` has the energy of each group of instructions by name. ``group`` maps a timing class of instructions to its
-    group. ``mix`` has the fraction of each group in the mix of instructions; the fractions add up to 1.
+    ``units`` has the energy of each group of instructions by name. ``group`` maps a timing class to its group; a timing
+    class is a set of instructions that have one entry in a table of cycles (``profiles/timing/``). ``mix`` has the
+    fraction of each group in the mix of instructions; the fractions add up to 1.
     """
 
     name: str

@@ -88,12 +88,12 @@ class CameraResult:
     """The measurements of one run of the camera loop.
 
     ``stage_ms`` maps each stage to percentiles of its time in milliseconds. ``bytes_written_per_frame`` counts the
-    bytes that the loop itself wrote, without those of the runtime. ``cold_start_ms`` is the time from the start of the
-    process to the first answer. ``duty_cycle`` is the share of the time in which a stage worked. ``power_w`` is the
-    mean power of the run. ``energy_kind`` says whether ``power_w`` and ``energy_mj_per_frame`` are ``measured``,
+    bytes that the loop itself wrote to RAM, without those of the runtime. ``cold_start_ms`` is the time from the start
+    of the process to the first answer. ``duty_cycle`` is the share of the time in which a stage worked. ``power_w`` is
+    the mean power of the run. ``energy_kind`` says whether ``power_w`` and ``energy_mj_per_frame`` are ``measured``,
     ``estimated`` or ``unknown``. ``last_answer`` has the newest answer of each camera, by the index of the camera.
-    ``parts`` are records of features that were in use: ``overlapped``, ``early_wake``, ``scenario``, ``soak``,
-    ``cascade``, ``ladder``, ``memory``, ``cameras``.
+    ``parts`` are further entries of the record: ``overlapped``, whether a frame was prepared during the inference
+    before, and the records of the features in use, such as ``scenario`` for the option ``--scenario``.
     """
 
     model: ServedModel
@@ -173,6 +173,7 @@ def camera_result(
         name: stages.get(name, _EMPTY) for name in ("capture", "preprocess", "invoke", "postprocess", "total")
     } | stages
     kind = energy.kind if energy is not None else "unknown"
+    # The budget limits the age: the time from the capture of a frame to its answer.
     return CameraResult(
         model=ServedModel(str(model.path), model.sha256, runtime, model.name),
         frames=FrameCounts(

@@ -18,7 +18,10 @@ class MlperfConfig:
     """The configuration of one MLPerf Tiny run.
 
     ``recordings`` has, for each sample, the number or name of the recording of which the sample is a window (only in
-    the task ad01). ``results`` is the folder for the results of all runs.
+    the task ad01). ``results`` is the folder for the results of all runs, and ``journals`` the folder for the answers
+    so far, with which an interrupted run continues if ``resume`` is true (None: a folder in the cache). ``mark`` is the
+    pin that the firmware sets low for a moment at the start and at the end of the measured time in the energy mode. If
+    it is None, the firmware sends these times over the serial port.
     """
 
     task: Task
@@ -29,11 +32,9 @@ class MlperfConfig:
     port: str | None = None
     resume: bool = True
     results: Path = Path("results")
-    journals: Path | None = None  # None: a folder in the cache
+    journals: Path | None = None
     meter: Meter | None = None  # for the energy mode; not open yet
-    mark: str | None = (
-        None  # the pin that signals timestamps in the energy mode; None: use the ordinary monitor with its lap times
-    )
+    mark: str | None = None
     mark_input: int | None = (
         None  # the digital input of the meter that is connected to the pin; None: detect it
     )

@@ -159,7 +159,8 @@ def a_usb_camera_is_unplugged_and_plugged_in_again() -> Any:
         if frame is not None:
             frame.release()
     assert messages, "the unplugged camera was not detected"
-    frame = None  # the frame holds the memory of the old device, and so the number of the device
+    # A frame keeps the old device in use. The kernel would then call the new device /dev/videoN with another number N.
+    frame = None
     PLUG.connect()
     end = time.monotonic() + 60
     while time.monotonic() < end and not source.counters.reconnects:

@@ -1,7 +1,8 @@
 """Build and train the random networks of Keras: ``keras_networks.py NETWORKS.json DATA_FOLDER OUT_FOLDER``.
 
-NETWORKS.json has a list of descriptions (``Network.to_json``). The data of a task is in DATA_FOLDER/TASK.train.npz. For
-each network NAME, OUT_FOLDER gets NAME.keras, NAME.trained.json and the outputs for the test samples, NAME.outputs.npz.
+NETWORKS.json has a list of descriptions (``Network.to_json``). The data of a task is in DATA_FOLDER/TASK.train.npz
+and OUT_FOLDER/TASK.test.npz; both may be one folder. For each network NAME, OUT_FOLDER gets NAME.keras,
+NAME.trained.json and the outputs for the test samples, NAME.outputs.npz.
 """
 
 import json

@@ -2,10 +2,11 @@
 
 Integers are interpreted by the first rule that applies:
 
-1. If a scale is stated (array ``scale`` in the file, or an argument), they are quantized values q:
+1. If the model's input has integers without a scale or booleans (ids, flags), they are not changed. A stated scale is
+   for the other inputs.
+2. If a scale is stated (array ``scale`` in the file, or an argument), they are quantized values q:
    real = scale * (q - zero_point).
-2. If the model's input is quantized and has the same type, they are quantized like the input.
-3. If the model's input has integers without a scale or booleans (ids, flags), they are not changed.
+3. If the model's input is quantized and has the same type, they are quantized like the input.
 4. uint8 values are pixels from 0 to 255 and are not changed.
 5. int8 or int16 values for a float input are an error that asks for the scale, because such integers are nearly always
    quantized values or PCM sound, and unchanged int8 values would be 127 times too large.
@@ -152,7 +153,7 @@ def varies(array: np.ndarray) -> bool:
 
 def check_varies(where: str, name: str, array: np.ndarray, alone: bool = True) -> list[str]:
     """Return notes on samples whose values are all equal, and on repeated samples. Raises ``UsageError`` if all samples
-    are the same.
+    are the same, if each sample has only equal values, or if samples have no values.
 
     ``alone`` is true if no other input varies. If another input varies, all samples of this input may be the same, for
     example if it is a mode or a length.

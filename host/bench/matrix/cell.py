@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from arenite.firmware.sizes.measure import digest
+from arenite.firmware.sizes import measure
 from arenite.host.bench.store.origin import version
 from arenite.host.bench.store.run_rows import BuildMode, describe_mode
 from arenite.profiles.boards import Board
@@ -43,7 +43,8 @@ class Cell:
 
     @property
     def key(self) -> str:
-        """Return a hash of everything that the result depends on: file contents, board, mode, and Arenite's version."""
+        """Return a hash of everything that the result depends on: file contents, board, mode, Arenite's
+        version, and the C sources and compiler flags of the firmware."""
         parts = {
             "model": _file_hash(self.model),
             "data": None if self.data is None else _data_hash(self.data),
@@ -54,7 +55,7 @@ class Cell:
             "samples": self.samples,
             "cycles": self.cycles,
             "ports": self.ports,
-            "program": [version(), digest()],
+            "program": [version(), measure.digest()],
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 

@@ -26,7 +26,8 @@ def random_ensemble(
     missing: bool = False,
 ) -> TreeEnsemble:
     """Return random trees with ``nodes`` nodes each. ``width`` is the number of values of a leaf; None: ``outputs``. If
-    ``missing``, missing values go to the left at half of the nodes."""
+    ``targets``, a leaf has one value for one output. If ``missing``, missing values go to the left at half of the
+    nodes."""
     feature = rng.integers(0, features, trees * nodes)
     if missing:
         feature |= rng.choice([0, MISSING_LEFT], trees * nodes)
