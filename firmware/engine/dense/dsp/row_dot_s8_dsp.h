@@ -4,8 +4,10 @@
  * together: a quad. A quad begins with four words from the biases b0 to b3 of its channels: 256 * b0 + b1 + offset0,
  * b1, 256 * b2 + b3 + offset2, b3. Then, for every two inputs, there is a word of the first pair and a word of the
  * second pair. Weights of zero fill up the number of inputs to a multiple of eight; eight inputs are a group. The
- * inputs are int16 [8 * groups], every four inputs in the order 0, 2, 1, 3. The requantization is one-sided, see
- * dot_s8_dsp.h.
+ * inputs are int16 [8 * groups], every four inputs in the order 0, 2, 1, 3.
+ *
+ * The requantization is the one-sided form of dot_s8_dsp.h, but the offset of a pair's second channel is the third
+ * word of its entry in `requant` instead of the top byte of its bias.
  */
 #ifndef ARENITE_ROW_DOT_S8_DSP_H
 #define ARENITE_ROW_DOT_S8_DSP_H
@@ -14,7 +16,7 @@
 
 typedef struct {
     int8_t *out;            /* address of the first quad's first output */
-    const int32_t *requant; /* for each pair: multiplier0, multiplier1, offset1 */
+    const int32_t *requant; /* for each pair: both multipliers, and the offset of its second channel */
     int32_t rounding;       /* rounding and shift of the requantization, see dot_s8_dsp.h */
     int32_t shift;
     const int32_t *x;    /* the widened inputs */
