@@ -1,10 +1,10 @@
-"""Compare the camera loop's answers with the answers of two references. Both preprocess with Pillow in float arithmetic
-and run the stock LiteRT interpreter.
+"""Compare the camera loop's answers with the answers of two references. Both resize with Pillow, and run the stock
+LiteRT interpreter.
 
 The first reference samples the picture at the same points as the preprocessing steps of the model
 (``Image.transform``), but converts, resizes and normalizes in float and does not round to bytes in between. It shows
 the effect of the loop's integer arithmetic. The second reference uses ``Image.resize``, which averages over all pixels
-that an input value covers. It gives a different picture.
+that an input value covers, and rounds to bytes. It gives a different picture.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _same_tensor(ours: AreniteLoop, picture: Picture) -> bool:
 
 
 class Reference:
-    """Runs pictures through Pillow in float arithmetic and the stock interpreter."""
+    """Resizes pictures with Pillow, normalizes them in float, and runs the stock interpreter."""
 
     def __init__(self, case: Case) -> None:
         self.interpreter = Interpreter(model_path=str(case.path), num_threads=1)

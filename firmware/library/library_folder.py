@@ -41,7 +41,8 @@ def write_library(
         name: name of the library, a C identifier.
         models: the models, lowered for ``target``, each with its own prefix.
         target: the target of all models.
-        origins: for each model, further entries of the manifest: ``path``, ``sha256``.
+        origins: for each model, further entries of the manifest: ``name``, and the user's file with its hash as
+            ``path`` and ``sha256``.
         stack_bytes: upper bound of the stack of an inference of any model; the examples reserve these bytes.
         accept: function that is called with the manifest before anything is written. If it raises an error, nothing is
             written.

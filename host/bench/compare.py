@@ -169,6 +169,7 @@ def _disagreement(figures: Mapping[str, Mapping[str, Any]], result: Mapping[str,
         baseline_cpi = f"{figures['cycles']['theirs'] / counted['theirs']:.2f} in the baseline"
     else:
         try:
+            # The table assumes this many cycles per instruction for the kernels of other engines.
             assumed_cpi = load_timing(result["board"]["core"]).other_cpi
         except ProfileError:
             return None

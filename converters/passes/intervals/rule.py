@@ -15,7 +15,7 @@ class BoundsContext:
 
     graph: Subgraph
     op: Op
-    #: Bounds of the analyzed tensors that are constant or computed earlier.
+    #: Bounds of the int8 tensors that are constant or computed earlier. Scalars and empty tensors have none.
     bounds_by_tensor: Mapping[int, Bounds]
 
     def optional_input(self, position: int) -> Tensor | None:
@@ -35,7 +35,7 @@ class BoundsContext:
         return self.graph.tensors[self.op.outputs[0]]
 
     def bounds(self, position: int) -> Bounds | None:
-        """Return the bounds of the input at ``position``, or None if it is absent or not analyzed."""
+        """Return the bounds of the input at ``position``, or None if it is absent or has none."""
         return self.bounds_by_tensor.get(self.op.input(position))
 
 

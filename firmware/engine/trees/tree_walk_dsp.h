@@ -4,7 +4,7 @@
  * The nodes of all trees are one array of 16-bit words. A tree begins with the number of words that follow. Its root is
  * next, then the root's left subtree, then its right subtree, and so on:
  *
- *   a leaf:  0, then the position of its row in `rows`
+ *   a leaf:  0, then the index in `rows` of the first number of its row
  *   a node:  (feature + 1) * bytes of a feature, the bytes to skip to the right subtree, the threshold
  *
  * A node goes to the left if its feature is less than or equal to the threshold. */

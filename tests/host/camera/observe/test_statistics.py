@@ -80,6 +80,7 @@ def test_frames_are_counted_by_their_kind_of_answer() -> None:
 
 
 def test_frames_without_any_stage_are_counted_only() -> None:
+    """If a camera is late, its last answer is repeated as a stand-in, and no stage runs."""
     statistics = Statistics()
     statistics.add(ServedFrame(0, 0, 0, START, {}, None, by="stand-in"))
     assert statistics.summary()["served"] == 1
