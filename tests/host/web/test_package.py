@@ -1,9 +1,9 @@
-"""A package runs its models in Node.js and in a page with LiteRT's bytes, and names what is wrong."""
+"""A package runs its models in Node.js, in Deno and in a page with LiteRT's bytes, and names what is wrong."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,13 +21,13 @@ from tests.firmware.library.libraries import three_models
 from tests.firmware.library.processing_cases import save
 from tests.fuzz.comparison import random_input
 from tests.host.small_graphs import classifier
-from tests.host.web.node import node, run_module
+from tests.host.web.runtimes import deno, node, run_module
 from tests.host.web.served import served
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(node() is None, reason="Node.js is not installed"),
+    pytest.mark.skipif(not node(), reason="Node.js is not installed"),
 ]
 
 #: Runs every model in turn on its inputs, and returns the stored outputs.
@@ -71,16 +71,23 @@ def package(tmp_path_factory: pytest.TempPathFactory, models: dict[str, Prepared
 
 
 @pytest.mark.parametrize("file", FILES.values())
-def test_node_gives_the_bytes_of_litert(
-    file: str, package: WebPackage, models: dict[str, Prepared], tmp_path: Path
+@pytest.mark.parametrize("runtime", [node, deno])
+def test_node_and_deno_give_the_bytes_of_litert(
+    runtime: Callable[[], tuple[str, ...]],
+    file: str,
+    package: WebPackage,
+    models: dict[str, Prepared],
+    tmp_path: Path,
 ) -> None:
+    if not runtime():
+        pytest.skip(f"{runtime.__name__} is not installed")
     turns, expected = turns_of(models, 4)
     folder = package.directory.as_uri()
     source = f"""
     const {{ load, hasSimd }} = await import("{folder}/model.js");
     output([hasSimd(), run(await load("{folder}/{file}"), input)]);
     """
-    simd, actual = run_module(tmp_path, RUN_ALL + source, turns)
+    simd, actual = run_module(tmp_path, RUN_ALL + source, turns, runtime())
     assert simd is True and actual == expected
 
 
