@@ -1,23 +1,42 @@
-"""The preprocessing of the pages in tests, flags of the browser, and JavaScript that reads parts of a page."""
+"""Pages for tests: they are written, opened and read with JavaScript."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from arenite.converters.tflite.image import load_image
 from arenite.host.interface.web import web
 from arenite.host.web.package import WebPackage
+from tests.browser import Browser
+from tests.development_models import shared_model
 from tests.firmware.library.processing_cases import save
 from tests.host.small_graphs import classifier
+from tests.host.web.served import served
 
 WIDTH, HEIGHT = 96, 64
 STEPS = [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1.0}]
 PICTURE = {"source": {"kind": "image", "format": "rgb"}, "steps": STEPS}
+SOUND: dict[str, Any] = {
+    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
+    "steps": [
+        {"do": "frame", "length": 480, "step": 320},
+        {"do": "window"},
+        {"do": "fft", "length": 512},
+        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
+        {"do": "log", "offset": 1e-6},
+        {"do": "mfcc", "coefficients": 10},
+    ],
+}
 #: The postprocessing: the two best classes.
 BEST = {"steps": [{"do": "top_k", "k": 2}]}
 #: The browser's own camera and microphone, which need no permission.
 FAKE_DEVICES = ("--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream")
-# JavaScript for parts of the page: its status, and the number of answers.
+# JavaScript for parts of the page: its status, its error message, and the number of answers.
 STATUS = "document.getElementById('status').textContent"
+PROBLEM = "document.getElementById('problem').textContent"
 COUNT = (
     "Number([...document.querySelectorAll('#figures dt')]"
     ".find((t) => t.textContent === 'answers')?.nextSibling.textContent ?? 0)"
@@ -38,3 +57,28 @@ def collecting_page(folder: Path, source: str) -> WebPackage:
     samples."""
     model = picture_classifier(folder)
     return web({"net": model}, folder / "page", page=source, page_size=(WIDTH, HEIGHT), page_collects=True)
+
+
+def picture_page(folder: Path, source: str) -> Path:
+    """Write a page with a small classifier for pictures from ``source`` ("files" or "camera"). Return its folder."""
+    model = picture_classifier(folder)
+    web({"net": model}, folder / "page", page=source, page_size=(WIDTH, HEIGHT))
+    return folder / "page"
+
+
+def sound_page(folder: Path) -> Path:
+    """Write a page with a keyword spotter for the microphone. Return its folder."""
+    model = load_image(shared_model("kws01_int8")).model
+    prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, folder / "kws.tflite")
+    web({"kws": prepared.path}, folder / "page", page="microphone")
+    return folder / "page"
+
+
+@contextmanager
+def opened(page: Path, profile: Path, *flags: str, host: str = "127.0.0.1") -> Iterator[Browser]:
+    """Open the page at the address ``host``, wait until it is ready, and check at the end that it reported no error."""
+    with served(page) as address, Browser(profile, *flags) as browser:
+        browser.open(f"{address.replace('127.0.0.1', host)}/index.html")
+        browser.until(f"{STATUS} !== 'Loading the model…'")
+        yield browser
+        assert browser.errors == []

@@ -6,10 +6,7 @@ import base64
 import contextlib
 import io
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -23,21 +20,21 @@ from arenite.host.bench.reference import Reference
 from arenite.host.interface.web import web
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
-from tests.development_models import shared_model
 from tests.firmware.library.processing_cases import save
 from tests.host.small_graphs import classifier
 from tests.host.web.page_parts import (
-    BEST,
     COUNT,
     FAKE_DEVICES,
     HEIGHT,
     PICTURE,
+    PROBLEM,
     STATUS,
     WIDTH,
     collecting_page,
-    picture_classifier,
+    opened,
+    picture_page,
+    sound_page,
 )
-from tests.host.web.served import served
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -47,39 +44,10 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium"),
 ]
 
-SOUND: dict[str, Any] = {
-    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
-    "steps": [
-        {"do": "frame", "length": 480, "step": 320},
-        {"do": "window"},
-        {"do": "fft", "length": 512},
-        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
-        {"do": "log", "offset": 1e-6},
-        {"do": "mfcc", "coefficients": 10},
-    ],
-}
-# JavaScript for parts of the page: its error message, and the rows of the answer (label, score).
-PROBLEM = "document.getElementById('problem').textContent"
+# JavaScript for the rows of the answer (label, score).
 ANSWERS = (
     "[...document.querySelectorAll('#answers li')].map((li) => [...li.children].map((c) => c.textContent))"
 )
-
-
-def picture_page(folder: Path, source: str) -> Path:
-    """Write a page with a small classifier for pictures from ``source`` ("files" or "camera"). Return its folder."""
-    model = picture_classifier(folder)
-    web({"net": model}, folder / "page", page=source, page_size=(WIDTH, HEIGHT))
-    return folder / "page"
-
-
-@contextmanager
-def opened(page: Path, profile: Path, *flags: str) -> Iterator[Browser]:
-    """Open the page, wait until it is ready, and check at the end that it reported no error."""
-    with served(page) as address, Browser(profile, *flags) as browser:
-        browser.open(f"{address}/index.html")
-        browser.until(f"{STATUS} !== 'Loading the model…'")
-        yield browser
-        assert browser.errors == []
 
 
 def drop(browser: Browser, name: str, content: bytes) -> None:
@@ -169,19 +137,8 @@ def test_saved_frames_become_calibration_data(tmp_path: Path) -> None:
     assert samples.labels.tolist() == [1, 1] and len(samples.columns[0]) == 2
 
 
-def test_a_page_without_a_camera_says_so(tmp_path: Path) -> None:
-    page = picture_page(tmp_path, "camera")
-    with opened(page, tmp_path / "profile") as browser:
-        browser.value("document.getElementById('start').click()")
-        browser.until(f"{PROBLEM} !== ''")
-        assert "press Start" in browser.value(PROBLEM) and browser.value(STATUS) == "Stopped"
-
-
 def test_sound_of_the_microphone_is_answered(tmp_path: Path) -> None:
-    model = load_image(shared_model("kws01_int8")).model
-    prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, tmp_path / "kws.tflite")
-    web({"kws": prepared.path}, tmp_path / "page", page="microphone")
-    with opened(tmp_path / "page", tmp_path / "profile", *FAKE_DEVICES) as browser:
+    with opened(sound_page(tmp_path), tmp_path / "profile", *FAKE_DEVICES) as browser:
         browser.value("document.getElementById('start').click()")
         browser.until(f"{COUNT} >= 6")
         assert (

@@ -8,10 +8,14 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ai_edge_litert import schema_py_generated as schema
 
 from arenite.host.web.package import FILES
+from tests.converters import small_models
+from tests.converters.tflite.corrupted_files import corrupted
 from tests.host.cli.conftest import Arenite
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -32,6 +36,18 @@ def test_a_folder_with_other_files_is_left_alone(arenite: Arenite, model: Path, 
     arenite("web", f"net={model}", "-o", tmp_path).refused(2, "is not empty")
     assert [p.name for p in tmp_path.iterdir() if p.name == "letter.txt"] == ["letter.txt"]
     assert (tmp_path / "letter.txt").read_text() == "mine"
+
+
+def test_an_operator_without_kernel_is_named_and_no_page_is_written(arenite: Arenite, tmp_path: Path) -> None:
+    def change(root: Any) -> None:
+        code = root.operatorCodes[root.subgraphs[0].operators[0].opcodeIndex]
+        code.builtinCode = schema.BuiltinOperator.LOCAL_RESPONSE_NORMALIZATION
+        code.deprecatedBuiltinCode = code.builtinCode
+
+    (tmp_path / "net.tflite").write_bytes(corrupted(small_models.conv_net(), change))
+    run = arenite("web", f"net={tmp_path / 'net.tflite'}", "-o", tmp_path / "page", "--page", "camera")
+    run.refused(2, "operator 0 LOCAL_RESPONSE_NORMALIZATION")
+    assert not (tmp_path / "page").exists()
 
 
 def test_a_page_is_served_until_the_command_is_terminated(model: Path, tmp_path: Path) -> None:
