@@ -67,6 +67,11 @@ class Browser:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self._process.pid, number)
 
+    @property
+    def group(self) -> int:
+        """The number of the group of the browser's processes."""
+        return self._process.pid
+
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         """Call a method of the DevTools protocol and return its result. Store errors that the page reports."""
         number = next(self._numbers)

@@ -57,6 +57,19 @@ def heap_bytes(browser: Browser) -> int:
     return used
 
 
+def process_bytes(browser: Browser) -> int:
+    """Return the bytes of memory that belong to one of the browser's processes alone, for all of them together. The
+    frames and the module's memory are part of it."""
+    total = 0
+    for folder in Path("/proc").iterdir():
+        # A process may end meanwhile. Each process of the browser is in the group of the first one.
+        with contextlib.suppress(OSError, ValueError):
+            if os.getpgid(int(folder.name)) == browser.group:
+                text = (folder / "status").read_text()
+                total += sum(int(line.split()[1]) << 10 for line in text.splitlines() if "RssAnon:" in line)
+    return total
+
+
 def answers(figures: dict[str, Any]) -> int:
     return int(figures.get("answers", 0))
 
@@ -89,7 +102,8 @@ def main() -> int:
             browser.until("document.getElementById('status').textContent === 'Ready'")
             browser.value("document.getElementById('start').click()")
             print(
-                "| frames | seconds | frames/s | p50 | p99 | JavaScript heap B |\n|-:|-:|-:|-:|-:|-:|",
+                "| frames | seconds | frames/s | p50 | p99 | JavaScript heap B | browser's own memory B |\n"
+                "|-:|-:|-:|-:|-:|-:|-:|",
                 flush=True,
             )
             begin, first, reports = time.monotonic(), 0, 10
@@ -102,7 +116,10 @@ def main() -> int:
                     continue
                 rate = (count - first) / seconds
                 row = (f"{count:,}", f"{seconds:.0f}", f"{rate:.2f}", figures["p50"], figures["p99"])
-                print(f"| {' | '.join(row)} | {heap_bytes(browser):,} |", flush=True)
+                print(
+                    f"| {' | '.join(row)} | {heap_bytes(browser):,} | {process_bytes(browser):,} |",
+                    flush=True,
+                )
             errors = browser.errors
     print(f"Errors in the console: {len(errors)}. Load of the computer at the end: {os.getloadavg()[0]:.1f}.")
     return 1 if errors else 0
