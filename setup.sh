@@ -55,6 +55,9 @@ esac
 case $extras in
 dev)
     optional="$optional
+firefox:firefox-esr
+WebKitWebDriver:webkit2gtk-driver
+Xvfb:xvfb
 clang:clang
 qemu-x86_64:qemu-user
 cmake:cmake

@@ -46,7 +46,7 @@ from arenite.profiles.boards import load_board
     metavar="NAME",
     help=(
         "Name of a board; `arenite boards` lists the names. Boards called qemu_* are emulated. wasm: run the "
-        "model as a WebAssembly module. chromium or firefox: run the module in this browser."
+        "model as a WebAssembly module. chromium, firefox or webkit: run the module in this browser."
     ),
 )
 @click.option(

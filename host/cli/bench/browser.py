@@ -1,4 +1,4 @@
-"""``arenite bench --board chromium`` and ``--board firefox``: a model as a WebAssembly module in a browser."""
+"""``arenite bench --board chromium``, ``firefox`` and ``webkit``: a model as a WebAssembly module in a browser."""
 
 from __future__ import annotations
 
@@ -84,6 +84,8 @@ def bench_browser(
     show_modules(title, figures, result.samples, rows)
     if result.peers:
         _show_peers(result)
+    if not result.simd:
+        note(f"{browser} has no 128-bit SIMD in WebAssembly here, so only the module without SIMD ran.")
     note(f"Browser: {result.agent}")
     return 0 if result.bit_exact else 1
 

@@ -1,1 +1,1 @@
-"""``arenite bench --board chromium`` and ``firefox``: run a model's modules in a browser without a window."""
+"""``arenite bench --board chromium``, ``firefox`` and ``webkit``: a model's modules in a browser without a window."""

@@ -69,11 +69,15 @@ class BrowserModuleFigures:
 @dataclass(frozen=True)
 class BrowserBench:
     """The figures of a model's modules in the browser ``browser``. ``agent`` is the browser's own description.
-    ``peers`` has the figures of other runtimes in the same page."""
+
+    ``simd``: whether the browser has 128-bit SIMD. Without it, only the scalar module ran. ``peers`` has the figures of
+    other runtimes in the same page.
+    """
 
     prepared: Prepared
     browser: str
     agent: str
+    simd: bool
     optimise: str
     samples: int
     modules: tuple[BrowserModuleFigures, ...]
@@ -91,6 +95,7 @@ class BrowserBench:
             "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
             "board": self.browser,
             "user_agent": self.agent,
+            "simd": self.simd,
             "optimise": self.optimise,
             "macs": self.prepared.macs,
             "samples": self.samples,
@@ -112,8 +117,8 @@ def bench_in_browser(
     progress: Progress = lambda *_: None,
     report: Callable[[str], None] = lambda _: None,
 ) -> BrowserBench:
-    """Write a package of the model, run all samples with each of its modules in the browser, and compare every output
-    with LiteRT.
+    """Write a package of the model, run all samples in the browser with each module that it supports, and compare every
+    output with LiteRT.
 
     ``stateful``: do not reset the model's state between samples. ``peers``: other runtimes to measure in the same page.
     They cannot reset a model's state. ``report`` is called with lines of text for people.
@@ -176,6 +181,8 @@ def bench_in_browser(
 
     figures = []
     for k, (file, entry) in enumerate(zip(described, result["modules"], strict=True)):
+        if "error" in entry:  # the browser has no SIMD
+            continue
         verification = verified(_split(outputs[k], graph, len(samples)))
         figures.append(
             BrowserModuleFigures(
@@ -193,7 +200,14 @@ def bench_in_browser(
             PeerFigures(peer, "", form.edges, verification, float(entry["load_ms"]), _times_us(entry))
         )
     return BrowserBench(
-        prepared, kind.name, str(result["agent"]), optimise, len(samples), tuple(figures), tuple(peer_figures)
+        prepared,
+        kind.name,
+        str(result["agent"]),
+        bool(result["simd"]),
+        optimise,
+        len(samples),
+        tuple(figures),
+        tuple(peer_figures),
     )
 
 
@@ -211,8 +225,8 @@ def _run_page(
 ) -> tuple[dict[int, bytes], dict[str, Any]]:
     """Open the page in the browser, and return the outputs of each runtime and the result that the page sends.
 
-    The first ``modules`` runtimes are those of the package; the others may fail. ``output_bytes``: see ``BenchServer``.
-    Raises ``DeviceError`` if the page fails."""
+    The first ``modules`` runtimes are those of the package, of which one must run; the others may fail.
+    ``output_bytes``: see ``BenchServer``. Raises ``DeviceError`` if the page fails."""
     try:
         server = BenchServer(files, output_bytes, report)
     except OSError as error:
@@ -224,8 +238,11 @@ def _run_page(
             progress("run", len(server.outputs), steps)
             end = time.monotonic() + _SILENT_S
             while not server.received.wait(1.0):
-                if browser.poll() is not None:
-                    raise DeviceError(f"{kind.name} ended with exit code {browser.returncode}.")
+                if why := browser.ended():
+                    raise DeviceError(
+                        f"The browser {kind.name} does not run any more: {why}.",
+                        "Run the command again; if the browser ends again, use fewer samples.",
+                    )
                 if time.monotonic() > end:
                     raise DeviceError(
                         f"The page in {kind.name} has sent nothing for {_SILENT_S:.0f} s.",
@@ -234,7 +251,7 @@ def _run_page(
             server.received.clear()
         progress("run", steps, steps)
         result, outputs = server.result, server.outputs
-    if "error" in result or not outputs.keys() >= set(range(modules)):
+    if "error" in result or not outputs.keys() & set(range(modules)):
         raise DeviceError(
             f"The page in {kind.name} failed: {result.get('error', 'it sent no outputs')}.",
             "Report this with the model.",

@@ -4,7 +4,7 @@
  * samples, whether the model's state is kept between samples, number of rounds, the shortest duration of a measured
  * batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
 
-import { load } from "./model.js";
+import { description, hasSimd, load } from "./model.js";
 
 const send = (path, body) => fetch(path, { method: "POST", body }).then((reply) => {
   if (!reply.ok) {
@@ -87,8 +87,10 @@ async function main() {
   const task = await (await fetch("./task.json")).json();
   const bytes = new Uint8Array(await (await fetch("./inputs.bin")).arrayBuffer());
   const runtimes = [];
+  const withSimd = new Set(description.files.filter(({ simd }) => simd).map(({ name }) => name));
   for (const file of task.modules) {
-    runtimes.push(await openModule(file, bytes, task));
+    const supported = hasSimd() || !withSimd.has(file);
+    runtimes.push(supported ? await openModule(file, bytes, task) : { error: "this browser has no SIMD" });
   }
   for (const peer of task.peers) {
     const { openPeer } = await import("./peers.js");
@@ -126,6 +128,7 @@ async function main() {
   ));
   await send("./result", JSON.stringify({
     agent: navigator.userAgent,
+    simd: hasSimd(),
     modules: results.slice(0, task.modules.length),
     peers: results.slice(task.modules.length),
   }));

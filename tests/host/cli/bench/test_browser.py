@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
+from uuid import uuid4
 
 import pytest
 
 from arenite.errors import ToolError
-from arenite.host.web.browser_bench.browsers import BROWSERS, browser_command
+from arenite.host.web.browser_bench.browsers import BROWSERS, browser_command, open_browser
 from arenite.host.web.browser_bench.peers import TFJS_TFLITE, runtime_files
+from tests.arenite.left_processes import (
+    MARK,
+    marked_processes,
+    wait_until_none_is_left,
+    wait_until_removed,
+)
 from tests.host.cli.conftest import Arenite
 
 pytest.importorskip("ziglang", reason="needs ziglang")
@@ -29,6 +41,7 @@ def test_both_modules_are_bit_exact(arenite: Arenite, model: Path, browser: str)
     result = arenite("bench", model, "--board", browser, "--samples", 12, "--json")
     assert result.code == 0, result.err
     assert result.json["schema"] == "arenite.bench-browser/1" and result.json["board"] == browser
+    assert result.json["simd"] is True
     assert [m["core"] for m in result.json["modules"]] == ["wasm32-simd", "wasm32"]
     assert "peers" not in result.json
     for module in result.json["modules"]:
@@ -66,10 +79,97 @@ def test_other_runtimes_need_a_browser(arenite: Arenite, model: Path) -> None:
         refused.refused(2, "--peer is for")
 
 
+def test_without_simd_the_scalar_module_runs(
+    arenite: Arenite, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_browser("webkit")
+    monkeypatch.setenv("JSC_useWasmSIMD", "0")  # an option of WebKit's JavaScript engine
+    result = arenite("bench", model, "--board", "webkit", "--samples", 12)
+    assert result.code == 0 and "webkit has no 128-bit SIMD" in result.err
+    assert result.out.count("12 of 12") == 1 and "wasm32" in result.out and "wasm32-simd" not in result.out
+
+
 def test_options_of_boards_are_refused(arenite: Arenite, model: Path) -> None:
     arenite("bench", model, "--board", "chromium", "--port", "auto").refused(2, "--port is for boards")
 
 
-def test_a_missing_browser_is_named(arenite: Arenite, model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "browser, packages",
+    [("chromium", "chromium"), ("firefox", "firefox-esr"), ("webkit", "webkit2gtk-driver xvfb")],
+)
+def test_a_missing_browser_is_named(
+    arenite: Arenite, model: Path, browser: str, packages: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    arenite("bench", model, "--board", "firefox").refused(3, "The browser firefox is not installed")
+    result = arenite("bench", model, "--board", browser)
+    result.refused(3, f"The browser {browser} is not installed.", f"On Debian: apt install {packages}\n")
+
+
+def test_a_missing_display_server_is_named(
+    arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = tmp_path / "WebKitWebDriver"
+    driver.touch(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    result = arenite("bench", model, "--board", "webkit")
+    result.refused(3, "The browser webkit needs Xvfb, which is not installed.", "apt install xvfb\n")
+
+
+def test_a_driver_that_ends_is_reported(
+    arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs_browser("webkit")
+    driver = tmp_path / "WebKitWebDriver"
+    driver.write_text("#!/bin/sh\nexit 1\n")
+    driver.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    arenite("bench", model, "--board", "webkit").refused(3, "WebKitWebDriver does not start.")
+
+
+@pytest.mark.parametrize(
+    "browser, program, end",
+    [
+        ("chromium", "--headless", signal.SIGKILL),
+        ("firefox", "--headless", signal.SIGKILL),
+        ("webkit", "Xvfb", signal.SIGKILL),
+        ("webkit", "WebKitWebProcess", signal.SIGKILL),
+        ("webkit", "WebKitWebProcess", signal.SIGTERM),
+    ],
+)
+def test_a_killed_bench_leaves_no_browser(
+    browser: str, program: str, end: signal.Signals, model: Path, tmp_path: Path
+) -> None:
+    needs_browser(browser)
+    mark, temporary = uuid4().hex, tmp_path / "temporary"
+    temporary.mkdir()
+    command = [sys.executable, "-m", "arenite.host.cli.main", "bench", str(model), "--board", browser]
+    with subprocess.Popen(
+        [*command, "--samples", "2000"],
+        env=os.environ | {MARK: mark, "TMPDIR": str(temporary)},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        deadline = time.monotonic() + 120
+        while not any(program in text for text in marked_processes(mark).values()):
+            assert process.poll() is None, f"the bench ended before {program} ran"
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(end)
+    wait_until_none_is_left(mark)
+    for folder in temporary.glob("arenite*"):
+        wait_until_removed(folder)
+
+
+def test_a_window_that_ends_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    needs_browser("webkit")
+    mark = uuid4().hex
+    monkeypatch.setenv(MARK, mark)
+    with open_browser(BROWSERS["webkit"], "about:blank") as browser:
+        assert browser.ended() == ""
+        commands = marked_processes(mark)
+        os.kill(next(pid for pid, text in commands.items() if "--automation" in text), signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while not (why := browser.ended()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert why == "its window was closed"
+    wait_until_none_is_left(mark)
