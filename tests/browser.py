@@ -22,6 +22,19 @@ BROWSER = next((path for path in map(shutil.which, NAMES) if path), None)
 _START_S, _WAIT_S = 120.0, 60.0
 
 
+class _NavigatedError(AssertionError):
+    """The page was replaced by another one while it computed a value."""
+
+
+#: What the browser reports if the page is replaced while it computes a value.
+_NAVIGATED = (
+    "navigated or closed",
+    "context was destroyed",
+    "Cannot find context",
+    "default execution context",
+)
+
+
 class Browser:
     """One browser page. ``errors`` lists the errors and warnings that the page wrote to its console. ``flags`` are
     further arguments of the browser."""
@@ -38,6 +51,7 @@ class Browser:
         )  # fmt: skip
         self.errors: list[str] = []
         self._numbers = itertools.count(1)
+        self._loaded: set[str] = set()  # the navigations whose pages are complete
         try:
             port = int(_wait(lambda: (profile / "DevToolsActivePort").read_text().split()[0]))
             tab = _wait(lambda: _first_tab(port))
@@ -47,6 +61,7 @@ class Browser:
             raise
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
+        self.call("Page.setLifecycleEventsEnabled", enabled=True)
 
     def __enter__(self) -> Browser:
         return self
@@ -80,13 +95,16 @@ class Browser:
             message = json.loads(self._socket.recv())
             if message.get("id") == number:
                 if "error" in message:
-                    raise AssertionError(f"{method}: {message['error']}")
+                    navigated = any(text in message["error"].get("message", "") for text in _NAVIGATED)
+                    raise (_NavigatedError if navigated else AssertionError)(f"{method}: {message['error']}")
                 return message["result"]
             self._event(message)
 
     def _event(self, message: dict[str, Any]) -> None:
         method, params = message.get("method"), message.get("params", {})
-        if method == "Runtime.exceptionThrown":
+        if method == "Page.lifecycleEvent" and params["name"] == "load":
+            self._loaded.add(params["loaderId"])
+        elif method == "Runtime.exceptionThrown":
             self.errors.append(json.dumps(params["exceptionDetails"])[:600])
         elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
             # Ignore the browser's hint about reading a canvas, because only the tests read it, not the page.
@@ -98,7 +116,16 @@ class Browser:
             self.errors.append(f"{params['entry']['text']} {params['entry'].get('url', '')}")
 
     def open(self, url: str) -> None:
-        self.call("Page.navigate", url=url)
+        """Open the page at ``url`` and wait until it is complete. Afterwards the earlier page has no connection.
+
+        The browser answers before the new page replaces the earlier one, so it is not enough to wait until the
+        document is complete: this may still be the earlier document.
+        """
+        navigation = self.call("Page.navigate", url=url).get("loaderId")
+        end = time.monotonic() + _START_S
+        while navigation is not None and navigation not in self._loaded:
+            assert time.monotonic() < end, f"{url} is not complete after {_START_S:.0f} s"
+            self._event(json.loads(self._socket.recv()))
         self.until("document.readyState === 'complete'")
 
     def size(self, width: int, height: int, *, dark: bool = False, phone: bool = False) -> None:
@@ -139,7 +166,7 @@ def _wait(condition: Any, description: str = "the browser") -> Any:
     while True:
         try:
             value = condition()
-        except (OSError, IndexError, StopIteration):
+        except (OSError, IndexError, StopIteration, _NavigatedError):
             value = None
         if value:
             return value
