@@ -1,4 +1,5 @@
-"""Set up all tests: a separate store for benchmark results, compilers with ccache, and Hypothesis without a deadline.
+"""Set up all tests: a separate store for benchmark results, compilers with ccache, and Hypothesis without
+limits of time.
 
 Hundreds of tests compile the same engine sources for the same core. If ccache is installed, it returns the object
 file of the first compilation. Tests start commands nearly as often, so Python stores bytecode even if the user's
@@ -18,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from tests.browser import BROWSER
 from tests.session_builds import ToyFirmware, toy_firmware_of
@@ -26,8 +27,8 @@ from tests.session_builds import ToyFirmware, toy_firmware_of
 PREFIXES = ("arm-none-eabi-", "riscv64-unknown-elf-", "xtensa-lx106-elf-", "")
 CACHE = Path(__file__).resolve().parent.parent / ".cache"
 
-# The time of a Hypothesis example depends mostly on the load of the computer, so there is no deadline.
-settings.register_profile("arenite", deadline=None)
+# The time of a Hypothesis example depends mostly on the load of the computer, so it has no limit.
+settings.register_profile("arenite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("arenite")
 
 

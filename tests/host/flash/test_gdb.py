@@ -75,20 +75,17 @@ def test_a_program_is_loaded_over_tcp(tmp_path: Path) -> None:
     board = load_board("qemu_riscv32")
     directory = project(tmp_path / "p", "qemu_riscv32")
     direct_build(directory)
-    with socket.socket() as probe:
-        probe.bind(("localhost", 0))
-        address = f"localhost:{probe.getsockname()[1]}"
     with start_empty(board, str(tmp_path / "gdb")) as machine:
-        _relay(str(tmp_path / "gdb"), address)
+        address = _relay(str(tmp_path / "gdb"))
         result = flash(directory, board, address, tool="gdb")
         assert result.nbytes == read_program(directory / ".pio/build/direct/firmware.elf").nbytes
         assert DeviceClient(machine.transport).hello().board == "qemu_riscv32"
 
 
-def _relay(unix: str, address: str) -> None:
-    """Forward one connection at ``address`` to the Unix socket, in both directions."""
-    host, _, port = address.partition(":")
-    listener = socket.create_server((host, int(port)))
+def _relay(unix: str) -> str:
+    """Forward one connection to the Unix socket, in both directions. Return the address, HOST:PORT, for the
+    connection."""
+    listener = socket.create_server(("localhost", 0))
 
     def copy(source: socket.socket, target: socket.socket) -> None:
         while data := source.recv(65536):
@@ -107,6 +104,7 @@ def _relay(unix: str, address: str) -> None:
             return_thread.join()
 
     threading.Thread(target=serve, daemon=True).start()
+    return f"localhost:{listener.getsockname()[1]}"
 
 
 class Server:

@@ -26,7 +26,7 @@ from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.link.transport import SerialTransport
 from arenite.profiles.boards import load_board
 from tests import toy_model
-from tests.host.link.device_reset import reset as press_reset
+from tests.host.link.device_reset import reset
 from tests.host.link.faulty_transport import FaultyLine, RandomFaults
 from tests.host.small_graphs import classifier, save
 from tests.session_builds import ToyFirmware
@@ -87,12 +87,6 @@ def connected(machine: RunningEmulator) -> DeviceClient:
     device = DeviceClient(machine.transport, resend_s=0.3, infer_timeout_s=30)
     device.connect(toy_model.HASH)
     return device
-
-
-def reset(machine: RunningEmulator) -> None:
-    """Reset the device like a reset button."""
-    press_reset(machine)
-    time.sleep(0.3)
 
 
 def texts(device: DeviceClient) -> list[str]:

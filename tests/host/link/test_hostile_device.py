@@ -6,7 +6,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import struct
+import subprocess
+import sys
 import threading
 import time
 import tty
@@ -192,11 +195,19 @@ def test_an_answer_that_does_not_end_is_a_device_error(monkeypatch: pytest.Monke
         MonitorClient(transport).results()
 
 
-def test_json_of_a_hostile_log_line_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_json_of_a_hostile_log_line_is_one_line() -> None:
     near, far = pty.openpty()
     tty.setraw(far)
-    threading.Timer(0.5, os.write, (near, ESCAPES.encode() + b"\n")).start()
-    assert main(["monitor", os.ttyname(far), "--seconds", "2", "--json"]) == 0
-    out = capsys.readouterr().out
-    assert not steers_terminal(out) and "evil" in out
-    assert all(not steers_terminal(json.loads(line)["text"]) for line in out.splitlines())
+    command = [sys.executable, "-m", "arenite.host.cli.main", "monitor", os.ttyname(far), "--json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        connected = process.stdout.readline()  # the device may send its line now
+        os.write(near, ESCAPES.encode() + b"\n")
+        line = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    assert json.loads(connected)["event"] == "connected" and rest == ""
+    assert not steers_terminal(line) and not steers_terminal(json.loads(line)["text"])
+    assert "evil" in json.loads(line)["text"]
+    os.close(near)
+    os.close(far)

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import DeviceError
@@ -107,15 +107,16 @@ def test_a_prompt_without_a_line_end_is_shown(cable: Cable) -> None:
 def test_a_pulled_cable_raises_an_error_and_loses_no_byte(cable: Cable) -> None:
     lines, errors = collect(cable, 99)
     until(lines, 1)
-    cable.say(b"last words")
-    time.sleep(0.05)
+    # The bytes arrive together, so the last words were received when the line before them is there.
+    cable.say(b"a line\nlast words")
+    until(lines, 2)
     cable.pull()
     end = time.monotonic() + 60
     while not errors:
         assert time.monotonic() < end
         time.sleep(0.01)
     assert isinstance(errors[0], PortGoneError) and "disappeared" in str(errors[0])
-    assert [line.text for line in lines[1:]] == ["last words"]
+    assert [line.text for line in lines[1:]] == ["a line", "last words"]
 
 
 def test_a_reconnected_cable_is_used_again(cable: Cable) -> None:
@@ -144,7 +145,6 @@ def test_control_characters_are_escaped() -> None:
     assert readable(b"\x1b]0;title\x07\x9b2J\x00\tend") == r"\x1b]0;title\x07\x9b2J\x00" + "\tend"
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # on a busy computer
 @given(st.lists(st.binary(max_size=40), max_size=20))
 def test_no_byte_is_lost_in_any_chunks(chunks: list[bytes]) -> None:
     ticks = iter(range(10**6))
@@ -188,9 +188,11 @@ def test_with_json_a_program_can_read_the_lines_and_a_pulled_cable_exits_with_co
     assert process.stdout is not None
     first = json.loads(process.stdout.readline())
     assert first["event"] == "connected" and "9600" in first["text"]
+    begin = time.time()
     cable.say(b"t=21\n")
     line = json.loads(process.stdout.readline())
-    assert (line["text"], line["event"]) == ("t=21", None) and abs(line["time_s"] - time.time()) < 5
+    assert (line["text"], line["event"]) == ("t=21", None)
+    assert begin - 0.01 <= line["time_s"] <= time.time() + 0.01
     cable.pull()
     _, stderr = process.communicate(timeout=60)
     assert process.returncode == 3
@@ -199,6 +201,6 @@ def test_with_json_a_program_can_read_the_lines_and_a_pulled_cable_exits_with_co
 
 def test_the_monitor_ends_after_the_given_time(cable: Cable) -> None:
     process = subprocess.run(
-        command(str(cable.path), "--seconds", "0.3"), capture_output=True, text=True, timeout=20
+        command(str(cable.path), "--seconds", "0.3"), capture_output=True, text=True, timeout=60
     )
     assert (process.returncode, process.stdout) == (0, "")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.host.energy.meters.lpm01a import Lpm01a
@@ -19,7 +19,7 @@ from tests.host.energy.meters.sim_ppk2 import SimPpk2
 
 pytestmark = pytest.mark.slow
 
-SLOW = settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SLOW = settings(max_examples=6)
 
 
 def _length(truth):
