@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import threading
@@ -92,11 +93,11 @@ def test_every_thread_of_the_loop_has_the_priority() -> None:
     class Look:
         def take(self, served: ServedFrame, frame: Frame | None) -> None:
             for thread in threading.enumerate():
-                if thread.native_id is not None:
-                    threads[thread.native_id] = (
-                        os.sched_getscheduler(thread.native_id) & ~os.SCHED_RESET_ON_FORK
-                    )
-            names.update({thread.native_id or 0: thread.name for thread in threading.enumerate()})
+                # A thread that another test left may end meanwhile.
+                with contextlib.suppress(ProcessLookupError):
+                    if thread.native_id is not None:
+                        policy = os.sched_getscheduler(thread.native_id) & ~os.SCHED_RESET_ON_FORK
+                        threads[thread.native_id], names[thread.native_id] = policy, thread.name
 
         def close(self) -> None:
             pass
@@ -132,7 +133,7 @@ def test_a_stream_of_a_recording_yields_every_frame_and_has_a_result() -> None:
 def test_leaving_a_stream_stops_the_loop() -> None:
     with CameraSession(CameraOptions.of(sources=("synthetic",))) as session:
         for served in session.stream():
-            if served.number == 2:
+            if served.number >= 2:  # on a busy computer, the stream may leave out frames
                 break
         assert session.result is not None and session.result.frames.served >= 3
         assert "camera" not in {thread.name for thread in threading.enumerate()}
@@ -148,10 +149,13 @@ def test_leaving_the_session_ends_its_stream() -> None:
 
 def test_a_slow_consumer_misses_the_oldest_answers() -> None:
     with CameraSession(CameraOptions.of(sources=("synthetic",), fps=100, frames=60)) as session:
-        numbers = []
+        numbers, end = [], time.monotonic() + 60
         for served in session.stream():
             numbers.append(served.number)
-            time.sleep(0.05)
+            # After the first answer, wait until more frames were served than the stream keeps.
+            while len(numbers) == 1 and session.loop.served < 20:
+                assert time.monotonic() < end, "fewer than 20 frames in a minute"
+                time.sleep(0.005)
     assert numbers == sorted(set(numbers)) and numbers[-1] == 59
     assert session.missed == 60 - len(numbers) > 0
 

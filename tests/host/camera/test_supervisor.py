@@ -91,11 +91,30 @@ def ina3221(root: Path, millivolts: int, milliamperes: int) -> Path:
     return folder
 
 
-def run(supervisor: Supervisor, seconds: float = 0.3) -> None:
-    """Run the supervisor of a loop whose first frame was answered."""
+class Samples:
+    """A watcher that counts the samples of the sensors."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._changed = threading.Condition()
+
+    def update(self, _: object) -> None:
+        with self._changed:
+            self._count += 1
+            self._changed.notify()
+
+    def wait_for(self, count: int) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._count >= count, 60), "too few samples in a minute"
+
+
+def run(supervisor: Supervisor, samples: int = 15) -> None:
+    """Run the supervisor of a loop whose first frame was answered, until it has taken ``samples`` samples."""
+    taken = Samples()
+    supervisor.watchers.append(taken)
     supervisor.on_first_answer()
     supervisor.start()
-    time.sleep(seconds)
+    taken.wait_for(samples)
     supervisor.stop()
 
 
@@ -158,7 +177,7 @@ def test_the_frame_rate_uses_the_real_length_of_a_step() -> None:
 
     thread = threading.Thread(target=frames)
     thread.start()
-    run(Supervisor(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)), 1.5)
+    run(Supervisor(loop, {}, instruments=lambda: Instruments(None, Slow(), governor)))
     sink.set()
     thread.join()
     rates = [observation.fps for observation in governor.observations[1:]]
@@ -206,8 +225,9 @@ def test_unavailable_instruments_end_the_loop_with_an_error() -> None:
 
     loop = fake_loop()
     supervisor = Supervisor(loop, {}, instruments=refuse)
+    supervisor.start()
     with pytest.raises(UsageError, match="No power source"):
-        run(supervisor, 0.05)
+        supervisor.stop()
     assert loop.stopped
 
 
@@ -218,10 +238,15 @@ def test_the_cpu_load_is_computed_from_proc_stat(tmp_path: Path) -> None:
     (tmp_path / "proc").mkdir()
     stat = tmp_path / "proc/stat"
     stat.write_text("cpu  100 0 100 1000 50 0 0 0 0 0\ncpu0 ...\n")
+    earliest_s = time.monotonic()
     load = CpuLoad(tmp_path)
+    begin_s = time.monotonic()
     stat.write_text(f"cpu  {100 + ticks} 0 100 2000 90 0 0 0 0 0\n")
     time.sleep(0.1)
-    assert 1.0 / 0.3 < load.read() <= 1.0 / 0.1  # one second of work in 0.1 to 0.3 s
+    end_s = time.monotonic()
+    cores = load.read()
+    # One second of work in the time between the two readings.
+    assert 1.0 / (time.monotonic() - earliest_s) <= cores <= 1.0 / (end_s - begin_s)
     (tmp_path / "proc/stat").write_text("nonsense\n")
     assert load.read() >= 0.0
 

@@ -139,12 +139,25 @@ def test_an_error_of_a_sink_ends_the_loop_and_leaks_no_frame(server, overlap: bo
 
 @pytest.mark.parametrize("overlap", [False, True])
 def test_another_thread_stops_the_loop(server, overlap: bool) -> None:
-    source = PictureSource(pictures(1) * 100_000)
-    loop = Loop(source, server, overlap=overlap)
-    timer = threading.Timer(0.2, loop.stop)
-    timer.start()
+    class FirstFrame(FrameList):
+        def __init__(self) -> None:
+            super().__init__()
+            self.has_frames = threading.Event()
+
+        def take(self, served: ServedFrame, frame: Frame | None) -> None:
+            self.has_frames.set()
+
+    source, sink = PictureSource(pictures(1) * 100_000), FirstFrame()
+    loop = Loop(source, server, sinks=[sink], overlap=overlap)
+
+    def stop() -> None:
+        sink.has_frames.wait(60)
+        loop.stop()
+
+    thread = threading.Thread(target=stop)
+    thread.start()
     loop.run()
-    timer.join()
+    thread.join()
     assert 0 < loop.served < 100_000 and source.held == 0
 
 

@@ -48,7 +48,7 @@ class Stuck:
 
 def wait_for(source: LatestFrameSource) -> Frame:
     """Return the next frame."""
-    frame = source.read(10)
+    frame = source.read(60)
     assert frame is not None
     return frame
 
@@ -76,6 +76,46 @@ def test_a_late_thread_does_not_disturb_the_next_stream(
     source.close()
 
 
+class Stepwise:
+    """A stream whose next picture comes 10 ms after ``source`` has taken the earlier one, so that none is missed."""
+
+    name = "stepwise"
+
+    def __init__(self) -> None:
+        self.source: LatestFrameSource | None = None
+        self.closed = threading.Event()
+
+    def open(self) -> Format:
+        return FORMAT
+
+    def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
+        while not self.closed.wait(0.01):
+            if self.source is not None and self.source._newest is None:
+                return memory.take(4), FORMAT
+        return None
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_frames_left_out_for_a_lower_rate_are_not_counted() -> None:
+    stream = Stepwise()
+    source = stream.source = LatestFrameSource(stream)
+    source.open()
+    assert source.set_rate(10) == 10
+    frames = []
+    for _ in range(5):
+        frames.append(wait_for(source))
+        frames[-1].release()
+    source.close()
+    assert (source.counters.captured, source.counters.dropped) == (5, 0)
+    assert frames[-1].sequence > 4, "no frame was left out"
+    times_s = [(frame.time_ns - frames[0].time_ns) / 1e9 for frame in frames]
+    # A frame may be a fifth of a pause early, and it may follow a late frame sooner, but not within a third of a pause.
+    assert all(time_s >= 0.1 * number - 0.02 for number, time_s in enumerate(times_s)), times_s
+    assert np.diff(times_s).min() >= 0.1 / 3 - 1e-6, times_s
+
+
 class Broken(Stuck):
     """A stream whose decoder fails."""
 
@@ -87,5 +127,5 @@ def test_any_decoder_error_is_a_lost_source() -> None:
     source = LatestFrameSource(Broken())
     source.open()
     with pytest.raises(SourceLost, match="cannot reshape"):
-        source.read(10)
+        source.read(60)
     source.close()

@@ -58,7 +58,7 @@ def test_a_late_reader_misses_pictures() -> None:
 
 
 def test_no_picture_arrives_early() -> None:
-    source = PacedSource(Numbers(0.5))
+    source = PacedSource(Numbers(0.001))
     source.open()
     assert source.read(1) is not None  # the first picture is due at once
     assert source.read(0.01) is None
