@@ -43,7 +43,7 @@ def export_sklearn(model: Any, path: str | Path) -> Path:
 
     Raises:
         UnsupportedModelError: the model is of another class, or has categorical features, several outputs, or a loss
-            whose values are not the sums of the leaves.
+            or algorithm whose values are not the sums of the leaves.
         UsageError: the model is not fitted, or the file cannot be written.
     """
     kind = type(model).__name__
@@ -54,7 +54,8 @@ def export_sklearn(model: Any, path: str | Path) -> Path:
             "and pipelines, with skl2onnx.",
         )
     features = getattr(model, "n_features_in_", None)
-    if features is None:
+    # A fit that failed leaves a number of features, but no trees.
+    if features is None or not any(hasattr(model, name) for name in ("tree_", "estimators_", "_predictors")):
         raise UsageError(f"The {kind} is not fitted.", "Call fit first.")
     base, post = np.zeros(1), "NONE"
     if kind.startswith("Hist"):
@@ -127,6 +128,11 @@ def _averaged_tree(part: Any, kind: str, trees: int) -> _Tree:
 
 def _voting_trees(model: Any) -> Iterator[_Tree]:
     """Return trees that vote: a leaf adds the weight of its tree to its class."""
+    if getattr(model, "algorithm", "") == "SAMME.R":  # the default before scikit-learn 1.6
+        raise UnsupportedModelError(
+            "The AdaBoostClassifier uses the algorithm SAMME.R, whose values are not votes of its trees.",
+            "Train it with algorithm='SAMME'.",
+        )
     weights = np.asarray(model.estimator_weights_[: len(model.estimators_)], np.float64)
     for part, weight in zip(model.estimators_, weights / weights.sum(), strict=True):
         if not hasattr(part, "tree_"):

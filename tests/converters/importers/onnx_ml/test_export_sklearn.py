@@ -85,15 +85,23 @@ def test_a_model_that_cannot_be_exported_is_refused(tmp_path: Path) -> None:
     x, y = samples(1)
     boosting = ensemble.HistGradientBoostingRegressor
     categories = np.concatenate([np.abs(x[:, :5]), np.arange(300)[:, None] % 4], axis=1)
+    # scikit-learn before 1.6 has this algorithm, and a file of such a model can be loaded with a newer one.
+    averaging_probabilities = ensemble.AdaBoostClassifier(n_estimators=2).fit(x, y > 0)
+    averaging_probabilities.algorithm = "SAMME.R"
     for model, text in (
         (boosting(loss="poisson", max_iter=2).fit(x, np.abs(y)), "loss 'poisson'"),
         (boosting(categorical_features=[5], max_iter=2).fit(categories, y), "categorical features"),
         (tree.DecisionTreeRegressor().fit(x, np.stack([y, y], axis=1)), "2 outputs"),
+        (averaging_probabilities, "SAMME.R"),
         (pipeline.make_pipeline(tree.DecisionTreeRegressor()).fit(x, y), "class Pipeline"),
     ):
         with pytest.raises(UnsupportedModelError, match=text) as error:
             export_sklearn(model, tmp_path / "m.onnx")
         assert error.value.hint
-    with pytest.raises(UsageError, match="not fitted"):
-        export_sklearn(tree.DecisionTreeClassifier(), tmp_path / "m.onnx")
+    failed = tree.DecisionTreeClassifier()
+    with pytest.raises(ValueError, match="continuous"):
+        failed.fit(x, y)
+    for model in (tree.DecisionTreeClassifier(), failed):
+        with pytest.raises(UsageError, match="not fitted"):
+            export_sklearn(model, tmp_path / "m.onnx")
     assert not list(tmp_path.iterdir())
