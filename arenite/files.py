@@ -35,11 +35,14 @@ def write_atomic(path: str | Path, content: bytes | str) -> None:
         ) from error
 
 
-def replace_file(path: Path, data: bytes | memoryview, *, durable: bool = True) -> None:
+def replace_file(
+    path: Path, data: bytes | memoryview, *, durable: bool = True, private: bool = False
+) -> None:
     """Replace the file at ``path`` in one step; a symbolic link is followed. Raises ``OSError``.
 
     Missing parent folders are created. An existing file keeps its permissions. With ``durable=False`` the function
     does not wait for the disk: a power failure (but not a crash of the program) may leave an empty file.
+    With ``private``, only this user can read and write the file.
     """
     target = Path(os.path.realpath(path))
     temporary = None
@@ -52,7 +55,9 @@ def replace_file(path: Path, data: bytes | memoryview, *, durable: bool = True) 
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
-        os.chmod(temporary, target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask())
+        if not private:  # mkstemp created a private file
+            mode = target.stat().st_mode & 0o7777 if target.exists() else 0o666 & ~_umask()
+            os.chmod(temporary, mode)
         os.replace(temporary, target)
         temporary = None
     finally:

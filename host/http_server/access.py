@@ -110,7 +110,8 @@ class Access:
 def own_names() -> set[str]:
     """Return the names under which this computer and others of its local network reach this computer."""
     name = socket.gethostname().lower()
-    return {"localhost", name, f"{name}.local"}
+    # A computer may have no name. An authority that may certify the empty name may certify every name.
+    return {"localhost", name, f"{name}.local"} if name else {"localhost"}
 
 
 def is_loopback(host: str) -> bool:

@@ -19,6 +19,8 @@ def parse_address(text: str) -> tuple[str, int]:
         r"(?:\[(?P<v6>[0-9a-fA-F:]+)\]|(?P<host>[^:\[\]]*))(?::(?P<port>\d{1,5}))?", text.strip()
     )
     port = int(matched["port"] or 0) if matched is not None else 0
+    if matched is not None and (matched["host"] or "").isdigit():
+        raise UsageError(f"'{text}' has no host.", f"If it is a port, give it with a colon: :{text}.")
     if matched is None or port > 65535:
         raise UsageError(
             f"'{text}' is not an address to bind.", "Give HOST:PORT, for example 127.0.0.1:8080."
@@ -31,6 +33,17 @@ def url_of(host: str, port: int, *, is_encrypted: bool) -> str:
     reachable = reachable_host(host)
     name = f"[{reachable}]" if ":" in reachable else reachable
     return f"{'https' if is_encrypted else 'http'}://{name}:{port}/"
+
+
+def listening_error(name: str, host: str, port: int, error: OSError | OverflowError) -> UsageError:
+    """Return the error for the user if the server ``name``, a noun such as dashboard, cannot listen on ``host`` and
+    ``port`` because of ``error``."""
+    # Python adds the address to the text of the system's error.
+    reason = str(getattr(error, "strerror", None) or error).split(" (while attempting")[0]
+    return UsageError(
+        f"The {name} cannot listen on {host}, port {port}: {reason}.",
+        "Use port 0 for a free port, and an address of this computer.",
+    )
 
 
 def reachable_host(host: str) -> str:

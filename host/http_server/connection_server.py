@@ -21,8 +21,10 @@ _T = TypeVar("_T")
 #: Every request must arrive completely within this number of seconds, also the next request of an open connection. With
 #: TLS, this is also the limit of the handshake.
 REQUEST_TIMEOUT_S = 20.0
-#: A client must take what the server sends within this number of seconds.
+#: A client must take each chunk that the server sends within this number of seconds. A phone at the edge of a network
+#: needs longer than that for a model of several megabytes.
 _SEND_TIMEOUT_S = 20.0
+_CHUNK_BYTES = 1 << 18
 #: The maximum size of a request in bytes, without its body. Browsers send less than 2 KB.
 MAX_REQUEST_BYTES = 16384
 _END_OF_REQUEST = b"\r\n\r\n"
@@ -81,11 +83,13 @@ class Connection:
                 return None
 
     async def send(self, *parts: bytes) -> None:
-        """Send ``parts``. Raises ``TimeoutError`` if the client does not take them in time, and ``ConnectionError``."""
+        """Send ``parts``. Raises ``TimeoutError`` if the client does not take a chunk in time, and
+        ``ConnectionError``."""
         for part in parts:
-            self._writer.write(part)
-        async with asyncio.timeout(_SEND_TIMEOUT_S):
-            await self._writer.drain()
+            for start in range(0, len(part), _CHUNK_BYTES):
+                self._writer.write(memoryview(part)[start : start + _CHUNK_BYTES])
+                async with asyncio.timeout(_SEND_TIMEOUT_S):
+                    await self._writer.drain()
 
 
 class ConnectionServer(ABC):

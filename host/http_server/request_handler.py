@@ -176,7 +176,8 @@ class RequestHandler(ABC):
         body = await self._connection.receive_body(int(length))
         if body is None:
             return
-        self._http.receive_data(body)
+        if body:  # for h11, empty data is the end of the connection
+            self._http.receive_data(body)
         while not isinstance(self._http.next_event(), h11.EndOfMessage):
             pass
         self.closes = False

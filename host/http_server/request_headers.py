@@ -12,6 +12,8 @@ import re
 _FIELD = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):([^\r\n\0]*)")
 #: Headers that may be present only once, because one server may use the first of several, and another server the last.
 _SINGLE = ("Content-Length", "Transfer-Encoding", "Host", "Authorization")
+#: The maximum number of digits of a body's size. Python refuses to convert texts of more than 4300 digits.
+_MAX_LENGTH_DIGITS = 20
 
 
 def find_ambiguity(head: bytes) -> str:
@@ -35,6 +37,9 @@ def find_ambiguity(head: bytes) -> str:
             return f"The request has several {name} headers."
     if "content-length" in names and "transfer-encoding" in names:
         return "The request has both Content-Length and Transfer-Encoding."
-    if not dict(fields).get("content-length", b"0").isdigit():
+    length = dict(fields).get("content-length", b"0")
+    if not length.isdigit():
         return "The Content-Length is not a number."
+    if len(length) > _MAX_LENGTH_DIGITS:
+        return "The Content-Length is too large."
     return ""

@@ -23,7 +23,7 @@ from arenite.host.camera.observe.history import FIELDS, History
 from arenite.host.camera.observe.metrics import Metrics
 from arenite.host.camera.sinks.writer import to_stderr
 from arenite.host.http_server.access import Access
-from arenite.host.http_server.addresses import url_of
+from arenite.host.http_server.addresses import listening_error, url_of
 
 if TYPE_CHECKING:
     from ssl import SSLContext
@@ -128,11 +128,7 @@ class Dashboard:
         try:
             server = DashboardServer(self._host, self._port, self, self.max_clients, self._tls, self._report)
         except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UsageError(
-                f"The dashboard cannot listen on {self._host}, port {self._port}: {reason}.",
-                "Use port 0 for a free port, and an address of this computer.",
-            ) from error
+            raise listening_error(self.access.name, self._host, self._port, error) from error
         self._server = server
         self.preview.start()
         server.start()

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import datetime
 import ipaddress
-import os
 import socket
 import ssl
 from dataclasses import dataclass
@@ -85,7 +84,7 @@ class LocalAuthority:
         with temporary_folder("arenite-tls-") as folder:
             pair = Path(folder) / "pair.pem"
             chain = certificate.public_bytes(serialization.Encoding.PEM) + self.certificate_pem.encode()
-            _write_secret(pair, chain + _key_pem(key))
+            replace_file(pair, chain + _key_pem(key), private=True)
             return server_context(pair, None)
 
     def _names(self) -> list[x509.DNSName]:
@@ -124,7 +123,8 @@ def local_authority() -> LocalAuthority:
         data = pair.read_bytes()
         certificate = x509.load_pem_x509_certificate(data)
         key = serialization.load_pem_private_key(data[data.index(b"-----BEGIN PRIVATE KEY") :], None)
-    except (OSError, ValueError) as error:
+        certificate.extensions.get_extension_for_class(x509.NameConstraints)
+    except (OSError, ValueError, x509.ExtensionNotFound) as error:
         raise UsageError(
             f"The local certificate authority in {pair} cannot be used: {getattr(error, 'strerror', None) or error}.",
             "Delete the file, to create a new authority.",
@@ -172,7 +172,8 @@ def _create(pair: Path) -> None:
     identifier = x509.SubjectKeyIdentifier.from_public_key(key.public_key())
     certificate = builder.add_extension(identifier, critical=False).sign(key, hashes.SHA256())
     pair.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _write_secret(pair, certificate.public_bytes(serialization.Encoding.PEM) + _key_pem(key))
+    data = certificate.public_bytes(serialization.Encoding.PEM) + _key_pem(key)
+    replace_file(pair, data, private=True)
 
 
 def _builder(
@@ -215,12 +216,3 @@ def _key_pem(key: EllipticCurvePrivateKey) -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _write_secret(path: Path, data: bytes) -> None:
-    """Write a file that only this user can read."""
-    mask = os.umask(0o077)
-    try:
-        replace_file(path, data)
-    finally:
-        os.umask(mask)

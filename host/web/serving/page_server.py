@@ -15,7 +15,7 @@ from urllib.parse import quote
 
 from arenite.errors import UsageError
 from arenite.host.http_server.access import Access, is_loopback
-from arenite.host.http_server.addresses import url_of
+from arenite.host.http_server.addresses import listening_error, url_of
 from arenite.host.http_server.connection_server import Connection
 from arenite.host.http_server.request_handler import (
     CONTENT_TYPES,
@@ -73,11 +73,7 @@ class PageServer(AuthenticatingServer):
         try:
             super().__init__(host, port, access, _MAX_CLIENTS, tls, report)
         except (OSError, OverflowError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UsageError(
-                f"The page cannot be served on {host}, port {port}: {reason}.",
-                "Use port 0 for a free port, and an address of this computer.",
-            ) from error
+            raise listening_error(access.name, host, port, error) from error
 
     @property
     def url(self) -> str:

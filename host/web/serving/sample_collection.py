@@ -6,7 +6,9 @@ fixed, so no format of the outside is parsed here.
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import re
 import secrets
 import struct
@@ -24,6 +26,10 @@ from arenite.files import replace_file
 
 #: The record of all samples: one line of JSON for each.
 RECORD = "collected.jsonl"
+#: The names of the classes' sub-folders, one per line.
+LABELS = "labels.txt"
+#: The maximum length of the name of a sub-folder in bytes. File systems allow 255.
+_MAX_NAME_BYTES = 200
 #: The maximum number of bytes that a folder takes, so that a page cannot fill the disk.
 MAX_FOLDER_BYTES = 2_000_000_000
 #: The maximum length of the answers that the page sends with a sample, in bytes of JSON text.
@@ -81,8 +87,8 @@ class SampleCollection:
 
     def __post_init__(self) -> None:
         self._folders = _folder_names(self.labels)
-        label_file = self.folder / "labels.txt"
-        text = "".join(f"{name}\n" for name in self._folders)
+        label_file = self.folder / LABELS
+        labels = "".join(f"{name}\n" for name in self._folders).encode()
         try:
             if self.folder.is_dir():
                 self._used = sum(p.stat().st_size for p in self.folder.rglob("*") if p.is_file())
@@ -90,12 +96,12 @@ class SampleCollection:
                 raise UsageError(
                     f"{self.folder} has files that --collect did not write.", "Give a new or empty folder."
                 )
-            if self._used and (label_file.read_text("utf-8") if label_file.is_file() else "") != text:
+            if self._used and (label_file.read_bytes() if label_file.is_file() else b"") != labels:
                 raise UsageError(
                     f"{self.folder} has samples for other classes than this model's.", "Give a new folder."
                 )
-            if text:
-                replace_file(label_file, text.encode())
+            if labels:
+                replace_file(label_file, labels)
             self.folder.mkdir(parents=True, exist_ok=True)
             (self.folder / RECORD).touch()
         except OSError as error:
@@ -114,10 +120,11 @@ class SampleCollection:
             raise CollectionError(f"A sample has {self.format.nbytes:,} bytes, but {len(data):,} arrived.")
         if label not in (self.labels or ("",)):
             raise CollectionError("The label is not a class of the model.")
-        if len(answer) > MAX_ANSWER_BYTES:
+        if len(answer.encode()) > MAX_ANSWER_BYTES:
             raise CollectionError("The answer is too long.")
         try:
             answers = json.loads(answer)
+            json.dumps(answers, allow_nan=False)  # Python reads NaN and 1e999, but other programs do not
         except (ValueError, RecursionError) as error:
             raise CollectionError("The answer is not JSON.") from error
         subfolder = f"{self._folders[list(self.labels).index(label)]}/" if self.labels else ""
@@ -130,21 +137,38 @@ class SampleCollection:
             if self._used + len(content) + len(line) > MAX_FOLDER_BYTES:
                 raise CollectionError(f"The folder has {MAX_FOLDER_BYTES / 1e9:.0f} GB of samples already.")
             try:
-                replace_file(self.folder / name, content, durable=False)
-                with (self.folder / RECORD).open("a", encoding="utf-8") as file:
-                    file.write(line)
+                self._store(name, content, line.encode())
             except OSError as error:
                 raise CollectionError(f"The sample cannot be stored: {error.strerror or error}.") from error
             self._used += len(content) + len(line)
         return name
 
+    def _store(self, name: str, content: bytes, line: bytes) -> None:
+        """Write the file ``name`` and its line of the record, or neither. Raises ``OSError``."""
+        sample, record = self.folder / name, self.folder / RECORD
+        replace_file(sample, content, durable=False)
+        try:
+            with record.open("ab", buffering=0) as file:
+                size = file.tell()
+                if file.write(line) != len(line):  # the disk is full
+                    file.truncate(size)
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError:
+            sample.unlink(missing_ok=True)
+            raise
+
 
 def _folder_names(labels: Sequence[str]) -> list[str]:
     """Return a different name of a folder for each label: the label, without characters that a path cannot have."""
     names: list[str] = []
+    used = {RECORD, LABELS}  # in lower case, because some file systems do not distinguish it
     for k, label in enumerate(labels):
-        name = re.sub(r"[^\w .,+()-]", "_", label).strip(" .") or f"class {k}"
-        names.append(name if name.lower() not in (other.lower() for other in names) else f"{name} ({k})")
+        text = re.sub(r"[^\w .,+()-]", "_", label).encode()[:_MAX_NAME_BYTES].decode(errors="ignore")
+        base = text.strip(" .") or f"class {k}"
+        candidates = (base, *(f"{base} ({number})" for number in range(k, k + len(used) + 1)))
+        name = next(each for each in candidates if each.lower() not in used)
+        used.add(name.lower())
+        names.append(name)
     return names
 
 

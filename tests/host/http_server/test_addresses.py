@@ -12,7 +12,7 @@ def test_addresses_are_parsed() -> None:
     assert parse_address(":8080") == ("127.0.0.1", 8080)
     assert parse_address("0.0.0.0") == ("0.0.0.0", 0)
     assert parse_address("[::1]:80") == ("::1", 80)
-    for text in ("host:port", "host:70000", "a:b:c"):
+    for text in ("host:port", "host:70000", "a:b:c", "8080"):
         with pytest.raises(UsageError):
             parse_address(text)
 

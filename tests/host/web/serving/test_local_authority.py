@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import socket
 import stat
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from arenite.errors import UsageError
 
 pytest.importorskip("cryptography", reason="needs cryptography")
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from arenite.host.web.serving import local_authority as module
 from arenite.host.web.serving.local_authority import local_authority
@@ -69,6 +72,24 @@ def test_the_error_of_a_damaged_file_names_it(cache: Path) -> None:
     cache.write_text("no certificate")
     with pytest.raises(UsageError, match=r"authority\.pem cannot be used"):
         local_authority()
+
+
+def test_a_certificate_of_another_kind_is_refused(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The file has a certificate without name constraints, such as that of a server."""
+    local_authority()
+    subject = x509.Name([])
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = module._builder("other", subject, key, 400).sign(key, hashes.SHA256())
+    cache.write_bytes(certificate.public_bytes(serialization.Encoding.PEM) + module._key_pem(key))
+    with pytest.raises(UsageError, match=r"authority\.pem cannot be used"):
+        local_authority()
+
+
+def test_a_computer_without_a_name_certifies_no_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "gethostname", lambda: "")
+    certificate = x509.load_pem_x509_certificate(local_authority().certificate_pem.encode())
+    permitted = certificate.extensions.get_extension_for_class(x509.NameConstraints).value.permitted_subtrees
+    assert permitted and [n.value for n in permitted if isinstance(n, x509.DNSName)] == ["local", "localhost"]
 
 
 def test_a_new_name_of_the_computer_does_not_break_the_certificate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ import contextlib
 import http.client
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -18,6 +19,7 @@ from arenite.host.web.serving.sample_collection import SampleCollection, SampleF
 from tests.host.web.serving.page_folder import POLICY, write_page
 
 pytest.importorskip("h11", reason="needs h11")
+from arenite.host.http_server import connection_server
 from arenite.host.web.serving.page_server import PageServer
 
 TOKEN = "sand-and-pressure"
@@ -75,6 +77,40 @@ def test_samples_are_stored(server: PageServer, tmp_path: Path) -> None:
     assert len(list((tmp_path / "data/dog").glob("*.png"))) == 1
     status, _, body = request(server, "POST", "/collect?label=bird&answer=%5B%5D", bytes(16))
     assert status == HTTPStatus.UNPROCESSABLE_ENTITY and b"not a class" in body
+
+
+def test_a_request_after_one_with_an_empty_body_is_answered(server: PageServer) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=30)
+    headers = {"Authorization": f"Bearer {TOKEN}"}
+    with contextlib.closing(connection):
+        connection.connect()
+        raw = connection.sock
+        for body, status in ((b"", HTTPStatus.UNPROCESSABLE_ENTITY), (bytes(16), HTTPStatus.CREATED)):
+            connection.request("POST", "/collect?label=cat&answer=%5B%5D", body, headers)
+            answer = connection.getresponse()
+            assert answer.status == status and answer.read()
+        assert connection.sock is raw  # http.client has not opened a second connection
+
+
+def test_a_slow_client_gets_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_page(tmp_path / "page")
+    (folder / "large.bin").write_bytes(bytes(8_000_000))
+    monkeypatch.setattr(connection_server, "_SEND_TIMEOUT_S", 1.0)
+    page = PageServer(folder, "127.0.0.1", 0, TOKEN, tls=None, report=print)
+    page.start()
+    with contextlib.closing(page), socket.socket() as raw:
+        raw.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 65536)
+        raw.settimeout(30)
+        raw.connect(("127.0.0.1", page.port))
+        raw.sendall(
+            f"GET /large.bin HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n".encode()
+        )
+        count = 0
+        while count < 8_000_000:
+            part = raw.recv(200_000)
+            assert part, f"the server ended the connection after {count} bytes"
+            count += len(part)
+            time.sleep(0.05)
 
 
 def test_two_samples_on_one_connection_are_stored(server: PageServer, tmp_path: Path) -> None:

@@ -59,6 +59,30 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == ["letter.txt"]
 
 
+def test_folders_have_different_names(tmp_path: Path) -> None:
+    labels = ("a", "a (2)", "A", "labels.txt", "é" * 300, ".")
+    collection = SampleCollection(tmp_path, PICTURE, labels)
+    names = [collection.add(PIXELS.tobytes(), label, "[]") for label in labels]
+    assert len({name.split("/")[0].lower() for name in names}) == len(labels)
+    assert all((tmp_path / name).is_file() for name in names)
+
+
+def test_a_damaged_list_of_labels_is_one_of_other_classes(tmp_path: Path) -> None:
+    SampleCollection(tmp_path, PICTURE, ("cat",))
+    (tmp_path / "labels.txt").write_bytes(b"\xff\n")
+    with pytest.raises(UsageError, match="other classes"):
+        SampleCollection(tmp_path, PICTURE, ("cat",))
+
+
+def test_a_sample_without_a_line_in_the_record_is_not_kept(tmp_path: Path) -> None:
+    collection = SampleCollection(tmp_path, PICTURE)
+    (tmp_path / "collected.jsonl").unlink()
+    (tmp_path / "collected.jsonl").mkdir()
+    with pytest.raises(CollectionError, match="cannot be stored"):
+        collection.add(PIXELS.tobytes(), "", "[]")
+    assert [path.name for path in tmp_path.iterdir()] == ["collected.jsonl"]
+
+
 @pytest.mark.parametrize(
     ("data", "label", "answer", "message"),
     [
@@ -67,7 +91,10 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
         (PIXELS.tobytes(), "", "[]", "not a class"),
         (PIXELS.tobytes(), "cat", "{", "not JSON"),
         (PIXELS.tobytes(), "cat", "[" * 4000, "not JSON"),
+        (PIXELS.tobytes(), "cat", "NaN", "not JSON"),
+        (PIXELS.tobytes(), "cat", "[1e999]", "not JSON"),
         (PIXELS.tobytes(), "cat", " " * 5000, "too long"),
+        (PIXELS.tobytes(), "cat", f'"{"é" * 3000}"', "too long"),
     ],
 )
 def test_samples_that_do_not_fit_are_refused(
