@@ -82,7 +82,7 @@ def test_a_preview_is_made_only_for_a_watcher(
     running_preview, _ = preview
     assert not running_preview.watched
     messages: list[tuple[int, bytes]] = []
-    watcher = threading.Thread(target=lambda: messages.append(running_preview.wait(-1, 30)))
+    watcher = threading.Thread(target=lambda: messages.append(running_preview.wait(-1, 60)))
     watcher.start()
     _until(lambda: running_preview.watched)
     released: list[int] = []
@@ -90,7 +90,7 @@ def test_a_preview_is_made_only_for_a_watcher(
     frame = frame_of(yuyv(1280, 720), format, 7, released)
     running_preview.offer(served_of(7, face()), frame)
     frame.release()
-    watcher.join(30)
+    watcher.join(60)
     assert messages[0][0] == 1 and messages[0][1][:4] == MAGIC
     # The buffer is released by the next call of the loop, not by the preview's own thread.
     assert released == [] and not running_preview.watched
@@ -156,7 +156,7 @@ def test_the_end_wakes_watchers_and_releases_all_frames() -> None:
     watcher.start()
     _until(lambda: running_preview.watched)
     running_preview.end()
-    watcher.join(30)
+    watcher.join(60)
     assert results == [(-1, b"")] or results == [(0, b"")]
     # A preview that was never started releases the offered frames too.
     never_started = Preview(lambda text: None)
@@ -190,6 +190,6 @@ def test_only_frames_of_the_watched_camera_are_kept(
         running_preview.offer(served, frame)
         frame.release()
     assert released == [0, 2]
-    _, message = running_preview.wait(-1, 30, 1)
+    _, message = running_preview.wait(-1, 60, 1)
     assert message[-1] == 10
     assert running_preview.wait(-1, 0.0, 2) == (-1, b"")

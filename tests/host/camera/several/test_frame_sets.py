@@ -74,7 +74,7 @@ def take(sets: FrameSets, count: int) -> list[FrameSet]:
     """Take ``count`` sets, release each set at once and return them. Their times and flags stay valid."""
     frame_sets: list[FrameSet] = []
     while len(frame_sets) < count:
-        frame_set = sets.next(5.0)
+        frame_set = sets.next(60.0)
         assert frame_set is not None
         frame_set.release()
         frame_sets.append(frame_set)
@@ -121,7 +121,7 @@ def test_a_slow_loop_gets_the_newest_set() -> None:
     sets.open()
     times = []
     for _ in range(4):
-        frame_set = sets.next(5.0)
+        frame_set = sets.next(60.0)
         assert frame_set is not None
         time.sleep(0.2)
         assert all(len(camera.held) <= 4 for camera in cameras)
@@ -156,7 +156,7 @@ def test_the_sets_end_with_the_last_recording() -> None:
     count = 0
     with pytest.raises(EndOfSource):
         while True:
-            frame_set = sets.next(5.0)
+            frame_set = sets.next(60.0)
             assert frame_set is not None
             frame_set.release()
             count += 1
@@ -173,7 +173,7 @@ def test_an_error_that_is_not_a_lost_camera_is_raised() -> None:
     sets.open()
     with pytest.raises(DeviceError, match="another language"):
         for _ in range(1000):
-            frame_set = sets.next(5.0)
+            frame_set = sets.next(60.0)
             assert frame_set is not None
             frame_set.release()
     sets.close()

@@ -76,7 +76,7 @@ def test_variants_may_have_different_input_sizes(
             server.close()
         assert shapes == {(1, 3, 56, 64) if size_suffix else (1, 3, 40, 48), (1, 3, 24, 32)}
         ladder.move(1)  # type: ignore[attr-defined]
-        assert ladder.wait(20)  # type: ignore[attr-defined]
+        assert ladder.wait(60)  # type: ignore[attr-defined]
         record = session.run().to_json()
     assert record["ladder"]["level"] == 1 and record["frames"]["served"] == 3
     assert record["last_answer"]["0"]["classes"][0]["score"] > 0.2

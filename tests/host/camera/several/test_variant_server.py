@@ -38,7 +38,7 @@ class Loader:
         return ModelVariant(name, cost, lambda: self.load(name))
 
     def load(self, name: str) -> ModelServer:
-        self.loading_allowed.wait(20)
+        self.loading_allowed.wait(60)
         if self.fail is not None:
             raise self.fail
         server = server_of(name, self.slots)
@@ -85,7 +85,7 @@ def test_each_level_answers_like_its_model(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
     for level in (0, 1, 2, 1, 0):
         ladder.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         served = ladder.serve(frame)
         assert (served.model, ladder.active, ladder.name) == (CLASSIFIERS[level], level, CLASSIFIERS[level])
         assert served.answer == alone(CLASSIFIERS[level], frame)
@@ -104,7 +104,7 @@ def test_frames_are_served_while_the_next_model_loads(loader: Loader) -> None:
         assert ladder.serve(frame).model == CLASSIFIERS[0]
     assert not ladder.wait(0.0)
     loader.loading_allowed.set()
-    assert ladder.wait(20)
+    assert ladder.wait(60)
     assert ladder.serve(frame).model == CLASSIFIERS[1]
     ladder.close()
 
@@ -115,7 +115,7 @@ def test_the_level_changes_while_a_model_loads(loader: Loader) -> None:
     for level in (1, 2, 1, 2):
         ladder.move(level)
     loader.loading_allowed.set()
-    assert ladder.wait(20)
+    assert ladder.wait(60)
     assert ladder.serve(frame).model == CLASSIFIERS[2]
     ladder.close()
     assert loader.open == []
@@ -125,7 +125,7 @@ def test_the_number_of_open_models_is_limited(loader: Loader) -> None:
     ladder, frame = loader.ladder(keep=2), picture()
     for level in (1, 2, 0, 2, 1, 0):
         ladder.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         ladder.serve(frame)
         assert len(loader.open) <= 2
     assert loader.max_open == 2
@@ -140,7 +140,7 @@ def test_an_answered_slot_keeps_no_model_open() -> None:
     warm_up(ladder, frame.format, None)
     for level in (1, 2, 0, 2):
         ladder.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         ladder.prepare(frame)
         ladder.invoke()
         ladder.answer()
@@ -153,7 +153,7 @@ def test_kept_models_are_not_loaded_again(loader: Loader) -> None:
     ladder, frame = loader.ladder(keep=3), picture()
     for level in (1, 2, 0, 2, 1, 0):
         ladder.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         ladder.serve(frame)
     assert loader.loads == 3
     ladder.close()
@@ -166,7 +166,7 @@ def test_a_prepared_frame_is_finished_by_its_model() -> None:
     ladder.prepare(frame, 0)
     for level in (1, 2):
         ladder.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         ladder.prepare(frame, 1)
         ladder.invoke(1)
     ladder.invoke(0)
@@ -183,14 +183,14 @@ def test_a_model_that_does_not_load_changes_nothing(loader: Loader) -> None:
     ladder, frame = loader.ladder(), picture()
     loader.fail = ModelError("The model is damaged.")
     ladder.move(1)
-    assert ladder.wait(20)
+    assert ladder.wait(60)
     assert ladder.serve(frame).model == CLASSIFIERS[0]
     assert ladder.level == 0
     with pytest.raises(ModelError, match="damaged"):
         ladder.move(1)
     loader.fail = None
     ladder.move(1)
-    assert ladder.wait(20)
+    assert ladder.wait(60)
     assert ladder.serve(frame).model == CLASSIFIERS[1]
     ladder.close()
 
@@ -199,7 +199,7 @@ def test_a_model_with_too_few_slots_raises_an_error(loader: Loader) -> None:
     two_slots = Loader(slots=2)
     ladder = VariantServer([two_slots.variant(CLASSIFIERS[1], 2.0), loader.variant(CLASSIFIERS[2], 1.0)])
     ladder.move(1)
-    assert ladder.wait(20)
+    assert ladder.wait(60)
     with pytest.raises(UsageError, match="has 1 slots, but 2 are in use"):
         ladder.move(1)
     assert loader.open == []
@@ -214,7 +214,7 @@ def test_costs_are_declared_then_measured(loader: Loader) -> None:
     assert lever.cost(1) == COSTS[1] / COSTS[0]
     for level in (0, 2):
         lever.move(level)
-        assert ladder.wait(20)
+        assert ladder.wait(60)
         for _ in range(5):
             ladder.serve(frame)
     state = ladder.to_json()

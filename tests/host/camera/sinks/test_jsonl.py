@@ -161,7 +161,7 @@ def _drained(reader: int):  # type: ignore[no-untyped-def]
     thread.start()
 
     def result() -> bytes:
-        thread.join(30)
+        thread.join(60)
         return b"".join(chunks)
 
     return result

@@ -166,7 +166,7 @@ def test_a_pipeline_that_changes_its_size_is_started_again() -> None:
         assert source.open().width == 8
         with pytest.raises(SourceLost, match=r"it now delivers|ended"):
             while True:
-                frame = source.inner.read(5)  # type: ignore[attr-defined]
+                frame = source.inner.read(60)  # type: ignore[attr-defined]
                 assert frame is not None and frame.format.width == 8
                 frame.release()
     finally:

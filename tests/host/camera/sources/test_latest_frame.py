@@ -34,7 +34,7 @@ class Stuck:
     def next(self, memory: BufferPool) -> tuple[np.ndarray, Format] | None:
         if self.opened == 1:
             self.first.set()
-            self.late.wait(30)
+            self.late.wait(60)
         else:
             time.sleep(0.005)
         buffer = memory.take(4)

@@ -87,7 +87,7 @@ def test_an_interrupted_recording_is_saved(tmp_path: Path) -> None:
             text=True,
         )
         # The process reads from the instrument as soon as the simulation has sent data.
-        assert sim.sent_all.wait(30)
+        assert sim.sent_all.wait(60)
         time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         _, stderr = process.communicate(timeout=30)

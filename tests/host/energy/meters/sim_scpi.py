@@ -26,7 +26,7 @@ class SimDmm(TcpInstrument):
         self.interval = 0.0
         self.errors: list[str] = []
         self.memory: list[str] = []
-        self.invalid = 0
+        self.invalid = self.valid = 0  # readings of the last recording
         self.emptied = threading.Event()
         self.reads = 0
 
@@ -66,7 +66,7 @@ class SimDmm(TcpInstrument):
         measured_a = current_a * self.rng.normal(1, 5e-4, count) + self.rng.normal(0, 1e-4, count) * scale
         # A change of range loses a reading, and a few other readings are invalid.
         invalid = (self.rng.random(count) < self.lost) | (np.diff(scale, prepend=scale[0]) != 0)
-        self.invalid = int(invalid.sum())
+        self.invalid, self.valid = int(invalid.sum()), int((~invalid).sum())
         return [
             "+9.91000000E+37" if is_invalid else f"{value:+.8E}"
             for value, is_invalid in zip(measured_a, invalid, strict=True)

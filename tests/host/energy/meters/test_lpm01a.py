@@ -16,7 +16,7 @@ def _measure(sim, **options):
     """Return the recording of all samples of the simulated meter."""
     with Lpm01a(sim.port, supply_v=sim.waveform.volts, **options) as meter:
         meter.start()
-        assert sim.sent_all.wait(20)
+        assert sim.sent_all.wait(60)
         return meter.stop()
 
 
@@ -44,7 +44,7 @@ def test_the_board_is_powered_before_the_recording():
         with Lpm01a(sim.port, supply_v=truth.volts) as meter:
             assert sim.power == ["on"]
             meter.start()
-            assert sim.sent_all.wait(20)
+            assert sim.sent_all.wait(60)
             assert len(meter.stop()) > 500
         assert sim.power == ["on", "off"]
 

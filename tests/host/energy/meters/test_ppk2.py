@@ -9,7 +9,7 @@ from arenite.errors import DeviceError, UsageError
 from arenite.host.energy.meters.ppk2 import Ppk2
 from arenite.host.energy.meters.ppk2_samples import Calibration, Ppk2Decoder
 from tests.host.energy.meters import waveform
-from tests.host.energy.meters.sim_ppk2 import SimPpk2
+from tests.host.energy.meters.sim_ppk2 import RATE, SimPpk2
 from tests.host.energy.meters.sim_pty import PtyInstrument
 
 
@@ -17,7 +17,7 @@ def _measure(sim, **options):
     """Return the recording of all samples of the simulated meter."""
     with Ppk2(sim.port, supply_v=sim.waveform.volts, **options) as meter:
         meter.start()
-        assert sim.sent_all.wait(20)
+        assert sim.sent_all.wait(60)
         return meter.stop()
 
 
@@ -40,7 +40,12 @@ def test_samples_arrive_during_the_recording():
     truth = waveform.make(9, inferences=2)
     with SimPpk2(truth, lost=0) as sim, Ppk2(sim.port, supply_v=3.0, source=False) as meter:
         meter.start()
-        chunks = list(meter.samples(timeout_s=0.5))
+        chunks = []
+        for chunk in meter.samples(timeout_s=60):
+            chunks.append(chunk)
+            # The driver holds back less than one period of the counter of samples, which has six bits.
+            if sum(map(len, chunks)) > int(truth.seconds * RATE) - 64:
+                break
         recording = meter.stop()
         assert sim.mode == 1
     assert len(chunks) > 1

@@ -39,7 +39,7 @@ def test_the_energy_from_a_ppk2_is_right_with_every_method(seed, ppm):
     truth = waveform.make(seed, inferences=5, volts=3.3)
     with SimPpk2(truth, seed, ppm=ppm, burst=2) as sim, Ppk2(sim.port, supply_v=3.3) as meter:
         meter.start()
-        assert sim.sent_all.wait(20)
+        assert sim.sent_all.wait(60)
         trace = meter.stop()
     assert trace.lost_samples == sim.dropped
     no_marks = replace(trace, marks=None)
@@ -63,7 +63,7 @@ def test_the_energy_from_an_lpm01a_is_right_with_every_method(seed, rate):
     truth = waveform.make(seed, inferences=24, volts=1.8)
     with SimLpm01a(truth, seed) as sim, Lpm01a(sim.port, supply_v=1.8, rate_hz=rate) as meter:
         meter.start()
-        assert sim.sent_all.wait(20)
+        assert sim.sent_all.wait(60)
         trace = meter.stop()
     for windows, method in (
         (find_windows(trace, events=_events(truth, np.random.default_rng(seed))), SERIAL),
