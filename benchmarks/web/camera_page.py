@@ -20,11 +20,12 @@ from typing import Any
 import numpy as np
 
 from arenite.host.camera.sources.photos import photographs
-from arenite.host.camera.sources.pixel_encoding import encode_pixels, resize_bilinear
+from arenite.host.camera.sources.pixel_encoding import resize_bilinear
 from arenite.host.interface.web import web
 from arenite.host.web.face_demo import face_detector
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
+from tests.host.camera.sources.recordings import y4m_of_pictures
 
 WIDTH, HEIGHT = 640, 480
 VIDEO_FRAMES = 60
@@ -36,17 +37,14 @@ _FIGURES = (
 
 
 def write_video(path: Path, fps: int) -> None:
-    """Write a video in the format YUV4MPEG2 with 4:2:0 chroma: windows that move over two photographs."""
-    with path.open("wb") as file:
-        file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F{fps}:1 Ip A1:1 C420jpeg\n".encode())
-        for photo in photographs()[:2]:
-            wide = resize_bilinear(photo, WIDTH + 4 * VIDEO_FRAMES, HEIGHT)
-            for k in range(VIDEO_FRAMES // 2):
-                window = np.ascontiguousarray(wide[:, 8 * k : 8 * k + WIDTH])
-                luma, chroma = encode_pixels(window, "nv12")
-                file.write(b"FRAME\n")
-                for plane in (luma, chroma[:, 0::2], chroma[:, 1::2]):
-                    file.write(plane.tobytes())
+    """Write a video: windows that move over two photographs."""
+    wide = [resize_bilinear(photo, WIDTH + 4 * VIDEO_FRAMES, HEIGHT) for photo in photographs()[:2]]
+    windows = [
+        np.ascontiguousarray(photo[:, 8 * k : 8 * k + WIDTH])
+        for photo in wide
+        for k in range(VIDEO_FRAMES // 2)
+    ]
+    path.write_bytes(y4m_of_pictures(windows, f"{fps}:1"))
 
 
 def heap_bytes(browser: Browser) -> int:

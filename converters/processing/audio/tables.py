@@ -12,11 +12,9 @@ import numpy as np
 from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Fft, Mel, Mfcc
 from arenite.converters.processing.specification.record_fields import record_error
 
-#: The fractional bits of the window, of sines, of mel weights (before they are scaled by their common exponent) and of
-#: the cosines of the DCT.
+#: The fractional bits of the window, of sines and of the cosines of the DCT.
 WINDOW_BITS = 31
 SINE_BITS = 31
-MEL_BITS = 15
 DCT_BITS = 30
 #: The table of log2(1 + i / 2^LOG_STEPS_BITS) has ``LOG_BITS`` fractional bits.
 LOG_STEPS_BITS = 7

@@ -12,9 +12,6 @@ from arenite.converters.quantize.search.budget import Budget
 #: The version of the format in which outcomes are stored. A file with another version is rejected.
 FORMAT = 2
 
-#: The objectives of a recipe. Smaller values are better.
-OBJECTIVES = ("drop", "flash", "ram", "instructions")
-
 
 @dataclass(frozen=True)
 class BuildCost:

@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING
 
 from arenite.errors import UsageError
 from arenite.host.build.options import BuildOptions
-from arenite.host.cli.bench.webassembly import DEFAULT_GOAL, refuse_options_of_boards, show_modules
+from arenite.host.cli.bench.webassembly import (
+    DEFAULT_GOAL,
+    refuse_options_of_boards,
+    report_result,
+    show_modules,
+)
 from arenite.host.cli.progress import steps_of
 from arenite.host.interface.measurement import model_samples
 from arenite.host.interface.model import load
-from arenite.host.report.console import note, print_json, show, table
+from arenite.host.report.console import note, show, table
 from arenite.host.web.browser_bench.browsers import BROWSERS
 from arenite.host.web.browser_bench.peers import PEERS
 
@@ -67,11 +72,10 @@ def bench_browser(
             steps,
             note,
         )
-    if as_json:
-        print_json(result.as_json())
-        return 0 if result.bit_exact else 1
-    for text in prepared.notes:
-        note(text)
+    return report_result(result, as_json, lambda: _show_bench(result))
+
+
+def _show_bench(result: BrowserBench) -> None:
     figures = [m.as_json() for m in result.modules]
     rows = [
         ("time of an inference, median, us", *(f"{f['time_us']['p50']:,.1f}" for f in figures)),
@@ -80,14 +84,15 @@ def bench_browser(
         ("module, bytes", *(f"{f['module_bytes']:,}" for f in figures)),
         ("memory, bytes", *(f"{f['memory_bytes']:,}" for f in figures)),
     ]
-    title = f"{prepared.path.stem} in {browser}, {result.optimise} (all figures measured)"
+    title = f"{result.prepared.path.stem} in {result.browser}, {result.optimise} (all figures measured)"
     show_modules(title, figures, result.samples, rows)
     if result.peers:
         _show_peers(result)
     if not result.simd:
-        note(f"{browser} has no 128-bit SIMD in WebAssembly here, so only the module without SIMD ran.")
+        note(
+            f"{result.browser} has no 128-bit SIMD in WebAssembly here, so only the module without SIMD ran."
+        )
     note(f"Browser: {result.agent}")
-    return 0 if result.bit_exact else 1
 
 
 def _show_peers(result: BrowserBench) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 from click.core import ParameterSource
@@ -13,6 +13,7 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import WEBASSEMBLY_CORES
 from arenite.host.bench.module_bench import WASM_BOARD, ModuleBench, bench_modules
 from arenite.host.build.options import BuildOptions
+from arenite.host.build.prepare import Prepared
 from arenite.host.build.webassembly.module import ModulePlan, plan_module
 from arenite.host.cli.progress import steps_of
 from arenite.host.interface.measurement import model_samples
@@ -72,12 +73,27 @@ def bench_wasm(
             keep,
             steps,
         )
+    return report_result(result, as_json, lambda: _show_bench(result))
+
+
+class BenchResult(Protocol):
+    """The result of a bench of modules."""
+
+    @property
+    def prepared(self) -> Prepared: ...
+    @property
+    def bit_exact(self) -> bool: ...
+    def as_json(self) -> dict[str, Any]: ...
+
+
+def report_result(result: BenchResult, as_json: bool, show_tables: Callable[[], None]) -> int:
+    """Print ``result`` as JSON, or the notes about its model and then its tables. Return the exit code."""
     if as_json:
         print_json(result.as_json())
     else:
-        for text in prepared.notes:
+        for text in result.prepared.notes:
             note(text)
-        _show_bench(result)
+        show_tables()
     return 0 if result.bit_exact else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import shutil
 import subprocess
@@ -83,8 +84,17 @@ def open_browser(kind: BrowserKind, url: str) -> Iterator[OpenBrowser]:
             with open_webkit(url, profile) as window:
                 yield window
         else:
-            with _open_command(_command(kind, program, profile, url), profile) as browser:
+            command = _command(kind, program, profile, _start_page(profile, url))
+            with _open_command(command, profile) as browser:
                 yield browser
+
+
+def _start_page(folder: Path, url: str) -> str:
+    """Write a page to the private ``folder`` that leads to ``url``, and return its address. Other users of this
+    computer can read the browser's command line, but not this file, so they do not see the token in ``url``."""
+    page = folder / "start.html"
+    page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(url)}">')
+    return page.as_uri()
 
 
 def _command(kind: BrowserKind, program: str, profile: Path, url: str) -> list[str]:

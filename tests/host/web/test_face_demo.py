@@ -18,12 +18,12 @@ from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.model.camera_model import open_model
 from arenite.host.camera.runtimes.base import TensorSlot
-from arenite.host.camera.sources.pixel_encoding import encode_pixels
 from arenite.host.interface.web import web
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
 from tests.browser import BROWSER, Browser
 from tests.host.camera.answers.interpreter_runs import memory
 from tests.host.camera.frames.photo_frames import photograph
+from tests.host.camera.sources.recordings import y4m_of_pictures
 
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytest.importorskip("h11", reason="needs h11")
@@ -50,16 +50,10 @@ def image() -> Path:
 
 
 def write_video(path: Path) -> None:
-    """Write a video in the format YUV4MPEG2 with 4:2:0 chroma: a window that moves over the photograph of a face."""
+    """Write a video: a window that moves over the photograph of a face."""
     photo = photograph(0, WIDTH + 4 * FRAMES, HEIGHT)
-    with path.open("wb") as file:
-        file.write(f"YUV4MPEG2 W{WIDTH} H{HEIGHT} F30:1 Ip A1:1 C420jpeg\n".encode())
-        for k in range(FRAMES):
-            window = np.ascontiguousarray(photo[:, 4 * k : 4 * k + WIDTH])
-            luma, chroma = encode_pixels(window, "nv12")
-            file.write(b"FRAME\n")
-            for plane in (luma, chroma[:, 0::2], chroma[:, 1::2]):
-                file.write(plane.tobytes())
+    windows = [np.ascontiguousarray(photo[:, 4 * k : 4 * k + WIDTH]) for k in range(FRAMES)]
+    path.write_bytes(y4m_of_pictures(windows, "30:1"))
 
 
 def test_the_page_answers_as_the_camera_loop(image: Path, tmp_path: Path) -> None:

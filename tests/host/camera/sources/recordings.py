@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 
 import numpy as np
+
+from arenite.host.camera.sources.pixel_encoding import encode_pixels
 
 
 def _chunk(fourcc: bytes, data: bytes) -> bytes:
@@ -61,6 +64,16 @@ def avi(
         offset += 8 + size + (size & 1)
     body += struct.pack("<I", len(movi)) + movi + _chunk(b"idx1", index)
     return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def y4m_of_pictures(pictures: Sequence[np.ndarray], fps: str) -> bytes:
+    """Return a YUV4MPEG2 file with 4:2:0 chroma of RGB ``pictures``: uint8, shape (height, width, 3)."""
+    frames = []
+    for picture in pictures:
+        luma, chroma = encode_pixels(picture, "nv12")
+        frames.append(np.concatenate([luma.ravel(), chroma[:, 0::2].ravel(), chroma[:, 1::2].ravel()]))
+    height, width, _ = pictures[0].shape
+    return y4m(frames, "420jpeg", width, height, fps)
 
 
 def y4m(frames: list[np.ndarray], sampling: str, width: int, height: int, fps: str = "25:1") -> bytes:

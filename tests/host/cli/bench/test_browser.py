@@ -105,6 +105,27 @@ def test_a_missing_browser_is_named(
     result.refused(3, f"The browser {browser} is not installed.", f"On Debian: apt install {packages}\n")
 
 
+@pytest.mark.parametrize("browser", ["chromium", "firefox"])
+def test_the_token_is_not_in_the_command_line(
+    browser: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Other users of the computer can read command lines. The program writes its own to a file."""
+    arguments = tmp_path / "arguments"
+    program = tmp_path / browser
+    program.write_text(
+        f"#!/bin/sh\nprintf '%s\\n' \"$@\" > {arguments}.new && mv {arguments}.new {arguments}\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    with open_browser(BROWSERS[browser], "http://127.0.0.1:80/?token=sand-and-pressure"):
+        deadline = time.monotonic() + 60
+        while not arguments.exists():
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        text = arguments.read_text()
+        assert "headless" in text and "sand-and-pressure" not in text
+
+
 def test_a_missing_display_server_is_named(
     arenite: Arenite, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
