@@ -154,16 +154,11 @@ def test_the_pages_fit_the_window_of_a_browser_without_errors(tmp_path: Path) ->
     (tmp_path / "h.html").write_text(history(tmp_path))
     with Browser(tmp_path / "profile") as browser:
         for name, tables in (("m.html", 5), ("h.html", 5)):
-            browser.call("Page.navigate", url=(tmp_path / name).as_uri())
-            script = (
-                "new Promise(r => { const f = () => r([document.querySelectorAll('table').length,"
+            browser.open((tmp_path / name).as_uri())
+            count, fits, wide = browser.value(
+                "[document.querySelectorAll('table').length,"
                 " document.documentElement.scrollWidth <= window.innerWidth + 1,"
-                " [...document.querySelectorAll('.track')].every(e => e.getBoundingClientRect().width > 50)]);"
-                " document.readyState === 'complete' ? setTimeout(f, 50) : window.addEventListener('load', f) })"
+                " [...document.querySelectorAll('.track')].every(e => e.getBoundingClientRect().width > 50)]"
             )
-            evaluation = browser.call(
-                "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True
-            )
-            count, fits, wide = evaluation["result"]["value"]
             assert count >= tables and fits and wide, name
         assert browser.errors == []
