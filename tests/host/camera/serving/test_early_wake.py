@@ -153,8 +153,9 @@ def test_a_paused_thread_neither_polls_nor_runs_the_model() -> None:
 
 
 def test_processor_time_of_polling_is_counted_and_part_of_the_load(tmp_path: Path) -> None:
+    began = time.monotonic()
     load = CpuLoad(tmp_path)  # without /proc/stat, this is the load of this process
-    began, thread_began = time.monotonic(), time.thread_time_ns()
+    thread_began = time.thread_time_ns()
     reader = EarlyWake(RecordedReads(), 0.04)
     end = time.monotonic() + LIMIT_S
     while reader.cpu_ns < 200_000_000 and time.monotonic() < end:
