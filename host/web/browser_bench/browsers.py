@@ -35,6 +35,7 @@ class OpenBrowser(Protocol):
 
     def ended(self) -> str:
         """Return why the browser has ended, or "" while it runs."""
+        ...
 
 
 CHROMIUM = BrowserKind(
