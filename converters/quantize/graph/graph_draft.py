@@ -11,6 +11,11 @@ from arenite.converters.passes.producers import with_ops
 from arenite.converters.quantize.calibration.trained_ranges import with_trained_ranges
 
 
+def describe(op: Op) -> str:
+    """Return the number and the name of an operator, for sentences about changes."""
+    return f"Operator {op.index} {op.name}"
+
+
 class _Replacements(dict[int, list[Op]]):
     """The operators that replace each operator. ``changed`` has the operators that were replaced by an assignment
     to one item."""
