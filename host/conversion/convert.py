@@ -19,6 +19,7 @@ from arenite.converters.importers.sources import import_source
 from arenite.converters.quantize.calibration.observations import Observations
 from arenite.converters.quantize.checks.saturation import check_quantized_model
 from arenite.converters.quantize.dataset.dataset import Dataset
+from arenite.converters.quantize.graph.feature_scaling import scale_features
 from arenite.converters.quantize.graph.simplify import simplify
 from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
 from arenite.converters.quantize.remedies.remedy_search import DEFAULT_LIMIT
@@ -118,6 +119,9 @@ def convert(
     request.attachments.check_labels(model)
     request.attachments.check_preprocessing(model)
     calibrating, scoring, searching, scored_on = split_samples(request, model, data.get("calibration"))
+    if calibrating is not None and recipe.inputs != "float" and not request.calibrates_with_random:
+        imported = _with_scaled_features(request, imported, calibrating)
+        model = parse(imported.flatbuffer)
     if calibrating is not None and recipe.needs_observations:
         progress("check operators", 0, 0)
         check_operators(imported.flatbuffer, recipe, calibrating)
@@ -190,6 +194,17 @@ def convert(
     return Conversion(
         request, imported, prepared.image, prepared, quantized, calibrating, scores, merge_notes(notes), loss
     )
+
+
+def _with_scaled_features(
+    request: ConversionRequest, imported: ImportedModel, samples: Dataset
+) -> ImportedModel:
+    """Return ``imported`` with operators that scale its features if their ranges are very different. Images and sound
+    are left alone, because their preprocessing ends with the model's input."""
+    if request.attachments.preprocessing is not None:
+        return imported
+    flatbuffer, notes = scale_features(imported.flatbuffer, samples.inputs)
+    return replace(imported, flatbuffer=flatbuffer, notes=(*imported.notes, *notes))
 
 
 def _state_notes(request: ConversionRequest, model: Model, scoring: Dataset | None) -> list[str]:

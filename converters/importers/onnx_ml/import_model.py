@@ -24,10 +24,6 @@ from arenite.errors import UnsupportedModelError, UsageError
 #: The largest number of features of a linear model or a perceptron.
 MAX_INPUTS = 2048
 
-#: If the scales of features differ by more than this factor, one scale for all inputs leaves the smallest features few
-#: quantization steps.
-_MAX_SCALE_RATIO = 32
-
 _RELU = 1
 _FULLY_CONNECTED = {
     "fused_activation_function": 0,
@@ -69,7 +65,7 @@ def import_classical(source: str, options: ImportOptions) -> ImportedModel:
                 "Leave out --features. The recipe of the quantization determines the type of the input.",
             )
         assert isinstance(value, (Linear, Activated))
-        model, notes = _dense_model(value, input_name, name), _range_notes(reading)
+        model, notes = _dense_model(value, input_name, name), []
     labels = reading.labels
     if (
         labels == tuple(map(str, range(len(labels))))
@@ -214,17 +210,6 @@ def _dense_model(value: Linear | Activated, input_name: str, output_name: str) -
         last = out
     tensors[last] = replace(tensors[last], name=output_name)
     return _model(tensors, ops, 0, last, input_name, output_name)
-
-
-def _range_notes(reading: Reading) -> list[str]:
-    """Return a note if a scaler shows that the features have very different ranges."""
-    if reading.scale_ratio <= _MAX_SCALE_RATIO:
-        return []
-    return [
-        f"The scaler multiplies one feature {reading.scale_ratio:,.0f} times as much as another, so the ranges of the "
-        "features are very different. The input has one scale for all features, which makes the small ones inexact. "
-        "Convert the model without its scaler, to_onnx(pipeline[-1], ...), and scale the features in your program."
-    ]
 
 
 def _model(

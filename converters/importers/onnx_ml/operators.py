@@ -38,7 +38,6 @@ class Reading:
     constants: dict[str, np.ndarray] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    scale_ratio: float = 1.0  # of the largest to the smallest factor of a scaler of the model's input
 
     def value(self, node: OnnxNode, position: int = 0) -> Value:
         """Return the computed value at an input. Raises ``UnsupportedModelError`` if it is a constant or missing."""
@@ -115,9 +114,6 @@ def _scaler(reading: Reading, node: OnnxNode) -> list[Value]:
     size = len(x.bias)
     parts = [node.attributes.get(name) for name in ("offset", "scale")]
     offset, scale = (_row(node, part if isinstance(part, np.ndarray) else None, size) for part in parts)
-    sizes = np.abs(scale[scale != 0])
-    if x.layer is None and sizes.size:
-        reading.scale_ratio = max(reading.scale_ratio, float(sizes.max() / sizes.min()))
     return [x.elementwise(-offset, scale, np.zeros(1))]
 
 

@@ -18,6 +18,7 @@ from arenite.converters.passes.loops.copies import copies_by_operator
 from arenite.converters.quantize.calibration.calibrators import choose_range
 from arenite.converters.quantize.calibration.observations import TensorStats
 from arenite.converters.quantize.graph import lstm
+from arenite.converters.quantize.graph.feature_scaling import float_inputs, scales_features
 from arenite.converters.quantize.graph.form_groups import FLOAT as FLOAT
 from arenite.converters.quantize.graph.form_groups import FormGroups
 from arenite.converters.quantize.graph.form_groups import TensorForm as TensorForm
@@ -99,9 +100,8 @@ def assign_types(
     a = _choose_types(graph, recipe, only)
     edges = (recipe.inputs, recipe.outputs) if only is None else ("float", "float")
     groups = FormGroups()
-    for i in graph.inputs:
-        if _is_real(graph.tensors[i]):
-            a.produced[i] = groups.add(TensorForm(i, _type(edges[0])))
+    for i, dtype in _input_types(graph, edges[0]).items():
+        a.produced[i] = groups.add(TensorForm(i, dtype))
     for op in graph.ops:
         if op.index in a.tables:
             _assign_table(a.tables[op.index], op, a, groups)
@@ -130,6 +130,13 @@ def _type(name: str) -> str:
     return FLOAT if name == "float" else name
 
 
+def _input_types(graph: Subgraph, name: str) -> dict[int, str]:
+    """Return the type of each input of real numbers. ``name`` is the type of inputs in the recipe; inputs whose
+    features are scaled before they are quantized are float32."""
+    scaled = float_inputs(graph)
+    return {i: FLOAT if i in scaled else _type(name) for i in graph.inputs if _is_real(graph.tensors[i])}
+
+
 def _is_real(t: Tensor) -> bool:
     return t.dtype == FLOAT
 
@@ -146,7 +153,7 @@ def _choose_types(
     A resource variable has the type in ``state_types``, by default that of the value that is assigned to it.
     """
     a = TypeAssignment({}, {})
-    types = {i: _type(recipe.inputs) for i in graph.inputs if _is_real(graph.tensors[i])}
+    types = _input_types(graph, recipe.inputs)
     accumulators = accumulating_ops(graph)
     states = state_types or {}
     names = handle_names(graph)
@@ -174,7 +181,7 @@ def _choose_types(
             requested = "int16"
         if rule is not None and rule.kind == "state":
             requested = states.get(names.get(op.inputs[0], ""), requested)
-        elif only is not None and op.index not in only:
+        elif (only is not None and op.index not in only) or scales_features(graph, op):
             requested = FLOAT
         elif rule is not None and rule.kind == "same":
             requested = next((types[i] for i in op.inputs if i in types), requested)
@@ -201,7 +208,7 @@ def _choose_table(
     """Choose a table of int8 values for the operators of ``function``, or float32 if ``only`` does not include its last
     operator. If their settings keep an operator of the function in float32, change nothing."""
     requested = {_type(a.settings[op.index].activations) for op in function.ops}
-    if FLOAT in requested:
+    if FLOAT in requested or any(scales_features(graph, op) for op in function.ops):
         return
     indices = [op.index for op in function.ops]
     if only is not None and function.last.index not in only:

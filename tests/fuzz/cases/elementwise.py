@@ -89,10 +89,10 @@ def add_or_sub(b: GraphBuilder, name: str, options_type: str) -> None:
     if rng.random() < 0.15:
         add_power_of_two_scales(b, name, options_type)
         return
-    x, y, shape = binary_operands(b, ("int8", "int16", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "int16", "int32", "float32"))
     dtype = b[x].dtype
     quant = None
-    if dtype != "int32":
+    if dtype not in ("int32", "float32"):
         largest = max(b[x].scale, b[y].scale)
         quant = b.quant(dtype, scale=spread(b, largest, -3 if rng.random() < 0.1 else -1, 2.5))
     out = b.tensor(shape, dtype, quant)
@@ -137,10 +137,10 @@ def sub(b: GraphBuilder) -> None:
 
 @case("MUL")
 def mul(b: GraphBuilder) -> None:
-    x, y, shape = binary_operands(b, ("int8", "int16", "int32"))
+    x, y, shape = binary_operands(b, ("int8", "int16", "int32", "float32"))
     dtype = b[x].dtype
     quant = None
-    if dtype != "int32":
+    if dtype not in ("int32", "float32"):
         # With this ratio of the scales, the products fill the range of the output.
         ratio = 40 if dtype == "int8" else 10000
         quant = b.quant(dtype, scale=spread(b, b[x].scale * b[y].scale * ratio))
@@ -290,9 +290,9 @@ def floor_mod(b: GraphBuilder) -> None:
 
 @case("DIV")
 def div(b: GraphBuilder) -> None:
-    x = b.pick(("int8", "int16", "int32"), RANKS)
+    x = b.pick(("int8", "int16", "int32", "float32"), RANKS)
     dtype = b[x].dtype
-    quant = None if dtype == "int32" else b.quant(dtype)
+    quant = None if dtype in ("int32", "float32") else b.quant(dtype)
     y = constant_divisor(b, b[x].shape, dtype, quant)
     shape = broadcast_shape([b[x].shape, b[y].shape])
     assert shape is not None

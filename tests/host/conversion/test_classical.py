@@ -76,13 +76,29 @@ def test_a_linear_model_with_a_scaler_is_quantized_with_samples(tmp_path: Path) 
     assert not any("scaler" in note for note in report.notes)
 
 
-def test_a_note_names_the_scaler_if_the_features_have_very_different_ranges(tmp_path: Path) -> None:
-    """With int8 inputs, features with small values would be rounded to 0. So the note says how to convert the model
-    without its scaler."""
-    data = np.load(MODELS / "perceptron.npz")
-    report = arenite.convert(MODELS / "perceptron.onnx", tmp_path / "m.tflite", calibration=data["x"])
-    (note,) = (n for n in report.notes if "scaler" in n)
-    assert "pipeline[-1]" in note
+@pytest.mark.parametrize("name", ["perceptron", "perceptron_binary", "logistic_binary"])
+def test_a_pipeline_with_a_scaler_keeps_its_answers_in_int8(name: str, tmp_path: Path) -> None:
+    """The largest features are 2,800 to 130,000 times as large as the smallest."""
+    data = np.load(MODELS / f"{name}.npz")
+    half = len(data["x"]) // 2
+    report = arenite.convert(
+        MODELS / f"{name}.onnx",
+        tmp_path / "m.tflite",
+        calibration={"x": data["x"][:half]},
+        test={"x": data["x"][half:], "y": data["answers"][half:]},
+        recipe="int8",
+    )
+    assert report.score_before == 1.0 and report.score_after is not None and report.score_after >= 0.99
+    (note,) = (n for n in report.notes if "float32" in n)
+    assert "without scaling by the caller" in note
+
+
+def test_the_library_of_a_pipeline_takes_the_features_as_they_are(tmp_path: Path) -> None:
+    data = np.load(MODELS / "perceptron_binary.npz")
+    arenite.convert(MODELS / "perceptron_binary.onnx", tmp_path / "m.tflite", calibration=data["x"])
+    arenite.library({"cancer": tmp_path / "m.tflite"}, tmp_path / "library")
+    header = (tmp_path / "library/src/cancer_model.h").read_text()
+    assert "static inline float *cancer_model_input_0(void)" in header
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
 )
 from arenite.firmware.generator.lower.core.row_functions import elementwise_rows
+from arenite.firmware.generator.lower.elementwise.arithmetic_f32 import arithmetic_f32
 from arenite.firmware.generator.lower.elementwise.binary import (
     Binary,
     plain_activation_range,
@@ -59,7 +60,7 @@ def square_scales(inputs: list[Tensor], out: Tensor) -> Scales:
 class AddLike(Binary):
     """The base class of ADD and SUB. ``sign2`` is the sign of the second input in the sum."""
 
-    dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32")
+    dtypes: ClassVar[tuple[str, ...]] = ("int8", "int16", "int32", "float32")
     operation: ClassVar[str]  # a macro of arithmetic_s32.h
     sign2: ClassVar[int] = 1
 
@@ -67,7 +68,7 @@ class AddLike(Binary):
         super().check(graph, op)
         require_activation(op)
         inputs, out = self.operands(graph, op), graph.tensors[op.outputs[0]]
-        if out.dtype == "int32":
+        if out.dtype in ("int32", "float32"):
             return
         for t in (*inputs, out):
             require_quantized(op, t)
@@ -106,6 +107,8 @@ class AddLike(Binary):
 
     def lower(self, ctx: LowerContext) -> KernelCall | None:
         inputs, out = self.operands(ctx.graph, ctx.op), ctx.output()
+        if out.dtype == "float32":
+            return arithmetic_f32(self, ctx)
         fields = self.base_fields(ctx)
         activation = require_activation(ctx.op)
         if out.dtype == "int32":
@@ -163,10 +166,15 @@ class AddOrSub(AddLike):
 @register
 class Add(AddOrSub):
     op_name = "ADD"
-    supports = (
-        "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    supports = "int8, int16 (any or power-of-two scales), int32, float32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    kernels = (
+        "add_pot_s16.c",
+        "add_s16.c",
+        "add_s8.c",
+        "arithmetic_f32.c",
+        "arithmetic_s32.c",
+        "broadcast.c",
     )
-    kernels = ("add_pot_s16.c", "add_s16.c", "add_s8.c", "arithmetic_s32.c", "broadcast.c")
     operation = "AR_ADD_S32"
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
@@ -180,10 +188,15 @@ class Add(AddOrSub):
 @register
 class Sub(AddOrSub):
     op_name = "SUB"
-    supports = (
-        "int8, int16 (general and power-of-two scales), int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    supports = "int8, int16 (any or power-of-two scales), int32, float32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    kernels = (
+        "add_pot_s16.c",
+        "add_s16.c",
+        "add_s8.c",
+        "arithmetic_f32.c",
+        "arithmetic_s32.c",
+        "broadcast.c",
     )
-    kernels = ("add_pot_s16.c", "add_s16.c", "add_s8.c", "arithmetic_s32.c", "broadcast.c")
     operation = "AR_SUB_S32"
     sign2 = -1
 

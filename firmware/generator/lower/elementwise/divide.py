@@ -16,6 +16,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     register,
     require_quantized,
 )
+from arenite.firmware.generator.lower.elementwise.arithmetic_f32 import arithmetic_f32
 from arenite.firmware.generator.lower.elementwise.binary import (
     TYPE_CODES,
     Binary,
@@ -75,15 +76,19 @@ class FloorMod(PlainDivision):
 @register
 class Div(PlainDivision):
     op_name = "DIV"
-    supports = "int8, int16 within TFLite's defined range of scales, int32; broadcasting; fused activations"
-    kernels = ("broadcast.c", "divide_int.c", "divide_scaled.c", "exp_fixed.c")
-    dtypes = ("int8", "int16", "int32")
+    supports = (
+        "int8, int16 within TFLite's defined range of scales, int32, float32; broadcasting; fused activations"
+    )
+    kernels = ("arithmetic_f32.c", "broadcast.c", "divide_int.c", "divide_scaled.c", "exp_fixed.c")
+    dtypes = ("int8", "int16", "int32", "float32")
     operation = "AR_DIV"
 
     def check(self, graph: Subgraph, op: Op) -> None:
         Binary.check(self, graph, op)
         require_activation(op)
         (a, b), out = self.operands(graph, op), graph.tensors[op.outputs[0]]
+        if out.dtype == "float32":
+            return
         if out.dtype == "int32":
             refuse_zero_divisor(op, b, 0)
             return
@@ -110,6 +115,8 @@ class Div(PlainDivision):
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         (a, b), out = self.operands(ctx.graph, ctx.op), ctx.output()
+        if out.dtype == "float32":
+            return arithmetic_f32(self, ctx)
         activation = require_activation(ctx.op)
         if out.dtype == "int32":
             return self.plain_call(ctx, plain_activation_range(activation, "int32"))

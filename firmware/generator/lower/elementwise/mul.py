@@ -14,6 +14,7 @@ from arenite.firmware.generator.lower.core.lowering import (
     require_quantized,
 )
 from arenite.firmware.generator.lower.elementwise.add import arithmetic_s32
+from arenite.firmware.generator.lower.elementwise.arithmetic_f32 import arithmetic_f32
 from arenite.firmware.generator.lower.elementwise.binary import (
     Binary,
     plain_activation_range,
@@ -24,20 +25,22 @@ from arenite.firmware.generator.lower.elementwise.binary import (
 @register
 class Mul(Binary):
     op_name = "MUL"
-    supports = "int8, int16, int32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
-    kernels = ("arithmetic_s32.c", "broadcast.c", "mul_s16.c", "mul_s8.c")
-    dtypes = ("int8", "int16", "int32")
+    supports = "int8, int16, int32, float32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
+    kernels = ("arithmetic_f32.c", "arithmetic_s32.c", "broadcast.c", "mul_s16.c", "mul_s8.c")
+    dtypes = ("int8", "int16", "int32", "float32")
 
     def check(self, graph: Subgraph, op: Op) -> None:
         super().check(graph, op)
         require_activation(op)
         out = graph.tensors[op.outputs[0]]
-        if out.dtype != "int32":
+        if out.dtype not in ("int32", "float32"):
             for t in (*self.operands(graph, op), out):
                 require_quantized(op, t)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         (a, b), out = self.operands(ctx.graph, ctx.op), ctx.output()
+        if out.dtype == "float32":
+            return arithmetic_f32(self, ctx)
         fields = self.base_fields(ctx)
         activation = require_activation(ctx.op)
         if out.dtype == "int32":
