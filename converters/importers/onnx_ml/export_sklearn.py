@@ -4,41 +4,31 @@ not imported, and skl2onnx is not needed."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from arenite.converters.importers.onnx_ml import onnx_writer
+from arenite.converters.importers.onnx_ml.isolation_forest import border_of, isolating_trees
+from arenite.converters.importers.onnx_ml.sklearn_trees import SklearnTree, tree_of
 from arenite.errors import UnsupportedModelError, UsageError
 from arenite.files import write_atomic
 
 _CLASSES = {
     "DecisionTreeClassifier", "DecisionTreeRegressor", "ExtraTreeClassifier", "ExtraTreeRegressor",
     "RandomForestClassifier", "RandomForestRegressor", "ExtraTreesClassifier", "ExtraTreesRegressor",
-    "HistGradientBoostingClassifier", "HistGradientBoostingRegressor", "AdaBoostClassifier",
+    "HistGradientBoostingClassifier", "HistGradientBoostingRegressor", "AdaBoostClassifier", "IsolationForest",
 }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Tree:
-    """The nodes of a tree. A node with ``left`` -1 is a leaf; ``values`` has a row of values for each node."""
-
-    feature: np.ndarray
-    threshold: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
-    missing_left: np.ndarray
-    values: np.ndarray
 
 
 def export_sklearn(model: Any, path: str | Path) -> Path:
     """Write the fitted scikit-learn ``model`` as an ONNX file, which ``arenite.convert`` reads, and return ``path``.
 
     Args:
-        model: a decision tree, a random forest or extra trees, histogram-based gradient boosting, or an
-            ``AdaBoostClassifier`` of decision trees. The features are one row of float32 numbers.
+        model: a decision tree, a random forest or extra trees, histogram-based gradient boosting, an
+            ``AdaBoostClassifier`` of decision trees, or an ``IsolationForest``, whose output is the mean path length
+            minus that of the border: it is negative for outliers. The features are one row of float32 numbers.
         path: the file to write. A file that exists is replaced.
 
     Raises:
@@ -50,8 +40,8 @@ def export_sklearn(model: Any, path: str | Path) -> Path:
     if kind not in _CLASSES:
         raise UnsupportedModelError(
             f"A model of the class {kind} cannot be exported.",
-            "Supported are decision trees, forests, HistGradientBoosting and AdaBoostClassifier. Export other models, "
-            "and pipelines, with skl2onnx.",
+            "Supported are decision trees, forests, HistGradientBoosting, AdaBoostClassifier and IsolationForest. "
+            "Export other models, and pipelines, with skl2onnx.",
         )
     features = getattr(model, "n_features_in_", None)
     # A fit that failed leaves a number of features, but no trees.
@@ -65,15 +55,18 @@ def export_sklearn(model: Any, path: str | Path) -> Path:
             post = "LOGISTIC" if len(base) == 1 else "SOFTMAX"
     elif kind == "AdaBoostClassifier":
         trees = list(_voting_trees(model))
+    elif kind == "IsolationForest":
+        trees = list(isolating_trees(model))
+        base = -np.array([border_of(model)])
     else:
         parts = model.estimators_ if hasattr(model, "estimators_") else [model]
         trees = [_averaged_tree(part, kind, len(parts)) for part in parts]
-    classes = getattr(model, "classes_", None)
+    classes = None if kind == "IsolationForest" else getattr(model, "classes_", None)
     write_atomic(path, _onnx(trees, features, classes, base, post))
     return Path(path)
 
 
-def _boosted_trees(model: Any, kind: str) -> Iterator[_Tree]:
+def _boosted_trees(model: Any, kind: str) -> Iterator[SklearnTree]:
     if getattr(model, "is_categorical_", None) is not None:
         raise UnsupportedModelError(
             f"The {kind} has categorical features.", "Encode categories as numbers before training."
@@ -90,7 +83,7 @@ def _boosted_trees(model: Any, kind: str) -> Iterator[_Tree]:
             values = np.zeros((len(nodes), len(iteration)))
             values[:, column] = np.where(is_leaf, nodes["value"], 0)
             left, right = (np.where(is_leaf, -1, nodes[side].astype(np.int64)) for side in ("left", "right"))
-            yield _Tree(
+            yield SklearnTree(
                 np.where(is_leaf, 0, nodes["feature_idx"]),
                 np.where(is_leaf, 0.0, nodes["num_threshold"]),
                 left,
@@ -100,21 +93,7 @@ def _boosted_trees(model: Any, kind: str) -> Iterator[_Tree]:
             )
 
 
-def _tree(part: Any, values: np.ndarray) -> _Tree:
-    tree = part.tree_
-    is_leaf = tree.children_left < 0
-    missing_left = getattr(tree, "missing_go_to_left", np.zeros(len(is_leaf)))  # scikit-learn 1.3 and newer
-    return _Tree(
-        np.where(is_leaf, 0, tree.feature),
-        np.where(is_leaf, 0.0, tree.threshold),
-        tree.children_left,
-        tree.children_right,
-        ~is_leaf & (missing_left != 0),
-        values,
-    )
-
-
-def _averaged_tree(part: Any, kind: str, trees: int) -> _Tree:
+def _averaged_tree(part: Any, kind: str, trees: int) -> SklearnTree:
     values = part.tree_.value
     if values.shape[1] != 1:
         raise UnsupportedModelError(
@@ -123,10 +102,10 @@ def _averaged_tree(part: Any, kind: str, trees: int) -> _Tree:
     values = values[:, 0].astype(np.float64)
     if kind.endswith("Classifier"):
         values = values / values.sum(axis=1, keepdims=True)
-    return _tree(part, values / trees)
+    return tree_of(part, values / trees)
 
 
-def _voting_trees(model: Any) -> Iterator[_Tree]:
+def _voting_trees(model: Any) -> Iterator[SklearnTree]:
     """Return trees that vote: a leaf adds the weight of its tree to its class."""
     if getattr(model, "algorithm", "") == "SAMME.R":  # the default before scikit-learn 1.6
         raise UnsupportedModelError(
@@ -144,10 +123,10 @@ def _voting_trees(model: Any) -> Iterator[_Tree]:
         known = np.searchsorted(model.classes_, part.classes_)
         votes = np.zeros((len(shares), len(model.classes_)))
         votes[np.arange(len(shares)), known[shares.argmax(axis=1)]] = weight
-        yield _tree(part, votes)
+        yield tree_of(part, votes)
 
 
-def _onnx(trees: Sequence[_Tree], features: int, classes: Any, base: np.ndarray, post: str) -> bytes:
+def _onnx(trees: Sequence[SklearnTree], features: int, classes: Any, base: np.ndarray, post: str) -> bytes:
     """Return the bytes of an ONNX file with one operator."""
     prefix = "target" if classes is None else "class"
     sizes = [len(tree.left) for tree in trees]

@@ -215,7 +215,12 @@ def _normalizer(reading: Reading, node: OnnxNode) -> list[Value]:
             )
         return [value]
     if norm != "L2":
-        raise refuse(node, f"the norm {norm} is not supported before a model; L2 is")
+        divisor = "sum of its absolute values" if norm == "L1" else "largest of its absolute values"
+        raise UnsupportedModelError(
+            f"{node}: the norm {norm} is not supported before a model; L2 is.",
+            f"Divide each row by the {divisor} in your program, and export the model without the Normalizer: "
+            "to_onnx(pipeline[-1], ...).",
+        )
     return [Activated("L2_NORMALIZATION", reading.linear(node))]
 
 
@@ -306,6 +311,14 @@ def _binary(
     return np.stack([np.zeros(len(values)), values], axis=1), np.array([0.0, base])
 
 
+def _gather(reading: Reading, node: OnnxNode) -> list[Value]:
+    raise UnsupportedModelError(
+        f"{node}: it selects features by their index, as in the files that skl2onnx writes of an IsolationForest.",
+        "Write an IsolationForest with arenite.export_sklearn(model, 'model.onnx'). Select the features of another "
+        "model in your program.",
+    )
+
+
 def _argmax(reading: Reading, node: OnnxNode) -> list[Value]:
     return [Label()]
 
@@ -324,6 +337,7 @@ _OPERATORS: dict[str, Callable[[Reading, OnnxNode], list[Value]]] = {
     "Normalizer": _normalizer,
     "Concat": _concat,
     "ArrayFeatureExtractor": _columns,
+    "Gather": _gather,
     "TreeEnsembleClassifier": _trees,
     "TreeEnsembleRegressor": _trees,
     "ArgMax": _argmax,

@@ -13,9 +13,10 @@ from click.testing import CliRunner
 import arenite
 from arenite.converters.importers import environments
 from arenite.converters.importers.imported_model import ImportOptions
+from arenite.converters.importers.onnx_ml import onnx_writer
 from arenite.converters.importers.onnx_ml.import_model import import_classical
 from arenite.converters.quantize.scoring.model_runner import RealValueRunner
-from arenite.errors import ModelError, UsageError
+from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from arenite.host.cli.main import cli
 
 MODELS = Path(__file__).parents[2] / "converters" / "importers" / "onnx_ml" / "models"
@@ -119,6 +120,33 @@ def test_options_that_do_not_fit_trees_are_explained(options: dict, words: str, 
 def test_the_option_features_is_refused_for_other_models_than_trees(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="fully connected"):
         arenite.convert(MODELS / "logistic.onnx", calibration="random", features="int16")
+
+
+@pytest.mark.parametrize(
+    ("kind", "norm", "problem", "hint"),
+    [
+        ("Normalizer", "L1", "norm L1", "sum of its absolute values"),
+        ("Normalizer", "MAX", "norm MAX", "largest of its absolute values"),
+        ("Gather", "", "IsolationForest", "export_sklearn"),
+    ],
+)
+def test_a_step_that_is_not_supported_says_what_to_do_instead(
+    kind: str, norm: str, problem: str, hint: str, tmp_path: Path
+) -> None:
+    weights, columns = onnx_writer.tensor("w", np.ones((4, 2), np.float32)), np.arange(4)
+    if kind == "Normalizer":
+        first = onnx_writer.node(kind, ["X"], ["h"], {"norm": norm})
+    else:
+        first = onnx_writer.node(kind, ["X", "columns"], ["h"], {"axis": 1}, "")
+    nodes = [first, onnx_writer.node("MatMul", ["h", "w"], ["y"], {}, "")]
+    outputs = [onnx_writer.value_info(12, "y", (1, 2))]
+    constants = [weights, onnx_writer.tensor("columns", columns)]
+    # Another operator of the machine learning domain makes it a classical model.
+    nodes.insert(0, onnx_writer.node("Scaler", ["X"], ["s"], {"offset": np.zeros(4), "scale": np.ones(4)}))
+    (tmp_path / "m.onnx").write_bytes(onnx_writer.model(nodes, 4, outputs, constants))
+    with pytest.raises(UnsupportedModelError, match=problem) as error:
+        arenite.convert(tmp_path / "m.onnx", calibration="random")
+    assert hint in error.value.hint
 
 
 @pytest.mark.parametrize("name", ["m.pkl", "m.pickle", "m.joblib", "m.skops"])

@@ -13,6 +13,7 @@ from arenite import export_sklearn
 from arenite.converters.graph.trees import ensemble_of
 from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.importers.onnx_ml.import_model import import_classical
+from arenite.converters.importers.onnx_ml.isolation_forest import border_of, mean_path_length
 from arenite.converters.tflite.reader import parse
 from arenite.errors import UnsupportedModelError, UsageError
 
@@ -79,6 +80,27 @@ def test_values_of_random_models_equal_scikit_learns(tmp_path: Path) -> None:
         values, step = outputs(model, tmp_path / "m.onnx", x)
         # Each leaf is rounded to a multiple of the step, so the error grows with the number of trees.
         np.testing.assert_allclose(values[:, 0], model.predict(x), atol=12 * step)
+
+
+@pytest.mark.parametrize("options", [{}, {"max_features": 0.5}, {"contamination": 0.1, "max_samples": 64}])
+def test_an_isolation_forest_finds_the_outliers_that_scikit_learn_finds(
+    options: dict, tmp_path: Path
+) -> None:
+    x, _ = samples(3)
+    x[::10] *= 3
+    model = ensemble.IsolationForest(n_estimators=40, random_state=0, **options).fit(x[:200])
+    values, step = outputs(model, tmp_path / "m.onnx", x)
+    decision, margin = model.decision_function(x), values[:, 0]
+    # Each leaf is rounded to a multiple of the step, so samples that are this close to the border may change sides.
+    tolerance = (len(model.estimators_) + 1) / 2 * step
+    assert tolerance < 0.02
+    clear = np.abs(margin) > tolerance
+    assert clear.mean() > 0.95
+    np.testing.assert_array_equal(margin[clear] < 0, model.predict(x)[clear] < 0)
+    longest = mean_path_length(np.array([model.max_samples_]))[0]
+    scores = -(2 ** -((margin + border_of(model)) / longest))
+    np.testing.assert_allclose(scores, model.score_samples(x), atol=tolerance)
+    assert (decision < 0).any() and (decision > 0).any()
 
 
 def test_a_model_that_cannot_be_exported_is_refused(tmp_path: Path) -> None:
