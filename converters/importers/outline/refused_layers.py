@@ -39,6 +39,17 @@ _CONTROL_FLOW = _Cause(
     "Compute both branches and select the values of one with torch.where, tf.where or Where. Write a loop with a fixed "
     "number of steps as that many layers.",
 )
+_SAVED_LOOP = _Cause(
+    "repeats operators while the model runs, as the recurrent layers of a SavedModel do, but a microcontroller runs "
+    "every operator once",
+    "Save a Keras model as a .keras file: its LSTM, GRU and SimpleRNN layers are converted, also stateful ones. Write "
+    "another loop with a fixed number of steps as that many layers.",
+)
+_SAVED_STATE = _Cause(
+    "keeps a value between inferences in a variable, which is not carried over from a SavedModel",
+    "Give the value to the model as a further input, and return its new value as a further output. Save a Keras model "
+    "with stateful layers as a .keras file.",
+)
 _SPECTRUM = _Cause(
     "computes a spectrum, for which there is no kernel",
     "Compute the spectrum before the model: --preprocessing does it for sound (docs/processing.md). Or multiply by the "
@@ -87,7 +98,9 @@ _KERAS_LAYERS = (
 )
 _TENSORFLOW_OPERATORS = (
     (r"Conv3D|Conv3DBackpropInputV2|MaxPool3D|AvgPool3D", _VOLUME),
-    (r"(Stateless)?(If|While|Case)", _CONTROL_FLOW),
+    (r"(Stateless)?While", _SAVED_LOOP),
+    (r"Assign(Add|Sub)?VariableOp|ResourceScatter\w+", _SAVED_STATE),
+    (r"(Stateless)?(If|Case)", _CONTROL_FLOW),
     (r"I?R?FFT([23]D)?", _SPECTRUM),
     (
         r"(Batch)?Matrix(Inverse|Determinant|Solve|TriangularSolve)|Cholesky|Svd|Qr|Lu|SelfAdjointEigV2",

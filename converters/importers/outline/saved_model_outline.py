@@ -3,6 +3,8 @@ meta_graph.proto, graph.proto and function.proto of TensorFlow."""
 
 from __future__ import annotations
 
+import re
+
 from arenite.converters.importers.outline.outline import (
     Outline,
     OutlineLayer,
@@ -28,6 +30,9 @@ _KEY, _VALUE = 1, 2
 #: The name of the signature with which TensorFlow initializes a model.
 _INITIALIZATION = "__saved_model_init_op"
 _FLOAT32 = 1
+
+#: Operators that change the value of a variable. They run also if no output is computed from them.
+_ASSIGNMENT = re.compile(r"Assign(Add|Sub)?VariableOp|ResourceScatter\w+")
 
 #: Operators of TensorFlow that choose a function by the value of their first input.
 _BRANCHES = frozenset({"If", "StatelessIf", "Case", "StatelessCase"})
@@ -117,7 +122,10 @@ def _nodes(graph: memoryview, outputs: set[str]) -> list[memoryview]:
                 body = {text(n, _NODE_NAME): n for n in messages(functions[name], _FUNCTION_NODES)}
                 constants.update(n for n in body if text(body[n], _NODE_OP) == "Const")
                 results = {text(entry, _VALUE) for entry in messages(functions[name], _FUNCTION_RESULTS)}
-                pending += [body[n] for n in _nodes_behind(body, results)]
+                listed = dict.fromkeys(_nodes_behind(body, results))
+                if text(node, _NODE_OP) not in _BRANCHES:  # a branch may be the one for training
+                    listed |= {n: None for n in body if _ASSIGNMENT.fullmatch(text(body[n], _NODE_OP))}
+                pending += [body[n] for n in listed]
     return nodes
 
 

@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from arenite.converters.importers import source_kinds
 from arenite.converters.importers.outline.read_outline import read_outline
+from arenite.converters.importers.outline.refused_layers import check_layers
 from arenite.converters.importers.source_kinds import source_kind
-from arenite.errors import ModelError, UsageError
+from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from tests.converters.importers.outline import source_files as files
 
 
@@ -221,6 +223,20 @@ def test_a_saved_model_has_an_outline(tmp_path: Path) -> None:
     assert by_name["net/conv/Conv2D"].steps == {"strides": (1, 300, 1, 1)}
     assert "net/unused" not in by_name  # a control dependency, whose result nobody reads
     assert outline.weights == 15
+
+
+def test_a_saved_model_that_changes_a_variable_is_refused_by_the_name_of_the_operator(tmp_path: Path) -> None:
+    """No output is computed from the operator: it only has to run before the variable is read."""
+    nodes = [
+        files.tf_node("AssignAddVariableOp", "net/sum/AssignAdd", ["sum", "x"]),
+        files.tf_node("ReadVariableOp", "y", ["sum", "^net/sum/AssignAdd"]),
+    ]
+    outline = outline_of(files.saved_model(tmp_path / "m", nodes))
+    with pytest.raises(
+        UnsupportedModelError, match=r"net/sum/AssignAdd.*keeps a value between inferences"
+    ) as error:
+        check_layers(source_kinds.SAVED_MODEL, outline)
+    assert ".keras" in error.value.hint
 
 
 def test_branches_of_a_saved_model_with_a_constant_condition_are_not_listed(tmp_path: Path) -> None:
