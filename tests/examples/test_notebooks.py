@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ NEEDS_QEMU = pytest.mark.skipif(
 @pytest.fixture(autouse=True)
 def own_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Keep the user's Jupyter and IPython settings, such as start-up files, out of the kernels."""
-    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+    for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
 
@@ -34,11 +35,21 @@ def execute(notebook: Path, folder: Path) -> str:
     nbformat = pytest.importorskip("nbformat")
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")
+    traitlets = pytest.importorskip("traitlets.config")
     document = nbformat.read(notebook, as_version=4)
-    client = nbclient.NotebookClient(
-        document, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
-    )
-    client.execute()
+    # The kernel listens on Unix sockets. Otherwise Jupyter chooses free TCP ports, which another program may take
+    # before the kernel has started. The path of such a socket is short, so its folder is not in pytest's folder.
+    with tempfile.TemporaryDirectory() as sockets, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JUPYTER_RUNTIME_DIR", sockets)
+        client = nbclient.NotebookClient(
+            document,
+            timeout=300,
+            startup_timeout=300,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}},
+            config=traitlets.Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/kernel"}}),
+        )
+        client.execute()
     outputs = [output for cell in document.cells for output in cell.get("outputs", [])]
     return "".join(o["text"] for o in outputs if o["output_type"] == "stream" and o["name"] == "stdout")
 
