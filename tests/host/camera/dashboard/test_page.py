@@ -19,6 +19,7 @@ from arenite.host.camera.dashboard.server import Dashboard
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.frames.served_frame import STAGES
 from tests.browser import Browser
+from tests.free_port import free_port
 from tests.host.camera.dashboard.simulated_run import (
     BOX,
     Feeder,
@@ -253,8 +254,9 @@ def test_the_buttons_choose_the_camera(page: Browser, dashboard: Dashboard) -> N
 
 @pytest.mark.slow
 def test_the_page_reconnects_to_a_restarted_server(browser: Browser) -> None:
-    first_server = Dashboard(title="one")
-    port = urlsplit(first_server.start()).port or 0
+    port = free_port()
+    first_server = Dashboard(port=port, title="one")
+    first_server.start()
     browser.size(1400, 900)
     with Feeder(first_server, steps=20):
         browser.open(first_server.url)

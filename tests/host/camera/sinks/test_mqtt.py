@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import random
 import shutil
 import socket
 import subprocess
@@ -22,6 +21,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.sinks import mqtt as mqtt_sink
 from arenite.host.camera.sinks.mqtt import MqttSink
 from arenite.host.camera.sinks.mqtt_url import Broker, parse_broker
+from tests.free_port import free_port
 from tests.host.camera.dashboard.simulated_run import face, served_of
 
 MOSQUITTO = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin")
@@ -37,16 +37,6 @@ def until(condition: Callable[[], Any]) -> Any:
         assert time.monotonic() < end, "timeout"
         time.sleep(0.02)
     return value
-
-
-def free_port() -> int:
-    """Return a TCP port that no program uses. It is below the ports that the system gives to programs that leave the
-    choice to it, so no other test gets it meanwhile."""
-    while True:
-        port = random.SystemRandom().randrange(10_000, 32_768)
-        with contextlib.suppress(OSError), socket.socket() as probe:
-            probe.bind(("127.0.0.1", port))
-            return port
 
 
 @contextlib.contextmanager
