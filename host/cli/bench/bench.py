@@ -131,8 +131,8 @@ from arenite.profiles.boards import load_board
     multiple=True,
     type=click.Choice(tuple(PEERS)),
     help=(
-        "Measure another runtime in the same page of the browser, with one thread and in turns (--board chromium or "
-        "firefox only). Its files are downloaded from npm to the cache. Repeat the option for several runtimes."
+        "Measure another runtime in the same page, in turns and with one thread (only with a browser as --board). "
+        "Its files are downloaded from npm to the cache. Repeat the option for several runtimes."
     ),
 )
 @click.option(
