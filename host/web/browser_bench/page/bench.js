@@ -1,7 +1,7 @@
 /* Runs all samples in each module, measures the time of an inference, and sends outputs and times to the server.
  *
  * The server's task.json has: module files, other runtimes with the forms of the model that they may accept, number of
- * samples, whether the model's state is kept between samples, number of rounds, the shortest duration of a measured
+ * samples, whether the model's state is kept between samples, number of rounds, the duration of a measured
  * batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
 
 import { description, hasSimd, load } from "./model.js";
@@ -56,7 +56,8 @@ function milliseconds(model, bytes, samples, count) {
   return performance.now() - begin;
 }
 
-/** Warms a runtime up, then returns the number of inferences of a batch that lasts `task.batch_ms` or longer. */
+/** Warms a runtime up, then returns the number of inferences of a batch that lasts about `task.batch_ms` if nothing
+ * interrupts it. All runtimes have batches of this duration, because longer ones are interrupted more often. */
 async function batchSize(runtime, task) {
   const end = performance.now() + task.warm_up_ms;
   while (performance.now() < end) {
@@ -64,10 +65,14 @@ async function batchSize(runtime, task) {
     await new Promise((resolve) => setTimeout(resolve)); /* lets the browser put in better code */
   }
   let count = 1;
-  while (await runtime.batch(count) < task.batch_ms) {
+  while (await runtime.batch(count) < 0.5) {
     count *= 2;
   }
-  return count;
+  let shortest = Infinity;
+  for (let k = 0; k < 50; k++) {
+    shortest = Math.min(shortest, await runtime.batch(count));
+  }
+  return Math.max(1, Math.round((task.batch_ms * count) / Math.max(shortest, 0.01)));
 }
 
 /** Loads a module of the package, and returns it as a runtime: `outputs()` of all samples, and `batch(count)`. */
@@ -115,10 +120,10 @@ async function main() {
     runtime.count = await batchSize(runtime, task);
     runtime.times = [];
   }
-  /* The runtimes take turns, so that all are measured under the same load. In each round another one begins. */
+  /* The runtimes take turns, so that all are measured under the same load. The order of each round is random. */
   for (let round = 0; round < task.rounds; round++) {
-    for (let k = 0; k < running.length; k++) {
-      const { batch, times, count } = running[(round + k) % running.length];
+    const order = running.map((runtime) => ({ runtime, key: Math.random() })).sort((a, b) => a.key - b.key);
+    for (const { runtime: { batch, times, count } } of order) {
       times.push(await batch(count) / count);
       await new Promise((resolve) => setTimeout(resolve));
     }
