@@ -176,8 +176,9 @@ LINK_LIBRARIES = ("-lgcc",)
 _NEAREST = {"xtensa-lx6": "xtensa-lx106", "xtensa-lx7": "xtensa-lx106"}
 
 
-#: The instruction set of the kernels for each kind of WebAssembly module. Modules have no board and no GCC.
-WEBASSEMBLY_CORES = {"wasm32": "scalar", "wasm32-simd": "simd128"}
+#: The instruction set of the kernels for each kind of WebAssembly module. Modules have no board and no GCC. Kernels of
+#: ``simd128`` use relaxed SIMD if the compiler's options allow it.
+WEBASSEMBLY_CORES = {"wasm32": "scalar", "wasm32-simd": "simd128", "wasm32-relaxed": "simd128"}
 #: The bytes of the stack of a WebAssembly module. Most local variables are not on that stack.
 WEBASSEMBLY_STACK_BYTES = 16384
 

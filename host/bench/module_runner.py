@@ -46,6 +46,8 @@ class ModuleRunner:
         wasmtime = load_wasmtime()
         config = wasmtime.Config()
         config.consume_fuel = counted
+        # Relaxed SIMD may depend on the processor. This makes it the same everywhere.
+        config.wasm_relaxed_simd_deterministic = True
         engine = wasmtime.Engine(config)
         self._store = wasmtime.Store(engine)
         self._counted = counted

@@ -96,6 +96,10 @@ export interface Model<Inputs, Outputs, Image, Samples, Answer> {
 
 /** Whether this browser or runtime has 128-bit SIMD in WebAssembly. */
 export function hasSimd(): boolean;
+/** Whether this browser or runtime has relaxed SIMD in WebAssembly. */
+export function hasRelaxedSimd(): boolean;
+/** Whether this browser or runtime can load a file of `description.files`. */
+export function canLoad(file: { simd: boolean; relaxed_simd: boolean }): boolean;
 /** The facts about the files of this package. */
 export const description: unknown;
 """

@@ -21,6 +21,12 @@ const SIMD_TEST = new Uint8Array([
   0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
 ]);
 
+/* The same with an instruction of relaxed SIMD. */
+const RELAXED_SIMD_TEST = new Uint8Array([
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 19, 1, 17, 0, 65, 0, 253, 15, 65, 0, 253, 15,
+  65, 0, 253, 15, 253, 147, 2, 11,
+]);
+
 /** An error of this package. The message names the value and what to do. */
 export class ModelError extends Error {
   constructor(message) {
@@ -263,13 +269,23 @@ export function hasSimd() {
   return WebAssembly.validate(SIMD_TEST);
 }
 
+/** Whether this browser or runtime has relaxed SIMD in WebAssembly. */
+export function hasRelaxedSimd() {
+  return WebAssembly.validate(RELAXED_SIMD_TEST);
+}
+
+/** Whether this browser or runtime can load a file of `description.files`. */
+export function canLoad(file) {
+  return (!file.simd || hasSimd()) && (!file.relaxed_simd || hasRelaxedSimd());
+}
+
 /** The facts about the files of this package: sizes, hashes, and the inputs and outputs of each model. */
 export const description = MODULE;
 
 /** Loads the module and returns its models by name. `source` is the module as an address, as bytes or compiled; without
  * it, the file beside this one is loaded. */
 export async function load(source) {
-  const file = MODULE.files.find((f) => !f.simd || hasSimd());
+  const file = MODULE.files.find(canLoad);
   const module = await compile(source ?? new URL(file.name, import.meta.url));
   const { exports } = await WebAssembly.instantiate(module, {});
   const models = {};

@@ -1,7 +1,8 @@
 """Write an ES module package that runs models in a page, a worker, Node.js or Deno.
 
-The package has the models as a WebAssembly module, ``model.js`` with its declarations ``model.d.ts``, and
-``package.json``. Beside a module with SIMD there is a second module without SIMD, for browsers that lack it.
+The package has the models as WebAssembly modules, ``model.js`` with its declarations ``model.d.ts``, and
+``package.json``. There are modules with relaxed SIMD, with SIMD, and without SIMD; ``model.js`` loads the first one
+that the browser supports.
 """
 
 from __future__ import annotations
@@ -28,7 +29,11 @@ from arenite.processes import temporary_folder
 
 SCHEMA = "arenite.web/1"
 #: The file of a package by the core of its module. The first one that the browser supports is loaded.
-FILES = {"wasm32-simd": "model.wasm", "wasm32": "model-scalar.wasm"}
+FILES = {
+    "wasm32-relaxed": "model-relaxed.wasm",
+    "wasm32-simd": "model.wasm",
+    "wasm32": "model-scalar.wasm",
+}
 
 _TEMPLATE = Path(__file__).with_name("model.js")
 _PLACE = "/* the description of the module */ null"
@@ -69,7 +74,7 @@ def write_package(
         name: the name in package.json; "": the folder's name.
         version: the version in package.json.
         optimise: the optimization goal of the modules.
-        simd: whether to write a module with SIMD beside the one without.
+        simd: whether to write modules with SIMD beside the one without.
         stream_input: input 0 of every model arrives in rows.
         page: a page to write beside the package.
 
@@ -93,7 +98,8 @@ def write_package(
         "files": [
             {
                 "name": FILES[core],
-                "simd": core == "wasm32-simd",
+                "simd": core != "wasm32",
+                "relaxed_simd": core == "wasm32-relaxed",
                 "bytes": module.nbytes,
                 "sha256": module.sha256,
                 "memory_bytes": module.plan.memory.nbytes,

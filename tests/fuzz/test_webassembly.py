@@ -17,7 +17,7 @@ SEED = 2026
 MULTIPLIED = ["CONV_2D", "DEPTHWISE_CONV_2D", "FULLY_CONNECTED"]
 
 
-@pytest.mark.parametrize("core", ["wasm32", "wasm32-simd"])
+@pytest.mark.parametrize("core", ["wasm32", "wasm32-simd", "wasm32-relaxed"])
 def test_random_graphs_over_all_operators_equal_litert(core: str) -> None:
     ops = sorted(load_all())
     models = [random_model(SEED + 3, k, ops, 2) for k in range(2 * len(ops))]
@@ -25,10 +25,11 @@ def test_random_graphs_over_all_operators_equal_litert(core: str) -> None:
     assert not mismatches, "\n".join(map(str, mismatches))
 
 
+@pytest.mark.parametrize("core", ["wasm32-simd", "wasm32-relaxed"])
 @pytest.mark.parametrize("optimise", ["speed", "ram"])
-def test_random_products_use_simd_and_equal_litert(optimise: str) -> None:
+def test_random_products_use_simd_and_equal_litert(optimise: str, core: str) -> None:
     models = [random_model(SEED + 4, k, MULTIPLIED, 3) for k in range(150)]
-    mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED, optimise=optimise)
+    mismatches, kernels = compare_in_module(models, core, seed=SEED, optimise=optimise)
     assert not mismatches, "\n".join(map(str, mismatches))
     used = {kernel.removesuffix("_row") for kernel in kernels}
     assert {"ar_conv_2d_s8_simd128", "ar_depthwise_conv_2d_s8_simd128"} <= used
@@ -41,6 +42,15 @@ def test_random_maxima_use_simd_and_equal_litert() -> None:
         mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED, optimise=optimise)
         assert not mismatches, "\n".join(map(str, mismatches))
         assert kernels.count("ar_max_pool_2d_s8_simd128") > 2
+
+
+def test_random_sums_and_means_use_simd_and_equal_litert() -> None:
+    models = [random_model(SEED + 6, k, ["ADD", "SUB", "AVERAGE_POOL_2D"], 3) for k in range(90)]
+    for optimise in ("speed", "ram"):
+        mismatches, kernels = compare_in_module(models, "wasm32-simd", seed=SEED, optimise=optimise)
+        assert not mismatches, "\n".join(map(str, mismatches))
+        used = {kernel.removesuffix("_row") for kernel in kernels}
+        assert {"ar_add_s8_simd128", "ar_average_pool_2d_s8_simd128"} <= used
 
 
 def test_fully_connected_layers_of_seven_units_stay_inside_the_module() -> None:

@@ -106,7 +106,7 @@ def build(batch: Sequence[Generated], core: str, optimise: str, path: Path) -> N
     flags = [
         "-Werror",
         *optimise_flags(optimise),
-        *(SIMD_FLAGS if Target.for_core(core).tier == SIMD128 else ()),
+        *SIMD_FLAGS[core],
     ]
     with temporary_folder() as folder:
         for name, text in sources.items():

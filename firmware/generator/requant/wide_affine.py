@@ -8,6 +8,8 @@ with ``multiplier``, ``offset`` and ``negative`` per channel and ``shift`` per l
 and the output's zero point. As in ``affine.py``, LiteRT's output is described by the accumulators at which it
 increases. For a given multiplier, each of them gives two bounds of ``offset``. Outputs below the zero point that are
 not clamped need other bounds, because LiteRT rounds ties away from zero; ``negative`` is the difference.
+
+Groups of channels for which ``float_affine.py`` proves a formula in float32 use that formula, which is faster.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from arenite.firmware.generator.requant.affine import (
     convolution_steps,
     fully_connected_steps,
 )
+from arenite.firmware.generator.requant.float_affine import FloatRequant, solve_float
 from arenite.firmware.generator.requant.layer_scales import (
     accumulator_range,
     channel_multipliers,
@@ -64,11 +67,14 @@ class WideRequant:
 @dataclass(frozen=True)
 class WideLayer:
     """One int8 layer for the kernels. ``weights``: int64, shaped as in the model. ``bias``: int64 [channels], with the
-    zero point folded in. ``act_range``: the range of the outputs."""
+    zero point folded in. ``floats`` and ``two_sided_floats``: formulas in float32, each exact for some channels.
+    ``act_range``: the range of the outputs."""
 
     weights: np.ndarray
     bias: np.ndarray
     requant: WideRequant
+    floats: FloatRequant
+    two_sided_floats: FloatRequant
     act_range: tuple[int, int]
 
 
@@ -163,8 +169,17 @@ def _layer(
         return None
     requant = solve_wide(steps, real, output_zero_point)
     # The kernels' sums wrap around modulo 2**32, so the first value may, too.
-    wrapped = (folded + (1 << 31)) % (1 << 32) - (1 << 31)
-    return None if requant is None else WideLayer(weights, wrapped, requant, act)
+    wrapped = wrap_int32(folded)
+    if requant is None:
+        return None
+    floats = solve_float(steps, real, output_zero_point)
+    two_sided = floats if floats.exact.all() else solve_float(steps, real, output_zero_point, two_sided=True)
+    return WideLayer(weights, wrapped, requant, floats, two_sided, act)
+
+
+def wrap_int32(values: np.ndarray) -> np.ndarray:
+    """Return ``values`` modulo 2**32, from -2**31 to 2**31 - 1."""
+    return np.asarray((values + (1 << 31)) % (1 << 32) - (1 << 31))
 
 
 def solve_wide(steps: OutputSteps, real: np.ndarray, output_zero_point: int) -> WideRequant | None:

@@ -24,8 +24,12 @@ _FLAGS = (
     "-mbulk-memory",
     "-g0",
 )
-#: The options for SIMD, for cores that have it.
-SIMD_FLAGS = ("-msimd128",)
+#: The options for SIMD by core.
+SIMD_FLAGS = {
+    "wasm32": (),
+    "wasm32-simd": ("-msimd128",),
+    "wasm32-relaxed": ("-msimd128", "-mrelaxed-simd"),
+}
 #: Seconds after which a compiler that does not end is stopped.
 _LIMIT_S = 600.0
 #: The number of compilers that run at the same time.

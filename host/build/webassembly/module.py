@@ -18,7 +18,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.boards.cores import WEBASSEMBLY_CORES, optimise_flags
-from arenite.firmware.generator.target import SIMD128, Target
+from arenite.firmware.generator.target import Target
 from arenite.firmware.library.processing import bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources, share_arena
 from arenite.firmware.webassembly.exports import ModelExports, exports_source, model_exports
@@ -77,7 +77,8 @@ def plan_module(
 
     Args:
         models: prepared models. The key is the prefix of the exported functions, a C identifier.
-        core: ``wasm32`` for plain WebAssembly, ``wasm32-simd`` for kernels with 128-bit SIMD.
+        core: ``wasm32`` for plain WebAssembly, ``wasm32-simd`` for kernels with 128-bit SIMD, ``wasm32-relaxed`` for
+            these kernels with the dot product of relaxed SIMD.
         optimise: the optimization goal, as for firmware.
         stream_input: input 0 of every model arrives in rows.
 
@@ -123,9 +124,7 @@ def build_module(
 
 def compile_plan(path: Path, plan: ModulePlan) -> BuiltModule:
     """Compile the sources of ``plan``, and write the module to ``path``."""
-    flags = [*optimise_flags(plan.optimise)]
-    if Target.for_core(plan.core).tier == SIMD128:
-        flags += SIMD_FLAGS
+    flags = [*optimise_flags(plan.optimise), *SIMD_FLAGS[plan.core]]
     with temporary_folder() as folder:
         source_folder = folder / "src"
         for name, text in plan.sources.items():

@@ -190,7 +190,12 @@ def _print(package: WebPackage, models: Mapping[str, Model], as_json: bool, url:
         for text in loaded.notes:
             note(text)
     rows = [
-        (f["name"], "yes" if f["simd"] else "no", f"{f['bytes']:,}", f"{f['memory_bytes']:,}")
+        (
+            f["name"],
+            "relaxed" if f["relaxed_simd"] else "yes" if f["simd"] else "no",
+            f"{f['bytes']:,}",
+            f"{f['memory_bytes']:,}",
+        )
         for f in package.description["files"]
     ]
     show(table(f"{output}", ("module", "SIMD", "file B", "memory B"), rows))

@@ -69,7 +69,8 @@ class BrowserModuleFigures:
 
 @dataclass(frozen=True)
 class BrowserBench:
-    """The figures of a model's modules in the browser ``browser``. ``agent`` is the browser's own description.
+    """The figures of those modules of a model that run in the browser ``browser``. ``agent`` is the browser's own
+    description.
 
     ``simd``: whether the browser has 128-bit SIMD. Without it, only the scalar module ran. ``peers`` has the figures of
     other runtimes in the same page.
@@ -182,7 +183,7 @@ def bench_in_browser(
 
     figures = []
     for k, (file, entry) in enumerate(zip(described, result["modules"], strict=True)):
-        if "error" in entry:  # the browser has no SIMD
+        if "error" in entry:  # this browser lacks what the module needs
             continue
         verification = verified(_split(outputs[k], graph, len(samples)))
         figures.append(
@@ -252,7 +253,8 @@ def _run_page(
             server.received.clear()
         progress("run", steps, steps)
         result, outputs = server.result, server.outputs
-    if "error" in result or not outputs.keys() & set(range(modules)):
+    needed = {k for k, entry in enumerate(result.get("modules", ())) if "error" not in entry}
+    if "error" in result or not needed or not outputs.keys() >= needed:
         raise DeviceError(
             f"The page in {kind.name} failed: {result.get('error', 'it sent no outputs')}.",
             "Report this with the model.",

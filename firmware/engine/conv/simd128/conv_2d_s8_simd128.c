@@ -1,106 +1,191 @@
-/* CONV_2D, int8, for WebAssembly's 128-bit SIMD: widens the windows of four output pixels, then multiplies them. */
+/* CONV_2D, int8, for WebAssembly's 128-bit SIMD: copies the rows under a row of windows, then multiplies four windows at
+ * a time.
+ *
+ * In most functions `dot` tells the form of the copies: AR_DOT_NONE for int16, otherwise bytes. */
 #include "conv_2d_s8_simd128.h"
 
+#include "relaxed_dot.h"
 #include "widen_simd128.h"
 
-/* Widens `taps` neighboring pixels of a row from pixel x on; those outside the row have the value of the padding. */
-static int16_t *add_run(const ar_conv_2d_simd128_params *p, const int8_t *row, int32_t x, int32_t taps,
-                        int16_t *to)
+/* The lines of a row of windows, from top to bottom. */
+typedef struct {
+    const int16_t *line[AR_CONV_2D_SIMD128_ROWS];
+} window_lines;
+
+/* Returns what an input is xor'ed with: 128 is added to bytes that are read as unsigned. */
+static inline int8_t mask_of(ar_dot dot) { return dot == AR_DOT_UNSIGNED ? -128 : 0; }
+
+/* Copies `count` inputs to element `at` of a line. */
+static inline void copy_inputs(int16_t *line, int32_t at, const int8_t *from, int32_t count, ar_dot dot)
 {
-    const int32_t in_c = p->in_c;
-    int16_t *const end = to + taps * in_c;
-    int32_t first = x < 0 ? -x : 0;
-    int32_t last = p->in_w - x < taps ? p->in_w - x : taps;
-    if (row == 0 || first >= last) {
-        first = last = taps;
+    if (dot == AR_DOT_NONE) {
+        ar_widen(line + at, from, count);
+    } else {
+        ar_flip((int8_t *)line + at, from, count, mask_of(dot));
     }
-    ar_fill_s16(to, p->padding, first * in_c);
-    if (first < last) {
-        ar_widen(to + first * in_c, row + (x + first) * in_c, (last - first) * in_c);
-    }
-    ar_fill_s16(to + last * in_c, p->padding, (taps - last) * in_c);
-    return end;
 }
 
-/* Widens the window that begins at column x. */
-static void add_window(const ar_conv_2d_simd128_params *p, const int8_t *const *rows, int32_t x, int16_t *to)
+/* Writes the value of the padding to `count` elements of a line from element `at` on. */
+static inline void add_padding(const ar_conv_2d_simd128_params *p, int16_t *line, int32_t at, int32_t count,
+                               ar_dot dot)
 {
-    const int32_t in_c = p->in_c;
-    if (p->dilation_w == 1) {
-        const int32_t run = p->k_w * in_c;
-        const int is_inside = x >= 0 && x + p->k_w <= p->in_w;
-        for (int32_t k = 0; k < p->k_h; k++) {
-            if (is_inside && rows[k]) {
-                ar_widen(to, rows[k] + x * in_c, run);
-                to += run;
-            } else {
-                to = add_run(p, rows[k], x, p->k_w, to);
-            }
+    if (dot == AR_DOT_NONE) {
+        ar_fill_s16(line + at, p->padding, count);
+    } else {
+        int8_t *to = (int8_t *)line + at;
+        for (int32_t i = 0; i < count; i++) {
+            to[i] = (int8_t)(p->padding ^ mask_of(dot));
+        }
+    }
+}
+
+/* Copies a row of the image, 0 for a row outside of it, with its padding. */
+static inline void copy_line(const ar_conv_2d_simd128_params *p, const int8_t *row, int16_t *line, ar_dot dot)
+{
+    const int32_t in_c = p->in_c, columns = ((int32_t)p->line - AR_CONV_2D_SIMD128_SLACK) / in_c;
+    if (row == 0) {
+        add_padding(p, line, 0, columns * in_c, dot);
+        return;
+    }
+    const int32_t left = p->pad_left < columns ? p->pad_left : columns;
+    const int32_t inside = columns - left < p->in_w ? columns - left : p->in_w;
+    add_padding(p, line, 0, left * in_c, dot);
+    copy_inputs(line, left * in_c, row, inside * in_c, dot);
+    add_padding(p, line, (left + inside) * in_c, (columns - left - inside) * in_c, dot);
+}
+
+/* The windows of a row, in one of both forms. */
+typedef struct {
+    ar_windows_s16 s16;
+#if defined(__wasm_relaxed_simd__)
+    ar_windows_s8 s8;
+#endif
+} row_windows;
+
+/* Returns the windows on these lines. */
+static inline void find_windows(const ar_conv_2d_simd128_params *p, const window_lines *lines,
+                                row_windows *windows, ar_dot dot)
+{
+    const uint32_t taps = p->gemm.segments / p->k_h; /* segments of a line: 1, or one for each tap */
+    const uint32_t tap = p->dilation_w * p->in_c;
+#if defined(__wasm_relaxed_simd__)
+    if (dot != AR_DOT_NONE) {
+        windows->s8.step = p->stride_w * p->in_c;
+        for (uint32_t s = 0; s < p->gemm.segments; s++) {
+            windows->s8.segment[s] = (const int8_t *)lines->line[s / taps] + s % taps * tap;
         }
         return;
     }
-    for (int32_t k = 0; k < p->k_h; k++) {
-        for (int32_t tap = 0; tap < p->k_w; tap++) {
-            to = add_run(p, rows[k], x + tap * p->dilation_w, 1, to);
-        }
+#endif
+    (void)dot;
+    windows->s16.step = p->stride_w * p->in_c;
+    for (uint32_t s = 0; s < p->gemm.segments; s++) {
+        windows->s16.segment[s] = lines->line[s / taps] + s % taps * tap;
     }
 }
 
-void ar_conv_2d_s8_simd128_row(const void *params, const int8_t *const *rows, int8_t *out)
+/* Computes the outputs of `count` pixels. */
+static inline void multiply(const ar_conv_2d_simd128_params *p, const row_windows *windows, uint32_t count,
+                            int8_t *out, ar_dot dot)
 {
-    const ar_conv_2d_simd128_params *p = params;
-    const uint32_t length = 2 * p->gemm.pairs;
-    int32_t x = -p->pad_left;
-    for (uint32_t left = p->out_w; left != 0;) {
-        const uint32_t pixels = left < 4 ? left : 4;
-        for (uint32_t k = 0; k < pixels; k++, x += p->stride_w) {
-            add_window(p, rows, x, p->patches + k * length);
+    const uint32_t step = p->stride_w * p->in_c;
+    for (uint32_t x = 0; x < count; x += 4, out += 4 * p->gemm.out_c) {
+        const uint32_t pixels = count - x < 4 ? count - x : 4;
+#if defined(__wasm_relaxed_simd__)
+        if (dot != AR_DOT_NONE) {
+            ar_gemm_s8_relaxed(&p->gemm, &windows->s8, x * step, pixels, dot == AR_DOT_UNSIGNED, out);
+            continue;
         }
-        ar_gemm_s8_simd128(&p->gemm, p->patches, pixels, out);
-        out += pixels * p->gemm.out_c;
-        left -= pixels;
+#endif
+        (void)dot;
+        ar_gemm_s8_simd128(&p->gemm, &windows->s16, x * step, pixels, out);
     }
 }
 
-/* Computes all pixels of all images as one row, for filters of one tap at stride 1. */
-static void pointwise(const ar_conv_2d_simd128_params *p)
+/* Computes one output row. */
+static inline void compute_row(const ar_conv_2d_simd128_params *p, const int8_t *const *rows, int8_t *out,
+                               ar_dot dot)
 {
-    const uint32_t length = 2 * p->gemm.pairs;
+    window_lines lines;
+    for (uint32_t k = 0; k < p->k_h; k++) {
+        int16_t *line = p->lines + k * p->line;
+        copy_line(p, rows[k], line, dot);
+        lines.line[k] = line;
+    }
+    row_windows windows;
+    find_windows(p, &lines, &windows, dot);
+    multiply(p, &windows, p->out_w, out, dot);
+}
+
+/* Computes all pixels of all images as one row, for filters of one tap at stride 1. A block of pixels is copied before
+ * its outputs are written, so they may overwrite it. */
+static inline void pointwise(const ar_conv_2d_simd128_params *p, ar_dot dot)
+{
+    const window_lines lines = {{p->lines}};
+    row_windows windows;
+    find_windows(p, &lines, &windows, dot);
     const int8_t *in = p->input;
     int8_t *out = p->output;
     for (uint32_t left = (uint32_t)p->batches * p->out_h * p->out_w; left != 0;) {
         const uint32_t pixels = left < 4 ? left : 4;
-        if (length == p->in_c) {
-            ar_widen(p->patches, in, (int32_t)(pixels * length));
-        } else {
-            for (uint32_t k = 0; k < pixels; k++) {
-                ar_widen(p->patches + k * length, in + k * p->in_c, p->in_c);
-            }
-        }
-        ar_gemm_s8_simd128(&p->gemm, p->patches, pixels, out);
+        copy_inputs(p->lines, 0, in, (int32_t)(pixels * p->in_c), dot);
+        multiply(p, &windows, pixels, out, dot);
         in += pixels * p->in_c;
         out += pixels * p->gemm.out_c;
         left -= pixels;
     }
 }
 
-void ar_conv_2d_s8_simd128(const ar_conv_2d_simd128_params *p)
+static inline void compute(const ar_conv_2d_simd128_params *p, ar_dot dot)
 {
     if (p->k_h == 1 && p->k_w == 1 && p->stride_h == 1 && p->stride_w == 1) {
-        pointwise(p);
+        pointwise(p, dot);
         return;
     }
-    const int32_t in_row = p->in_w * p->in_c;
+    const int32_t in_row = p->in_w * p->in_c, span = (p->k_h - 1) * p->dilation_h + 1; /* number of lines */
     const int8_t *image = p->input;
     int8_t *out = p->output;
     for (int32_t b = 0; b < p->batches; b++, image += p->in_h * in_row) {
+        int32_t next = -p->pad_top; /* the next row to copy; row r is in line (r + pad_top) % span */
         for (int32_t y = 0; y < p->out_h; y++, out += p->out_w * p->gemm.out_c) {
-            const int8_t *rows[AR_CONV_2D_SIMD128_ROWS];
-            int32_t at = y * p->stride_h - p->pad_top;
-            for (int32_t k = 0; k < p->k_h; k++, at += p->dilation_h) {
-                rows[k] = at < 0 || at >= p->in_h ? 0 : image + at * in_row;
+            const int32_t first = y * p->stride_h - p->pad_top;
+            window_lines lines;
+            next = next < first ? first : next;
+            for (; next < first + span; next++) {
+                const int8_t *row = next < 0 || next >= p->in_h ? 0 : image + next * in_row;
+                copy_line(p, row, p->lines + (uint32_t)((next + p->pad_top) % span) * p->line, dot);
             }
-            ar_conv_2d_s8_simd128_row(p, rows, out);
+            for (int32_t k = 0; k < p->k_h; k++) {
+                const int32_t r = first + k * p->dilation_h + p->pad_top;
+                lines.line[k] = p->lines + (uint32_t)(r % span) * p->line;
+            }
+            row_windows windows;
+            find_windows(p, &lines, &windows, dot);
+            multiply(p, &windows, p->out_w, out, dot);
         }
     }
+}
+
+void ar_conv_2d_s8_simd128_row(const void *params, const int8_t *const *rows, int8_t *out)
+{
+#if defined(__wasm_relaxed_simd__)
+    const ar_dot dot = ar_dot_of_processor();
+    if (dot != AR_DOT_NONE) {
+        compute_row(params, rows, out, dot);
+        return;
+    }
+#endif
+    compute_row(params, rows, out, AR_DOT_NONE);
+}
+
+void ar_conv_2d_s8_simd128(const ar_conv_2d_simd128_params *p)
+{
+#if defined(__wasm_relaxed_simd__)
+    const ar_dot dot = ar_dot_of_processor();
+    if (dot != AR_DOT_NONE) {
+        compute(p, dot);
+        return;
+    }
+#endif
+    compute(p, AR_DOT_NONE);
 }

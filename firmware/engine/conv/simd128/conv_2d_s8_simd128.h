@@ -7,15 +7,18 @@
 
 #include "gemm_s8_simd128.h"
 
-enum { AR_CONV_2D_SIMD128_ROWS = 16 }; /* the largest number of rows of a filter */
+/* The largest number of rows of a filter, and the elements after the last pixel of a line, which copies may overwrite. */
+enum { AR_CONV_2D_SIMD128_ROWS = 16, AR_CONV_2D_SIMD128_SLACK = 16 };
 
 typedef struct {
     const int8_t *input; /* [batches][in_h][in_w][in_c] */
     int8_t *output;      /* [batches][out_h][out_w][out_c] */
-    /* Scratch for the widened windows of four output pixels: [4][2 * pairs], and AR_WIDEN_SLACK more elements. A window
-     * is [k_h][k_w][in_c]. */
-    int16_t *patches;
+    /* Scratch for copies of input rows with their padding: [(k_h - 1) * dilation_h + 1][line]; for filters of one tap at
+     * stride 1 a copy of four pixels. Each segment of a window is the part of a row, or a single tap if the filter is
+     * dilated horizontally. */
+    int16_t *lines;
     ar_gemm_s8_simd128_params gemm;
+    uint32_t line; /* elements of a line */
     uint16_t batches, in_h, in_w, in_c;
     uint16_t out_h, out_w;
     uint16_t k_h, k_w; /* k_h up to AR_CONV_2D_SIMD128_ROWS */

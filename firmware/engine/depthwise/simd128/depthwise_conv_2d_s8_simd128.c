@@ -20,85 +20,81 @@ typedef struct {
             b, wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x0, x1, 4, 12, 5, 13, 6, 14, 7, 15), high));          \
     } while (0)
 
-/* Computes an output row for windows of 3 x 3 without horizontal dilation. `two_sided` is 1 if p->requant.negative is
- * not 0; it is a constant at each call, so that the compiler can leave out code. */
+/* Computes eight channels of an output row, from channel c on, for windows of 3 x 3 without horizontal dilation. `form`
+ * is a constant at each call, so that the compiler can leave out code. */
 __attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_simd128_params *p,
-                                                          const window_lines *lines, int8_t *out,
-                                                          int two_sided)
+                                                          const window_lines *lines, uint32_t c,
+                                                          const int8_t *weights, int8_t *out,
+                                                          ar_wide_form form)
 {
     const uint32_t channels = p->channels, step = p->stride_w * channels;
-    const int8_t *weights = p->weights;
-    for (uint32_t c = 0; c < channels; c += 8, weights += 80) {
-        v128_t w[10];
-        for (uint32_t k = 0; k < 10; k++) {
-            w[k] = wasm_i16x8_load8x8(weights + 8 * k);
-        }
-        const v128_t bias0 = wasm_v128_load(p->requant.bias + c);
-        const v128_t bias1 = wasm_v128_load(p->requant.bias + c + 4);
-        const struct ar_wide_lanes lanes = ar_wide_load(&p->requant, c, two_sided);
-        const int16_t *r0 = lines->row[0] + c, *r1 = lines->row[1] + c, *r2 = lines->row[2] + c;
-        int8_t *to = out + c;
-        for (uint32_t x = p->out_w; x != 0; x--, to += channels) {
-            v128_t a = bias0, b = bias1;
-            ADD_TAPS(a, b, wasm_v128_load(r0), wasm_v128_load(r0 + channels), w[0], w[1]);
-            ADD_TAPS(a, b, wasm_v128_load(r0 + 2 * channels), wasm_v128_load(r1), w[2], w[3]);
-            ADD_TAPS(a, b, wasm_v128_load(r1 + channels), wasm_v128_load(r1 + 2 * channels), w[4], w[5]);
-            ADD_TAPS(a, b, wasm_v128_load(r2), wasm_v128_load(r2 + channels), w[6], w[7]);
-            ADD_TAPS(a, b, wasm_v128_load(r2 + 2 * channels), wasm_i32x4_const_splat(0), w[8], w[9]);
-            ar_store_low_bytes(to, ar_wide_eight(&lanes, a, b, two_sided), channels - c);
-            r0 += step;
-            r1 += step;
-            r2 += step;
-        }
+    v128_t w[10];
+    for (uint32_t k = 0; k < 10; k++) {
+        w[k] = wasm_i16x8_load8x8(weights + 8 * k);
+    }
+    const v128_t bias0 = wasm_v128_load(p->requant.bias + c);
+    const v128_t bias1 = wasm_v128_load(p->requant.bias + c + 4);
+    const struct ar_wide_lanes lanes = ar_wide_load(&p->requant, c, form);
+    const int16_t *r0 = lines->row[0] + c, *r1 = lines->row[1] + c, *r2 = lines->row[2] + c;
+    int8_t *to = out + c;
+    for (uint32_t x = p->out_w; x != 0; x--, to += channels) {
+        v128_t a = bias0, b = bias1;
+        ADD_TAPS(a, b, wasm_v128_load(r0), wasm_v128_load(r0 + channels), w[0], w[1]);
+        ADD_TAPS(a, b, wasm_v128_load(r0 + 2 * channels), wasm_v128_load(r1), w[2], w[3]);
+        ADD_TAPS(a, b, wasm_v128_load(r1 + channels), wasm_v128_load(r1 + 2 * channels), w[4], w[5]);
+        ADD_TAPS(a, b, wasm_v128_load(r2), wasm_v128_load(r2 + channels), w[6], w[7]);
+        ADD_TAPS(a, b, wasm_v128_load(r2 + 2 * channels), wasm_i32x4_const_splat(0), w[8], w[9]);
+        ar_store_low_bytes(to, ar_wide_eight(&lanes, a, b, form), channels - c);
+        r0 += step;
+        r1 += step;
+        r2 += step;
     }
 }
 
-/* Computes an output row for any window, see row_3x3. */
+/* Computes eight channels of an output row for any window, see row_3x3. `tap` has the address of each tap of the first
+ * window, for an even number of taps. */
 __attribute__((always_inline)) static inline void row_any(const ar_depthwise_simd128_params *p,
-                                                          const window_lines *lines, int8_t *out,
-                                                          int two_sided)
+                                                          const int16_t *const *tap, uint32_t c,
+                                                          const int8_t *weights, int8_t *out,
+                                                          ar_wide_form form)
 {
     const uint32_t channels = p->channels, step = p->stride_w * channels;
     const uint32_t taps = (uint32_t)p->k_h * p->k_w;
-    const int16_t *tap[AR_DEPTHWISE_SIMD128_TAPS + 1]; /* the address of each tap of the first window */
-    for (uint32_t t = 0, y = 0; y < p->k_h; y++) {
-        for (uint32_t x = 0; x < p->k_w; x++) {
-            tap[t++] = lines->row[y] + x * p->dilation_w * channels;
+    const v128_t bias0 = wasm_v128_load(p->requant.bias + c);
+    const v128_t bias1 = wasm_v128_load(p->requant.bias + c + 4);
+    const struct ar_wide_lanes lanes = ar_wide_load(&p->requant, c, form);
+    int8_t *to = out + c;
+    uint32_t at = c;
+    for (uint32_t x = p->out_w; x != 0; x--, to += channels, at += step) {
+        v128_t a = bias0, b = bias1;
+        const int8_t *w = weights;
+        for (uint32_t t = 0; t < taps; t += 2, w += 16) {
+            ADD_TAPS(a, b, wasm_v128_load(tap[t] + at), wasm_v128_load(tap[t + 1] + at),
+                     wasm_i16x8_load8x8(w), wasm_i16x8_load8x8(w + 8));
         }
-    }
-    tap[taps] = tap[0]; /* its weights are 0 */
-    const int8_t *weights = p->weights;
-    for (uint32_t c = 0; c < channels; c += 8, weights += 16 * ((taps + 1) / 2)) {
-        const v128_t bias0 = wasm_v128_load(p->requant.bias + c);
-        const v128_t bias1 = wasm_v128_load(p->requant.bias + c + 4);
-        const struct ar_wide_lanes lanes = ar_wide_load(&p->requant, c, two_sided);
-        int8_t *to = out + c;
-        uint32_t at = c;
-        for (uint32_t x = p->out_w; x != 0; x--, to += channels, at += step) {
-            v128_t a = bias0, b = bias1;
-            const int8_t *w = weights;
-            for (uint32_t t = 0; t < taps; t += 2, w += 16) {
-                ADD_TAPS(a, b, wasm_v128_load(tap[t] + at), wasm_v128_load(tap[t + 1] + at),
-                         wasm_i16x8_load8x8(w), wasm_i16x8_load8x8(w + 8));
-            }
-            ar_store_low_bytes(to, ar_wide_eight(&lanes, a, b, two_sided), channels - c);
-        }
+        ar_store_low_bytes(to, ar_wide_eight(&lanes, a, b, form), channels - c);
     }
 }
 
 static void compute_row(const ar_depthwise_simd128_params *p, const window_lines *lines, int8_t *out)
 {
-    const int is_3x3 = p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1;
-    if (p->requant.negative) {
-        if (is_3x3) {
-            row_3x3(p, lines, out, 1);
-        } else {
-            row_any(p, lines, out, 1);
+    const uint32_t taps = (uint32_t)p->k_h * p->k_w, group = 16 * ((taps + 1) / 2);
+    const int8_t *weights = p->weights;
+    if (p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1) {
+        for (uint32_t c = 0; c < p->channels; c += 8, weights += group) {
+            AR_WIDE_WITH_FORM(&p->requant, c, row_3x3(p, lines, c, weights, out, form));
         }
-    } else if (is_3x3) {
-        row_3x3(p, lines, out, 0);
-    } else {
-        row_any(p, lines, out, 0);
+        return;
+    }
+    const int16_t *tap[AR_DEPTHWISE_SIMD128_TAPS + 1];
+    for (uint32_t t = 0, y = 0; y < p->k_h; y++) {
+        for (uint32_t x = 0; x < p->k_w; x++) {
+            tap[t++] = lines->row[y] + x * p->dilation_w * p->channels;
+        }
+    }
+    tap[taps] = tap[0]; /* its weights are 0 */
+    for (uint32_t c = 0; c < p->channels; c += 8, weights += group) {
+        AR_WIDE_WITH_FORM(&p->requant, c, row_any(p, tap, c, weights, out, form));
     }
 }
 

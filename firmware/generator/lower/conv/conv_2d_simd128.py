@@ -15,9 +15,10 @@ from arenite.firmware.generator.lower.core.variant import Variant, variant
 from arenite.firmware.generator.requant.wide_affine import wide_convolution
 from arenite.firmware.generator.target import SIMD128, Target
 
-#: The largest height of a filter (AR_CONV_2D_SIMD128_ROWS), the number of pixels that are computed together, and the
-#: elements after the last patch (AR_WIDEN_SLACK, rounded up).
-_MAX_ROWS, _PIXELS, _SLACK = 16, 4, 8
+#: The largest height of a filter (AR_CONV_2D_SIMD128_ROWS), the largest number of segments of a window
+#: (AR_GEMM_SIMD128_SEGMENTS), the number of pixels that are computed together, and the elements after the last pixel of
+#: a line (AR_CONV_2D_SIMD128_SLACK).
+_MAX_ROWS, _MAX_SEGMENTS, _PIXELS, SLACK = 16, 64, 4, 16
 _MAX_BYTE = 255
 
 
@@ -43,12 +44,27 @@ class _Convolution(Variant):
         if max(*inp.shape, *out.shape) > 0xFFFF:
             return False
         dilation = (op.options.get("dilation_h_factor", 1), op.options.get("dilation_w_factor", 1))
+        if self._segments(graph, op) > _MAX_SEGMENTS:
+            return False
         return max(dilation) <= _MAX_BYTE and wide_convolution(graph, op, self.axis) is not None
 
+    def _segments(self, graph: Subgraph, op: Op) -> int:
+        """Return the number of runs of neighboring inputs in a window: its rows, or its taps if it is dilated
+        horizontally."""
+        _, k_h, k_w, _ = self._shape(graph, op)
+        return k_h if op.options.get("dilation_w_factor", 1) == 1 else k_h * k_w
+
+    def _line(self, graph: Subgraph, op: Op) -> int:
+        """Return the number of elements of a line, which is a copy of an input row with its padding."""
+        view = view_convolution(graph, op)
+        columns = (view.output.shape[2] - 1) * view.stride[1] + (view.kernel[1] - 1) * view.dilation[1] + 1
+        return columns * view.input.shape[3] + SLACK
+
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
-        _, k_h, k_w, in_c = self._shape(graph, op)
-        depth = k_h * k_w * in_c
-        return 2 * (_PIXELS * (depth + depth % 2) + _SLACK)
+        view = view_convolution(graph, op)
+        if view.kernel == (1, 1) and view.stride == (1, 1):
+            return 2 * (_PIXELS * view.input.shape[3] + SLACK)
+        return 2 * ((view.kernel[0] - 1) * view.dilation[0] + 1) * self._line(graph, op)
 
     def in_place(self, graph: Subgraph, op: Op, target: Target) -> tuple[tuple[int, int], ...]:
         """Return (0, 0) for filters of one tap if the output has no more channels than the input: the kernel widens a
@@ -61,12 +77,13 @@ class _Convolution(Variant):
         inp, out = view.input, view.output
         layer = require_accepted(wide_convolution(ctx.graph, op, self.axis))
         out_c, k_h, k_w, in_c = self._shape(ctx.graph, op)
-        filters = np.moveaxis(layer.weights, self.axis, 0).reshape(out_c, -1)
+        filters = np.moveaxis(layer.weights, self.axis, 0).reshape(out_c, self._segments(ctx.graph, op), -1)
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "patches": ctx.scratch_ptr(),
+            "lines": ctx.scratch_ptr(),
             "gemm": gemm_fields(ctx, filters, layer),
+            "line": self._line(ctx.graph, op),
             "batches": inp.shape[0],
             "in_h": inp.shape[1],
             "in_w": inp.shape[2],

@@ -10,7 +10,7 @@ from arenite.firmware.generator.requant.wide_affine import wide_fully_connected
 from arenite.firmware.generator.target import SIMD128, Target
 
 #: The number of pixels that are computed together, and the elements after the last patch.
-_PIXELS, _SLACK = 4, 8
+_PIXELS, _SLACK = 4, 16
 
 
 @variant
@@ -28,7 +28,7 @@ class FullyConnectedSimd128(Variant):
 
     def scratch(self, graph: Subgraph, op: Op, target: Target) -> int:
         depth = graph.tensors[op.inputs[1]].shape[1]
-        return 2 * (_PIXELS * (depth + depth % 2) + _SLACK)
+        return 2 * (_PIXELS * depth + _SLACK)
 
     def lower(self, ctx: LowerContext) -> KernelCall:
         layer = require_accepted(wide_fully_connected(ctx.graph, ctx.op))
@@ -36,12 +36,13 @@ class FullyConnectedSimd128(Variant):
         fields = {
             "input": ctx.input_ptr(0),
             "output": ctx.output_ptr(),
-            "patches": ctx.scratch_ptr(),
-            "gemm": gemm_fields(ctx, layer.weights, layer),
+            "lines": ctx.scratch_ptr(),
+            "gemm": gemm_fields(ctx, layer.weights[:, None, :], layer),
             "batches": ctx.output().elements // units,
             "in_c": depth,
             **dict.fromkeys(("in_h", "in_w", "out_h", "out_w", "k_h", "k_w"), 1),
             **dict.fromkeys(("stride_h", "stride_w", "dilation_h", "dilation_w"), 1),
+            "line": 0,  # not used
             **dict.fromkeys(("pad_top", "pad_left", "padding"), 0),
         }
         return KernelCall(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
+from typing import ClassVar
 
 from arenite.converters.graph.quantized_arithmetic import activation_range
 from arenite.firmware.generator.lower.core.lowering import KernelCall, LowerContext, require_accepted
@@ -11,10 +12,10 @@ from arenite.firmware.generator.lower.elementwise.add_sum import SumVariant, aff
 from arenite.firmware.generator.target import TIERS
 
 
-class _Linear(SumVariant):
+class Linear(SumVariant):
     """The base class for both operators."""
 
-    tiers = TIERS
+    tiers: ClassVar[tuple[str, ...]] = TIERS
     priority = 50
     kernels = ("add_s8_linear.c",)
     sum_row = "ar_add_s8_linear_row"
@@ -35,10 +36,10 @@ class _Linear(SumVariant):
 
 
 @variant
-class AddLinear(_Linear):
+class AddLinear(Linear):
     op_name = "ADD"
 
 
 @variant
-class SubLinear(_Linear):
+class SubLinear(Linear):
     op_name = "SUB"

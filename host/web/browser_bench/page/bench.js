@@ -4,7 +4,7 @@
  * samples, whether the model's state is kept between samples, number of rounds, the duration of a measured
  * batch, and the duration of the warm-up, both in milliseconds. inputs.bin has the inputs of all samples. */
 
-import { description, hasSimd, load } from "./model.js";
+import { canLoad, description, hasSimd, load } from "./model.js";
 
 const send = (path, body) => fetch(path, { method: "POST", body }).then((reply) => {
   if (!reply.ok) {
@@ -92,10 +92,9 @@ async function main() {
   const task = await (await fetch("./task.json")).json();
   const bytes = new Uint8Array(await (await fetch("./inputs.bin")).arrayBuffer());
   const runtimes = [];
-  const withSimd = new Set(description.files.filter(({ simd }) => simd).map(({ name }) => name));
-  for (const file of task.modules) {
-    const supported = hasSimd() || !withSimd.has(file);
-    runtimes.push(supported ? await openModule(file, bytes, task) : { error: "this browser has no SIMD" });
+  for (const name of task.modules) {
+    const runs = canLoad(description.files.find((file) => file.name === name));
+    runtimes.push(runs ? await openModule(name, bytes, task) : { error: `this browser cannot load ${name}` });
   }
   for (const peer of task.peers) {
     const { openPeer } = await import("./peers.js");

@@ -31,7 +31,7 @@ pytest.importorskip("wasmtime", reason="needs wasmtime")
 pytest.importorskip("ziglang", reason="needs ziglang")
 pytestmark = pytest.mark.slow
 
-CORES = ("wasm32", "wasm32-simd")
+CORES = ("wasm32", "wasm32-simd", "wasm32-relaxed")
 BEST = {"steps": [{"do": "top_k", "k": 3, "threshold": 0.1}]}
 
 
