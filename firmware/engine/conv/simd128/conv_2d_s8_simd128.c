@@ -102,10 +102,38 @@ static inline void multiply(const ar_conv_2d_simd128_params *p, const row_window
     }
 }
 
+/* Returns whether the filters have one tap at stride 1. */
+static inline int is_pointwise(const ar_conv_2d_simd128_params *p)
+{
+    return p->k_h == 1 && p->k_w == 1 && p->stride_h == 1 && p->stride_w == 1;
+}
+
+/* Computes `count` neighboring pixels, for filters of one tap at stride 1. A block of pixels is copied before its outputs
+ * are written, so they may overwrite it. */
+static inline void pointwise(const ar_conv_2d_simd128_params *p, const int8_t *in, uint32_t count,
+                             int8_t *out, ar_dot dot)
+{
+    const window_lines lines = {{p->lines}};
+    row_windows windows;
+    find_windows(p, &lines, &windows, dot);
+    while (count != 0) {
+        const uint32_t pixels = count < 4 ? count : 4;
+        copy_inputs(p->lines, 0, in, (int32_t)(pixels * p->in_c), dot);
+        multiply(p, &windows, pixels, out, dot);
+        in += pixels * p->in_c;
+        out += pixels * p->gemm.out_c;
+        count -= pixels;
+    }
+}
+
 /* Computes one output row. */
 static inline void compute_row(const ar_conv_2d_simd128_params *p, const int8_t *const *rows, int8_t *out,
                                ar_dot dot)
 {
+    if (is_pointwise(p)) {
+        pointwise(p, rows[0], p->out_w, out, dot);
+        return;
+    }
     window_lines lines;
     for (uint32_t k = 0; k < p->k_h; k++) {
         int16_t *line = p->lines + k * p->line;
@@ -117,29 +145,10 @@ static inline void compute_row(const ar_conv_2d_simd128_params *p, const int8_t 
     multiply(p, &windows, p->out_w, out, dot);
 }
 
-/* Computes all pixels of all images as one row, for filters of one tap at stride 1. A block of pixels is copied before
- * its outputs are written, so they may overwrite it. */
-static inline void pointwise(const ar_conv_2d_simd128_params *p, ar_dot dot)
-{
-    const window_lines lines = {{p->lines}};
-    row_windows windows;
-    find_windows(p, &lines, &windows, dot);
-    const int8_t *in = p->input;
-    int8_t *out = p->output;
-    for (uint32_t left = (uint32_t)p->batches * p->out_h * p->out_w; left != 0;) {
-        const uint32_t pixels = left < 4 ? left : 4;
-        copy_inputs(p->lines, 0, in, (int32_t)(pixels * p->in_c), dot);
-        multiply(p, &windows, pixels, out, dot);
-        in += pixels * p->in_c;
-        out += pixels * p->gemm.out_c;
-        left -= pixels;
-    }
-}
-
 static inline void compute(const ar_conv_2d_simd128_params *p, ar_dot dot)
 {
-    if (p->k_h == 1 && p->k_w == 1 && p->stride_h == 1 && p->stride_w == 1) {
-        pointwise(p, dot);
+    if (is_pointwise(p)) {
+        pointwise(p, p->input, (uint32_t)p->batches * p->out_h * p->out_w, p->output, dot);
         return;
     }
     const int32_t in_row = p->in_w * p->in_c, span = (p->k_h - 1) * p->dilation_h + 1; /* number of lines */
