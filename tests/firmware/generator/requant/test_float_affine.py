@@ -9,7 +9,7 @@ from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, r
 from arenite.firmware.generator.requant.affine import OutputSteps, convolution_steps, fully_connected_steps
 from arenite.firmware.generator.requant.float_affine import solve_float
 from arenite.firmware.generator.requant.single_rounding import reference_round
-from tests.firmware.generator.requant.test_wide_affine import accumulators, random_layer
+from tests.firmware.generator.requant.random_sums import accumulators, random_layer
 
 
 @pytest.mark.parametrize("zero_point", [-128, -3, 0, 127])
