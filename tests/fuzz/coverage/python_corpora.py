@@ -19,6 +19,7 @@ from arenite.profiles.boards import BOARD_DIRECTORY
 from tests.converters import small_models
 from tests.fuzz.coverage.file_corpora import FILE_CORPORA
 from tests.fuzz.coverage.input_parts import indented
+from tests.fuzz.coverage.server_corpora import SERVER_CORPORA
 from tests.host.link.hostile_device import greeting
 
 IMAGE_RECORD = {
@@ -160,35 +161,6 @@ def link_client() -> Iterable[bytes]:
     yield b"\2" + b"".join(line + ready for line in lines)
 
 
-def http_requests() -> Iterable[bytes]:
-    from arenite.host.http_server.access import Access
-
-    access = Access("localhost", "sand-and-pressure")
-    session = access.check({"Host": "localhost"}.get, access.token, None).cookie
-    cookie = f"Cookie: a=b; {access.cookie_name(80)}={session}\r\n".encode()
-    token = b"Authorization: Bearer sand-and-pressure\r\n"
-    host = b"Host: 127.0.0.1:80\r\n"
-    for path in (
-        b"/",
-        b"/page.js",
-        b"/events",
-        b"/frame?after=1&camera=0",
-        b"/metrics",
-        b"/answers",
-        b"/state",
-        b"/log",
-        b"/healthz",
-        b"/favicon.ico",
-        b"/x?token=a",
-    ):
-        yield b"GET " + path + b" HTTP/1.1\r\n" + host + token + b"\r\n"
-    yield b"GET /log?token=sand-and-pressure HTTP/1.1\r\n" + host + b"\r\n"
-    yield b"GET /log HTTP/1.1\r\nHost: [::1]:80\r\nSec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\n\r\n"
-    yield b"HEAD / HTTP/1.0\r\n" + host + cookie + b"\r\n"
-    yield 2 * (b"GET /state HTTP/1.1\r\n" + host + cookie + b"\r\n")
-    yield b"POST / HTTP/1.1\r\n" + host + token + b"Content-Length: 3\r\n\r\nabcGET / HTTP/1.1\r\n\r\n"
-
-
 #: Values in text that readers must check, and header fields that change how much a server reads.
 _ODD_VALUES = (
     *(
@@ -227,12 +199,12 @@ _HEADERS = (
 
 def dictionary(name: str) -> list[bytes]:
     """Return words that the fuzzer inserts into inputs of target ``name``, whose inputs are text; [] for the others."""
-    if name not in ("profiles", "model_metadata", "http_requests", "model_sources", "results"):
+    if name not in ("profiles", "model_metadata", *SERVER_CORPORA, "model_sources", "results"):
         return []
     words = {
         word for seed in PYTHON_CORPORA[name]() for word in re.findall(rb"[A-Za-z_][A-Za-z0-9_-]{2,40}", seed)
     }
-    return [*sorted(words), *(_HEADERS if name == "http_requests" else _ODD_VALUES)]
+    return [*sorted(words), *(_HEADERS if name in SERVER_CORPORA else _ODD_VALUES)]
 
 
 PYTHON_CORPORA: dict[str, Callable[[], Iterable[bytes]]] = {
@@ -244,6 +216,6 @@ PYTHON_CORPORA: dict[str, Callable[[], Iterable[bytes]]] = {
     "recordings": recordings,
     "profiles": profiles,
     "link_client": link_client,
-    "http_requests": http_requests,
     **FILE_CORPORA,
+    **SERVER_CORPORA,
 }

@@ -23,6 +23,7 @@ PARSERS = {
     "pictures": ["PIL"],
     "sounds": ["wave"],
     "http_requests": ["h11"],
+    "page_requests": ["h11"],
 }
 
 

@@ -6,18 +6,15 @@ function may only end with the errors that the reader documents, which it catche
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import io
-import socket
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from types import ModuleType
-from urllib.parse import unquote_plus
 
 from tests.fuzz.coverage.file_targets import FILE_TARGETS
+from tests.fuzz.coverage.server_targets import SERVER_TARGETS
 
 Target = Callable[[bytes], None]
 
@@ -260,84 +257,6 @@ def link_client() -> Target:
     return run
 
 
-@contextlib.contextmanager
-def _changed(module: ModuleType, **values: float) -> Iterator[None]:
-    """Give variables of a module other values until the block ends."""
-    before = {name: getattr(module, name) for name in values}
-    for name, value in values.items():
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            setattr(module, name, value)
-
-
-class _Answers(asyncio.Transport):
-    """A connection to a client that takes everything."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.data = b""
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.data += data
-
-    def is_closing(self) -> bool:
-        return False
-
-    def close(self) -> None:
-        pass
-
-
-_TOKEN = "sand-and-pressure"
-
-
-def http_requests() -> Target:
-    """Requests to the dashboard. The server must answer each, or close the connection without an exception, and must
-    give nothing to a client without the token."""
-    from arenite.host.camera.dashboard import handler
-    from arenite.host.camera.dashboard.handler import DashboardServer, Handler
-    from arenite.host.camera.dashboard.server import Dashboard
-    from arenite.host.http_server import request_handler
-    from arenite.host.http_server.connection_server import MAX_REQUEST_BYTES, Connection
-    from arenite.host.http_server.login_attempts import LoginAttempts
-
-    content = Dashboard("127.0.0.1", token=_TOKEN, report=lambda _: None)
-    content.ended = True  # an event stream ends at once
-    server = DashboardServer("127.0.0.1", 0, content, 4, None, lambda _: None)
-    server.port = 80  # is part of the cookie's name, so an input must know it
-    session = content.access.check({"Host": "localhost"}.get, _TOKEN, None).cookie
-    loop = asyncio.new_event_loop()
-
-    async def serve(data: bytes) -> bytes:
-        reader = asyncio.StreamReader(MAX_REQUEST_BYTES)
-        reader.feed_data(data)
-        reader.feed_eof()
-        answers = _Answers()
-        writer = asyncio.StreamWriter(answers, asyncio.StreamReaderProtocol(reader), reader, loop)
-        server.attempts = LoginAttempts(lambda _: None)  # wrong tokens of other inputs must not count
-        with socket.socket() as raw:
-            server.limits.add(raw, "127.0.0.1")
-            try:
-                await Handler(server, Connection(server, raw, "127.0.0.1", reader, writer)).run()
-            finally:
-                server.limits.remove(raw)
-        return answers.data
-
-    def run(data: bytes) -> None:
-        # The waits would be most of the fuzzer's time.
-        with _changed(request_handler, _WRONG_TOKEN_DELAY_S=0.0), _changed(handler, _FRAME_WAIT_S=0.0):
-            answer = loop.run_until_complete(serve(data[:60_000]))
-        assert not answer or answer.startswith(b"HTTP/1.1 "), answer
-        assert b"HTTP/1.1 500" not in answer, answer
-        if b"HTTP/1.1 200" in answer:  # this dashboard is not ready, so even /healthz has another status
-            text = unquote_plus(data.decode("latin-1"))
-            assert _TOKEN in text or session in text, answer
-
-    return run
-
-
 #: The Python fuzz targets by name. Each function imports the code and returns the function of one input.
 PYTHON_TARGETS: dict[str, Callable[[], Target]] = {
     "tflite_reader": tflite_reader,
@@ -348,6 +267,6 @@ PYTHON_TARGETS: dict[str, Callable[[], Target]] = {
     "recordings": recordings,
     "profiles": profiles,
     "link_client": link_client,
-    "http_requests": http_requests,
     **FILE_TARGETS,
+    **SERVER_TARGETS,
 }
