@@ -98,7 +98,7 @@ class Samples:
         self._count = 0
         self._changed = threading.Condition()
 
-    def update(self, _: object) -> None:
+    def update(self, state: object) -> None:
         with self._changed:
             self._count += 1
             self._changed.notify()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from skl2onnx import to_onnx
@@ -39,11 +40,11 @@ from arenite import export_sklearn
 def main(folder: Path) -> None:
     warnings.filterwarnings("ignore")
     iris, wine, cancer = (f(return_X_y=True) for f in (load_iris, load_wine, load_breast_cancer))
-    diabetes = load_diabetes(return_X_y=True, scaled=False)
+    diabetes: Any = load_diabetes(return_X_y=True, scaled=False)
     classes_with_names = (iris[0], np.array(["setosa", "versicolor", "virginica"])[iris[1]])
     classes_with_gaps = (iris[0], np.array([1, 2, 5])[iris[1]])
     two_targets = (diabetes[0], np.stack([diabetes[1], diabetes[1] ** 0.5], axis=1))
-    common = {"random_state": 0}
+    common: dict[str, Any] = {"random_state": 0}
     models = {
         "tree": (DecisionTreeClassifier(**common), wine),
         "tree_regressor": (DecisionTreeRegressor(max_depth=6, **common), diabetes),
@@ -82,7 +83,7 @@ def main(folder: Path) -> None:
             diabetes,
         ),
     }
-    hist = {"max_iter": 12, "max_leaf_nodes": 8, **common}
+    hist: dict[str, Any] = {"max_iter": 12, "max_leaf_nodes": 8, **common}
     exported = {
         "hist": (HistGradientBoostingClassifier(**hist), wine),
         "hist_binary": (HistGradientBoostingClassifier(**hist), cancer),
