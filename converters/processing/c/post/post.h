@@ -107,7 +107,7 @@ typedef struct {
     const uint32_t *powers;  /* see ar_exponential; 0 if not needed */
     ar_affine centres;
     ar_affine sizes;
-    ar_affine numbers; /* converts keys of scores with channel 0, classes and the count of boxes with channel 1 */
+    ar_affine numbers; /* channel 0: keys of scores; channel 1: classes, and the count of boxes */
     ar_layout box;
     ar_layout score;
     ar_layout object;     /* field 0: objectness, in the scores' tensor */
