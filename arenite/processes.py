@@ -97,6 +97,15 @@ class Child(subprocess.Popen[Any]):
                 os.killpg(self.pid, signal.SIGKILL)
         super().kill()
 
+    def stop(self, seconds: float) -> None:
+        """Ask the program to end, and kill it if it still runs after this number of seconds."""
+        self.terminate()
+        try:
+            self.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self.wait()
+
     def poll(self) -> int | None:
         return self._forget(super().poll())
 

@@ -92,7 +92,7 @@ class GStreamerPipeline:
     def __init__(self, pipeline: str, name: str | None = None) -> None:
         self.name = name or f"gst:{redacted(pipeline)}"
         self._pipeline = pipeline
-        self._process: subprocess.Popen[str] | None = None
+        self._process: Child | None = None
         self._pipe = -1
         self._format: Format | None = None
         self._messages: list[str] = []
@@ -157,7 +157,7 @@ class GStreamerPipeline:
             )
         return self._format
 
-    def _listen(self, process: subprocess.Popen[str]) -> None:
+    def _listen(self, process: Child) -> None:
         """Read the caps and the errors that gst-launch prints, until it ends. This runs in a thread."""
         assert process.stdout is not None
         for line in process.stdout:
@@ -205,12 +205,7 @@ class GStreamerPipeline:
     def close(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            process.terminate()
-            try:
-                process.wait(END_S)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+            process.stop(END_S)
             if self._reader is not None:
                 self._reader.join(END_S)
             if process.stdout is not None:

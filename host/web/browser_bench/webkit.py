@@ -130,17 +130,8 @@ def _start(
         env=environment,
         pass_fds=files,
     )
-    stack.callback(_stop, process)
+    stack.callback(process.stop, _END_S)
     return process
-
-
-def _stop(process: Child) -> None:
-    process.terminate()
-    try:
-        process.wait(_END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
 
 
 def _free_port() -> int:

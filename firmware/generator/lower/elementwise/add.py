@@ -158,14 +158,6 @@ def scaled_fields(scales: Scales, inputs: list[Tensor], out: Tensor) -> dict[str
 class AddOrSub(AddLike):
     """ADD or SUB. Two inputs of equal shape can be added row by row."""
 
-    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
-        row_needs = elementwise_rows(graph, op, "ar_add_s8_row")
-        return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None
-
-
-@register
-class Add(AddOrSub):
-    op_name = "ADD"
     supports = "int8, int16 (any or power-of-two scales), int32, float32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
     kernels = (
         "add_pot_s16.c",
@@ -175,6 +167,15 @@ class Add(AddOrSub):
         "arithmetic_s32.c",
         "broadcast.c",
     )
+
+    def rows(self, graph: Subgraph, op: Op) -> RowRequirements | None:
+        row_needs = elementwise_rows(graph, op, "ar_add_s8_row")
+        return row_needs if row_needs is not None and len(row_needs.inputs) == 2 else None
+
+
+@register
+class Add(AddOrSub):
+    op_name = "ADD"
     operation = "AR_ADD_S32"
 
     def alias(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
@@ -188,15 +189,6 @@ class Add(AddOrSub):
 @register
 class Sub(AddOrSub):
     op_name = "SUB"
-    supports = "int8, int16 (any or power-of-two scales), int32, float32; broadcasting; fused RELU, RELU6, RELU_N1_TO_1"
-    kernels = (
-        "add_pot_s16.c",
-        "add_s16.c",
-        "add_s8.c",
-        "arithmetic_f32.c",
-        "arithmetic_s32.c",
-        "broadcast.c",
-    )
     operation = "AR_SUB_S32"
     sign2 = -1
 

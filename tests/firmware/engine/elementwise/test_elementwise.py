@@ -219,7 +219,7 @@ FLOAT = ((2, 3), "float32", None)
 
 #: (name of the case, model, a part of the error message).
 REFUSED: list[tuple[str, Model, str]] = [
-    ("float", single("ADD", [FLOAT, FLOAT], FLOAT, "AddOptions"), "has type float32"),
+    ("float", single("SQUARED_DIFFERENCE", [FLOAT, FLOAT], FLOAT), "has type float32"),
     ("mixed types", single("MUL", [INT8, INT16], INT8, "MulOptions"), "has type int16"),
     ("no scale", single("ADD", [INT8, ((2, 3), "int8", None)], INT8, "AddOptions"), "must be quantized"),
     (
