@@ -20,10 +20,11 @@ typedef struct {
             b, wasm_i32x4_dot_i16x8(wasm_i16x8_shuffle(x0, x1, 4, 12, 5, 13, 6, 14, 7, 15), high));          \
     } while (0)
 
-/* Computes eight channels of an output row, from channel c on, for windows of 3 x 3 without horizontal dilation. `form`
- * is a constant at each call, so that the compiler can leave out code. */
-__attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_simd128_params *p,
-                                                          const window_lines *lines, uint32_t c,
+/* Computes eight channels of an output row, from channel c on, for windows of 3 x 3 or 1 x 9 without horizontal
+ * dilation: three runs of three neighboring taps begin at `runs`. `form` is a constant at each call, so that the
+ * compiler can leave out code. */
+__attribute__((always_inline)) static inline void row_of_nine(const ar_depthwise_simd128_params *p,
+                                                          const int16_t *const *runs, uint32_t c,
                                                           const int8_t *weights, int8_t *out,
                                                           ar_wide_form form)
 {
@@ -35,7 +36,7 @@ __attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_sim
     const v128_t bias0 = wasm_v128_load(p->requant.bias + c);
     const v128_t bias1 = wasm_v128_load(p->requant.bias + c + 4);
     const struct ar_wide_lanes lanes = ar_wide_load(&p->requant, c, form);
-    const int16_t *r0 = lines->row[0] + c, *r1 = lines->row[1] + c, *r2 = lines->row[2] + c;
+    const int16_t *r0 = runs[0] + c, *r1 = runs[1] + c, *r2 = runs[2] + c;
     int8_t *to = out + c;
     for (uint32_t x = p->out_w; x != 0; x--, to += channels) {
         v128_t a = bias0, b = bias1;
@@ -51,7 +52,7 @@ __attribute__((always_inline)) static inline void row_3x3(const ar_depthwise_sim
     }
 }
 
-/* Computes eight channels of an output row for any window, see row_3x3. `tap` has the address of each tap of the first
+/* Computes eight channels of an output row for any window, see row_of_nine. `tap` has the address of each tap of the first
  * window, for an even number of taps. */
 __attribute__((always_inline)) static inline void row_any(const ar_depthwise_simd128_params *p,
                                                           const int16_t *const *tap, uint32_t c,
@@ -80,9 +81,12 @@ static void compute_row(const ar_depthwise_simd128_params *p, const window_lines
 {
     const uint32_t taps = (uint32_t)p->k_h * p->k_w, group = 16 * ((taps + 1) / 2);
     const int8_t *weights = p->weights;
-    if (p->k_h == 3 && p->k_w == 3 && p->dilation_w == 1) {
+    if (taps == 9 && p->dilation_w == 1 && p->k_h != 9) {
+        const uint32_t run = 3 * p->channels;
+        const int16_t *const one_line[3] = {lines->row[0], lines->row[0] + run, lines->row[0] + 2 * run};
+        const int16_t *const *runs = p->k_h == 1 ? one_line : lines->row;
         for (uint32_t c = 0; c < p->channels; c += 8, weights += group) {
-            AR_WIDE_WITH_FORM(&p->requant, c, row_3x3(p, lines, c, weights, out, form));
+            AR_WIDE_WITH_FORM(&p->requant, c, row_of_nine(p, runs, c, weights, out, form));
         }
         return;
     }

@@ -69,11 +69,11 @@ class Geometry:
         return dict(vars(self))
 
 
-def geometry(graph: Subgraph, op: Op) -> Geometry:
+def geometry(graph: Subgraph, op: Op, transpose: bool = True) -> Geometry:
     """Return the sizes of a CONV_2D or DEPTHWISE_CONV_2D.
 
-    A layer with a kernel of one pixel becomes one long row. An image of one column is transposed, so that
-    neighbors are in one row.
+    A layer with a kernel of one pixel becomes one long row. With ``transpose``, an image of one column is transposed,
+    so that neighbors are in one row.
     """
     view = view_convolution(graph, op)
     batches, in_h, in_w, in_c = view.input.shape
@@ -86,7 +86,7 @@ def geometry(graph: Subgraph, op: Op) -> Geometry:
     # For each direction: input size, output size, filter size, padding, stride and dilation.
     down = (in_h, out_h, k_h, top, view.stride[0], view.dilation[0])
     across = (in_w, out_w, k_w, left, view.stride[1], view.dilation[1])
-    if in_w == 1 and k_w == 1:
+    if transpose and in_w == 1 and k_w == 1:
         down, across = across, down
     return Geometry(
         batches, down[0], across[0], in_c, down[1], across[1], out_c, down[2], across[2],
