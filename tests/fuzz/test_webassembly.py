@@ -6,6 +6,7 @@ import pytest
 
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
+from tests.fuzz.long_filters import long_filter_model
 from tests.fuzz.webassembly import compare_in_module
 
 pytest.importorskip("wasmtime", reason="needs wasmtime")
@@ -34,6 +35,15 @@ def test_random_products_use_simd_and_equal_litert(optimise: str, core: str) -> 
     used = {kernel.removesuffix("_row") for kernel in kernels}
     assert {"ar_conv_2d_s8_simd128", "ar_depthwise_conv_2d_s8_simd128"} <= used
     assert sum("simd128" in kernel for kernel in kernels) > len(kernels) / 3
+
+
+@pytest.mark.parametrize("core", ["wasm32-simd", "wasm32-relaxed"])
+@pytest.mark.parametrize("optimise", ["balanced", "ram"])
+def test_convolutions_over_one_column_or_row_equal_litert(optimise: str, core: str) -> None:
+    models = [long_filter_model(SEED + 7, k) for k in range(100)]
+    mismatches, kernels = compare_in_module(models, core, seed=SEED, optimise=optimise)
+    assert not mismatches, "\n".join(map(str, mismatches))
+    assert {"ar_conv_2d_s8_simd128", "ar_depthwise_conv_2d_s8_simd128"} <= set(kernels)
 
 
 def test_random_maxima_use_simd_and_equal_litert() -> None:

@@ -1,6 +1,6 @@
 """The differential fuzzer for WebAssembly runs many random graphs in one module, in wasmtime.
 
-python -m tests.fuzz.webassembly --cases 2000 --seed 0 [--core wasm32-simd] [--op CONV_2D ...]
+python -m tests.fuzz.webassembly --cases 2000 --seed 0 [--core wasm32-simd] [--op CONV_2D ... | --long-filters]
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from arenite.processes import temporary_folder
 from tests.fuzz.campaign import random_model
 from tests.fuzz.cases import load_all
 from tests.fuzz.comparison import Mismatch, lower, mismatch_of, random_input
+from tests.fuzz.long_filters import long_filter_model
 
 #: The size of a page of WebAssembly memory in bytes.
 _PAGE = 65536
@@ -161,6 +162,9 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--optimise", choices=OPTIMISE_MODES, help="default: each in turn")
     parser.add_argument("--op", action="append", help="only these operators")
+    parser.add_argument(
+        "--long-filters", action="store_true", help="only chains of convolutions over one column or one row"
+    )
     args = parser.parse_args(argv)
     ops = args.op or sorted(load_all())
     kernels: Counter[str] = Counter()
@@ -169,7 +173,10 @@ def main(argv: list[str] | None = None) -> int:
     for turn, first in enumerate(range(args.first, last, _GRAPHS_PER_MODULE)):
         numbers = range(first, min(first + _GRAPHS_PER_MODULE, last))
         goal = args.optimise or OPTIMISE_MODES[turn % len(OPTIMISE_MODES)]
-        models = [random_model(args.seed, k, ops, 3) for k in numbers]
+        models = [
+            long_filter_model(args.seed, k) if args.long_filters else random_model(args.seed, k, ops, 3)
+            for k in numbers
+        ]
         differences, used = compare_in_module(models, args.core, seed=args.seed, optimise=goal)
         kernels.update(used)
         for mismatch in differences:
