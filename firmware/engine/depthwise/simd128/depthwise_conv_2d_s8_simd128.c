@@ -24,9 +24,9 @@ typedef struct {
  * dilation: three runs of three neighboring taps begin at `runs`. `form` is a constant at each call, so that the
  * compiler can leave out code. */
 __attribute__((always_inline)) static inline void row_of_nine(const ar_depthwise_simd128_params *p,
-                                                          const int16_t *const *runs, uint32_t c,
-                                                          const int8_t *weights, int8_t *out,
-                                                          ar_wide_form form)
+                                                              const int16_t *const *runs, uint32_t c,
+                                                              const int8_t *weights, int8_t *out,
+                                                              ar_wide_form form)
 {
     const uint32_t channels = p->channels, step = p->stride_w * channels;
     v128_t w[10];
