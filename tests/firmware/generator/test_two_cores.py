@@ -24,7 +24,7 @@ TARGETS = (
 )
 #: Number of graphs that are tested per operator, and number of random graphs from which they are chosen. In a chosen
 #: graph, the operator is split.
-GRAPHS, CANDIDATES = 8, 400
+GRAPHS, CANDIDATES = 8, 1600
 
 
 def is_split(model: object, op: str, target: Target) -> bool:

@@ -37,11 +37,13 @@ def usual_length(lengths: list[float]) -> float:
 def test_the_energy_of_the_inferences_is_right(tmp_path, capsys, monkeypatch, logic, methods):
     log = logging_emulator(tmp_path)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    # The inferences are long compared with the delays of a busy computer, because this core has no SIMD instructions.
+    # The inferences are long compared with the delays of a busy computer, because this core has no SIMD instructions,
+    # and the kernels are the smallest ones.
     model = str(shared_model("ic01_int8"))
     with LivePpk2(log, logic=logic) as sim:
         board_options = ["--board", "qemu_mps2_an385", "--meter", "ppk2", "--meter-port", sim.port]
-        code = main(["energy", model, *board_options, "--mark", "--inferences", "8", "--json"])
+        options = ["--optimise", "flash", "--mark", "--inferences", "8", "--json"]
+        code = main(["energy", model, *board_options, *options])
         lengths = sim.durations()[1:]  # the first inference was before the recording
     result = json.loads(capsys.readouterr().out)
     if result["window_method"] == "current waveform":

@@ -46,9 +46,9 @@ def test_samples_arrive_during_the_recording():
             # The driver holds back less than one period of the counter of samples, which has six bits.
             if sum(map(len, chunks)) > int(truth.seconds * RATE) - 64:
                 break
+        assert sum(map(len, chunks)) > int(truth.seconds * RATE) - 64  # and not the end of the wait
         recording = meter.stop()
         assert sim.mode == 1
-    assert len(chunks) > 1
     joined = np.concatenate([chunk.current_a for chunk in chunks])
     assert np.array_equal(recording.current_a[: len(joined)], joined)
     assert len(recording) - len(joined) < 64
