@@ -6,7 +6,6 @@ import errno
 import os
 import tokenize
 import zipfile
-import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
+from arenite.archive_errors import ARCHIVE_ERRORS
 from arenite.input_files import check_is_file
 
 #: An archive may expand to ``FREE_BYTES`` or to ``MAX_RATIO`` times its own size, whichever is larger. Compression
@@ -104,11 +104,7 @@ class _one_error:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         damaged = (
-            EOFError,
-            zipfile.BadZipFile,
-            zlib.error,
-            NotImplementedError,
-            RuntimeError,
+            *ARCHIVE_ERRORS,
             TypeError,
             KeyError,
             SyntaxError,

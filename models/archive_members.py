@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Sequence
 from pathlib import Path
 
+from arenite.archive_errors import ARCHIVE_ERRORS
 from arenite.errors import ToolError
+
+_ERRORS: tuple[type[Exception], ...] = (KeyError, tarfile.TarError, *ARCHIVE_ERRORS)
 
 
 def read_member(archive: Path, path: Sequence[str]) -> bytes:
@@ -24,7 +26,7 @@ def read_member(archive: Path, path: Sequence[str]) -> bytes:
         for member in path[1:]:
             with zipfile.ZipFile(io.BytesIO(data)) as nested:
                 data = nested.read(member)
-    except (KeyError, zipfile.BadZipFile, tarfile.TarError, zlib.error, EOFError) as error:
+    except _ERRORS as error:
         raise ToolError(
             f"{archive.name} has no readable member {' / '.join(path)}: {error}.",
             "The package differs from the one that the manifest describes.",

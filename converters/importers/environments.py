@@ -180,6 +180,8 @@ class Environment:
         hint = "The lines before this message:\n  " + "\n  ".join(last[:-1]) if len(last) > 1 else ""
         if returncode == -signal.SIGKILL:
             hint = "It ran longer than its time limit, or the memory ran out. Close other programs and try again."
+        elif "bad_alloc" in text:
+            hint = "It needed more memory than it may take for a source of this size. Give a smaller model."
         return ToolError(f"{script.name} in the environment '{self.name}' {ending}{message}.", hint)
 
 

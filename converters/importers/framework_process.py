@@ -31,6 +31,8 @@ from arenite.converters.importers.litert_runs import (
     typed_samples,
 )
 from arenite.converters.importers.modernize import has_quantized_operators, to_float32
+from arenite.converters.importers.outline.read_outline import read_outline
+from arenite.converters.importers.outline.refused_layers import check_layers
 from arenite.converters.importers.remove_transposes import remove_transposes
 from arenite.converters.importers.tensor_names import shorten_tensor_names
 from arenite.converters.tflite.reader import DEFAULT_SIGNATURE, parse
@@ -49,7 +51,7 @@ _ENVIRONMENTS = {
     source_kinds.TORCH_EXPORT: "torch",
     source_kinds.TORCH_FACTORY: "torch",
 }
-_SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_torch.py"}
+_SCRIPTS = {"tensorflow": "from_tensorflow.py", "onnx": "from_onnx.py", "torch": "from_pytorch.py"}
 
 #: If the signal-to-noise ratio of a float32 conversion is below ``_POOR_SQNR_DB``, the difference is more than
 #: rounding, and a note says so. If it is below ``_WRONG_SQNR_DB``, the model computes something else, which is an
@@ -180,11 +182,27 @@ class FrameworkProcess:
                 line = raw.decode("utf-8", "replace").strip()
                 if line == expected:
                     return
+                if line == "exported":
+                    self._check_program(folder / "program.pt2")
                 if line == "failed":
                     raise _error(json.loads((folder / "error.json").read_text("utf-8")))
         finally:
             timer.cancel()
         raise self._env.failure(self._script, self._process.wait(), self._log)
+
+    def _check_program(self, path: Path) -> None:
+        """Let the process go on if the layers of the program that it exported can run. Otherwise raises
+        ``UnsupportedModelError``."""
+        outline = None
+        with suppress(ModelError):  # the conversion reports what is wrong with other parts of the model
+            outline = read_outline(str(path), source_kinds.TORCH_EXPORT)
+        try:
+            if outline is not None:
+                check_layers(source_kinds.TORCH_EXPORT, outline)
+        except BaseException:
+            self._send("skip")
+            raise
+        self._send("go")
 
 
 def _error(reply: dict[str, str]) -> AreniteError:

@@ -6,6 +6,7 @@ import mmap
 import zipfile
 from pathlib import Path
 
+from arenite.archive_errors import ARCHIVE_ERRORS
 from arenite.converters.importers import source_kinds
 
 #: Text that every quantized model of a kind contains: names of operators, layers or configurations.
@@ -43,8 +44,10 @@ def may_be_quantized(source: str, kind: str) -> bool:
             path = path / "saved_model.pb"
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
             return any(data.find(mark) >= 0 for mark in _MARKS[kind])
-    except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except (OSError, ValueError):
         return True  # the importer reports what is wrong with the file
+    except ARCHIVE_ERRORS:
+        return True
 
 
 def _archive_has(path: Path, marks: tuple[bytes, ...]) -> bool:

@@ -1,7 +1,7 @@
 """Check a conversion's options, samples and source before any framework starts.
 
-An import takes up to minutes. These checks read only file names, headers, folders and the outline of the source (its
-inputs, outputs and layers), and take less than two seconds.
+An import takes up to minutes. These checks read file names, headers, folders, the outline of the source (its inputs,
+outputs and layers) and as many samples as fit into the time. They take less than two seconds.
 """
 
 from __future__ import annotations
@@ -9,15 +9,16 @@ from __future__ import annotations
 from pathlib import Path
 
 from arenite.array_files import read_array_names
+from arenite.converters.importers.factory_module import check_factory
 from arenite.converters.importers.outline.outline import Outline
 from arenite.converters.importers.outline.read_outline import read_outline
 from arenite.converters.importers.quantization_marks import FLOAT_FILES, may_be_quantized
-from arenite.converters.importers.source_kinds import TFLITE_QUANTIZED, source_kind
+from arenite.converters.importers.source_kinds import TFLITE_QUANTIZED, TORCH_FACTORY, source_kind
 from arenite.converters.processing.specification.pixel_ranges import PIXEL_RANGES
 from arenite.converters.quantize.dataset.dataset import check_count
 from arenite.converters.quantize.dataset.sample_files import ARRAYS
 from arenite.converters.quantize.dataset.sample_folders import classes_of, sample_paths
-from arenite.converters.quantize.recipes.recipe import Recipe, load_recipe, shipped_recipes
+from arenite.converters.quantize.recipes.recipe import Recipe, shipped_recipes
 from arenite.errors import UsageError
 from arenite.host.conversion.preview import preview, weights_sentence
 from arenite.host.conversion.request import ConversionRequest, check_class_names
@@ -36,6 +37,8 @@ def check_before_import(request: ConversionRequest, recipe: Recipe) -> str:
     """
     kind = source_kind(request.source)
     check_signature(request, kind)
+    if kind == TORCH_FACTORY:
+        check_factory(request.source)
     if request.pixels is not None and request.attachments.preprocessing is not None:
         raise UsageError(
             "--pixels and --preprocessing both say how pictures become the model's input.",
@@ -89,7 +92,7 @@ def check_recipe(
         )
     if request.calibration is None and recipe.needs_observations:
         size = preview(request, kind, outline, recipe)
-        free = [name for name in shipped_recipes() if not load_recipe(name).needs_observations]
+        free = [name for name, shipped in shipped_recipes().items() if not shipped.needs_observations]
         raise UsageError(
             f"{request.source} is a float model, and the recipe '{recipe.name}' needs calibration samples."
             f"{' ' * bool(size)}{size}",

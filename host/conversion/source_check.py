@@ -21,6 +21,7 @@ from arenite.converters.quantize.dataset.sample_values import reshape_samples
 from arenite.errors import ModelError, UsageError
 from arenite.host.conversion.pixels import add_pixel_preprocessing
 from arenite.host.conversion.request import ConversionRequest
+from arenite.host.conversion.value_check import check_arrays, check_files
 
 #: The names of arrays with one entry per sample.
 _PER_SAMPLE = re.compile(r"[xy]\d*|slice_.*")
@@ -50,8 +51,10 @@ def check_samples(request: ConversionRequest, outline: Outline) -> None:
     layouts = [] if inputs is None else _layouts(request, outline, inputs)
     if layouts and outputs:
         request.attachments.check_labels(_model(layouts[0], outputs))
+    spec = None
     if len(layouts) == 1:
-        add_pixel_preprocessing(request, _model(layouts[0], outputs))
+        with_pixels, _ = add_pixel_preprocessing(request, _model(layouts[0], outputs))
+        spec = with_pixels.attachments.preprocessing
         request.attachments.check_preprocessing(_model(layouts[0], outputs))
     for path in (request.calibration, request.test, request.field_data):
         if path is None or (path == request.calibration and request.calibrates_with_random):
@@ -60,6 +63,10 @@ def check_samples(request: ConversionRequest, outline: Outline) -> None:
             _check_arrays(path, layouts, calibration=path == request.calibration)
         if len(outputs) == 1:
             _check_classes(request, path, outputs[0].shape[-1])
+        if layouts:
+            check_arrays(path, layouts, calibration=path == request.calibration)
+        if spec is not None:
+            check_files(path, spec, layouts[0][0])
 
 
 def _input_shapes(request: ConversionRequest, outline: Outline) -> list[tuple[int, ...]] | None:

@@ -11,9 +11,13 @@ import numpy as np
 import pytest
 
 from arenite.array_files import read_array, read_arrays
+from arenite.converters.importers import source_kinds
+from arenite.converters.importers.outline.read_outline import read_outline
 from arenite.converters.quantize.dataset.sample_files import read_file
-from arenite.errors import UsageError
+from arenite.errors import ToolError, UsageError
 from arenite.host.bench.samples import load_samples
+from arenite.host.camera.model.tflite_metadata import archived_text
+from arenite.models.archive_members import read_member
 from arenite.models.datasets.user_data import user_data
 
 
@@ -90,6 +94,24 @@ def test_a_damaged_archive_raises_only_value_errors(tmp_path: Path) -> None:
         (tmp_path / "bad.npz").write_bytes(good[:at])
         with pytest.raises(ValueError, match=r"\w"):
             read_arrays(tmp_path / "bad.npz")
+
+
+def test_a_damaged_compression_is_a_damaged_archive(tmp_path: Path) -> None:
+    """The settings of LZMA follow the name of the file and four bytes."""
+    path = tmp_path / "a.npz"
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
+        for name in ("config.json", "x.npy"):
+            archive.writestr(name, b"{}" * 100)
+    data = bytearray(path.read_bytes())
+    for written in (b"config.json", b"x.npy"):
+        data[data.index(written) + len(written) + 4] = 255
+    path.write_bytes(data)
+    with pytest.raises(ValueError, match="Invalid or unsupported options"):
+        read_arrays(path)
+    assert read_outline(str(path), source_kinds.KERAS) is None
+    assert archived_text(path, bytes(data), ("config.json",)) == ""
+    with pytest.raises(ToolError, match="no readable member"):
+        read_member(path.rename(tmp_path / "a.zip"), ["config.json"])
 
 
 def test_pickled_objects_are_refused(tmp_path: Path) -> None:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+#: The numbers of the element types by NumPy's names.
+ELEMENT_TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int16": 5, "int32": 6, "int64": 7, "bool": 9}
+
 
 @dataclass(frozen=True)
 class Doubles:
@@ -73,7 +76,7 @@ def node(
         1,
         *(message(1, i) for i in inputs),
         *(message(2, o) for o in outputs),
-        message(3, f"{kind}_1"),
+        message(3, f"{kind}_{outputs[0]}" if outputs else kind),
         message(4, kind),
         *(attribute(name, value) for name, value in attributes.items()),
         message(7, domain),
@@ -82,11 +85,10 @@ def node(
 
 def tensor(name: str, array: np.ndarray) -> bytes:
     """Return the field of a graph with a constant."""
-    kind = {"float32": 1, "int64": 7}[array.dtype.name]
     return message(
         5,
         *(number(1, d) for d in array.shape),
-        number(2, kind),
+        number(2, ELEMENT_TYPES[array.dtype.name]),
         message(8, name),
         message(9, array.tobytes()),
     )
@@ -98,10 +100,16 @@ def value_info(field: int, name: str, shape: Sequence[int], kind: int = 1) -> by
     return message(field, message(1, name), message(2, message(1, number(1, kind), message(2, *dims))))
 
 
+def file(parts: Sequence[bytes], opsets: Mapping[str, int]) -> bytes:
+    """Return a file with a graph of ``parts``: its nodes, constants, inputs and outputs. ``opsets`` has the versions of
+    the operators by domain."""
+    versions = (message(8, message(1, domain), number(2, version)) for domain, version in opsets.items())
+    return number(1, 8) + message(7, *parts, message(2, "g")) + b"".join(versions)
+
+
 def model(
     nodes: Sequence[bytes], features: int, outputs: Sequence[bytes], constants: Sequence[bytes] = ()
 ) -> bytes:
     """Return a file with a graph whose input "X" has the shape [1, features]."""
-    graph = message(7, *nodes, message(2, "g"), *constants, value_info(11, "X", (1, features)), *outputs)
-    opsets = message(8, message(1, ""), number(2, 17)), message(8, message(1, "ai.onnx.ml"), number(2, 3))
-    return number(1, 8) + graph + b"".join(opsets)
+    parts = [*nodes, *constants, value_info(11, "X", (1, features)), *outputs]
+    return file(parts, {"": 17, "ai.onnx.ml": 3})

@@ -9,12 +9,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from arenite.archive_errors import ARCHIVE_ERRORS
 from arenite.converters.importers import source_kinds
 from arenite.converters.importers.outline.keras_outline import check_keras_classes, read_keras
 from arenite.converters.importers.outline.onnx_outline import read_onnx
 from arenite.converters.importers.outline.outline import Outline
 from arenite.converters.importers.outline.protobuf import TooLargeError
 from arenite.converters.importers.outline.saved_model_outline import read_saved_model
+from arenite.converters.importers.outline.stated_sizes import check_stated_sizes
 from arenite.converters.importers.outline.tflite_outline import outline_of
 from arenite.converters.importers.outline.torch_outline import read_torch_program
 from arenite.converters.tflite.reader import parse, read_bytes
@@ -48,9 +50,21 @@ def read_outline(
         signature: the signature of a SavedModel that the user chose, or "".
         shapes: the shapes of inputs that the user chose, by name, for a TensorFlow Lite model with open dimensions.
 
-    Raises ``ModelError`` if the file is cut off or damaged, or if a separate file with weights is missing, and
-    ``UsageError`` if the user must choose a signature.
+    Raises ``ModelError`` if the file is cut off or damaged, states sizes that are too large for it, or if a separate
+    file with weights is missing, and ``UsageError`` if the user must choose a signature.
     """
+    outline = _read_outline(source, kind, signature, shapes)
+    if outline is not None:
+        try:
+            check_stated_sizes(source, kind, outline)
+        except (TypeError, ValueError, OSError):
+            return None  # a size that is no number; the framework reports what is wrong
+    return outline
+
+
+def _read_outline(
+    source: str, kind: str, signature: str, shapes: Mapping[str, tuple[int, ...]] | None
+) -> Outline | None:
     path = Path(source)
     if kind in (source_kinds.TFLITE_FLOAT32, source_kinds.TFLITE_FLOAT16, source_kinds.TFLITE_DYNAMIC):
         return outline_of(parse(read_bytes(source), source, shapes=shapes or {}))
@@ -72,7 +86,7 @@ def read_outline(
             )
     except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, OSError):
         return None  # another version of the format; the framework reports what is wrong with a damaged file
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError):
+    except ARCHIVE_ERRORS:
         return None  # a damaged or encrypted archive, or a compression that ``zipfile`` does not know
     return None
 

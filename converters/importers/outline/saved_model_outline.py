@@ -4,6 +4,7 @@ meta_graph.proto, graph.proto and function.proto of TensorFlow."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from arenite.converters.importers.outline.outline import (
     Outline,
@@ -13,6 +14,7 @@ from arenite.converters.importers.outline.outline import (
     value_count,
 )
 from arenite.converters.importers.outline.protobuf import messages, numbers, text, texts
+from arenite.converters.importers.outline.stated_sizes import check_values
 from arenite.converters.importers.subprocesses.signature_choice import SignatureProblem, choose_signature
 from arenite.errors import ModelError, UsageError
 
@@ -24,8 +26,9 @@ _INFO_NAME, _INFO_SHAPE, _SHAPE_DIM, _SHAPE_UNKNOWN_RANK, _DIM_SIZE = 1, 3, 2, 3
 _GRAPH_NODES, _GRAPH_LIBRARY, _LIBRARY_FUNCTIONS = 1, 2, 1
 _FUNCTION_SIGNATURE, _FUNCTION_NODES, _FUNCTION_RESULTS, _SIGNATURE_NAME = 1, 3, 4, 1
 _NODE_NAME, _NODE_OP, _NODE_INPUTS, _NODE_ATTRIBUTES = 1, 2, 3, 5
-_VALUE_LIST, _VALUE_TYPE, _VALUE_SHAPE, _VALUE_FUNCTION, _FUNCTION_NAME = 1, 6, 7, 10, 1
-_LIST_INTS, _LIST_FUNCTIONS = 3, 9
+_VALUE_LIST, _VALUE_TYPE, _VALUE_SHAPE, _VALUE_TENSOR, _VALUE_FUNCTION, _FUNCTION_NAME = 1, 6, 7, 8, 10, 1
+_LIST_INTS, _LIST_SHAPES, _LIST_FUNCTIONS = 3, 7, 9
+_TENSOR_SHAPE = 2
 _KEY, _VALUE = 1, 2
 #: The name of the signature with which TensorFlow initializes a model.
 _INITIALIZATION = "__saved_model_init_op"
@@ -48,6 +51,7 @@ def read_saved_model(source: str, data: memoryview, signature: str) -> Outline:
     meta_graph = next(messages(data, _META_GRAPHS), None)
     if meta_graph is None:
         raise ValueError("it contains no graph")
+    _check_sizes(source, meta_graph)
     signatures = {text(entry, _KEY): entry for entry in messages(meta_graph, _SIGNATURES)}
     signatures.pop(_INITIALIZATION, None)
     name = _signature(source, signature, sorted(signatures))
@@ -153,6 +157,31 @@ def _called_functions(node: memoryview) -> list[str]:
             for values in messages(value, _VALUE_LIST):
                 names += [text(function, _FUNCTION_NAME) for function in messages(values, _LIST_FUNCTIONS)]
     return names
+
+
+def _check_sizes(source: str, meta_graph: memoryview) -> None:
+    """Raise ``ModelError`` if a constant, or the result of an operator, has too many values. A constant of equal values
+    takes a few bytes in the file, whatever its shape."""
+    for graph in messages(meta_graph, _GRAPH):
+        nodes = list(messages(graph, _GRAPH_NODES))
+        for library in messages(graph, _GRAPH_LIBRARY):
+            for function in messages(library, _LIBRARY_FUNCTIONS):
+                nodes += messages(function, _FUNCTION_NODES)
+        for node in nodes:
+            for attribute in messages(node, _NODE_ATTRIBUTES):
+                for value in messages(attribute, _VALUE):
+                    for shape in _shapes(value):
+                        sizes = (_dimension(part) or 0 for part in messages(shape, _SHAPE_DIM))
+                        check_values(source, f"'{text(node, _NODE_NAME)}'", sizes)
+
+
+def _shapes(value: memoryview) -> Iterator[memoryview]:
+    """Yield the shapes in the value of an attribute: of constants, of variables and of results."""
+    yield from messages(value, _VALUE_SHAPE)
+    for tensor in messages(value, _VALUE_TENSOR):
+        yield from messages(tensor, _TENSOR_SHAPE)
+    for values in messages(value, _VALUE_LIST):
+        yield from messages(values, _LIST_SHAPES)
 
 
 def _steps(node: memoryview) -> dict[str, tuple[int, ...]]:

@@ -8,8 +8,8 @@ from contextlib import ExitStack
 from typing import Any
 
 import tensorflow as tf
-from keras_files import checked_config
 from keras_states import LayerStates
+from memory_limit import limited_loading
 from protocol import Converted, Refusal, fixed_shapes
 from step_limit import MAX_UNROLLED_STEPS
 from tf_tools import to_tflite
@@ -20,9 +20,11 @@ _WRAPPERS = ("PruneLowMagnitude", "ClusterWeights", "QuantizeWrapper", "Quantize
 _WITHOUT_CLASSES = "Save the model with model.export() as a SavedModel, which needs no Python code."
 
 
-def convert(job: Any) -> Any:
-    """Convert the Keras file of ``job``, and return a ``Converted``."""
-    model, ran_by, notes, quantized = load(job)
+def convert(job: Any, checked: Any) -> Any:
+    """Convert the Keras file of ``job``, and return a ``Converted``. ``checked`` is what ``checked_config``
+    returned for the file."""
+    with limited_loading(checked[2]):
+        model, ran_by, notes, quantized = load(job, checked)
     job.stage = f"convert {job.source}"
     tensors = list(getattr(model, "inputs", None) or [])
     if not tensors:
@@ -92,7 +94,8 @@ def _unroll(model: Any, shapes: Any) -> Any:
         for layer in [outer] if None in inner else inner:
             if getattr(layer, "unroll", None) is not False:
                 continue
-            steps = outer.input.shape[1] or longest  # Keras may leave the number of steps open
+            sequence = tf.nest.flatten(outer.input)[0]  # a mask or initial states can follow it
+            steps = sequence.shape[1] or longest  # Keras may leave the number of steps open
             if steps > MAX_UNROLLED_STEPS:
                 raise Refusal(
                     f"Layer '{layer.name}' ({type(layer).__name__}) has {steps} time steps; at most "
@@ -108,9 +111,9 @@ def _unroll(model: Any, shapes: Any) -> Any:
     return notes
 
 
-def load(job: Any) -> Any:
+def load(job: Any, checked: Any) -> Any:
     """Return (model, package that loaded it, notes, whether the model was trained with quantization)."""
-    version, classes = checked_config(job.source, job.kind)
+    version, classes, _ = checked
     if classes is None:
         raise Refusal(
             f"{job.source} holds weights but no model.",

@@ -11,11 +11,13 @@ import numpy as np
 import onnx
 import onnxruntime
 from error_messages import describe, local_variable
+from memory_limit import limit_conversion
 from onnx_activations import replace_activations
-from onnx_files import external_problem
+from onnx_files import external_problem, has_long_lists, shape_problem, size_problem
 from onnx_layout import image_layout
 from onnx_recurrent import prepare_recurrent
 from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
+from size_limits import HINT
 
 #: The file name of onnx2tf's sample pictures.
 _PICTURES = "calibration_image_sample_data_20x128x128x3_float32.npy"
@@ -40,6 +42,13 @@ def convert(job: Any) -> Any:
     names = [i.name for i in inputs]
     shapes = fixed_shapes(job, [(i.name, _open_shape(i)) for i in inputs])
     _set_shapes(inputs, shapes)
+    for values in (False, True):  # without the values of tensors, the inference takes little memory
+        inferred = _with_shapes(model, values)
+        if problem := shape_problem(inferred):
+            raise Refusal(f"{job.source}: {problem}.", HINT, "model")
+        if has_long_lists(inferred):
+            break
+    limit_conversion(model.ByteSize())
     job.stage = f"convert {job.source}"
     images = [n for n, s in zip(names, shapes, strict=True) if channels_last(s)]
     layouts = {n: image_layout(model.graph, n, s) for n, s in zip(names, shapes, strict=True) if n in images}
@@ -99,11 +108,12 @@ def _refuse_unknown_operators(model: Any) -> None:
     """Raise ``Refusal`` if the model has operators that onnx2tf does not have. The error names, for each such operator,
     the first layer that uses it."""
     unknown: dict[str, Any] = {}
+    # The modules are found by their files, because onnx2tf imports TensorFlow, which takes seconds and 300 MB.
+    package = importlib.util.find_spec("onnx2tf")
+    folders = [Path(f) / "ops" for f in (package and package.submodule_search_locations) or ()]
+    functions = {f.name for f in model.functions}
     for node in model.graph.node:
-        known = importlib.util.find_spec("onnx2tf.ops") and importlib.util.find_spec(
-            f"onnx2tf.ops.{node.op_type}"
-        )
-        functions = {f.name for f in model.functions}
+        known = node.op_type.isidentifier() and any((f / f"{node.op_type}.py").is_file() for f in folders)
         if not known and node.op_type not in functions:
             unknown.setdefault(node.op_type, node)
     if not unknown:
@@ -143,6 +153,8 @@ def _read(job: Any) -> Any:
                 "Copy the file with the weights (not a link to it) into the folder of the model, under the name above.",
                 "model",
             )
+        if problem := size_problem(model, Path(job.source)):
+            raise Refusal(f"{job.source}: {problem}.", HINT, "model")
         onnx.external_data_helper.load_external_data_for_model(model, str(Path(job.source).parent))
         onnx.checker.check_model(model)
     except Refusal:
@@ -189,12 +201,18 @@ def _simplified(model: Any) -> Any:
     return simplified if same else model
 
 
+def _with_shapes(model: Any, values: bool = False) -> Any:
+    """Return the model with the shapes of all tensors that ONNX can infer. If ``values``, ONNX also computes the values
+    of lists, because they can be shapes."""
+    try:
+        return onnx.shape_inference.infer_shapes(model, data_prop=values)
+    except Exception:  # the model is larger than 2 GiB, or has an operator of another domain
+        return model
+
+
 def _tensor_shapes(model: Any) -> Any:
     """Return {name: shape} for all tensors whose shapes ONNX can infer, with None for an unknown dimension."""
-    try:
-        graph = onnx.shape_inference.infer_shapes(model).graph
-    except Exception:  # the model is larger than 2 GiB, or has an operator of another domain
-        graph = model.graph
+    graph = _with_shapes(model).graph
     return {v.name: _open_shape(v) for v in [*graph.input, *graph.value_info] if _has_shape(v)}
 
 

@@ -3,16 +3,16 @@
 from typing import Any
 
 import tensorflow as tf
+from memory_limit import limited_loading
 from protocol import Converted, Refusal, fixed_shapes
-from saved_model_files import check_saved_model
 from signature_choice import SignatureProblem, choose_signature
 from tf_tools import has_fake_quantization, to_tflite
 
 
 def convert(job: Any) -> Any:
-    """Convert the SavedModel of ``job``, and return a ``Converted``."""
-    check_saved_model(job.source)
-    loaded = tf.saved_model.load(job.source)
+    """Convert the SavedModel of ``job``, which ``check_saved_model`` has accepted, and return a ``Converted``."""
+    with limited_loading(job.source_bytes()):
+        loaded = tf.saved_model.load(job.source)
     job.stage = f"convert {job.source}"
     key = _signature(job, sorted(loaded.signatures))
     function = loaded.signatures[key]

@@ -1,5 +1,5 @@
 """Convert PyTorch programs (.pt2) and the models that a Python function (module:function) returns to TFLite. This
-script runs in the environment "torch"."""
+module runs in the environment "torch"."""
 
 import importlib
 import inspect
@@ -10,24 +10,26 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import litert_torch
 import numpy as np
 import torch
 from error_messages import describe, local_variable, remedy
-from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes, main
-from torch_files import checked_copy
+from memory_limit import is_out_of_memory, limited_loading
+from protocol import CHANNELS_FIRST, Converted, Refusal, channels_last, fixed_shapes
 from torch_rrelu import replace_rrelu
 from torch_transposed import remove_padding
 
 
-def convert(job: Any) -> Any:
-    """Convert the program or the user's function of ``job``, and return a ``Converted``."""
-    if job.kind == "torch-export":
-        module, names, shapes, dtypes = _program(job)
+def convert(job: Any, program: Any = None) -> Any:
+    """Convert the program in the file ``program``, a checked copy of the job's source, or the user's function of
+    ``job``. Return a ``Converted``."""
+    if program is not None:
+        module, names, shapes, dtypes = _program(job, program)
     else:
         module, names, shapes, dtypes = _factory(job)
     job.stage = f"convert {job.source}"
     values = tuple(_example(s, d) for s, d in zip(shapes, dtypes, strict=True))
+    if program is None:
+        _show_program(job, module, values)
     with torch.no_grad():
         results = _flat(module(*values))
     nhwc_inputs = [] if job.keep_layout else [i for i, s in enumerate(shapes) if channels_last(s)]
@@ -79,6 +81,8 @@ def _converted(module: Any, arguments: Any) -> Any:
 
     If litert_torch refuses an operator of ``_REWRITES``, the module is rewritten and converted again.
     """
+    import litert_torch  # takes many seconds, so it is imported after the layers were checked
+
     try:
         rewrites = dict(_REWRITES)
         while True:
@@ -109,6 +113,16 @@ def _converted(module: Any, arguments: Any) -> Any:
         ) from error
 
 
+def _show_program(job: Any, module: Any, values: Any) -> None:
+    """Let the parent check the layers of the user's module. A module that PyTorch cannot export or save is not checked:
+    the conversion then says why."""
+    try:
+        torch.export.save(torch.export.export(module, values), job.program)
+    except Exception:
+        return
+    job.show_program()
+
+
 def _layer(error: BaseException) -> str:
     """Return the module and the operator at which a conversion failed with ``error``, such as "'features.0' (Conv2d,
     aten.conv2d.default)". Return "" if they are not known."""
@@ -131,16 +145,17 @@ def _exported(edge_model: Any) -> Any:
         return path.read_bytes()
 
 
-def _program(job: Any) -> Any:
-    """Return the module in a file that torch.export.save wrote, and the names, shapes and types of its inputs."""
+def _program(job: Any, path: Any) -> Any:
+    """Return the module in the file ``path`` that torch.export.save wrote, and the names, shapes and types of its
+    inputs."""
     # Without this variable, PyTorch unpickles any object if it cannot read the file as tensors.
     os.environ["TORCH_FORCE_WEIGHTS_ONLY_LOAD"] = "1"
     try:
-        with tempfile.TemporaryDirectory(prefix="arenite-") as folder:
-            program = torch.export.load(checked_copy(job.source, folder))
-    except Refusal:
-        raise
+        with limited_loading(os.stat(path).st_size):
+            program = torch.export.load(path)
     except Exception as error:
+        if is_out_of_memory(error):
+            raise
         raise Refusal(
             f"torch {torch.__version__} cannot read {job.source}: {str(error).strip().splitlines()[0][:200]}",
             "Export the model again and save it with torch.export.save, if necessary with this version of PyTorch.",
@@ -227,7 +242,3 @@ def _flat(value: Any) -> Any:
         return [value]
     parts = value.values() if isinstance(value, dict) else value
     return [t for part in parts for t in _flat(part)]
-
-
-if __name__ == "__main__":
-    main({"torch-export": convert, "torch-factory": convert}, ["torch", "litert-torch", "litert-converter"])

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 from error_messages import describe, remedy
 from input_shapes import ShapeProblem, fixed_input_shapes
+from memory_limit import is_out_of_memory, limit_conversion
+from size_limits import HINT
 
 
 class Refusal(Exception):
@@ -26,6 +28,10 @@ class Refusal(Exception):
     def __init__(self, problem: Any, hint: Any, kind: Any = "usage") -> None:
         super().__init__(problem)
         self.kind, self.problem, self.hint = kind, problem, hint
+
+
+class Skipped(Exception):
+    """The parent refused the source, and told the user why."""
 
 
 class Converted:
@@ -62,15 +68,33 @@ class Converted:
 
 class Job:
     """One conversion that the parent requests with ``job.json``. ``stage`` is the current step, for the error message
-    if the step fails."""
+    if the step fails. ``replies`` is the stream to the parent."""
 
-    def __init__(self, folder: Any) -> None:
-        self.folder = Path(folder)
+    def __init__(self, folder: Any, replies: Any) -> None:
+        self.folder, self._replies = Path(folder), replies
         values = json.loads((self.folder / "job.json").read_text("utf-8"))
         self.source, self.kind = values["source"], values["kind"]
         self.shapes = {k: tuple(v) for k, v in values["shapes"].items()}
         self.signature, self.keep_layout = values["signature"], values["keep_layout"]
         self.stage = f"read {self.source}"
+        self.program = self.folder / "program.pt2"
+
+    def source_bytes(self) -> Any:
+        """Return the size of the source's file, or of all files in its folder. Return 0 for a Python function."""
+        if self.kind == "torch-factory":
+            return 0
+        path = Path(self.source)
+        files = [p for p in path.rglob("*") if p.is_file()] if path.is_dir() else [path]
+        return sum(file.stat().st_size for file in files)
+
+    def show_program(self) -> None:
+        """Let the parent check the layers of the exported program in the file ``program``, and remove the file. Raises
+        ``Skipped`` if the parent refuses a layer."""
+        print("exported", file=self._replies, flush=True)
+        answer = sys.stdin.readline().strip()
+        self.program.unlink()
+        if answer != "go":
+            raise Skipped
 
 
 def main(converters: Any, packages: Any) -> None:
@@ -79,14 +103,17 @@ def main(converters: Any, packages: Any) -> None:
     ``converters`` maps the kind of a source to its function ``convert(job) -> Converted``. ``packages`` are the
     packages whose versions are reported. Both processes write lines. The parent writes the path of a job's folder. The
     child converts the source and writes "converted". The parent writes "go" when the folder has ``inputs.npz``, or
-    "skip" to end the job. The child runs the source and writes "done". If a step fails, it writes "failed".
+    "skip" to end the job. The child runs the source and writes "done". If a step fails, it writes "failed". For a
+    Python function, the child first writes "exported", and the parent answers with "go" or "skip".
     """
     replies = os.fdopen(os.dup(1), "w")
     # What frameworks print to standard output goes to standard error, which the parent writes to the log.
     os.dup2(2, 1)
     for line in sys.stdin:
-        job = Job(line.rstrip("\n"))
+        job = Job(line.rstrip("\n"), replies)
         try:
+            if job.kind != "torch-factory":  # the user's own code
+                limit_conversion(job.source_bytes())
             conversion = converters[job.kind](job)
             _write_model(job, conversion)
             print("converted", file=replies, flush=True)
@@ -95,11 +122,18 @@ def main(converters: Any, packages: Any) -> None:
                 continue
             _run(job, conversion, packages)
             print("done", file=replies, flush=True)
+        except Skipped:
+            continue
         except Refusal as refusal:
             _fail(job, refusal.kind, refusal.problem, refusal.hint)
             print("failed", file=replies, flush=True)
         except Exception as error:
             traceback.print_exc()
+            if is_out_of_memory(error):
+                problem = f"Cannot {job.stage}: it takes more memory than the size of its file explains."
+                _fail(job, "model", problem, HINT)
+                print("failed", file=replies, flush=True)
+                continue
             hint = remedy(error) or (
                 "Save or download the model again." if job.stage.startswith("read ") else ""
             )

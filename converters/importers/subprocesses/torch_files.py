@@ -8,16 +8,21 @@ members of the archive that were not checked.
 
 import ast
 import json
+import math
 import os
 import re
 import zipfile
 from typing import Any
 
 from protocol import Refusal
+from size_limits import FREE_BYTES, HINT, MAX_VALUES, max_expanded_bytes
 
 #: The maximum size of all members together, and of the JSON that describes the program.
 MAX_BYTES = 2 << 30
 MAX_PROGRAM_BYTES = 64 << 20
+
+#: The maximum number of values of all weights that are in the file fewer times than in the model.
+_MAX_STRETCHED = FREE_BYTES // 4
 
 _AGAIN = "Export the float model again with torch.export.save, without compiled code and custom classes."
 
@@ -85,6 +90,13 @@ def checked_copy(source: Any, folder: Any) -> Any:
                 "Give a smaller model.",
                 "model",
             )
+        limit = max_expanded_bytes(os.stat(source).st_size, MAX_BYTES)
+        if total > limit:
+            raise Refusal(
+                f"{source} would take {total:,} bytes of memory; the limit for a file of its size is {limit:,}.",
+                HINT,
+                "model",
+            )
         nested = any(name.endswith("/archive_format") for name in members)
         for name, info in members.items():
             inner = name.partition("/")[2] if nested else name
@@ -100,7 +112,8 @@ def checked_copy(source: Any, folder: Any) -> Any:
                         "Give a smaller model.",
                         "model",
                     )
-                copy.writestr(name, _checked_json(source, inner, archive.read(info)))
+                payloads = {n.rpartition("/")[2]: i.file_size for n, i in members.items()}
+                copy.writestr(name, _checked_json(source, inner, archive.read(info), payloads))
             elif not inner.startswith("extra"):
                 with archive.open(info) as member, copy.open(name, "w", force_zip64=True) as target:
                     while block := member.read(1 << 20):
@@ -108,21 +121,23 @@ def checked_copy(source: Any, folder: Any) -> Any:
     return path
 
 
-def _checked_json(source: Any, name: Any, data: Any) -> Any:
-    """Return the JSON text ``data`` of the member ``name`` after all its objects were checked, without guards."""
+def _checked_json(source: Any, name: Any, data: Any, payloads: Any) -> Any:
+    """Return the JSON text ``data`` of the member ``name`` after all its objects were checked, without guards.
+    ``payloads`` has the sizes of all members in bytes."""
     try:
         program = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise Refusal(
             f"{name} in {source} is not valid JSON: {error}.", "Save the model again.", "model"
         ) from error
-    pending = [program]
+    pending, stretched = [program], 0
     while pending:
         value = pending.pop()
         if isinstance(value, list):
             pending.extend(value)
         elif isinstance(value, dict):
             _check_table(source, value)
+            stretched += _check_sizes(source, value, payloads, _MAX_STRETCHED - stretched)
             pending.extend(value.values())
     return json.dumps(program)
 
@@ -153,6 +168,30 @@ def _check_table(source: Any, table: Any) -> None:
     for key in ("in_spec", "out_spec"):
         if isinstance(table.get(key), str):
             _check_tree(source, table[key])
+
+
+def _check_sizes(source: Any, table: Any, payloads: Any, stretchable: Any) -> Any:
+    """Return how many values the weights that one JSON object of the program describes have beyond the bytes of their
+    member: ``Tensor.expand`` repeats values that are in the file once.
+
+    Raises ``Refusal`` if these are more than ``stretchable``, or if a tensor has more than ``MAX_VALUES`` values.
+    """
+    limit, payload, tensor, name = MAX_VALUES, MAX_VALUES, table, "a tensor"
+    if isinstance(table.get("tensor_meta"), dict):
+        tensor, name = table["tensor_meta"], str(table.get("path_name"))[:100]
+        if name in payloads:
+            payload = payloads[name]
+            limit = payload + stretchable
+    sizes = tensor.get("sizes")
+    if not isinstance(sizes, list):
+        return 0
+    numbers = [size.get("as_int") for size in sizes if isinstance(size, dict)]
+    count = math.prod(number for number in numbers if isinstance(number, int))
+    if count > limit:
+        raise Refusal(
+            f"{source}: {name} has {count:,} values; at most {limit:,} are possible.", HINT, "model"
+        )
+    return max(0, count - payload)
 
 
 def _check_expression(source: Any, text: Any) -> None:

@@ -78,10 +78,7 @@ def real_values(
     ``stated`` is the scale and zero point of integers, or None. Raises ``UsageError`` if the numbers cannot be
     interpreted.
     """
-    if array.dtype.kind not in "fiub":
-        raise UsageError(
-            f"{where}: '{name}' is of type {array.dtype}.", "Give numbers: float32, or integers with a scale."
-        )
+    check_numbers(where, name, array)
     dtype = DTYPES[tensor.dtype]
     if tensor.quant is None and dtype is not None and dtype.kind in "iub":
         return _as_integers(where, name, array, tensor, dtype), []
@@ -129,6 +126,14 @@ def _as_integers(where: str, name: str, array: np.ndarray, tensor: Tensor, dtype
             f"Give integers from {low} to {high}.",
         )
     return array.astype(dtype)
+
+
+def check_numbers(where: str, name: str, array: np.ndarray) -> None:
+    """Raise ``UsageError`` if ``array`` holds texts or anything else that is no number."""
+    if array.dtype.kind not in "fiub":
+        raise UsageError(
+            f"{where}: '{name}' is of type {array.dtype}.", "Give numbers: float32, or integers with a scale."
+        )
 
 
 def check_finite(where: str, name: str, array: np.ndarray) -> None:

@@ -10,8 +10,10 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from arenite.converters.graph.model import Op, Subgraph
@@ -191,11 +193,14 @@ class Recipe:
         return Recipe(settings=settings, layers=layers, **model_settings)
 
 
-def shipped_recipes() -> dict[str, Recipe]:
-    """Return the recipes that come with Arenite, by name."""
+@cache
+def shipped_recipes() -> Mapping[str, Recipe]:
+    """Return the recipes that come with Arenite, by name. Their files are read once."""
     folder = files("arenite.converters.quantize") / "recipes"
     toml_files = sorted((f for f in folder.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
-    return {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in toml_files}
+    return MappingProxyType(
+        {f.name[:-5]: _parse(f.read_text("utf-8"), f.name, f.name[:-5]) for f in toml_files}
+    )
 
 
 def load_recipe(name_or_path: str | Path) -> Recipe:

@@ -30,8 +30,25 @@ _REFUSED_LOCATIONS = {
     "linked_folder/external": "is a link or not a file",
     "hard_link/external": "a file with several names",
 }
+#: Maps each model of a few bytes that takes gigabytes to words of the expected error.
+_EXPANDING = {
+    "sparse": "the limit for files of this size is 2,147,483,648",
+    "filled": "tensor 'large' has 1,500,000,000 values",
+    "expanded": "tensor 'large' has 1,500,000,000 values",
+    "doubled": "has 536,870,912 values",
+}
 #: Models that are converted without options.
-_PLAIN = ("net", "padded", "pair", "sequence", "cut", "quantized", "external", *_REFUSED_LOCATIONS)
+_PLAIN = (
+    "net",
+    "padded",
+    "pair",
+    "sequence",
+    "cut",
+    "quantized",
+    "external",
+    *_REFUSED_LOCATIONS,
+    *_EXPANDING,
+)
 _ACTIVATIONS = ("gelu_div", "gelu_mul", "gelu_tanh", "softsign")
 _ERFS = ("erf", "not_gelu")
 _RECURRENT = ("gru", "gru_keras", "gru_both", "lstm", "lstm_both", "lstm_reverse", "rnn_relu")
@@ -71,6 +88,11 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
 def results(tmp_path_factory: pytest.TempPathFactory) -> FrameworkResults:
     """Return the results of all imports."""
     return compute_results("onnx", tmp_path_factory, _jobs)
+
+
+@pytest.mark.parametrize("name", _EXPANDING)
+def test_a_small_file_that_takes_gigabytes_is_refused(results: FrameworkResults, name: str) -> None:
+    results.refused(f"{name}.onnx", ModelError, _EXPANDING[name])
 
 
 @pytest.mark.parametrize(

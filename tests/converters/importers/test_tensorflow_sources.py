@@ -74,6 +74,8 @@ def _inputs(flatbuffer: bytes) -> list[tuple[str, tuple[int, ...], str]]:
         ("open.keras", "keras"),
         ("swish.keras", "keras"),
         ("lstm.keras", "keras"),
+        ("masked.keras", "keras"),
+        ("deep.h5", "keras-h5"),
         ("pruned.h5", "keras-h5"),
         ("clustered.h5", "keras-h5"),
     ],
@@ -249,6 +251,17 @@ def test_functions_and_layers_that_read_files_are_refused(results: FrameworkResu
 def test_sizes_are_checked_before_data_are_expanded(results: FrameworkResults) -> None:
     results.refused("bomb.h5", ModelError, "bytes of memory", "limit")
     results.refused("long.keras", ModelError, "config.json", "limit is 33,554,432")
+    results.refused("zeros.keras", ModelError, "model.weights.h5", "the limit is 67,108,864")
+    for name in ("fill", "part"):
+        results.refused(f"{name}.h5", ModelError, "its arrays would take 1,000,", "the limit is 67,108,864")
+    results.refused("texts.h5", ModelError, "its arrays")
+    results.refused("names.h5", ModelError, "its attribute 'names'")
+
+
+def test_layers_that_are_larger_than_their_weights_are_refused_before_the_memory_is_full(
+    results: FrameworkResults,
+) -> None:
+    results.refused("units.h5", ModelError, "it takes more memory than the size of its file explains")
 
 
 def test_operators_that_use_files_are_refused_before_the_model_is_loaded(results: FrameworkResults) -> None:

@@ -11,7 +11,7 @@ from arenite.converters.importers.framework_process import FrameworkProcess
 from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.importers.sources import source_kind
 from arenite.converters.tflite.reader import parse
-from arenite.errors import ModelError, UsageError
+from arenite.errors import ModelError, UnsupportedModelError, UsageError
 from tests.converters.importers.framework_results import MAKERS, FrameworkResults, compute_results
 
 pytestmark = pytest.mark.frameworks
@@ -25,6 +25,8 @@ _HOSTILE = {
     "constant": "opaque_obj_0",
     "library": "aotinductor",
     "large": "the limit is 2,147,483,648",
+    "stretched": "values; at most",
+    "wide": "values; at most 268,435,456",
 }
 
 #: The permutation of axes from NCHW to NHWC.
@@ -45,6 +47,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         "net.pt2": job("net.pt2"),
         "open.pt2": job("open.pt2", tall),
         "open.pt2?": job("open.pt2"),
+        "expanded.pt2": job("expanded.pt2"),
         "factory": job("factories:net"),
         "without form": job("factories:without_form"),
         "factory kept": job("factories:net", ImportOptions(keep_layout=True)),
@@ -55,6 +58,7 @@ def _jobs(framework: FrameworkProcess, folder: Path) -> dict:
         "upsampling": job("factories:upsampling"),
         "random slopes": job("factories:random_slopes"),
         "branch": job("factories:branch"),
+        "ordered": job("factories:ordered"),
         "nothing": job("factories:nothing"),
         "nowhere": job("no_such_module:net"),
     }
@@ -150,6 +154,18 @@ def test_rrelu_becomes_leaky_relu_with_its_mean_slope(results: FrameworkResults)
     assert slopes == pytest.approx([(1 / 8 + 1 / 3) / 2, 0.6])
 
 
+def test_a_layer_of_a_factory_that_cannot_run_is_named_as_in_pytorch(results: FrameworkResults) -> None:
+    """The next jobs in the same process are not affected."""
+    words = ("Layer 'order' (Order, aten.sort, factories.py line", "for which there is no kernel")
+    results.refused("ordered", UnsupportedModelError, *words)
+    results.refused("nothing", UsageError, "no function 'nothing'")
+
+
+def test_values_that_a_program_repeats_are_not_refused(results: FrameworkResults) -> None:
+    result = results.imported("expanded.pt2")
+    assert result.agreement is not None and result.agreement.sqnr_db > 100
+
+
 def test_the_error_of_a_branch_on_values_names_the_file_and_line(results: FrameworkResults) -> None:
     results.refused("branch", ModelError, "data-dependent", "factories.py line", "in forward")
 
@@ -164,7 +180,7 @@ def test_an_operator_that_cannot_be_converted_is_named_with_its_module_and_line(
     results.refused(
         "without form",
         ModelError,
-        "layer '1.1' (Largest, aten.cummax",
+        "layer '1.1' (Bessel, aten.special_bessel_j0",
         "factories.py line",
         "Replace this layer",
     )

@@ -210,10 +210,21 @@ def test_a_classifier_gets_int16_activations_if_int8_changes_a_class(tmp_path: P
     assert (int8 != expected).any()
 
 
-def test_a_classifier_keeps_int8_if_no_class_changes(tmp_path: Path) -> None:
+def test_a_classifier_gets_int16_if_int8_keeps_its_classes_by_a_small_margin(tmp_path: Path) -> None:
     data = np.load(MODELS / "logistic.npz")
-    # Samples that are not close to the border between two classes: the second largest score is small.
-    distinct = data["x"][np.sort(data["scores"], axis=1)[:, -2] < 0.35]
+    ranked = np.sort(data["scores"], axis=1)
+    close = data["x"][ranked[:, -1] - ranked[:, -2] > 0.15]
+    report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=close)
+    assert recipe_name(report) == "int16x8"
+    (note,) = (n for n in report.notes if "the best two classes differ by 0.1" in n)
+    assert "int8 keeps the source's class for all" in note and "--recipe int8" in note
+
+
+def test_a_classifier_keeps_int8_if_no_class_can_change_easily(tmp_path: Path) -> None:
+    data = np.load(MODELS / "logistic.npz")
+    # Samples that are not close to the border between two classes: one score is much larger than all others.
+    ranked = np.sort(data["scores"], axis=1)
+    distinct = data["x"][ranked[:, -1] - ranked[:, -2] > 0.35]
     report = arenite.convert(MODELS / "logistic.onnx", tmp_path / "m.tflite", calibration=distinct)
     assert recipe_name(report).startswith("int8")
     assert any("keeps the source's class for all" in note for note in report.notes)

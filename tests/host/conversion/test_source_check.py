@@ -6,6 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -55,9 +56,13 @@ def source(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def samples(folder: Path, shape: tuple[int, ...] = (16, 16, 3), classes: int = 4, name: str = "x") -> Path:
-    """Write 20 labelled samples of zeros and return the path of the file."""
+    """Write 20 labelled samples of noise and return the path of the file."""
     path = folder / "data.npz"
-    np.savez(path, **{name: np.zeros((20, *shape), np.float32)}, y=np.arange(20) % classes)  # type: ignore[arg-type]
+    arrays: dict[str, Any] = {
+        name: np.random.default_rng(0).random((20, *shape), np.float32),
+        "y": np.arange(20) % classes,
+    }
+    np.savez(path, **arrays)
     return path
 
 
@@ -275,7 +280,7 @@ def test_pickled_objects_are_not_read(tmp_path: Path) -> None:
 
 def test_arrays_with_different_numbers_of_samples_or_too_few_are_refused(source: str, tmp_path: Path) -> None:
     path = tmp_path / "data.npz"
-    x = np.zeros((20, 16, 16, 3), np.float32)
+    x = np.random.default_rng(0).random((20, 16, 16, 3), np.float32)
     np.savez(path, x=x, y=np.arange(19) % 4)
     assert "'x' has 20 samples and 'y' has 19 samples" in refusal(ConversionRequest(source, calibration=path))
     np.savez(path, x=x, slice_place=np.arange(7))
@@ -285,3 +290,79 @@ def test_arrays_with_different_numbers_of_samples_or_too_few_are_refused(source:
         ConversionRequest(source, calibration=path)
     )
     passes(ConversionRequest(source, calibration=samples(tmp_path), test=path))  # few are enough for a score
+
+
+def test_values_that_no_conversion_can_use_are_refused(source: str, tmp_path: Path) -> None:
+    path = tmp_path / "data.npz"
+    good = np.random.default_rng(0).random((20, 16, 16, 3), np.float32)
+    for defect, text in ((np.nan, "1 NaN values in 1 of 20 samples"), (np.inf, "1 infinite values")):
+        x = good.copy()
+        x[7, 3, 2, 1] = defect
+        np.savez(path, x=x)
+        message = refusal(ConversionRequest(source, calibration=path))
+        assert text in message and "the first in sample 7" in message
+        np.savez(tmp_path / "good.npz", x=good)
+        assert text in refusal(ConversionRequest(source, calibration=tmp_path / "good.npz", test=path))
+    np.savez(path, x=np.full(good.shape, "loud"))
+    assert "'x' is of type <U4" in refusal(ConversionRequest(source, calibration=path))
+    np.savez(path, x=np.repeat(good[:1], 20, axis=0))
+    assert "all 20 samples of 'x' are the same" in refusal(ConversionRequest(source, calibration=path))
+    passes(ConversionRequest(source, calibration=tmp_path / "good.npz", test=path))
+
+
+def test_a_folder_of_arrays_and_an_npy_file_are_read(source: str, tmp_path: Path) -> None:
+    folder = tmp_path / "arrays"
+    folder.mkdir()
+    for k, x in enumerate(np.random.default_rng(0).random((20, 16, 16, 3), np.float32)):
+        np.save(folder / f"{k:02}.npy", x[None])
+    passes(ConversionRequest(source, calibration=folder))
+    np.save(folder / "05.npy", np.full((1, 16, 16, 3), np.nan, np.float32))
+    assert "768 NaN values in 1 of 20 samples" in refusal(ConversionRequest(source, calibration=folder))
+    np.save(folder / "05.npy", np.ones((1, 16, 16, 1), np.float32))
+    assert "05.npy has float32 samples of shape (16, 16, 1)" in refusal(
+        ConversionRequest(source, calibration=folder)
+    )
+    np.save(tmp_path / "one.npy", np.ones((20, 8, 8, 3), np.float32))
+    assert "'x' has shape (20, 8, 8, 3)" in refusal(
+        ConversionRequest(source, calibration=tmp_path / "one.npy")
+    )
+
+
+def test_integers_for_a_source_with_unknown_types_are_accepted(tmp_path: Path) -> None:
+    layers = [files.keras_layer("Embedding", "words", (None, 9), input_dim=50, output_dim=4)]
+    source = str(files.keras_file(tmp_path / "m.keras", layers, (None, 9)))
+    np.savez(tmp_path / "data.npz", x=np.random.default_rng(0).integers(0, 50, (20, 9)).astype(np.int16))
+    passes(ConversionRequest(source, calibration=tmp_path / "data.npz"))
+
+
+@pytest.mark.parametrize("damage", ["cut off", "a text"])
+def test_a_damaged_picture_is_refused(damage: str, tmp_path: Path) -> None:
+    source = str(files.picture_keras(tmp_path / "m.keras"))
+    folder = tmp_path / "pictures"
+    rng = np.random.default_rng(0)
+    for k in range(12):
+        (folder / "ab"[k % 2]).mkdir(parents=True, exist_ok=True)
+        path = folder / "ab"[k % 2] / f"{k}.png"
+        Image.fromarray(rng.integers(0, 256, (20, 24, 3), np.uint8)).save(path)
+    passes(ConversionRequest(source, calibration=folder, pixels="0..1"))
+    path.write_bytes(path.read_bytes()[:80] if damage == "cut off" else b"not a picture")
+    assert str(path) in refusal(ConversionRequest(source, calibration=folder, pixels="0..1"))
+
+
+def test_a_missing_module_or_function_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    random = Path("random")
+    assert "There is no module 'nets' in this folder" in refusal(
+        ConversionRequest("nets:make", calibration=random)
+    )
+    (tmp_path / "nets.py").write_text("def build():\n    return None\n")
+    assert "The module 'nets' has no function 'make'" in refusal(
+        ConversionRequest("nets:make", calibration=random)
+    )
+    passes(ConversionRequest("nets:build", calibration=random))
+    passes(ConversionRequest("torch:anything", calibration=random))  # a package of the environment
+    (tmp_path / "nets.py").write_text("from others import *\n")
+    passes(ConversionRequest("nets:make", calibration=random))  # the import may bring the name
+    (tmp_path / "several").mkdir()
+    (tmp_path / "several" / "__init__.py").write_text("")
+    passes(ConversionRequest("several:make", calibration=random))

@@ -34,14 +34,14 @@ def bare():
     return net()[0]
 
 
-class Largest(nn.Module):
+class Bessel(nn.Module):
     def forward(self, values):
-        return torch.cummax(values, 1)[0]
+        return torch.special.bessel_j0(values)
 
 
 def without_form():
     """Return a model with an operator that litert-torch cannot convert, and example inputs."""
-    return nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), Largest())), (torch.rand(1, 8),)
+    return nn.Sequential(nn.Linear(8, 8), nn.Sequential(nn.ReLU(), Bessel())), (torch.rand(1, 8),)
 
 
 def number():
@@ -82,3 +82,23 @@ class Branch(nn.Module):
 def branch():
     """Return a model with a branch that depends on the input, and example inputs."""
     return Branch(), (torch.ones(1, 4),)
+
+
+class Sorted(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scores = nn.Linear(4, 4)
+        self.order = Order()
+
+    def forward(self, x):
+        return self.order(self.scores(x))
+
+
+class Order(nn.Module):
+    def forward(self, x):
+        return torch.sort(x).values
+
+
+def ordered():
+    """Return a model whose layer 'order' sorts, for which there is no kernel."""
+    return Sorted(), (torch.zeros(1, 4),)

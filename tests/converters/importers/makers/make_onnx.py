@@ -1,5 +1,6 @@
 """Write small ONNX models, their inputs and the outputs that ONNX Runtime computes to the folder given as argument."""
 
+import itertools
 import sys
 from pathlib import Path
 
@@ -121,6 +122,33 @@ for name, location in {
     model = onnx.load(OUT / "external.onnx", load_external_data=False)
     model.graph.initializer[0].external_data[0].value = location
     (OUT / f"{name}.onnx").write_bytes(model.SerializeToString())
+model = onnx.load(OUT / "external.onnx", load_external_data=False)
+model.graph.initializer[0].external_data[0].value = "sparse.bin"
+for entry in list(model.graph.initializer[0].external_data)[1:]:
+    model.graph.initializer[0].external_data.remove(entry)
+(OUT / "sparse.onnx").write_bytes(model.SerializeToString())
+with open(OUT / "sparse.bin", "wb") as file:
+    file.truncate(5 << 30)
+
+
+def expanding(name, nodes, *constants):
+    """Save a model of a few bytes that adds the largest value of the tensor "large" to its input."""
+    nodes = [*nodes, helper.make_node("ReduceMax", ["large"], ["m"], keepdims=0)]
+    nodes.append(helper.make_node("Add", ["x", "m"], ["y"]))
+    graph = helper.make_graph(nodes, "net", [value("x", [1, 4])], [value("y", [1, 4])], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    (OUT / f"{name}.onnx").write_bytes(model.SerializeToString())
+
+
+size = numpy_helper.from_array(np.array([30_000, 50_000], np.int64), "size")
+expanding("filled", [helper.make_node("ConstantOfShape", ["size"], ["large"])], size)
+expanding("expanded", [helper.make_node("Expand", ["w", "size"], ["large"])], size, constant("w", 1))
+doubled = ["w", *(f"c{i}" for i in range(30)), "large"]
+expanding(
+    "doubled",
+    [helper.make_node("Concat", [a, a], [b], axis=0) for a, b in itertools.pairwise(doubled)],
+    constant("w", 1),
+)
 scale = [numpy_helper.from_array(np.float32(0.1), "s"), numpy_helper.from_array(np.int8(0), "z")]
 save(
     "quantized",

@@ -4,7 +4,9 @@ Beside each model, write a file with its inputs and the framework's outputs.
 """
 
 import json
+import re
 import shutil
+import struct
 import sys
 import zipfile
 from pathlib import Path
@@ -56,6 +58,15 @@ def keras_3():
     for name in ("keras3.keras", "keras3.h5", "saved"):
         expect(name, [IMAGES], [model(IMAGES)])
     model.save_weights(OUT / "only.weights.h5")
+    layers = [keras.layers.Dense(300) for _ in range(20)]
+    # Small outputs have small rounding errors.
+    small = keras.layers.Dense(8, kernel_initializer=keras.initializers.RandomNormal(stddev=0.01))
+    deep = keras.Sequential([keras.Input((300,)), *layers, small])
+    deep.save(OUT / "deep.h5")
+    with h5py.File(OUT / "deep.h5", "r+") as file:
+        file.attrs["empty"] = h5py.Empty("f4")
+    x = RNG.random((2, 300), np.float32)
+    expect("deep.h5", [x], [deep(x)])
     any_size = net(keras, (None, None, 3))
     any_size.save(OUT / "open.keras")
     expect("open.keras", [IMAGES], [any_size(IMAGES)])
@@ -81,6 +92,10 @@ def keras_3():
     keras.Model(long, keras.layers.GRU(2, name="long")(long)).save(OUT / "gru_long.keras")
     x = RNG.random((3, 6, 4), np.float32)
     expect("lstm.keras", [x], [recurrent(x)])
+    masked = keras.Model(steps, keras.layers.LSTM(5)(keras.layers.Masking()(steps)))
+    masked.save(OUT / "masked.keras")
+    x[0, 4:] = x[1, :2] = 0  # the layer skips these steps
+    expect("masked.keras", [x], [masked(x)])
 
 
 def recurrent_layers(k, kind, **options):
@@ -159,6 +174,22 @@ def with_python_code():
     tf_keras.Model(x, tf_keras.layers.Lambda(lambda v: v * 2)(x)).save(OUT / "lambda.h5")
 
 
+def _share_text(path, count, size):
+    """Add an attribute "names" of ``count`` texts to an HDF5 file. All are the same text of ``size`` bytes in it."""
+    with h5py.File(path, "r+") as file:
+        file.attrs.create("names", [b"x" * size] + [b"y"] * (count - 1))
+    data = bytearray(path.read_bytes())
+    # A reference to a text: its size, the position of its heap and its number in there.
+    sizes = (match.start() for match in re.finditer(re.escape(struct.pack("<I", size)), data))
+    start = next(
+        at
+        for at in sizes
+        if data[(heap := int.from_bytes(data[at + 4 : at + 12], "little")) : heap + 4] == b"GCOL"
+    )
+    data[start : start + 16 * count] = bytes(data[start : start + 16]) * count
+    path.write_bytes(data)
+
+
 def hostile():
     """Write files that run code, or read other files, if a framework opens them without checks."""
     marker = str(OUT / "code-ran")
@@ -188,6 +219,21 @@ def hostile():
     shutil.copy(OUT / "keras2.h5", OUT / "bomb.h5")
     with h5py.File(OUT / "bomb.h5", "r+") as file:
         file["model_weights"].create_dataset("w", (1 << 40,), "f4", chunks=(1 << 20,), compression="gzip")
+    for name, options in (
+        ("fill", {"shape": (250_000_000,), "fillvalue": 1.0}),
+        ("part", {"shape": (1,), "maxshape": (None,), "chunks": (250_000_000,), "compression": "gzip"}),
+        ("texts", {"shape": (8000,), "dtype": h5py.string_dtype()}),
+    ):
+        shutil.copy(OUT / "keras2.h5", OUT / f"{name}.h5")
+        with h5py.File(OUT / f"{name}.h5", "r+") as file:
+            file["model_weights"].create_dataset("w", **{"dtype": "f4", **options})
+    shutil.copy(OUT / "keras2.h5", OUT / "names.h5")
+    _share_text(OUT / "names.h5", 3000, 1 << 20)
+    shutil.copy(OUT / "keras2.h5", OUT / "units.h5")
+    with h5py.File(OUT / "units.h5", "r+") as file:
+        text = file.attrs["model_config"]
+        assert '"units": 5' in text
+        file.attrs["model_config"] = text.replace('"units": 5', '"units": 50000000')
     layer = {"module": "keras.layers", "class_name": "TFSMLayer", "config": {"filepath": str(OUT / "saved")}}
     text = json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}})
     for name, config in (("tfsm.keras", text), ("long.keras", text + " " * (40 << 20))):
@@ -195,6 +241,12 @@ def hostile():
             archive.writestr("metadata.json", '{"keras_version": "3.15.1"}')
             archive.writestr("config.json", config)
             archive.write(OUT / "keras2.h5", "model.weights.h5")
+    with (
+        zipfile.ZipFile(OUT / "keras3.keras") as good,
+        zipfile.ZipFile(OUT / "zeros.keras", "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
+        for name in good.namelist():
+            archive.writestr(name, bytes(100 << 20) if name.endswith(".h5") else good.read(name))
     # Valid as a Keras 3 archive and, by its name, as an HDF5 file with a Lambda layer.
     with zipfile.ZipFile(OUT / "both.zip", "w") as archive, zipfile.ZipFile(OUT / "keras3.keras") as good:
         for name in good.namelist():

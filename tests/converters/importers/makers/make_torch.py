@@ -26,6 +26,20 @@ batch, height = torch.export.Dim("batch"), torch.export.Dim("height", min=8, max
 torch.export.save(torch.export.export(model, (images[:2],), dynamic_shapes=({0: batch},)), OUT / "net.pt2")
 shapes = ({0: batch, 2: height},)
 torch.export.save(torch.export.export(model, (images[:2],), dynamic_shapes=shapes), OUT / "open.pt2")
+
+
+class Expanded(torch.nn.Module):
+    """A model with a buffer that is in the file once and in the model eight times."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("offset", torch.ones(1, 1).expand(1, 8))
+
+    def forward(self, x):
+        return torch.relu(x + self.offset)
+
+
+torch.export.save(torch.export.export(Expanded(), (torch.rand(1, 8),)), OUT / "expanded.pt2")
 torch.save(model.state_dict(), OUT / "weights.pt")
 
 
@@ -81,6 +95,20 @@ changed(
     {"model_constants_config.json": lambda _: json.dumps(constants).encode()},
     {"data/constants/opaque_obj_0": pickle.dumps(Program())},
 )
+
+
+def without_strides(data):
+    """Return the description of the weights with large tensors, all of whose values are the same one of the file."""
+    weights = json.loads(data)
+    for weight in weights["config"].values():
+        meta = weight["tensor_meta"]
+        meta["sizes"] = [{"as_int": 8000} for _ in meta["sizes"]]
+        meta["strides"] = [{"as_int": 0} for _ in meta["sizes"]]
+    return json.dumps(weights).encode()
+
+
+changed("stretched.pt2", {"model_weights_config.json": without_strides})
+changed("wide.pt2", {"models/model.json": lambda data: data.replace(b'"as_int": 8}', b'"as_int": 80000000}')})
 changed("library.pt2", {}, {"data/aotinductor/model/model.so": b"ELF"})
 changed("large.pt2", {})
 with zipfile.ZipFile(OUT / "large.pt2", "a") as archive:

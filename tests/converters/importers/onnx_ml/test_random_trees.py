@@ -198,7 +198,7 @@ def test_an_operator_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     other = onnx_writer.node("LinearRegressor", ["Z"], ["Y"], {"coefficients": np.ones(3, np.float32)})
     path = tmp_path / "m.onnx"
     path.write_bytes(onnx_writer.model([node, other], 3, [onnx_writer.value_info(12, "Y", (1, 1))]))
-    with pytest.raises(UnsupportedModelError, match=r"layer 'Imputer_1' \(Imputer\)"):
+    with pytest.raises(UnsupportedModelError, match=r"layer 'Imputer_Z' \(Imputer\)"):
         import_classical(str(path), ImportOptions())
 
 

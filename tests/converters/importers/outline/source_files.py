@@ -158,7 +158,13 @@ def torch_tensor(*sizes: int | None) -> dict[str, Any]:
     return {"sizes": [{"as_expr": {}} if size is None else {"as_int": size} for size in sizes]}
 
 
-def picture_torch(path: Path, *, stride: Sequence[int] = (1, 1), operator: str = "aten.relu.default") -> Path:
+def picture_torch(
+    path: Path,
+    *,
+    stride: Sequence[int] = (1, 1),
+    operator: str = "aten.relu.default",
+    weight: Sequence[int] = (4, 3, 3, 3),
+) -> Path:
     """Write a program as torch.export.save does: a convolution, ``operator`` and a linear layer."""
 
     def node(
@@ -179,7 +185,7 @@ def picture_torch(path: Path, *, stride: Sequence[int] = (1, 1), operator: str =
         ],
         "tensor_values": {
             "x": torch_tensor(1, 3, 16, 16),
-            "p_weight": torch_tensor(4, 3, 3, 3),
+            "p_weight": torch_tensor(*weight),
             "linear": torch_tensor(1, 4),
         },
     }

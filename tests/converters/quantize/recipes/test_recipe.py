@@ -26,6 +26,12 @@ def test_every_shipped_recipe_loads_and_has_a_description() -> None:
     }
 
 
+def test_the_files_of_shipped_recipes_are_read_once() -> None:
+    assert load_recipe("int8") is load_recipe("int8")
+    with pytest.raises(TypeError):
+        shipped_recipes()["mine"] = Recipe()  # type: ignore[index]
+
+
 def test_inputs_and_outputs_have_the_type_of_activations_by_default(tmp_path: Path) -> None:
     path = tmp_path / "mine.toml"
     path.write_text('activations = "int16"\noutputs = "float"\n')
