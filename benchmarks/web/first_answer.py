@@ -3,9 +3,10 @@ in headless Chromium: a package of ``arenite web`` against LiteRT.js with the sa
 
     python -m benchmarks.web.first_answer MODEL [--repeats 10] [--megabits 50 --latency-ms 40]
 
-Both pages are the smallest ones that answer. Each navigation is that of a new browser with a new profile, and the
-pages take turns. The server compresses files with gzip. An empty page shows how much of the time is that of the browser
-itself. Figures are valid only for the computer and the load that the last line names.
+Both pages are the smallest ones that answer, with links with which the browser loads all their files at once. Each
+navigation is that of a new browser with a new profile, and the pages take turns. The server compresses files with gzip.
+An empty page shows how much of the time is that of the browser itself. Figures are valid only for the computer and the
+load that the last line names.
 """
 
 from __future__ import annotations
@@ -19,38 +20,49 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from arenite.host.http_server.request_handler import CONTENT_TYPES
 from arenite.host.interface.model import load
-from arenite.host.web.browser_bench.peers import LITERT, forms_of, runtime_files
+from arenite.host.web.browser_bench.model_forms import forms_of
+from arenite.host.web.browser_bench.peers import LITERT, runtime_files
 from arenite.host.web.package import write_package
 from tests.browser import BROWSER, Browser
 
-_HEAD = '<!doctype html><meta charset="utf-8"><title>Page</title><body><script type="module">'
-_EMPTY_PAGE = f"{_HEAD}window.answer = [0, performance.now()];</script>"
-_OWN_PAGE = f"""{_HEAD}
-import {{ load }} from "./model.js";
-const {{ model }} = await load();
-model.inputs.forEach(({{ data }}) => data.fill(1));
+
+def _page(
+    script: str, modules: Sequence[str] = (), scripts: Sequence[str] = (), others: Sequence[str] = ()
+) -> bytes:
+    """Return a page with the module ``script``. It has links for files that the script loads: modules, scripts and
+    others."""
+    links = [f'<link rel="modulepreload" href="{name}">' for name in modules]
+    links += [f'<link rel="preload" as="script" href="{name}">' for name in scripts]
+    links += [f'<link rel="preload" as="fetch" crossorigin href="{name}">' for name in others]
+    head = f'<!doctype html><meta charset="utf-8"><title>Page</title>{"".join(links)}'
+    return f'{head}<body><script type="module">{script}</script>'.encode()
+
+
+_EMPTY_PAGE = "window.answer = [0, performance.now()];"
+_OWN_PAGE = """
+import { load } from "./model.js";
+const { model } = await load();
+model.inputs.forEach(({ data }) => data.fill(1));
 model.invoke();
 window.answer = [model.output.data[0], performance.now()];
-</script>
 """
-_LITERT_PAGE = f"""{_HEAD}
-import {{ loadAndCompile, loadLiteRt, Tensor }} from "./index.js";
+_LITERT_PAGE = """
+import { loadAndCompile, loadLiteRt, Tensor } from "./index.js";
 const file = fetch("./model.tflite").then((reply) => reply.arrayBuffer());
 await loadLiteRt("./wasm/");
-const model = await loadAndCompile(new Uint8Array(await file), {{ accelerator: "wasm" }});
-const inputs = model.getInputDetails().map(({{ shape }}) => (
+const model = await loadAndCompile(new Uint8Array(await file), { accelerator: "wasm" });
+const inputs = model.getInputDetails().map(({ shape }) => (
   new Tensor(new Float32Array(shape.reduce((a, b) => a * b, 1)).fill(1), [...shape])
 ));
 const [output] = await model.run(inputs);
 window.answer = [output.toTypedArray()[0], performance.now()];
-</script>
 """
 
 
@@ -63,9 +75,18 @@ def pages(image: Path) -> dict[str, dict[str, bytes]]:
     litert = {f"/{path}": content for path, content in runtime_files(LITERT).items()}
     form = forms_of(prepared.source)[-1]
     return {
-        "empty page": {"/": _EMPTY_PAGE.encode()},
-        "arenite": {**own, "/": _OWN_PAGE.encode()},
-        "LiteRT.js": {**litert, "/": _LITERT_PAGE.encode(), "/model.tflite": form.file()},
+        "empty page": {"/": _page(_EMPTY_PAGE)},
+        "arenite": {**own, "/": _page(_OWN_PAGE, ["./model.js"], [], ["./model-relaxed.wasm"])},
+        "LiteRT.js": {
+            **litert,
+            "/": _page(
+                _LITERT_PAGE,
+                ["./index.js", "./wasm-utils.js"],
+                ["./wasm/litert_wasm_internal.js"],
+                ["./model.tflite", "./wasm/litert_wasm_internal.wasm"],
+            ),
+            "/model.tflite": form.file(),
+        },
     }
 
 
@@ -89,6 +110,7 @@ def serve(files: Mapping[str, bytes], requested: set[str]) -> Iterator[str]:
     compressed = {path: gzip.compress(content, 9) for path, content in files.items()}
 
     class Handler(BaseHTTPRequestHandler):
+        disable_nagle_algorithm = True
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:

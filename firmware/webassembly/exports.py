@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from arenite.converters.graph.model import Tensor
+from arenite.converters.processing.audio.micro_plan import MicroPlan
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.image.plan import ImagePlan
+from arenite.converters.processing.imu.plan import ImuPlan
 from arenite.converters.processing.post.detector_plan import BoxesPlan
 from arenite.converters.processing.post.landmark_mask_plan import MaskPlan, PointsPlan
 from arenite.converters.processing.post.plan import MsePlan, PostPlan, TopKPlan
@@ -113,7 +115,9 @@ def model_exports(g: Generated, processing: Processing | None) -> ModelExports:
         _tensor(graph.tensors[t], rows=streams and position == 0) for position, t in enumerate(graph.inputs)
     ]
     outputs = [_tensor(graph.tensors[t]) for t in graph.outputs]
-    before = None if processing is None or processing.before is None else _preprocessing(processing.before)
+    steps = None if processing is None else processing.before
+    # A page has no source of motion, so a module has no functions for it.
+    before = None if steps is None or isinstance(steps, ImuPlan) else _preprocessing(steps)
     after = (
         None if processing is None or processing.after is None else _postprocessing(processing.after, outputs)
     )
@@ -144,9 +148,9 @@ def _tensor(tensor: Tensor, rows: bool = False) -> ModuleTensor:
     )
 
 
-def _preprocessing(plan: ImagePlan | AudioPlan) -> ModuleStep:
+def _preprocessing(plan: ImagePlan | AudioPlan | MicroPlan) -> ModuleStep:
     """Return the description of the preprocessing ``plan``."""
-    if isinstance(plan, AudioPlan):
+    if not isinstance(plan, ImagePlan):
         return ModuleStep("audio", 2 * plan.samples, plan.samples)
     size = buffer_bytes(plan.format, plan.width, plan.height)
     return ModuleStep("image", size, 1, plan.width, plan.height, plan.format)

@@ -11,6 +11,7 @@ import numpy as np
 
 from arenite.firmware.boards.cores import WEBASSEMBLY_CORES
 from arenite.host.bench.devices.measure import Progress
+from arenite.host.bench.module_result import module_result
 from arenite.host.bench.module_runner import ModuleRunner
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples
@@ -79,16 +80,21 @@ class ModuleBench:
         return all(len(m.verification.exact) == self.samples for m in self.modules)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object of schema ``arenite.bench-wasm/1``."""
-        return {
-            "schema": "arenite.bench-wasm/1",
-            "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
-            "board": WASM_BOARD,
-            "optimise": self.optimise,
-            "macs": self.prepared.macs,
-            "samples": self.samples,
-            "modules": [m.as_json() for m in self.modules],
-        }
+        """Return the object of schema ``arenite.bench/1``."""
+        first = self.modules[0]
+        modules = [m.as_json() for m in self.modules]
+        result = module_result(
+            self.prepared,
+            WASM_BOARD,
+            first.module.plan,
+            first.module.nbytes,
+            self.samples,
+            [m.verification for m in self.modules],
+            instructions=first.instructions,
+            latency=modules[0]["time_us"],
+            stack=first.stack,
+        )
+        return {**result, "modules": modules}
 
 
 def bench_modules(

@@ -286,8 +286,7 @@ export const description = MODULE;
  * it, the file beside this one is loaded. */
 export async function load(source) {
   const file = MODULE.files.find(canLoad);
-  const module = await compile(source ?? new URL(file.name, import.meta.url));
-  const { exports } = await WebAssembly.instantiate(module, {});
+  const { exports } = await instantiate(source ?? new URL(file.name, import.meta.url));
   const models = {};
   for (const m of MODULE.models) {
     const stored = new Uint8Array(exports.memory.buffer, exports[`${m.name}_hash`](), 8);
@@ -300,24 +299,27 @@ export async function load(source) {
   return models;
 }
 
-async function compile(source) {
+/** Returns an instance of the module. Each kind of source needs only one asynchronous step after its download. */
+async function instantiate(source) {
   if (source instanceof WebAssembly.Module) {
-    return source;
+    return WebAssembly.instantiate(source, {});
   }
   if (ArrayBuffer.isView(source) || source instanceof ArrayBuffer) {
-    return WebAssembly.compile(source);
+    return (await WebAssembly.instantiate(source, {})).instance;
   }
   const url = new URL(source, import.meta.url);
   if (url.protocol === "file:") {
     const { readFile } = await import("node:fs/promises");
-    return WebAssembly.compile(await readFile(url));
+    return (await WebAssembly.instantiate(await readFile(url), {})).instance;
   }
   const response = await fetch(url);
   if (!response.ok) {
     throw new ModelError(`The server answered ${response.status} for ${url}: put the .wasm file beside model.js.`);
   }
   /* Streaming needs the content type application/wasm, which not every server sends. */
-  return (response.headers.get("Content-Type") ?? "").startsWith("application/wasm")
-    ? WebAssembly.compileStreaming(response)
-    : WebAssembly.compile(await response.arrayBuffer());
+  const streams = (response.headers.get("Content-Type") ?? "").startsWith("application/wasm");
+  const { instance } = streams
+    ? await WebAssembly.instantiateStreaming(response, {})
+    : await WebAssembly.instantiate(await response.arrayBuffer(), {});
+  return instance;
 }

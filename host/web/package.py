@@ -7,6 +7,7 @@ that the browser supports.
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from collections.abc import Mapping
@@ -43,16 +44,35 @@ _PACKAGE_NAME = re.compile(r"(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*
 
 @dataclass(frozen=True)
 class WebPackage:
-    """A package in ``directory``. ``description`` has its files, sizes in bytes, and the inputs and outputs of its
-    models. ``page`` is the page beside the package, if there is one."""
+    """A package in ``directory``.
+
+    ``description`` has its modules, their sizes in bytes, and the inputs and outputs of its models. ``sizes`` has the
+    size of each file, and its size after gzip. ``hashes`` has the SHA-256 of each model's file. ``page`` is the page
+    beside the package, if there is one.
+    """
 
     directory: Path
     description: Mapping[str, Any]
+    sizes: Mapping[str, tuple[int, int]]
+    hashes: Mapping[str, str]
     page: Page | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.web/1``."""
-        return {**self.description, "directory": str(self.directory)}
+        modules = {file["name"]: file for file in self.description["files"]}
+        files = [
+            {"path": path, "bytes": nbytes, "compressed_bytes": compressed, **modules.get(path, {})}
+            for path, (nbytes, compressed) in self.sizes.items()
+        ]
+        models = [{**m, "sha256": self.hashes[m["name"]]} for m in self.description["models"]]
+        return {
+            **self.description,
+            "files": files,
+            "models": models,
+            "memory": max(module["memory_bytes"] for module in modules.values()),
+            "simd": any(module["simd"] for module in modules.values()),
+            "directory": str(self.directory),
+        }
 
 
 def write_package(
@@ -115,7 +135,14 @@ def write_package(
     files["package.json"] = _package_json(package_name, version, [*files])
     files[MANIFEST] = json.dumps({**description, "files": sorted([*files, MANIFEST])}, indent=1) + "\n"
     write_folder(directory, files)
-    return WebPackage(directory, description, page)
+    sizes = {path: _sizes(content) for path, content in files.items() if path != MANIFEST}
+    return WebPackage(directory, description, sizes, {n: m.sha256 for n, m in models.items()}, page)
+
+
+def _sizes(content: str | bytes) -> tuple[int, int]:
+    """Return the size of a file, and its size after gzip, which servers use."""
+    stored = content.encode() if isinstance(content, str) else content
+    return len(stored), len(gzip.compress(stored, 9, mtime=0))
 
 
 def _package_name(text: str, *, given: bool) -> str:

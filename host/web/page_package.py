@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import html
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -49,7 +50,9 @@ class Page:
         """Return the text of each file of the page. ``package_files`` are the package's other files by their names. The
         name of the service worker's cache depends on the contents of all of them."""
         texts = {path.name: path.read_text("utf-8") for path in sorted(_FOLDER.iterdir())}
-        texts["index.html"] = self._fill(texts["index.html"])
+        texts["index.html"] = self._fill(
+            texts["index.html"].replace("@SCRIPTS@", _preloads(texts["page.js"]))
+        )
         texts["manifest.webmanifest"] = self._manifest()
         listed = ["./", *sorted(f"./{name}" for name in {*texts, *package_files} if name != "offline.js")]
         digest = hashlib.sha256()
@@ -133,6 +136,12 @@ def page_model(
     if model.postprocessing is not None:
         extra[AFTER] = model.postprocessing.to_json()
     return replace(prepared, extra=extra), Page(source, name, title, {}, _classes(extra), collects)
+
+
+def _preloads(script: str) -> str:
+    """Return links with which a browser loads the modules that ``script`` imports at once with the script itself."""
+    names = re.findall(r'^import .* from "(\./[^"]+)";$', script, re.MULTILINE)
+    return "".join(f'<link rel="modulepreload" href="{name}">\n' for name in names)
 
 
 def _classes(extra: Mapping[str, Any]) -> tuple[str, ...]:

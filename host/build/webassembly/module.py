@@ -34,7 +34,8 @@ class ModulePlan:
     """A module before its build.
 
     ``sources``: text of each C file by its path. ``models``: the exports of each model. ``memory``: the module's
-    memory.
+    memory. ``weights``: bytes of the models' weights and biases. ``arena_bound``: no plan for the execution order of
+    the models' layers has a smaller arena, in bytes.
     """
 
     core: str
@@ -42,6 +43,8 @@ class ModulePlan:
     sources: Mapping[str, str]
     models: tuple[ModelExports, ...]
     memory: ModuleMemory
+    weights: int
+    arena_bound: int
 
 
 @dataclass(frozen=True)
@@ -99,13 +102,17 @@ def plan_module(
     for g, prepared in zip(lowered, models.values(), strict=True):
         processing = bind_processing(g, prepared.extra)
         if processing is not None:
-            files = processing_files(g, processing)
+            # A page converts whole windows. Unused function pointers of streams would end the linker (LLD 22) with a
+            # segmentation fault.
+            files = processing_files(g, processing, streams=False)
             texts.append(files[f"{g.prefix}processing.c"])
             sources.update(files)
         exports.append(model_exports(g, processing))
     sources["exports.c"] = exports_source(exports)
     memory = predict_memory(lowered, exports, texts)
-    return ModulePlan(core, optimise, sources, tuple(exports), memory)
+    weights = sum(c.nbytes for g in lowered for c in g.constants if c.is_weight)
+    bound = max(g.plan.lower_bound for g in lowered)
+    return ModulePlan(core, optimise, sources, tuple(exports), memory, weights, bound)
 
 
 def build_module(

@@ -108,13 +108,22 @@ def _show_peers(result: BrowserBench) -> None:
                 f"{peer['name']} {peer['version']}",
                 "float32" if peer["edges"] == "float" else "as in the model",
                 f"{peer['bit_exact']:,} of {result.samples:,}",
+                f"{peer['bytes_differ']:,}",
                 f"{peer['time_us']['p50']:,.1f}",
                 f"{peer['time_us']['min']:,.1f}",
                 f"{peer['load_ms']['value']:,.1f}",
             )
         )
     if rows:
-        header = ("runtime", "inputs and outputs", "bit-exact", "median, us", "shortest, us", "load, ms")
+        header = (
+            "runtime",
+            "inputs and outputs",
+            "bit-exact",
+            "bytes differ",
+            "median, us",
+            "shortest, us",
+            "load, ms",
+        )
         show(table("Other runtimes in the same page, one thread (all figures measured)", header, rows))
     if ratio := as_json["ratio"]:
         note(

@@ -10,7 +10,7 @@ import click
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.cli.firmware.named_models import load_named
-from arenite.host.cli.options import no_passes_option, stream_option
+from arenite.host.cli.options import no_passes_option, output_folder_option, stream_option
 from arenite.host.cli.page_serving import served_page
 from arenite.host.http_server.addresses import parse_address
 from arenite.host.interface.model import Model
@@ -23,14 +23,7 @@ from arenite.host.web.serving.serve_page import ServingOptions
 
 @click.command()
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIRECTORY",
-    help="Folder to write the package to.",
-)
+@output_folder_option("the package")
 @click.option(
     "--name", default="", metavar="NAME", help="Name in package.json. Default: the name of the folder."
 )

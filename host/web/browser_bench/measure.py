@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -12,17 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.graph.model import DTYPES, Subgraph
-from arenite.errors import DeviceError, UsageError
+from arenite.errors import DeviceError, UnsupportedModelError, UsageError
 from arenite.host.bench.devices.measure import Progress
+from arenite.host.bench.module_result import module_result
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.samples import Samples
 from arenite.host.bench.verification import OutputVerifier, VerificationResult, verify_all
 from arenite.host.build.prepare import Prepared
-from arenite.host.web.browser_bench.bench_server import BenchServer
+from arenite.host.build.webassembly.module import plan_module
+from arenite.host.web.browser_bench.bench_server import RUN, TIME, BenchServer
 from arenite.host.web.browser_bench.browsers import BrowserKind, browser_command, open_browser
-from arenite.host.web.browser_bench.peer_figures import PeerFigures, ratio_json, time_json
-from arenite.host.web.browser_bench.peers import Peer, forms_of, runtime_files
+from arenite.host.web.browser_bench.model_forms import ModelForm, forms_of
+from arenite.host.web.browser_bench.peer_figures import PeerFigures, peer_figures, ratio_json, time_json
+from arenite.host.web.browser_bench.peers import Peer, runtime_files
 from arenite.host.web.package import FILES, write_package
 from arenite.processes import temporary_folder
 
@@ -33,9 +36,12 @@ _ROUNDS, _BATCH_MS = 25, 20.0
 #: With other runtimes, the batches are shorter than the time slices of operating systems, so that many batches run
 #: without an interruption on a busy computer. Timers have 5 to 20 microseconds, because the page is isolated.
 _ROUNDS_WITH_PEERS, _BATCH_MS_WITH_PEERS = 300, 2.5
+#: A slow model has fewer batches: when they have taken this time, the page stops after a number of rounds.
+_MAX_MEASURED_MS, _MIN_ROUNDS = 300e3, 5
 #: Each module runs for this time first: browsers begin with code of a fast compiler, and replace it by better code.
 _WARM_UP_MS = 2000.0
-#: A page that sends nothing for this number of seconds has failed. A busy computer makes browsers slow.
+#: A page that sends nothing for this number of seconds has failed. It reports its progress every second, between two
+#: inferences. A busy computer makes browsers slow.
 _SILENT_S = 300.0
 
 
@@ -91,18 +97,21 @@ class BrowserBench:
         return all(len(m.verification.exact) == self.samples for m in self.modules)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the object of schema ``arenite.bench-browser/1``."""
-        result: dict[str, Any] = {
-            "schema": "arenite.bench-browser/1",
-            "model": {"path": str(self.prepared.path), "sha256": self.prepared.sha256},
-            "board": self.browser,
-            "user_agent": self.agent,
-            "simd": self.simd,
-            "optimise": self.optimise,
-            "macs": self.prepared.macs,
-            "samples": self.samples,
-            "modules": [m.as_json() for m in self.modules],
-        }
+        """Return the object of schema ``arenite.bench/1``."""
+        first = self.modules[0]
+        modules = [m.as_json() for m in self.modules]
+        result = module_result(
+            self.prepared,
+            self.browser,
+            plan_module({"model": self.prepared}, first.core, self.optimise),
+            first.description["bytes"],
+            self.samples,
+            [m.verification for m in self.modules],
+            instructions=None,
+            latency=modules[0]["time_us"],
+            stack=None,
+        )
+        result |= {"user_agent": self.agent, "simd": self.simd, "modules": modules}
         if self.peers:
             result["peers"] = [p.as_json() for p in self.peers]
             result["ratio"] = ratio_json(self.modules[0].times_us, self.peers)
@@ -134,7 +143,10 @@ def bench_in_browser(
         for peer in peers
         for path, content in runtime_files(peer).items()
     }
-    forms = forms_of(prepared.source) if peers else ()
+    forms = forms_of(prepared.source)
+    own = forms[0]
+    models, refused = _peer_models(peers, forms)
+    peers_in_page = [peer for peer in peers if peer.name not in refused]
     verifier = OutputVerifier(Reference(prepared.reference), samples, stateful=stateful)
     progress("build", 0, 1)
     with temporary_folder("arenite-browser-") as folder:
@@ -148,33 +160,34 @@ def bench_in_browser(
                     "forms": [
                         {
                             **form.task(),
-                            "model": f"./{form.edges}.tflite",
+                            "model": f"./{form.edges}.{peer.model_format}",
                             "inputs_file": f"./{form.edges}.bin",
                         }
                         for form in forms
                     ],
                 }
-                for peer in peers
+                for peer in peers_in_page
             ],
             "samples": len(samples),
             "stateful": stateful,
             "rounds": _ROUNDS_WITH_PEERS if peers else _ROUNDS,
             "batch_ms": _BATCH_MS_WITH_PEERS if peers else _BATCH_MS,
             "warm_up_ms": _WARM_UP_MS,
+            "max_measured_ms": _MAX_MEASURED_MS,
+            "min_rounds": _MIN_ROUNDS,
         }
-        inputs = b"".join(np.ascontiguousarray(value).tobytes() for row in samples.inputs for value in row)
         files = {
             f"/{path.name}": path.read_bytes() for path in (*package.directory.iterdir(), *_PAGE.iterdir())
         }
-        files |= {"/task.json": json.dumps(task).encode(), "/inputs.bin": inputs, **peer_files}
-        for form in forms:
-            files |= {f"/{form.edges}.tflite": form.file(), f"/{form.edges}.bin": form.inputs(samples)}
-        if peers:  # the other runtimes need a less strict content security policy
+        files |= {"/task.json": json.dumps(task).encode(), "/inputs.bin": own.inputs(samples), **peer_files}
+        if peers:
+            files |= models | {f"/{form.edges}.bin": form.inputs(samples) for form in forms}
+            # The other runtimes need a less strict content security policy.
             files["/index.html"] = files["/peers.html"]
     graph = prepared.source.main
-    sizes = [{len(samples) * sum(graph.tensors[i].nbytes for i in graph.outputs)}] * len(described)
-    sizes += [{len(samples) * form.output_bytes() for form in forms}] * len(peers)
-    outputs, result = _run_page(kind, files, sizes, len(described), progress, report)
+    sizes = [{len(samples) * own.output_bytes()}] * len(described)
+    sizes += [{len(samples) * form.output_bytes() for form in forms}] * len(peers_in_page)
+    outputs, result, fetched = _run_page(kind, files, sizes, len(described), progress, report)
     cores = {file: core for core, file in FILES.items()}
     first = graph.tensors[graph.outputs[0]] if graph.outputs else None
 
@@ -185,21 +198,33 @@ def bench_in_browser(
     for k, (file, entry) in enumerate(zip(described, result["modules"], strict=True)):
         if "error" in entry:  # this browser lacks what the module needs
             continue
-        verification = verified(_split(outputs[k], graph, len(samples)))
+        verification = verified(own.outputs(outputs[k], len(samples)))
         figures.append(
             BrowserModuleFigures(
                 cores[file], described[file], verification, float(entry["load_ms"]), _times_us(entry)
             )
         )
-    peer_figures = []
-    for k, (peer, entry) in enumerate(zip(peers, result["peers"], strict=True), len(described)):
+    compared = {}
+    for k, (peer, entry) in enumerate(zip(peers_in_page, result["peers"], strict=True), len(described)):
         if "error" in entry:
-            peer_figures.append(PeerFigures(peer, str(entry["error"])))
+            compared[peer.name] = PeerFigures(peer, str(entry["error"]))
             continue
         form = forms[int(entry["form"])]
-        verification = verified(form.outputs(outputs[k], len(samples)))
-        peer_figures.append(
-            PeerFigures(peer, "", form.edges, verification, float(entry["load_ms"]), _times_us(entry))
+        arrays = form.outputs(outputs[k], len(samples))
+        expected = [verifier.expected(n) for n in range(len(samples))]
+        compared[peer.name] = peer_figures(
+            peer,
+            form.edges,
+            verified(arrays),
+            expected,
+            arrays,
+            float(entry["load_ms"]),
+            _times_us(entry),
+            sum(
+                len(gzip.compress(files[path], 9, mtime=0))
+                for path in fetched
+                if path.startswith(f"/peers/{peer.name}/") or path == f"/{form.edges}.{peer.model_format}"
+            ),
         )
     return BrowserBench(
         prepared,
@@ -209,12 +234,26 @@ def bench_in_browser(
         optimise,
         len(samples),
         tuple(figures),
-        tuple(peer_figures),
+        tuple(compared.get(peer.name) or PeerFigures(peer, refused[peer.name]) for peer in peers),
     )
 
 
 def _times_us(entry: Mapping[str, Any]) -> tuple[float, ...]:
     return tuple(float(ms) * 1e3 for ms in entry["times_ms"])
+
+
+def _peer_models(
+    peers: Sequence[Peer], forms: Sequence[ModelForm]
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the model files for ``peers`` by path, and the reasons why runtimes get none, by name."""
+    files: dict[str, bytes] = {}
+    refused: dict[str, str] = {}
+    for peer in peers:
+        try:
+            files |= {f"/{form.edges}.{peer.model_format}": form.file(peer.model_format) for form in forms}
+        except UnsupportedModelError as error:
+            refused[peer.name] = error.problem
+    return files, refused
 
 
 def _run_page(
@@ -224,8 +263,9 @@ def _run_page(
     modules: int,
     progress: Progress,
     report: Callable[[str], None],
-) -> tuple[dict[int, bytes], dict[str, Any]]:
-    """Open the page in the browser, and return the outputs of each runtime and the result that the page sends.
+) -> tuple[dict[int, bytes], dict[str, Any], set[str]]:
+    """Open the page in the browser, and return the outputs of each runtime, the result that the page sends, and the
+    paths of the files that it loaded.
 
     The first ``modules`` runtimes are those of the package, of which one must run; the others may fail.
     ``output_bytes``: see ``BenchServer``. Raises ``DeviceError`` if the page fails."""
@@ -234,10 +274,9 @@ def _run_page(
     except OSError as error:
         raise UsageError(f"The page cannot be served: {error.strerror or error}.") from error
     server.start()
-    steps = len(output_bytes) + 1
     with contextlib.closing(server), open_browser(kind, server.url) as browser:
         while server.result is None:
-            progress("run", len(server.outputs), steps)
+            progress(*server.progress)
             end = time.monotonic() + _SILENT_S
             while not server.received.wait(1.0):
                 if why := browser.ended():
@@ -251,7 +290,8 @@ def _run_page(
                         "Use fewer samples, or a computer that is less busy.",
                     )
             server.received.clear()
-        progress("run", steps, steps)
+        for step in (RUN, TIME):
+            progress(step, server.progress[2], server.progress[2])
         result, outputs = server.result, server.outputs
     needed = {k for k, entry in enumerate(result.get("modules", ())) if "error" not in entry}
     if "error" in result or not needed or not outputs.keys() >= needed:
@@ -259,19 +299,4 @@ def _run_page(
             f"The page in {kind.name} failed: {result.get('error', 'it sent no outputs')}.",
             "Report this with the model.",
         )
-    return outputs, result
-
-
-def _split(data: bytes, graph: Subgraph, samples: int) -> list[list[np.ndarray]]:
-    """Return the outputs of each sample as arrays, from the bytes that the page sent."""
-    rows = []
-    at = 0
-    for _ in range(samples):
-        row = []
-        for index in graph.outputs:
-            tensor = graph.tensors[index]
-            array = np.frombuffer(data, DTYPES[tensor.dtype], tensor.elements, at)
-            row.append(array.reshape(tensor.shape))
-            at += tensor.nbytes
-        rows.append(row)
-    return rows
+    return outputs, result, server.fetched

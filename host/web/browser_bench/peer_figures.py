@@ -11,6 +11,10 @@ import numpy as np
 from arenite.host.bench.verification import VerificationResult
 from arenite.host.web.browser_bench.peers import Peer
 
+#: Runtimes that round in another way differ from the reference kernels by a few steps in most samples, and by more in
+#: some.
+_MAX_TYPICAL_STEPS = 10
+
 
 def time_json(times_us: Sequence[float]) -> dict[str, Any]:
     """Return the median and the minimum of ``times_us``, durations in microseconds."""
@@ -26,17 +30,21 @@ class PeerFigures:
     """The figures of another runtime. ``error`` has the reason if it did not run the model; the other fields are then
     empty.
 
-    ``edges``: "own" or "float", see ``peers.ModelForm``. ``load_ms``: the load of the runtime, and the time from the
+    ``edges``: "own" or "float", see ``ModelForm``. ``bytes_differ``: number of bytes of all outputs that differ from
+    those of LiteRT's reference kernels. ``load_ms``: the load of the runtime, and the time from the
     request to open the model to its first answer. ``times_us``: for each batch, the mean duration of an inference in
-    microseconds, with the copies of its inputs and outputs.
+    microseconds, with the copies of its inputs and outputs. ``transfer_bytes``: the bytes that the page loads to run
+    the model: the runtime's files and the model, each after gzip.
     """
 
     peer: Peer
     error: str = ""
     edges: str = ""
     verification: VerificationResult | None = None
+    bytes_differ: int = 0
     load_ms: float = 0.0
     times_us: tuple[float, ...] = ()
+    transfer_bytes: int = 0
 
     def as_json(self) -> dict[str, Any]:
         result: dict[str, Any] = {
@@ -49,12 +57,49 @@ class PeerFigures:
             result |= {
                 "edges": self.edges,
                 "bit_exact": len(self.verification.exact),
+                "bytes_differ": self.bytes_differ,
                 "max_abs_diff": self.verification.max_abs_diff,
                 "accuracy": self.verification.accuracy,
                 "time_us": time_json(self.times_us),
+                "transfer_bytes": self.transfer_bytes,
                 "load_ms": {"value": round(self.load_ms, 2), "kind": "measured"},
             }
+            result |= {"latency_us": result["time_us"], "first_answer_ms": result["load_ms"]["value"]}
         return result
+
+
+def peer_figures(
+    peer: Peer,
+    edges: str,
+    verification: VerificationResult,
+    expected: Sequence[Sequence[np.ndarray]],
+    outputs: Sequence[Sequence[np.ndarray]],
+    load_ms: float,
+    times_us: tuple[float, ...],
+    transfer_bytes: int,
+) -> PeerFigures:
+    """Return the figures of a runtime. ``expected`` and ``outputs`` have the outputs of each sample, from the reference
+    kernels and from the runtime.
+
+    A runtime whose quantized outputs are far from the expected ones for most samples does something else than the
+    network, so it has an error instead of figures.
+    """
+    steps = [
+        max((abs(a.astype(np.int64) - b).max(initial=0) for a, b in pairs if a.dtype.kind in "iu"), default=0)
+        for pairs in (list(zip(*rows, strict=True)) for rows in zip(expected, outputs, strict=True))
+    ]
+    typical = float(np.median(steps))
+    if typical > _MAX_TYPICAL_STEPS:
+        return PeerFigures(
+            peer,
+            f"its outputs differ from LiteRT's reference kernels by {typical:.0f} steps or more in half of the samples",
+        )
+    differ = sum(
+        int(np.count_nonzero(np.frombuffer(a.tobytes(), np.uint8) != np.frombuffer(b.tobytes(), np.uint8)))
+        for rows in zip(expected, outputs, strict=True)
+        for a, b in zip(*rows, strict=True)
+    )
+    return PeerFigures(peer, "", edges, verification, differ, load_ms, times_us, transfer_bytes)
 
 
 def ratio_json(times_us: Sequence[float], peers: Sequence[PeerFigures]) -> dict[str, Any] | None:

@@ -1,25 +1,13 @@
-"""Other runtimes that run TFLite models in a page, and the forms of a model that they accept.
+"""Other runtimes that run models in a page.
 
 Their files come from npm, pinned by hash, into the cache. They are no part of Arenite or of its packages.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-import numpy as np
-
-from arenite.converters.graph.model import DTYPES, Model, Tensor
-from arenite.converters.tflite.float_edges import (
-    has_float_edge,
-    quantized_values,
-    real_values,
-    with_float_edges,
-)
-from arenite.converters.tflite.writer import to_flatbuffer
-from arenite.host.bench.samples import Samples
 from arenite.models.manifest import Package
 from arenite.models.npm_files import npm_files, npm_package
 
@@ -44,11 +32,19 @@ _TFJS_TFLITE = npm_package(
     7_753_592,
     "Apache-2.0",
 )
+_ONNXRUNTIME_WEB = npm_package(
+    "onnxruntime-web",
+    "1.30.0",
+    "d2228df7e4616bc3348bf504ee888f3bec43789a273f0a63f3e68d203ce3bf71",
+    33_106_585,
+    "MIT",
+)
 
 
 @dataclass(frozen=True)
 class Peer:
-    """Another runtime: its name for the user, and its packages with the files that a page needs.
+    """Another runtime: its name for the user, its packages with the files that a page needs, and the format of its
+    models, "tflite" or "onnx".
 
     Each file has the name in the package, and the path below the folder of the runtime on the server. The first package
     is the runtime itself, whose version is reported.
@@ -56,6 +52,7 @@ class Peer:
 
     name: str
     files: tuple[tuple[Package, Mapping[str, str]], ...]
+    model_format: str = "tflite"
 
     @property
     def package(self) -> Package:
@@ -63,7 +60,7 @@ class Peer:
 
 
 LITERT = Peer(
-    "litert",
+    "litertjs",
     (
         (
             _LITERT,
@@ -94,7 +91,22 @@ TFJS_TFLITE = Peer(
         ),
     ),
 )
-PEERS = {peer.name: peer for peer in (LITERT, TFJS_TFLITE)}
+ONNXRUNTIME_WEB = Peer(
+    "onnxruntime-web",
+    (
+        (
+            _ONNXRUNTIME_WEB,
+            {
+                "package/dist/ort.wasm.min.mjs": "ort.js",
+                # The only build. With one thread it starts no workers.
+                "package/dist/ort-wasm-simd-threaded.mjs": "ort-wasm.js",
+                "package/dist/ort-wasm-simd-threaded.wasm": "ort-wasm.wasm",
+            },
+        ),
+    ),
+    "onnx",
+)
+PEERS = {peer.name: peer for peer in (LITERT, TFJS_TFLITE, ONNXRUNTIME_WEB)}
 
 #: Imports of packages, which a browser cannot resolve, and the files that they mean.
 _IMPORTS = {b'"@litertjs/wasm-utils"': b'"./wasm-utils.js"'}
@@ -113,72 +125,3 @@ def runtime_files(peer: Peer, progress: bool = True) -> dict[str, bytes]:
                 content = content.replace(name, path) if member.endswith(".js") else content
             files[paths[member]] = content
     return files
-
-
-@dataclass(frozen=True)
-class ModelForm:
-    """A form of the model for other runtimes. ``edges`` is "own" for the model's own inputs and outputs, "float" if the
-    quantized ones are float32 with a QUANTIZE or DEQUANTIZE."""
-
-    edges: str
-    model: Model
-    source: Model
-
-    def task(self) -> dict[str, Any]:
-        """Return what the page needs to know about the form, without the addresses of its files."""
-        graph = self.model.main
-        return {
-            name: [
-                {"dtype": t.dtype, "elements": t.elements, "shape": t.shape}
-                for t in (graph.tensors[i] for i in indices)
-            ]
-            for name, indices in (("inputs", graph.inputs), ("outputs", graph.outputs))
-        }
-
-    def inputs(self, samples: Samples) -> bytes:
-        """Return the inputs of all samples as bytes, in the types of the form."""
-        tensors = [self.source.main.tensors[i] for i in self.source.main.inputs]
-        return b"".join(
-            self._input(tensor, value).tobytes()
-            for row in samples.inputs
-            for tensor, value in zip(tensors, row, strict=True)
-        )
-
-    def _input(self, tensor: Tensor, value: np.ndarray) -> np.ndarray:
-        return real_values(tensor, value) if self._is_converted(tensor) else np.ascontiguousarray(value)
-
-    def output_bytes(self) -> int:
-        """Return the bytes of one sample's outputs."""
-        return sum(self.model.main.tensors[i].nbytes for i in self.model.main.outputs)
-
-    def outputs(self, data: bytes, samples: int) -> list[list[np.ndarray]]:
-        """Return the outputs of each sample in the types of the model, from the bytes that the page sent."""
-        at, rows = 0, []
-        graph, source = self.model.main, self.source.main
-        for _ in range(samples):
-            row = []
-            for index, original in zip(graph.outputs, source.outputs, strict=True):
-                tensor, wanted = graph.tensors[index], source.tensors[original]
-                array = np.frombuffer(data, DTYPES[tensor.dtype], tensor.elements, at).reshape(tensor.shape)
-                row.append(quantized_values(wanted, array) if self._is_converted(wanted) else array)
-                at += tensor.nbytes
-            rows.append(row)
-        return rows
-
-    def _is_converted(self, tensor: Tensor) -> bool:
-        return self.edges == "float" and has_float_edge(tensor)
-
-    def file(self) -> bytes:
-        """Return the TFLite file."""
-        return to_flatbuffer(self.model)
-
-
-def forms_of(source: Model) -> Sequence[ModelForm]:
-    """Return the forms of a model that a runtime may accept, the first one that it should try first."""
-    # Without signatures every runtime orders inputs and outputs as the graph does.
-    plain = replace(source, signatures=(), metadata={})
-    graph = plain.main
-    own = ModelForm("own", plain, source)
-    if not any(has_float_edge(graph.tensors[i]) for i in (*graph.inputs, *graph.outputs)):
-        return (own,)
-    return (own, ModelForm("float", with_float_edges(plain), source))

@@ -200,8 +200,13 @@ async function main() {
   element("start").addEventListener("click", toggle);
 }
 
-if ("serviceWorker" in navigator && window.isSecureContext) {
-  /* Without a service worker the page works, but not offline. */
-  navigator.serviceWorker.register("./offline.js").catch(() => {});
+/** Keeps the files of the page for its use without a network. */
+function keepFiles() {
+  if ("serviceWorker" in navigator && window.isSecureContext) {
+    /* Without a service worker the page works, but not offline. */
+    navigator.serviceWorker.register("./offline.js").catch(() => {});
+  }
 }
-main().catch(report);
+
+/* The service worker loads all files again, so it begins when the model is ready. */
+main().catch(report).finally(keepFiles);

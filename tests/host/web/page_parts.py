@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from arenite.converters.tflite.image import load_image
 from arenite.host.interface.web import web
 from arenite.host.web.package import WebPackage
 from tests.browser import Browser
 from tests.development_models import shared_model
-from tests.firmware.library.processing_cases import save
+from tests.firmware.library.processing_cases import KEYWORD_SOUND, save
 from tests.host.small_graphs import classifier
 from tests.host.web.served import served
 
 WIDTH, HEIGHT = 96, 64
 STEPS = [{"do": "resize", "width": 12, "height": 12}, {"do": "normalise", "divide": 127.5, "mean": 1.0}]
 PICTURE = {"source": {"kind": "image", "format": "rgb"}, "steps": STEPS}
-SOUND: dict[str, Any] = {
-    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
-    "steps": [
-        {"do": "frame", "length": 480, "step": 320},
-        {"do": "window"},
-        {"do": "fft", "length": 512},
-        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
-        {"do": "log", "offset": 1e-6},
-        {"do": "mfcc", "coefficients": 10},
-    ],
-}
 #: The postprocessing: the two best classes.
 BEST = {"steps": [{"do": "top_k", "k": 2}]}
 #: The browser's own camera and microphone, which need no permission.
@@ -69,7 +57,7 @@ def picture_page(folder: Path, source: str) -> Path:
 def sound_page(folder: Path) -> Path:
     """Write a page with a keyword spotter for the microphone. Return its folder."""
     model = load_image(shared_model("kws01_int8")).model
-    prepared = save(model, {"preprocessing": SOUND, "postprocessing": BEST}, folder / "kws.tflite")
+    prepared = save(model, {"preprocessing": KEYWORD_SOUND, "postprocessing": BEST}, folder / "kws.tflite")
     web({"kws": prepared.path}, folder / "page", page="microphone")
     return folder / "page"
 

@@ -85,6 +85,21 @@ def test_a_dropped_picture_gets_the_answer_of_litert(tmp_path: Path) -> None:
     assert answers == [[f"name {k}", f"{100 * scores[k]:.1f} %"] for k in order]
 
 
+def test_the_scripts_of_the_page_load_at_once(tmp_path: Path) -> None:
+    """The page has links for all modules that page.js imports, so a browser does not wait for page.js to see them."""
+    page = picture_page(tmp_path, "files")
+    names = ".map((address) => address.split('/').pop())"
+    with opened(page, tmp_path / "profile") as browser:
+        browser.until(f"{STATUS} === 'Ready'")
+        linked = browser.value(
+            f"[...document.querySelectorAll('link[rel=modulepreload]')].map((l) => l.href){names}"
+        )
+        loaded = browser.value(f"performance.getEntriesByType('resource').map((e) => e.name){names}")
+        assert browser.errors == []
+    scripts = {name for name in loaded if name.endswith(".js")} - {"page.js", "offline.js"}
+    assert set(linked) == scripts and "model.js" in linked
+
+
 def test_the_camera_is_served_until_it_is_stopped(tmp_path: Path) -> None:
     page = picture_page(tmp_path, "camera")
     with opened(page, tmp_path / "profile", *FAKE_DEVICES) as browser:

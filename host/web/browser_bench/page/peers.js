@@ -1,4 +1,4 @@
-/* Other runtimes for TFLite models in the same page. Each function loads a runtime, and returns a function that opens a
+/* Other runtimes for TFLite and ONNX models in the same page. Each function loads a runtime, and returns a function that opens a
  * model in it with one thread. This one returns `run(inputs, outputs)`, which copies typed arrays in, runs an inference,
  * and copies its outputs out. */
 
@@ -11,15 +11,15 @@ const script = (address) => new Promise((resolve, reject) => {
   document.head.append(element);
 });
 
-async function litert() {
-  const { loadLiteRt, loadAndCompile, Tensor } = await import("./peers/litert/index.js");
-  await loadLiteRt("./peers/litert/wasm/");
-  return async (bytes, shapes) => {
+async function litertjs() {
+  const { loadLiteRt, loadAndCompile, Tensor } = await import("./peers/litertjs/index.js");
+  await loadLiteRt("./peers/litertjs/wasm/");
+  return async (bytes, { inputs: described }) => {
     const model = await loadAndCompile(bytes, { accelerator: "wasm", cpuOptions: { numThreads: 1 } });
     model.getInputDetails(); /* throws for types that LiteRT.js lacks */
     model.getOutputDetails();
     return async (inputs, outputs) => {
-      const tensors = inputs.map((values, k) => new Tensor(values, shapes[k]));
+      const tensors = inputs.map((values, k) => new Tensor(values, described[k].shape));
       const results = await model.run(tensors);
       results.forEach((result, k) => {
         outputs[k].set(result.toTypedArray());
@@ -49,7 +49,25 @@ async function tfjsTflite() {
   };
 }
 
-const LOAD = { litert, "tfjs-tflite": tfjsTflite };
+async function onnxRuntimeWeb() {
+  const ort = await import("./peers/onnxruntime-web/ort.js");
+  const folder = new URL("./peers/onnxruntime-web/", location.href);
+  ort.env.wasm.numThreads = 1;
+  ort.env.wasm.wasmPaths = { mjs: new URL("ort-wasm.js", folder).href, wasm: new URL("ort-wasm.wasm", folder).href };
+  return async (bytes, { inputs: described }) => {
+    const session = await ort.InferenceSession.create(bytes, { executionProviders: ["wasm"] });
+    const { inputNames, outputNames } = session;
+    return async (inputs, outputs) => {
+      const feeds = inputs.map((values, k) => (
+        [inputNames[k], new ort.Tensor(described[k].dtype, values, described[k].shape)]
+      ));
+      const results = await session.run(Object.fromEntries(feeds));
+      outputNames.forEach((name, k) => outputs[k].set(results[name].data));
+    };
+  };
+}
+
+const LOAD = { litertjs, "tfjs-tflite": tfjsTflite, "onnxruntime-web": onnxRuntimeWeb };
 const ARRAYS = {
   float32: Float32Array, int8: Int8Array, uint8: Uint8Array, int16: Int16Array, int32: Int32Array, bool: Uint8Array,
 };
@@ -68,12 +86,13 @@ async function openForm(open, form, samples) {
   }));
   const outputs = form.outputs.map(({ dtype, elements }) => new ARRAYS[dtype](elements));
   const begin = performance.now();
-  const run = await open(model, form.inputs.map(({ shape }) => shape));
+  const run = await open(model, form);
   await run(inputs[0], outputs);
   return { inputs, outputs, run, openMs: performance.now() - begin };
 }
 
-/** Opens the first of the model's forms that the runtime accepts. Throws an error with the reasons if it accepts none. */
+/** Opens the first of the model's forms that the runtime accepts. Throws an error with the reasons if it accepts none.
+ * `outputs(ran)` of the result calls `ran` after each inference. */
 export async function openPeer({ name, forms }, samples) {
   const reasons = [];
   const begin = performance.now();
@@ -85,7 +104,7 @@ export async function openPeer({ name, forms }, samples) {
       return {
         form: index,
         loadMs: runtimeMs + openMs,
-        async outputs() {
+        async outputs(ran) {
           const size = outputs.reduce((sum, values) => sum + values.byteLength, 0);
           const all = new Uint8Array(size * samples);
           let at = 0;
@@ -95,6 +114,7 @@ export async function openPeer({ name, forms }, samples) {
               all.set(new Uint8Array(values.buffer), at);
               at += values.byteLength;
             }
+            await ran();
           }
           return all;
         },

@@ -22,7 +22,7 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.build.webassembly.module import BuiltModule, build_module, plan_module
 from tests.development_models import shared_model
 from tests.firmware.library.libraries import three_models
-from tests.firmware.library.processing_cases import answers, save
+from tests.firmware.library.processing_cases import KEYWORD_SOUND, answers, save
 from tests.fuzz.comparison import random_input
 from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.small_graphs import classifier, quant
@@ -141,26 +141,15 @@ def test_preprocessing_and_postprocessing_of_a_picture_give_the_answers_of_numpy
 
 
 def test_preprocessing_of_sound_gives_the_bytes_of_numpy(tmp_path: Path) -> None:
-    record: dict[str, Any] = {
-        "source": {"kind": "audio", "rate": 16000, "samples": 16000},
-        "steps": [
-            {"do": "frame", "length": 480, "step": 320},
-            {"do": "window"},
-            {"do": "fft", "length": 512},
-            {"do": "mel", "bins": 40, "low": 20, "high": 4000},
-            {"do": "log", "offset": 1e-6},
-            {"do": "mfcc", "coefficients": 10},
-        ],
-    }
     model = load_image(shared_model("kws01_int8")).model
-    prepared = save(model, {"preprocessing": record}, tmp_path / "kws.tflite")
+    prepared = save(model, {"preprocessing": KEYWORD_SOUND}, tmp_path / "kws.tflite")
     module = build_module(tmp_path / "model.wasm", {"kws": prepared})
     tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
     samples = np.random.default_rng(3).normal(0, 900, 15000).astype(np.int16)
     run = runner(module)
     run.write(run.call("kws_samples"), samples.tobytes())
     run.call("kws_preprocess", len(samples))
-    expected = preprocess_audio(Preprocessing.from_json(record).bound(tensor), samples)
+    expected = preprocess_audio(Preprocessing.from_json(KEYWORD_SOUND).bound(tensor), samples)
     assert run.read(run.call("kws_input", 0), expected.nbytes) == expected.tobytes()
 
 

@@ -13,8 +13,9 @@ from uuid import uuid4
 import pytest
 
 from arenite.errors import ToolError
+from arenite.host.web.browser_bench.bench_server import BenchServer
 from arenite.host.web.browser_bench.browsers import BROWSERS, browser_command, open_browser
-from arenite.host.web.browser_bench.peers import TFJS_TFLITE, runtime_files
+from arenite.host.web.browser_bench.peers import ONNXRUNTIME_WEB, TFJS_TFLITE, Peer, runtime_files
 from tests.arenite.left_processes import (
     MARK,
     marked_processes,
@@ -40,7 +41,14 @@ def test_all_modules_are_bit_exact(arenite: Arenite, model: Path, browser: str) 
     needs_browser(browser)
     result = arenite("bench", model, "--board", browser, "--samples", 12, "--json")
     assert result.code == 0, result.err
-    assert result.json["schema"] == "arenite.bench-browser/1" and result.json["board"] == browser
+    assert result.json["schema"] == "arenite.bench/1" and result.json["board"]["name"] == browser
+    assert result.json["samples"] == {"count": 12, "bit_exact": 12, "max_abs_diff": 0, "accuracy": None}
+    first = result.json["modules"][0]
+    assert result.json["board"]["core"] == first["core"]
+    inference = result.json["inference"]
+    assert inference["instructions"] is None and inference["latency_us"] == first["time_us"]
+    assert result.json["flash"]["total"] == first["module_bytes"]
+    assert result.json["memory"]["ram_total"] == first["memory_bytes"]
     assert result.json["simd"] is True
     cores = [m["core"] for m in result.json["modules"]]
     assert cores[-2:] == ["wasm32-simd", "wasm32"]
@@ -52,33 +60,71 @@ def test_all_modules_are_bit_exact(arenite: Arenite, model: Path, browser: str) 
         assert module["time_us"]["p50"] >= module["time_us"]["min"] > 0 and module["load_ms"]["value"] > 0
 
 
-def test_another_runtime_is_measured_in_the_same_page(arenite: Arenite, model: Path) -> None:
+@pytest.mark.parametrize("runtime", [TFJS_TFLITE, ONNXRUNTIME_WEB], ids=lambda peer: peer.name)
+def test_another_runtime_is_measured_in_the_same_page(arenite: Arenite, model: Path, runtime: Peer) -> None:
     needs_browser("chromium")
     try:
-        runtime_files(TFJS_TFLITE, progress=False)
+        runtime_files(runtime, progress=False)
     except ToolError as error:
         pytest.skip(error.problem)
-    options = ("--board", "chromium", "--samples", 12, "--peer", "tfjs-tflite")
+    options = ("--board", "chromium", "--samples", 12, "--peer", runtime.name)
     result = arenite("bench", model, *options, "--json")
     assert result.code == 0, result.err
     (peer,) = result.json["peers"]
     assert (peer["name"], peer["version"], peer["error"]) == (
-        "tfjs-tflite",
-        TFJS_TFLITE.package.version,
+        runtime.name,
+        runtime.package.version,
         None,
     )
-    # XNNPACK rounds its requantization in another way than LiteRT's reference kernels.
+    # The others round their requantization in another way than LiteRT's reference kernels.
+    assert peer["bytes_differ"] <= 12 * 5
+    assert peer["transfer_bytes"] > 500_000  # the runtime alone
     assert peer["edges"] == "own" and peer["max_abs_diff"] <= 2 and peer["bit_exact"] <= 12
     assert peer["time_us"]["p50"] >= peer["time_us"]["min"] > 0 and peer["load_ms"]["value"] > 0
+    assert peer["latency_us"] == peer["time_us"] and peer["first_answer_ms"] == peer["load_ms"]["value"]
     ratio = result.json["ratio"]
     own = result.json["modules"][0]["time_us"]["min"]
-    assert ratio["peer"] == "tfjs-tflite" and ratio["p50"] > 0
-    assert ratio["min"] == pytest.approx(own / peer["time_us"]["min"], rel=0.05)
+    assert ratio["peer"] == runtime.name and ratio["p50"] > 0
+    # The times are rounded to 0.1 us, and the ratio to 0.001.
+    other, step, rounding = peer["time_us"]["min"], 0.051, 0.001
+    assert (
+        (own - step) / (other + step) - rounding <= ratio["min"] <= (own + step) / (other - step) + rounding
+    )
+
+
+def test_a_runtime_without_the_models_operators_says_so(arenite: Arenite, stateful: Path) -> None:
+    needs_browser("chromium")
+    try:
+        runtime_files(ONNXRUNTIME_WEB, progress=False)
+    except ToolError as error:
+        pytest.skip(error.problem)
+    options = ("--board", "chromium", "--samples", 12, "--peer", "onnxruntime-web")
+    result = arenite("bench", stateful, *options, "--json")
+    assert result.code == 0, result.err
+    assert [p["error"] for p in result.json["peers"]] == ["The operator CALL_ONCE is not written as ONNX."]
+    assert result.json["ratio"] is None
+
+
+def test_the_page_reports_its_progress(
+    arenite: Arenite, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Warming the three modules up takes 2 s each, and the page reports every second."""
+    needs_browser("chromium")
+    reports: list[bytes] = []
+    receive = BenchServer.receive_progress
+
+    def counted(server: BenchServer, body: bytes) -> bool:
+        reports.append(body)
+        return receive(server, body)
+
+    monkeypatch.setattr(BenchServer, "receive_progress", counted)
+    assert arenite("bench", model, "--board", "chromium", "--samples", 12).code == 0
+    assert len([r for r in reports if r.startswith(b'["time",')]) >= 3
 
 
 def test_other_runtimes_need_a_browser(arenite: Arenite, model: Path) -> None:
     for board in ("qemu_mps2_an386", "wasm"):
-        refused = arenite("bench", model, "--board", board, "--peer", "litert")
+        refused = arenite("bench", model, "--board", board, "--peer", "litertjs")
         refused.refused(2, "--peer is for")
 
 

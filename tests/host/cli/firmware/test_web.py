@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import hashlib
 import json
 import os
 import signal
@@ -25,10 +27,18 @@ pytestmark = pytest.mark.slow
 def test_a_package_is_written(arenite: Arenite, model: Path, tmp_path: Path) -> None:
     run = arenite("web", f"net={model}", "-o", tmp_path / "package", "--json")
     assert run.code == 0 and run.json["schema"] == "arenite.web/1"
-    assert {f["name"] for f in run.json["files"]} == set(FILES.values())
+    folder = tmp_path / "package"
+    modules = [f for f in run.json["files"] if "memory_bytes" in f]
+    assert [f["name"] for f in modules] == [*FILES.values()] == [f["path"] for f in run.json["files"]][:3]
+    assert {f["path"] for f in run.json["files"]} == {p.name for p in folder.iterdir()} - {"arenite.json"}
     for file in run.json["files"]:
-        assert (tmp_path / "package" / file["name"]).stat().st_size == file["bytes"]
-    assert [m["name"] for m in run.json["models"]] == ["net"]
+        content = (folder / file["path"]).read_bytes()
+        assert (file["bytes"], file["compressed_bytes"]) == (len(content), len(gzip.compress(content, 9)))
+    sha256 = hashlib.sha256(model.read_bytes()).hexdigest()
+    assert [(m["name"], m["sha256"]) for m in run.json["models"]] == [("net", sha256)]
+    assert run.json["simd"] is True and run.json["memory"] == max(m["memory_bytes"] for m in modules)
+    run = arenite("web", f"net={model}", "-o", folder, "--no-simd", "--json")
+    assert run.json["simd"] is False and run.json["memory"] % 65536 == 0
 
 
 def test_a_folder_with_other_files_is_left_alone(arenite: Arenite, model: Path, tmp_path: Path) -> None:

@@ -8,8 +8,9 @@ import pytest
 from arenite.converters.tflite.reader import parse
 from arenite.host.bench.samples import random_samples
 from arenite.host.bench.verification import VerificationResult
-from arenite.host.web.browser_bench.peer_figures import PeerFigures, ratio_json
-from arenite.host.web.browser_bench.peers import LITERT, PEERS, TFJS_TFLITE, forms_of
+from arenite.host.web.browser_bench.model_forms import forms_of
+from arenite.host.web.browser_bench.peer_figures import PeerFigures, peer_figures, ratio_json
+from arenite.host.web.browser_bench.peers import LITERT, ONNXRUNTIME_WEB, PEERS, TFJS_TFLITE
 from tests.host.small_graphs import classifier, float_edges, two_inputs
 
 SAME = VerificationResult(frozenset({0}), 0, None)
@@ -50,17 +51,28 @@ def test_outputs_of_the_page_are_read_in_the_types_of_the_model(edges: str) -> N
 
 def test_the_ratio_is_that_to_the_fastest_runtime_round_by_round() -> None:
     peers = (
-        PeerFigures(LITERT, "", "float", SAME, 1.0, (10.0, 20.0, 40.0)),
-        PeerFigures(TFJS_TFLITE, "", "own", SAME, 1.0, (30.0, 30.0, 9.0)),
+        PeerFigures(LITERT, "", "float", SAME, 0, 1.0, (10.0, 20.0, 40.0)),
+        PeerFigures(TFJS_TFLITE, "", "own", SAME, 0, 1.0, (30.0, 30.0, 9.0)),
     )
     ratio = ratio_json((5.0, 16.0, 28.0), peers)
-    assert ratio == {"peer": "litert", "p50": 0.7, "min": 0.5, "kind": "measured"}
+    assert ratio == {"peer": "litertjs", "p50": 0.7, "min": 0.5, "kind": "measured"}
+
+
+def test_a_runtime_whose_outputs_are_far_away_has_no_figures() -> None:
+    expected = [[np.array([[0, 100]], np.int8)], [np.array([[-128, 127]], np.int8)]]
+    near = [[row[0] + np.array([[1, -2]], np.int8)] for row in expected]
+    figures = peer_figures(ONNXRUNTIME_WEB, "own", SAME, expected, near, 2.0, (3.0,), 5)
+    assert (figures.error, figures.bytes_differ, figures.times_us) == ("", 4, (3.0,))
+    assert figures.as_json()["transfer_bytes"] == 5
+    far = [[np.array([[0, 50]], np.int8)], [np.array([[127, -128]], np.int8)]]
+    figures = peer_figures(ONNXRUNTIME_WEB, "own", SAME, expected, far, 2.0, (3.0,), 5)
+    assert "differ from LiteRT's reference kernels by 152 steps" in figures.error and not figures.times_us
 
 
 def test_a_runtime_that_fails_has_a_reason_and_no_figures() -> None:
     failed = PeerFigures(LITERT, "int8 is not supported")
     assert failed.as_json() == {
-        "name": "litert",
+        "name": "litertjs",
         "package": "@litertjs/core",
         "version": "2.5.3",
         "error": "int8 is not supported",
@@ -72,4 +84,4 @@ def test_each_runtime_is_pinned_by_hash() -> None:
     for peer in PEERS.values():
         for package, files in peer.files:
             assert package.registry == "npm" and len(package.sha256) == 64 and files
-            assert package.licence == "Apache-2.0"
+            assert package.licence in ("Apache-2.0", "MIT")

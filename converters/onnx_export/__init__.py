@@ -1,0 +1,1 @@
+"""Write quantized models as ONNX files, for comparisons with ONNX Runtime."""
