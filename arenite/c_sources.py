@@ -13,15 +13,16 @@ from arenite.errors import UsageError
 
 
 class SourceTree:
-    """The C files (``.c``, ``.cpp``, ``.h``, ``.S``) below one folder."""
+    """The C files (``.c``, ``.cpp``, ``.h``, ``.S``) below one or more folders. ``folder`` is the first one."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *more: Path) -> None:
         self.folder = folder
+        self._folders = (folder, *more)
 
     @cached_property
     def _paths(self) -> dict[str, Path]:
         paths: dict[str, Path] = {}
-        for path in sorted(self.folder.rglob("*.*")):
+        for path in sorted(path for folder in self._folders for path in folder.rglob("*.*")):
             if path.suffix in (".c", ".cpp", ".h", ".S"):
                 if path.name in paths:
                     raise UsageError(

@@ -11,9 +11,10 @@ from typing import cast
 import numpy as np
 
 from arenite.converters.processing.picture_files import open_picture
-from arenite.converters.processing.preprocess import preprocess_pixels, preprocess_samples
+from arenite.converters.processing.preprocess import preprocess_motion, preprocess_pixels, preprocess_samples
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
@@ -21,6 +22,7 @@ from arenite.errors import UsageError
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 SOUND_SUFFIXES = (".wav",)
+MOTION_SUFFIXES = (".npy",)
 
 #: The largest sound file in bytes. It has room for half an hour of 16-bit samples at 16 kHz.
 MAX_SOUND_BYTES = 64 << 20
@@ -40,6 +42,8 @@ def preprocess_file(spec: Preprocessing, path: str | Path, shape: Sequence[int] 
         order = color_order(spec.source.format)
         pixels = read_picture(path, order)
         result = preprocess_pixels(spec, pixels, order, pixels.shape[1], pixels.shape[0])
+    elif isinstance(spec.source, ImuSource):
+        result = preprocess_motion(spec, read_motion(path, spec.source.axes))
     else:
         result = preprocess_samples(spec, read_sound(path, spec.source.rate))
     if shape is None:
@@ -116,6 +120,23 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     return cast(np.ndarray, (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16))
 
 
+def read_motion(path: str | Path, axes: int) -> np.ndarray:
+    """Return the samples of a motion sensor in a NumPy file as int16 [moments, axes]. Raises ``UsageError`` if it
+    cannot be read or has another shape or type."""
+    advice = f"Save int16 values of shape [moments, {axes}] with numpy.save."
+    try:
+        samples = np.load(path, allow_pickle=False)
+    except (OSError, EOFError, ValueError) as error:
+        raise UsageError(f"Cannot read the samples {path}: {error}.", advice) from error
+    if not isinstance(samples, np.ndarray) or samples.dtype != np.int16:
+        found = samples.dtype if isinstance(samples, np.ndarray) else "several arrays"
+        raise UsageError(f"{path} has {found}, expected int16.", advice)
+    if samples.ndim != 2 or samples.shape[1] != axes:
+        shape = "x".join(map(str, samples.shape))
+        raise UsageError(f"{path} has the shape {shape}, expected moments of {axes} axes.", advice)
+    return samples
+
+
 def _plain_format(data: bytes) -> bytes:
     """Change the format of a WAV file from WAVE_FORMAT_EXTENSIBLE with PCM samples to plain PCM, because Python 3.11
     reads only that. Other files are returned unchanged."""
@@ -132,4 +153,6 @@ def _plain_format(data: bytes) -> bytes:
 
 def suffixes(spec: Preprocessing) -> tuple[str, ...]:
     """Return the file name endings that ``spec`` accepts."""
+    if isinstance(spec.source, ImuSource):
+        return MOTION_SUFFIXES
     return SOUND_SUFFIXES if isinstance(spec.source, AudioSource) else PICTURE_SUFFIXES

@@ -1,5 +1,5 @@
-"""Write the pre- and postprocessing of a model in a library: NAME_processing.h and .c, and the C sources that they
-call.
+"""Write the pre- and postprocessing, the decision and the anomaly head of a model in a library: NAME_processing.h and
+.c, and the C sources that they call.
 
 The tables are computed here from the steps that the image records. Scratch memory is in the arena beside the inputs,
 which is unused before an inference.
@@ -7,58 +7,93 @@ which is unused before an inference.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from arenite.converters.anomaly.head import KEY as ANOMALY_KEY
+from arenite.converters.anomaly.head import AnomalyHead
+from arenite.converters.anomaly.plan import AnomalyPlan, plan_anomaly
+from arenite.converters.decision.plan import DecisionPlan, GatePlan, plan_decision, plan_gate
+from arenite.converters.decision.record import recorded_decision, recorded_gate
 from arenite.converters.graph.model import Tensor
-from arenite.converters.processing.audio.plan import AudioPlan, plan_audio
+from arenite.converters.processing.audio.front_end import plan_sound
+from arenite.converters.processing.audio.micro_plan import MicroPlan
+from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.image.plan import ImagePlan, source_plan
+from arenite.converters.processing.imu.plan import ImuPlan, plan_imu
 from arenite.converters.processing.native import structs
 from arenite.converters.processing.post.plan import PostPlan, plan_post
 from arenite.converters.processing.post.postprocessing import KEY as POST_KEY
 from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.specification.image_steps import ImageSource
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.pixel_formats import buffer_bytes, planes_of
 from arenite.converters.processing.specification.preprocessing import KEY as PRE_KEY
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.processing.specification.record_fields import record_error
 from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.library.anomaly import write_anomaly
+from arenite.firmware.library.decision import write_decision, write_gate
+from arenite.firmware.library.motion import write_motion
 from arenite.firmware.library.postprocessing import write_post
 from arenite.firmware.library.processing_writer import ProcessingWriter, struct
+from arenite.firmware.library.sound import write_sound
 
 
 @dataclass(frozen=True)
 class Processing:
     """The preprocessing (``before``) and postprocessing (``after``) that a model's image records, bound to the
-    model."""
+    model, and the decision, gate and anomaly head unless the caller has no use for them."""
 
-    before: ImagePlan | AudioPlan | None
+    before: ImagePlan | AudioPlan | MicroPlan | ImuPlan | None
     after: PostPlan | None
+    decision: DecisionPlan | None = None
+    gate: GatePlan | None = None
+    anomaly: AnomalyPlan | None = None
 
 
-def bind_processing(g: Generated, extra: Mapping[str, Any]) -> Processing | None:
+def bind_processing(
+    g: Generated, extra: Mapping[str, Any], labels: Sequence[str] | None = None
+) -> Processing | None:
     """Return the steps recorded in an image's ``extra``, bound to input 0 and the outputs of ``g``; None if it
     records none.
+
+    ``labels`` are the names of the classes; with None, decision, gate and anomaly head are not bound.
 
     A model that takes its input row by row has no memory for a recording, so it gets no audio preprocessing.
     Raises ``UsageError`` for steps that do not fit the model.
     """
     graph = g.model.main
     inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
-    before: ImagePlan | AudioPlan | None = None
+    before: ImagePlan | AudioPlan | MicroPlan | ImuPlan | None = None
     after = None
+    rate = 0
     if PRE_KEY in extra:
         spec = Preprocessing.from_json(extra[PRE_KEY]).bound(inputs[0])
         if isinstance(spec.source, ImageSource):
             before = _image(spec, inputs[0])
-        elif g.streamed_input is None:
-            before = _audio(spec, inputs[0])
+        elif isinstance(spec.source, ImuSource):
+            rate = int(spec.source.rate) if spec.source.rate == int(spec.source.rate) else 0
+            before = _motion(spec, inputs[0]) if g.streamed_input is None else None
+        else:
+            rate = spec.source.rate
+            before = _audio(spec, inputs[0]) if g.streamed_input is None else None
     if POST_KEY in extra:
         after = plan_post(Postprocessing.from_json(extra[POST_KEY]), inputs, outputs)
-    return Processing(before, after) if before or after else None
+    decision = None if labels is None else recorded_decision(extra)
+    gate = None if labels is None else recorded_gate(extra)
+    head = None if labels is None else extra.get(ANOMALY_KEY)
+    processing = Processing(
+        before,
+        after,
+        None if decision is None else plan_decision(decision, outputs, labels or (), rate),
+        None if gate is None else plan_gate(gate, rate),
+        None if head is None else plan_anomaly(AnomalyHead.from_json(head), inputs, outputs),
+    )
+    return None if processing == Processing(None, None) else processing
 
 
 def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
@@ -74,9 +109,9 @@ def _image(spec: Preprocessing, tensor: Tensor) -> ImagePlan:
     return source_plan(spec, shape[3], shape[2], shape[1])
 
 
-def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
+def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan | MicroPlan:
     """Return the plan that converts recordings to the input ``tensor``. Raises ``UsageError`` if the sizes differ."""
-    plan = plan_audio(spec)
+    plan = plan_sound(spec)
     if plan.frames * plan.features != tensor.elements:
         raise record_error(
             f"The preprocessing computes {plan.frames}x{plan.features} values, "
@@ -85,15 +120,38 @@ def _audio(spec: Preprocessing, tensor: Tensor) -> AudioPlan:
     return plan
 
 
-def processing_files(g: Generated, processing: Processing) -> dict[str, str]:
-    """Return the text of each file by its name below ``src/``."""
+def _motion(spec: Preprocessing, tensor: Tensor) -> ImuPlan:
+    """Return the plan that converts windows of a motion sensor to the input ``tensor``. Raises ``UsageError`` if the
+    sizes differ."""
+    plan = plan_imu(spec)
+    rows, columns = plan.shape
+    if rows * columns != tensor.elements:
+        raise record_error(
+            f"The preprocessing computes {rows}x{columns} values, "
+            f"but the input '{tensor.name}' has {tensor.elements}."
+        )
+    return plan
+
+
+def processing_files(g: Generated, processing: Processing, streams: bool = True) -> dict[str, str]:
+    """Return the text of each file by its name below ``src/``. Without ``streams``, there are no functions for endless
+    recordings and for motion."""
     writer = ProcessingWriter(g)
     if isinstance(processing.before, ImagePlan):
         _write_image(writer, processing.before)
+    elif isinstance(processing.before, ImuPlan):
+        if streams:
+            write_motion(writer, processing.before)
     elif processing.before is not None:
-        _write_audio(writer, processing.before)
+        write_sound(writer, processing.before, streams)
     if processing.after is not None:
         write_post(writer, processing.after)
+    if processing.decision is not None:
+        write_decision(writer, processing.decision)
+    if processing.gate is not None:
+        write_gate(writer, processing.gate)
+    if processing.anomaly is not None:
+        write_anomaly(writer, processing.anomaly)
     return writer.files()
 
 
@@ -157,26 +215,4 @@ def _fill(w: ProcessingWriter, scratch: str) -> str:
         f"    while ((row = {w.p}model_next_row()) != 0) {{\n"
         f"        ar_image_row(&{w.p}image, &state, picture, y++, row);\n"
         f"        {w.p}model_row_ready();\n    }}\n"
-    )
-
-
-def _write_audio(w: ProcessingWriter, plan: AudioPlan) -> None:
-    """Write the function that converts a recording to input 0, and its tables."""
-    w.includes.add("audio.h")
-    w.kernels |= {"audio.c", "fft.c", "logarithm.c"}
-    fields = {
-        **{name: w.table(name, values) for name, values in structs.audio_tables(plan).items()},
-        **structs.audio_fields(plan),
-        "affine": structs.affine_fields(plan.affine, plan.dtype),
-    }
-    w.source.append(f"static const ar_audio {w.p}audio = {struct(fields)};")
-    scratch = w.scratch(structs.audio_scratch(plan))
-    w.header.append(
-        f"/* Converts {plan.samples} samples of 16 bits to input 0. If there are fewer, silence fills the rest. */\n"
-        f"#define {w.upper}SAMPLES {plan.samples}\n"
-        f"void {w.p}preprocess(const int16_t *samples, uint32_t count);"
-    )
-    w.source.append(
-        f"void {w.p}preprocess(const int16_t *samples, uint32_t count)\n{{\n"
-        f"    ar_audio_run(&{w.p}audio, samples, count, {w.address(w.g.model.main.inputs[0])}, {scratch});\n}}"
     )

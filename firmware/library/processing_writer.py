@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.anomaly.c_sources import ANOMALY
 from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.firmware.generator.constants import C_TYPES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_header import memory_symbol
 from arenite.firmware.generator.model_source import arena_bytes
+from arenite.firmware.sources import STATE_STORE
 
 _INCLUDE = re.compile(r'^#include "([\w.]+)"', re.MULTILINE)
 #: Scratch memory in the arena begins at a multiple of this number of bytes.
@@ -91,13 +93,15 @@ _CLOSE = "#ifdef __cplusplus\n}\n#endif"
 
 
 def source_files(names: Sequence[str]) -> dict[str, str]:
-    """Return the text of these sources of ``converters/processing/c`` and of all headers that they include, by name."""
+    """Return the text of these sources of pre- and postprocessing, the anomaly head and the state store, and of all
+    headers that they include, by name."""
     files: dict[str, str] = {}
     waiting = list(names)
     while waiting:
         name = waiting.pop()
         if name not in files:
-            files[name] = PROCESSING.read(name)
+            tree = next(tree for tree in (PROCESSING, ANOMALY, STATE_STORE) if name in tree)
+            files[name] = tree.read(name)
             waiting += _INCLUDE.findall(files[name])
     return files
 

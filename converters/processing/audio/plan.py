@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,6 +76,9 @@ class AudioPlan:
     factor: int  # multiplies a logarithm to base 2; 28 fractional bits
     affine: input_values.Affine
     dtype: str
+
+    #: The bytes that the C code remembers from frame to frame.
+    memory_bytes: ClassVar[int] = 0
 
     @property
     def bins(self) -> int:

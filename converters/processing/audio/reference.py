@@ -41,7 +41,11 @@ _INT32 = (-(2**31), 2**31 - 1)
 
 def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
     """Convert int16 samples to the model's input [frames, features]."""
-    plan = plan_audio(spec)
+    return plan_features(spec, plan_audio(spec), samples)
+
+
+def plan_features(spec: Preprocessing, plan: AudioPlan, samples: np.ndarray) -> np.ndarray:
+    """Convert int16 samples to the features [frames, features] of ``plan``, which was made for ``spec``."""
     *_, (_, values) = trace(plan, samples)
     return input_values.apply_affine(spec, plan.affine, values[..., np.newaxis])[..., 0]
 

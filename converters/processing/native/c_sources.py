@@ -1,4 +1,4 @@
-"""The C sources of pre- and postprocessing, by base name."""
+"""The C sources of pre- and postprocessing and of decisions, by base name."""
 
 from __future__ import annotations
 
@@ -6,4 +6,7 @@ from pathlib import Path
 
 from arenite.c_sources import SourceTree
 
-PROCESSING = SourceTree(Path(__file__).parents[1] / "c")
+_CONVERTERS = Path(__file__).parents[2]
+
+#: The host's library contains all of these sources; ``setup.py`` lists the same folders.
+PROCESSING = SourceTree(_CONVERTERS / "processing" / "c", _CONVERTERS / "decision" / "c")

@@ -16,6 +16,7 @@ from arenite.converters.processing.specification.pixel_formats import buffer_byt
 from arenite.converters.processing.specification.record_fields import record_error
 
 if TYPE_CHECKING:
+    from arenite.converters.processing.audio.micro_plan import MicroPlan
     from arenite.converters.processing.audio.plan import AudioPlan
 
 
@@ -127,19 +128,37 @@ def _is_shift(plan: ImagePlan) -> bool:
     return bool((bytes_ - bytes_[0, 0] == np.arange(256, dtype=np.uint8)).all())
 
 
+class AudioFront:
+    """The struct ``ar_audio`` or ``ar_micro`` of a plan, and its scratch memory. ``struct`` and ``scratch`` are valid
+    as long as this object exists."""
+
+    struct: ctypes.Structure
+
+    def __init__(self, plan: AudioPlan | MicroPlan) -> None:
+        from arenite.converters.processing.audio.micro_plan import MicroPlan
+
+        self.is_micro = isinstance(plan, MicroPlan)
+        if isinstance(plan, MicroPlan):
+            self.struct = c.MicroStruct()
+            self._tables, fields, scratch = c.micro_tables(plan), c.micro_fields(plan), c.micro_scratch(plan)
+            c.fill(self.struct.noise, c.noise_fields(plan))
+        else:
+            self.struct = c.AudioStruct()
+            self._tables, fields, scratch = c.audio_tables(plan), c.audio_fields(plan), c.audio_scratch(plan)
+        for field, table in self._tables.items():
+            setattr(self.struct, field, c.address(table))
+        c.fill(self.struct, fields)
+        c.fill(self.struct.affine, c.affine_fields(plan.affine, plan.dtype))
+        self.scratch = np.empty(scratch // 8 + 1, np.uint64)
+
+
 class CompiledAudio:
     """Runs the plan of a sound front end with the C code."""
 
-    def __init__(self, library: ctypes.CDLL, plan: AudioPlan) -> None:
+    def __init__(self, library: ctypes.CDLL, plan: AudioPlan | MicroPlan) -> None:
         self.plan = plan
-        self._run = library.ar_audio_run
-        self._struct = c.AudioStruct()
-        self._tables = c.audio_tables(plan)
-        for field, table in self._tables.items():
-            setattr(self._struct, field, c.address(table))
-        c.fill(self._struct, c.audio_fields(plan))
-        c.fill(self._struct.affine, c.affine_fields(plan.affine, plan.dtype))
-        self._scratch = np.empty(c.audio_scratch(plan) // 8 + 1, np.uint64)
+        self._front = AudioFront(plan)
+        self._run = library.ar_micro_run if self._front.is_micro else library.ar_audio_run
 
     def run(self, samples: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
         """Convert int16 samples to the model's input [frames, features]. It is written to ``out`` if that is given."""
@@ -147,10 +166,10 @@ class CompiledAudio:
         if out is None:
             out = np.empty((self.plan.frames, self.plan.features), self.plan.dtype)
         self._run(
-            ctypes.byref(self._struct),
+            ctypes.byref(self._front.struct),
             ctypes.c_void_p(samples.ctypes.data),
             ctypes.c_uint32(len(samples)),
             ctypes.c_void_p(out.ctypes.data),
-            ctypes.c_void_p(self._scratch.ctypes.data),
+            ctypes.c_void_p(self._front.scratch.ctypes.data),
         )
         return out

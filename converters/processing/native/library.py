@@ -14,6 +14,7 @@ import os
 from functools import cache
 from pathlib import Path
 
+from arenite.c_sources import SourceTree
 from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.processes import run as run_command
 
@@ -23,8 +24,13 @@ FLAGS = ("-std=c99", "-O3", "-fno-strict-overflow", "-fPIC", "-shared")
 @cache
 def digest() -> str:
     """Return the SHA-256 of the C sources. ``setup.py`` computes it in the same way."""
+    return sources_digest(PROCESSING)
+
+
+def sources_digest(tree: SourceTree) -> str:
+    """Return the SHA-256 of the C sources and headers of a tree."""
     hasher = hashlib.sha256()
-    for path in PROCESSING.paths(".c", ".h"):
+    for path in tree.paths(".c", ".h"):
         hasher.update(path.name.encode() + b"\0" + path.read_bytes())
     return hasher.hexdigest()
 
@@ -95,17 +101,23 @@ def _compile_into_cache() -> tuple[ctypes.CDLL | None, str]:
 
 def compile_library(target: Path) -> None:
     """Compile the sources into ``target``. The file is created atomically."""
+    compile_sources(PROCESSING, target, f'-DAR_SOURCES="{digest()}"')
+
+
+def compile_sources(tree: SourceTree, target: Path, *definitions: str) -> None:
+    """Compile the C sources of a tree into the library ``target``, which is created atomically. Raises ``OSError`` if
+    there is no compiler, and ``CalledProcessError`` if it fails."""
     import tempfile
 
     handle, temporary = tempfile.mkstemp(suffix=".so", dir=target.parent)
     os.close(handle)
     try:
-        names = [str(path) for path in PROCESSING.paths(".c")]
+        names = [str(path) for path in tree.paths(".c")]
         command = [
             os.environ.get("CC", "cc"),
             *FLAGS,
-            *PROCESSING.include_flags,
-            f'-DAR_SOURCES="{digest()}"',
+            *tree.include_flags,
+            *definitions,
             *names,
             "-o",
             temporary,

@@ -11,9 +11,11 @@ import numpy as np
 from arenite.converters.processing.specification import input_values
 
 if TYPE_CHECKING:
+    from arenite.converters.processing.audio.micro_plan import MicroPlan
     from arenite.converters.processing.audio.plan import AudioPlan
     from arenite.converters.processing.image.plan import ImagePlan
     from arenite.converters.processing.image.vector_tables import VectorTables
+    from arenite.converters.processing.imu.plan import ImuPlan
 
 _P, _U8, _U16, _U32, _I32 = ctypes.c_void_p, ctypes.c_uint8, ctypes.c_uint16, ctypes.c_uint32, ctypes.c_int32
 
@@ -92,6 +94,59 @@ class AudioStruct(ctypes.Structure):
         ("affine", AffineStruct),
         *((n, _U16) for n in ("frames", "length", "mirror", "inset", "fft", "bins", "last_bin", "features")),
         *((n, _U8) for n in ("power", "peak", "pad", "is_floor")),
+    ]
+
+
+class WindowsStruct(ctypes.Structure):
+    _fields_ = [
+        ("convert", _P),
+        ("front", _P),
+        ("step", _U32),
+        ("row_bytes", _U32),
+        *((n, _U16) for n in ("length", "rows", "advance", "memory_bytes")),
+    ]
+
+
+class StreamStruct(ctypes.Structure):
+    _fields_ = [
+        *((n, _P) for n in ("plan", "held", "ring", "memory")),
+        ("position", ctypes.c_uint64),
+        ("skip", _U32),
+        *((n, _U16) for n in ("filled", "next", "missing")),
+        ("is_complete", _U8),
+    ]
+
+
+class NoiseStruct(ctypes.Structure):
+    _fields_ = [
+        ("smoothing", _U32 * 2),
+        ("keeping", _U32 * 2),
+        ("min_remaining", _U32),
+        *((n, _U8) for n in ("bits", "smoothing_bits", "clamp")),
+    ]
+
+
+class MicroStruct(ctypes.Structure):
+    _fields_ = [
+        *((n, _P) for n in ("window", "wave", "count", "weights", "rests", "gains", "logs")),
+        ("samples", _U32),
+        ("step", _U32),
+        ("noise", NoiseStruct),
+        ("affine", AffineStruct),
+        *((n, _U16) for n in ("frames", "length", "fft", "first", "channels")),
+        *((n, _U8) for n in ("gain_shift", "log_shift")),
+        ("correction", ctypes.c_int8),
+    ]
+
+
+class ImuStruct(ctypes.Structure):
+    _fields_ = [
+        ("bands", _P),
+        ("statistics", _P),
+        ("affine", AffineStruct),
+        ("window", _U16),
+        ("unit", _U16),
+        *((n, _U8) for n in ("axes", "statistics_count", "remove_mean")),
     ]
 
 
@@ -226,6 +281,99 @@ def audio_tables(plan: AudioPlan) -> dict[str, np.ndarray | None]:
         "weights": bank.weights,
         "cosines": plan.cosines,
     }
+
+
+def windows_fields(plan: AudioPlan | MicroPlan, advance: int) -> dict[str, int]:
+    """Return the fields of ``ar_audio_windows`` that are numbers."""
+    return {
+        "step": plan.step,
+        "length": plan.length,
+        "row_bytes": plan.features * input_values.ELEMENT_BYTES[plan.dtype],
+        "rows": plan.frames,
+        "advance": advance,
+        "memory_bytes": plan.memory_bytes,
+    }
+
+
+def micro_scratch(plan: MicroPlan) -> int:
+    """Return the number of bytes of scratch memory that micro.h demands for a recording."""
+    return 4 * (plan.fft // 2 + 1) + 8 * plan.features
+
+
+def noise_fields(plan: MicroPlan) -> dict[str, Any]:
+    """Return the fields of ``ar_noise``."""
+    # Imported late, because a camera's program reads this module before its first answer.
+    from arenite.converters.processing.audio.micro_tables import SMOOTHING_BITS
+
+    smoothing = [plan.even_smoothing, plan.odd_smoothing]
+    return {
+        "smoothing": smoothing,
+        "keeping": [(1 << SMOOTHING_BITS) - s for s in smoothing],
+        "min_remaining": plan.min_remaining,
+        "bits": SMOOTHING_BITS,
+        "smoothing_bits": plan.smoothing_bits,
+        "clamp": 0,
+    }
+
+
+def micro_fields(plan: MicroPlan) -> dict[str, Any]:
+    """Return the fields of ``ar_micro`` that are numbers."""
+    return {
+        "samples": plan.samples,
+        "step": plan.step,
+        "frames": plan.frames,
+        "length": plan.length,
+        "fft": plan.fft,
+        "first": plan.bank.first,
+        "channels": plan.features,
+        "gain_shift": plan.ratio_shift,
+        "log_shift": plan.log_shift,
+        "correction": plan.correction,
+    }
+
+
+def micro_tables(plan: MicroPlan) -> dict[str, np.ndarray | None]:
+    """Return the fields of ``ar_micro`` that point to tables."""
+    bank = plan.bank
+    return {
+        "window": plan.window,
+        "wave": plan.wave,
+        "count": bank.count,
+        "weights": bank.weights,
+        "rests": None if bank.is_complementary else bank.rests,
+        "gains": plan.gains,
+        "logs": plan.logs,
+    }
+
+
+def imu_fields(plan: ImuPlan) -> dict[str, int]:
+    """Return the fields of ``ar_imu`` that are numbers."""
+    return {
+        "window": plan.window,
+        "unit": plan.unit,
+        "axes": plan.axes,
+        "statistics_count": len(plan.statistics),
+        "remove_mean": int(plan.remove_mean),
+    }
+
+
+def imu_windows_fields(plan: ImuPlan) -> dict[str, int]:
+    """Return the fields of ``ar_audio_windows`` that are numbers, for windows of one row."""
+    return {
+        "step": plan.hop * plan.axes,
+        "length": plan.window * plan.axes,
+        "row_bytes": plan.shape[0] * plan.shape[1] * input_values.ELEMENT_BYTES[plan.dtype],
+        "rows": 1,
+        "advance": 1,
+        "memory_bytes": 0,
+    }
+
+
+def imu_scratch(plan: ImuPlan) -> int:
+    """Return the number of bytes of scratch memory that imu.h demands."""
+    if not plan.per_axis:
+        return 0
+    return -(-2 * plan.window // 8) * 8 + (0 if plan.bands is None else audio_scratch(plan.bands))
 
 
 def fill(struct: ctypes.Structure, fields: dict[str, Any]) -> None:

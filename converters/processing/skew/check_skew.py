@@ -14,17 +14,28 @@ from pathlib import Path
 import numpy as np
 
 from arenite.converters.processing.audio import reference as audio
+from arenite.converters.processing.audio.front_end import is_micro
+from arenite.converters.processing.audio.micro_plan import plan_micro
+from arenite.converters.processing.audio.micro_reference import micro_features
 from arenite.converters.processing.audio.plan import FEATURE_BITS, plan_audio
 from arenite.converters.processing.image import reference as image
 from arenite.converters.processing.media_files import read_picture, read_sound
 from arenite.converters.processing.skew.audio_libraries import SoundSteps
 from arenite.converters.processing.skew.framework_processes import Frameworks
 from arenite.converters.processing.skew.image_libraries import expected, levels_of
+from arenite.converters.processing.skew.micro_library import expected_micro
 from arenite.converters.processing.skew.skew_report import DifferenceSums, SkewReport, StepSkewResult
 from arenite.converters.processing.skew.user_pipeline import Pipeline, compare_pipeline, import_function
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.audio_steps import AudioSource
-from arenite.converters.processing.specification.image_steps import Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.image_steps import (
+    Colour,
+    Crop,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing, Quantize
 from arenite.converters.tflite.litert import single_operator
@@ -55,6 +66,11 @@ def check_skew(
     """
     if not sources:
         raise UsageError("There are no samples to compare on.", "Give at least one picture or sound.")
+    if isinstance(spec.source, ImuSource):
+        raise UsageError(
+            "The steps of a motion sensor imitate no library.",
+            "Compare the result of preprocess_motion with your training code (docs/processing.md).",
+        )
     call = import_function(pipeline) if isinstance(pipeline, str) else pipeline
     data = [_read(spec, source) for source in sources]
     sums: dict[str, DifferenceSums] = {}
@@ -80,6 +96,7 @@ def _read(spec: Preprocessing, source: str | Path | np.ndarray) -> np.ndarray:
         return source
     if isinstance(spec.source, AudioSource):
         return read_sound(source, spec.source.rate)
+    assert isinstance(spec.source, ImageSource)
     return read_picture(source, color_order(spec.source.format))
 
 
@@ -103,6 +120,9 @@ def _picture(spec: Preprocessing, pixels: np.ndarray, frameworks: Frameworks) ->
 
 def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> Iterator[_Comparison]:
     """Yield the comparison of each stage of a recording."""
+    if is_micro(spec):
+        yield from _micro(spec, samples)
+        return
     plan = plan_audio(spec.real)
     steps = SoundSteps(spec, plan, frameworks)
     before: np.ndarray = samples
@@ -120,6 +140,16 @@ def _sound(spec: Preprocessing, samples: np.ndarray, frameworks: Frameworks) -> 
         before = values
     real = input_values.apply_affine(spec.real, plan.affine, before[..., np.newaxis])
     yield from _normalize_and_quantize(spec, before[..., np.newaxis] / (1 << FEATURE_BITS), real, 1)
+
+
+def _micro(spec: Preprocessing, samples: np.ndarray) -> Iterator[_Comparison]:
+    """Yield the comparison of the micro front end, and of the steps after it."""
+    micro = plan_micro(spec.real)
+    features = micro_features(micro, samples)
+    yield "micro", "in absolute value", expected_micro(spec, micro, samples), features
+    fixed = (features << FEATURE_BITS)[..., np.newaxis]
+    real = input_values.apply_affine(spec.real, micro.affine, fixed)
+    yield from _normalize_and_quantize(spec, features[..., np.newaxis], real, 1)
 
 
 def _normalize_and_quantize(

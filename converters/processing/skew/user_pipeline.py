@@ -12,12 +12,19 @@ from typing import Any, cast
 
 import numpy as np
 
-from arenite.converters.processing.audio import reference as audio
+from arenite.converters.processing.audio.front_end import preprocess_sound
 from arenite.converters.processing.image import reference as image
 from arenite.converters.processing.skew.skew_report import WHOLE_PIPELINE, DifferenceSums, StepSkewResult
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.audio_steps import AudioSource, AudioWindow, Mel
-from arenite.converters.processing.specification.image_steps import PAIRS, Colour, Crop, Letterbox, Resize
+from arenite.converters.processing.specification.image_steps import (
+    PAIRS,
+    Colour,
+    Crop,
+    ImageSource,
+    Letterbox,
+    Resize,
+)
 from arenite.converters.processing.specification.pixel_formats import color_order
 from arenite.converters.processing.specification.preprocessing import Normalize, Preprocessing
 from arenite.errors import UsageError
@@ -88,8 +95,9 @@ def _compare(
     real = spec.real
     for value, user_result in zip(data, user_results, strict=True):
         if isinstance(spec.source, AudioSource):
-            ours = audio.preprocess_audio(real, value)
+            ours = preprocess_sound(real, value)
         else:
+            assert isinstance(spec.source, ImageSource)
             ours = image.preprocess_image(real, value, color_order(spec.source.format))
         if ours.size != user_result.size:
             raise UsageError(
@@ -140,7 +148,7 @@ def _variants(spec: Preprocessing) -> Iterator[tuple[Preprocessing, str]]:
                 for mean in (0.0, 0.5, 1.0):
                     words = f"divide {divide:g}, mean {mean:g}, std 1"
                     yield changed(words, divide=divide, mean=(mean,), std=(1.0,))
-    if not isinstance(spec.source, AudioSource) and not any(isinstance(s, Colour) for s in spec.steps):
+    if isinstance(spec.source, ImageSource) and not any(isinstance(s, Colour) for s in spec.steps):
         for to in ("rgb", "bgr"):
             if to != color_order(spec.source.format):
                 yield (

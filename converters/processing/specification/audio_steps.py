@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from arenite.converters.processing.specification.micro_step import Micro
 from arenite.converters.processing.specification.record_fields import check_one_of, check_within, record_error
 
 
@@ -138,17 +139,21 @@ class Mfcc:
         check_one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
 
 
-AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc
-#: The steps of sound preprocessing, in the order in which they run.
-STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
+AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc | Micro
+_LOG_STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
+#: The steps of sound preprocessing, in the order in which they run. ``Micro`` takes the place of all others.
+STEPS: tuple[type, ...] = (*_LOG_STEPS, Micro)
 _OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
 
 
 def check_audio_order(kinds: list[type]) -> None:
     """Raise ``UsageError`` unless the step classes ``kinds`` are in the order of ``STEPS`` and include all required
-    steps. Each of ``kinds`` must be in ``STEPS``."""
-    if kinds != [k for k in STEPS if k in kinds] or any(k not in kinds for k in STEPS if k not in _OPTIONAL):
+    steps, or are only ``Micro``. Each of ``kinds`` must be in ``STEPS``."""
+    if kinds == [Micro]:
+        return
+    required = [k for k in _LOG_STEPS if k not in _OPTIONAL]
+    if kinds != [k for k in _LOG_STEPS if k in kinds] or any(k not in kinds for k in required):
         raise record_error(
             "Audio preprocessing consists of the steps peak, frame, window, fft, mel, log, mfcc in this order; "
-            "frame, fft and log are required."
+            "frame, fft and log are required. Or it has the step micro instead of all these."
         )

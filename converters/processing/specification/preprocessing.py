@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from arenite.converters.processing.specification.audio_steps import AudioSource, AudioStep
+    from arenite.converters.processing.specification.imu_steps import ImuSource, ImuStep
 
 SCHEMA = "arenite.preprocessing/1"
 #: The key of the record in ``extra`` of a model image.
@@ -89,12 +90,19 @@ def _sound() -> ModuleType:
     return audio_steps
 
 
+def _motion() -> ModuleType:
+    """Import the steps of motion sensors."""
+    from arenite.converters.processing.specification import imu_steps
+
+    return imu_steps
+
+
 @dataclass(frozen=True)
 class Preprocessing:
     """A source, and the steps from it to the model's input."""
 
-    source: ImageSource | AudioSource
-    steps: tuple[Colour | Crop | Resize | Letterbox | AudioStep | Normalize | Quantize, ...]
+    source: ImageSource | AudioSource | ImuSource
+    steps: tuple[Colour | Crop | Resize | Letterbox | AudioStep | ImuStep | Normalize | Quantize, ...]
 
     def __post_init__(self) -> None:
         order = [type(step) for step in self.steps]
@@ -106,17 +114,21 @@ class Preprocessing:
             raise record_error(
                 "normalise and quantise must be the last steps: at most one normalise, then at most one quantise."
             )
-        picture = isinstance(self.source, ImageSource)
-        allowed = _IMAGE_STEPS if picture else _sound().STEPS
+        source = self.source.kind
+        allowed = (
+            _IMAGE_STEPS if source == "image" else _sound().STEPS if source == "audio" else _motion().STEPS
+        )
         for kind in body:
             if kind not in allowed:
                 names = ", ".join(k.do for k in (*allowed, *_FINAL_STEPS))
                 raise record_error(
-                    f"The step '{kind.do}' is not allowed here. The steps for {self.source.kind} are {names}; "
+                    f"The step '{kind.do}' is not allowed here. The steps for {source} are {names}; "
                     "normalise and quantise must be the last steps."
                 )
-        if not picture:
+        if source == "audio":
             _sound().check_audio_order(body)
+        elif source == "imu":
+            _motion().check_imu_order(body)
         elif sum(kind in (Resize, Letterbox) for kind in body) > 1:
             raise record_error("A picture can be resized only once.")
 
@@ -162,18 +174,23 @@ class Preprocessing:
             raise record_error(f"{location}, source: is missing or not a table.")
         fields = dict(source["source"])
         kind = fields.pop("kind", None)
-        if kind not in ("image", "audio"):
-            raise record_error(f"{location}, source, kind: is {kind!r}, expected one of image, audio.")
+        if kind not in ("image", "audio", "imu"):
+            raise record_error(f"{location}, source, kind: is {kind!r}, expected one of image, audio, imu.")
         kinds = (*_IMAGE_STEPS, *_FINAL_STEPS)
-        if kind == "audio" or any(
+        if kind != "image" or any(
             isinstance(step, Mapping) and all(step.get("do") != k.do for k in kinds)  # type: ignore[attr-defined]
             for step in steps
         ):
-            kinds = (*_IMAGE_STEPS, *_sound().STEPS, *_FINAL_STEPS)
+            kinds = (*_IMAGE_STEPS, *_sound().STEPS, *_motion().STEPS, *_FINAL_STEPS)
         kind_of_name = {k.do: k for k in kinds}  # type: ignore[attr-defined]
-        source_step = build_record(
-            ImageSource if kind == "image" else _sound().AudioSource, fields, f"{location}, source"
+        source_class = (
+            ImageSource
+            if kind == "image"
+            else _sound().AudioSource
+            if kind == "audio"
+            else _motion().ImuSource
         )
+        source_step = build_record(source_class, fields, f"{location}, source")
         return Preprocessing(source_step, tuple(steps_from_records(steps, kind_of_name, location)))
 
 

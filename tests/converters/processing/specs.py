@@ -92,15 +92,65 @@ def image_cases(draw: st.DrawFn) -> tuple[Preprocessing, str, int, int, np.ndarr
 
 
 @st.composite
-def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
-    """Draw (preprocessing, int16 samples of a recording)."""
+def micro_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
+    """Draw (preprocessing with the micro front end, int16 samples of a recording)."""
+    length = draw(st.sampled_from([32, 33, 64, 100, 256, 400, 480, 512, 700]))
+    step: dict[str, Any] = {"do": "micro", "length": length, "step": draw(st.integers(20, 400))}
+    step |= {"channels": draw(st.integers(1, 50)), "low": draw(st.floats(0, 300, width=32))}
+    step |= {"high": draw(st.floats(1000, 7400, width=32))}
+    if length < 64:
+        step |= {"high": 6000.0}
+    if draw(st.booleans()):
+        shares = st.floats(0, 1, width=32)
+        step |= {name: draw(shares) for name in ("even_smoothing", "odd_smoothing", "min_signal_remaining")}
+        step |= {"smoothing_bits": draw(st.integers(6, 16)), "log_shift": draw(st.integers(0, 8))}
+        step |= {"strength": draw(shares), "offset": draw(st.floats(0.125, 1000, width=32))}
+        step |= {"gain_bits": draw(st.integers(20, 30))}
+    step |= {"pcan": draw(st.booleans()), "log": draw(st.booleans())}
+    samples = length + draw(st.integers(0, 3000))
+    source = {"kind": "audio", "rate": 16000, "samples": samples}
+    final = draw(final_steps(1, draw(st.floats(1.0, 100.0))))
+    spec = Preprocessing.from_json({"source": source, "steps": [step, *final]})
+    return spec, draw(recordings(draw(st.integers(0, 2 * samples))))
+
+
+@st.composite
+def recordings(draw: st.DrawFn, count: int) -> np.ndarray:
+    """Draw ``count`` int16 samples: noise of any level, silence, clipped tones, rare samples of -32768, or tones with
+    an envelope like that of speech."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    kind = draw(st.sampled_from(["noise", "any", "sparse", "clipped", "lowest", "tones"]))
+    level = 10 ** rng.uniform(0, 4.5)
+    time = np.arange(count, dtype=np.float64)
+    values: np.ndarray
+    if kind == "noise":
+        values = rng.normal(0, level, count)
+    elif kind == "any":
+        values = rng.integers(-32768, 32768, count)
+    elif kind == "sparse":
+        values = rng.integers(-3, 4, count) * (rng.random(count) < 0.02)
+    elif kind == "clipped":
+        values = 1e6 * np.sin(time * rng.uniform(0.001, 3))
+    elif kind == "lowest":
+        values = np.where(rng.random(count) < 0.01, -32768, rng.integers(-200, 200, count))
+    else:
+        pitch = rng.uniform(0.01, 0.1)
+        tones = [level / k * np.sin(k * pitch * time + k) for k in range(1, 20)]
+        values = np.sum(tones, axis=0) * np.sin(time / 2500)
+    return np.clip(values, -32768, 32767).astype(np.int16)
+
+
+@st.composite
+def audio_cases(draw: st.DrawFn, stream: bool = False) -> tuple[Preprocessing, np.ndarray]:
+    """Draw (preprocessing, int16 samples of a recording). With ``stream`` the steps need no whole recording, and the
+    samples may be many windows."""
     fft = 1 << draw(st.integers(4, 9))
-    center = draw(st.sampled_from(["none", "zeros", "reflect"]))
+    center = draw(st.sampled_from(["none"] if stream else ["none", "zeros", "reflect"]))
     padding = "both" if center != "none" else draw(st.sampled_from(["end", "both"]))
     length = draw(st.integers(2, fft))
     samples = draw(st.integers(fft + 1, 3 * fft))
     steps: list[dict[str, Any]] = []
-    if draw(st.booleans()):
+    if not stream and draw(st.booleans()):
         steps.append({"do": "peak", "signed": draw(st.booleans())})
     steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, 200)), "centre": center})
     kind = draw(st.sampled_from(["hann", "hamming", "none"]))
@@ -123,5 +173,48 @@ def audio_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
     spec = Preprocessing.from_json({"source": source, "steps": steps})
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     max_amplitude = draw(st.sampled_from([0, 1, 300, 32768]))
-    count = draw(st.integers(0, 2 * samples))
+    count = draw(st.integers(0, (8 if stream else 2) * samples))
     return spec, rng.integers(-max_amplitude, max(max_amplitude, 1), count).astype(np.int16)
+
+
+@st.composite
+def imu_cases(draw: st.DrawFn) -> tuple[Preprocessing, np.ndarray]:
+    """Draw (preprocessing, int16 samples [moments, axes] of a motion sensor)."""
+    from arenite.converters.processing.specification.imu_steps import STATISTICS
+
+    axes, window = draw(st.integers(1, 6)), draw(st.integers(2, 128))
+    steps: list[dict[str, Any]] = []
+    if draw(st.booleans()):
+        values = draw(st.lists(st.sampled_from(STATISTICS), min_size=1, unique=True))
+        steps.append({"do": "statistics", "values": values})
+    if draw(st.booleans()):
+        fft = 1 << draw(st.integers(max(4, (window - 1).bit_length()), 8))
+        # At 100 Hz each band has the bins between two of these.
+        bins = sorted(draw(st.sets(st.integers(0, fft // 2), min_size=2, max_size=6)))
+        steps.append(
+            {
+                "do": "bands",
+                "edges": [100 * k / fft for k in bins],
+                "fft": fft,
+                "weights": draw(st.sampled_from(["hann", "none"])),
+                "factor": draw(st.sampled_from([0.1, 1.0])),
+                "remove_mean": draw(st.booleans()),
+            }
+        )
+    # The mean times ``divide`` and ``unit`` must be below 16384.
+    steps += draw(final_steps(1, draw(st.floats(0.01, 0.45))))
+    source = {
+        "kind": "imu",
+        "axes": axes,
+        "rate": 100,
+        "window": window,
+        "hop": draw(st.integers(1, 2 * window)),
+        "unit": draw(st.sampled_from([1, 3, 8192, 32768])),
+    }
+    spec = Preprocessing.from_json({"source": source, "steps": steps})
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    amplitude = draw(st.sampled_from([0, 1, 300, 32768]))
+    count = draw(st.integers(0, 5 * window))
+    offset = draw(st.sampled_from([0, 0, 8192, -32768]))
+    moments = rng.integers(-amplitude, max(amplitude, 1), (count, axes)) + offset
+    return spec, moments.clip(-32768, 32767).astype(np.int16)

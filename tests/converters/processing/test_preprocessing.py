@@ -19,7 +19,7 @@ from arenite.converters.processing.specification.preprocessing import (
     load_preprocessing,
 )
 from arenite.errors import UsageError
-from tests.converters.processing.specs import audio_cases, image_cases
+from tests.converters.processing.specs import audio_cases, image_cases, micro_cases
 
 AUDIO = {"kind": "audio", "rate": 16000, "samples": 1000}
 FRAME = {"do": "frame", "length": 400, "step": 160}
@@ -37,6 +37,12 @@ def test_image_specifications_are_read_back(case: tuple[Preprocessing, str, int,
 @settings(max_examples=30, deadline=None)
 @given(audio_cases())
 def test_audio_specifications_are_read_back(case: tuple[Preprocessing, np.ndarray]) -> None:
+    assert Preprocessing.from_json(case[0].to_json()) == case[0]
+
+
+@settings(max_examples=30, deadline=None)
+@given(micro_cases())
+def test_micro_specifications_are_read_back(case: tuple[Preprocessing, np.ndarray]) -> None:
     assert Preprocessing.from_json(case[0].to_json()) == case[0]
 
 

@@ -115,46 +115,60 @@ static int32_t saturated(int64_t value)
     return (int32_t)(value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : value);
 }
 
-void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch)
+/* Converts the frame that begins at sample `from` to features, and writes them from element `out` of `to` on. `top` is the
+ * peak to divide by. */
+static void convert(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int64_t top,
+                    void *to, uint32_t out, void *scratch)
 {
     int32_t *values = scratch;
     int32_t *features = values + (p->fft + 2u);
-    const int64_t top = p->peak == AR_PEAK_NONE ? 1 : peak_of(p, samples, count);
     const int64_t peak = p->power == 2 ? top * top : top;
-    uint32_t out = 0;
+    const int32_t exponent = p->base_exponent - p->power * load(p, samples, count, from, values);
+    ar_fft(values, p->fft, p->sines);
+    sizes(p, values);
+    const uint64_t *spectrum = (const uint64_t *)(const void *)values;
+    const uint16_t *weight = p->weights;
+    for (uint32_t b = 0; b < p->bins; b++) {
+        const uint64_t *bin = spectrum + p->first[b];
+        uint64_t sum = 0;
+        if (p->power == 2) {
+            for (uint32_t k = p->count[b]; k > 0; k--) {
+                sum += *bin++ * *weight++;
+            }
+        } else { /* magnitudes have 32 bits */
+            for (uint32_t k = p->count[b]; k > 0; k--) {
+                sum += (uint64_t)(uint32_t)*bin++ * *weight++;
+            }
+        }
+        const int64_t product = logarithm(p, sum, exponent, peak) * p->factor;
+        features[b] = saturated((product + ((int64_t)1 << (FEATURE_SHIFT - 1))) >> FEATURE_SHIFT);
+    }
+    for (uint32_t f = 0; f < p->features; f++, out++) {
+        int32_t value = features[f];
+        if (p->cosines) {
+            const int32_t *row = p->cosines + f * p->bins;
+            int64_t sum = 1 << 29; /* rounds the 30 fractional bits of the cosines */
+            for (uint32_t b = 0; b < p->bins; b++) {
+                sum += (int64_t)row[b] * features[b];
+            }
+            value = saturated(sum >> 30);
+        }
+        ar_affine_store(&p->affine, 0, value, to, out);
+    }
+}
+
+void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch)
+{
+    const int64_t top = p->peak == AR_PEAK_NONE ? 1 : peak_of(p, samples, count);
     for (uint32_t frame = 0; frame < p->frames; frame++) {
         const int32_t from = (int32_t)(frame * p->step) - p->lead;
-        const int32_t exponent = p->base_exponent - p->power * load(p, samples, count, from, values);
-        ar_fft(values, p->fft, p->sines);
-        sizes(p, values);
-        const uint64_t *spectrum = (const uint64_t *)(const void *)values;
-        const uint16_t *weight = p->weights;
-        for (uint32_t b = 0; b < p->bins; b++) {
-            const uint64_t *bin = spectrum + p->first[b];
-            uint64_t sum = 0;
-            if (p->power == 2) {
-                for (uint32_t k = p->count[b]; k > 0; k--) {
-                    sum += *bin++ * *weight++;
-                }
-            } else { /* magnitudes have 32 bits */
-                for (uint32_t k = p->count[b]; k > 0; k--) {
-                    sum += (uint64_t)(uint32_t)*bin++ * *weight++;
-                }
-            }
-            const int64_t product = logarithm(p, sum, exponent, peak) * p->factor;
-            features[b] = saturated((product + ((int64_t)1 << (FEATURE_SHIFT - 1))) >> FEATURE_SHIFT);
-        }
-        for (uint32_t f = 0; f < p->features; f++, out++) {
-            int32_t value = features[f];
-            if (p->cosines) {
-                const int32_t *row = p->cosines + f * p->bins;
-                int64_t sum = 1 << 29; /* rounds the 30 fractional bits of the cosines */
-                for (uint32_t b = 0; b < p->bins; b++) {
-                    sum += (int64_t)row[b] * features[b];
-                }
-                value = saturated(sum >> 30);
-            }
-            ar_affine_store(&p->affine, 0, value, to, out);
-        }
+        convert(p, samples, count, from, top, to, frame * p->features, scratch);
     }
+}
+
+void ar_audio_frame(const void *front, void *memory, const int16_t *frame, void *row, void *scratch)
+{
+    const ar_audio *p = front;
+    (void)memory;
+    convert(p, frame, p->length, 0, 1, row, 0, scratch);
 }

@@ -49,6 +49,10 @@ typedef struct {
 /* Writes the tensor of a recording to `to`. The `count` samples are padded with zeros, or cut, to p->samples. */
 void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch);
 
+/* Converts one frame of p->length samples to a row of p->features: the ar_frame_function of audio_stream.h. `front` is an
+ * ar_audio without a peak and without padding at the ends; `memory` is not used. */
+void ar_audio_frame(const void *front, void *memory, const int16_t *frame, void *row, void *scratch);
+
 /* Computes the FFT of `length` real numbers below 2^29, divided by length / 2, in place. Input n is at
  * 2 * reversed(n / 2) + n % 2, where reversed() reverses the bits of an index below length / 2. Complex output k,
  * from 0 to length / 2, is at 2k and 2k + 1. `sines` is that of ar_audio. */

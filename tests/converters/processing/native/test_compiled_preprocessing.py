@@ -9,17 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from arenite.converters.processing.audio.micro_plan import plan_micro
+from arenite.converters.processing.audio.micro_reference import preprocess_micro, rounded_root
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.audio.reference import preprocess_audio
 from arenite.converters.processing.image.plan import plan_image
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.image.resample import OPENCV_BITS, WEIGHT_BITS, axis
 from arenite.converters.processing.native import library as native
-from arenite.converters.processing.native.compiled_preprocessing import CompiledAudio, CompiledImage
+from arenite.converters.processing.native.compiled_preprocessing import (
+    CompiledAudio,
+    CompiledImage,
+)
 from arenite.converters.processing.specification.image_steps import PAIRS
 from arenite.converters.processing.specification.pixel_formats import color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
-from tests.converters.processing.specs import audio_cases, image_cases
+from tests.converters.processing.specs import audio_cases, image_cases, micro_cases
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +62,29 @@ def test_audio_has_the_bytes_of_the_numpy_code(
     actual = CompiledAudio(library, plan_audio(spec)).run(samples)
     assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
     assert actual.tobytes() == expected.tobytes()
+
+
+@pytest.mark.slow
+@settings(max_examples=80, deadline=None)
+@given(micro_cases())
+def test_the_micro_front_end_has_the_bytes_of_the_numpy_code(
+    library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]
+) -> None:
+    spec, samples = case
+    expected = preprocess_micro(spec, samples)
+    actual = CompiledAudio(library, plan_micro(spec)).run(samples)
+    assert (actual.shape, actual.dtype) == (expected.shape, expected.dtype)
+    assert actual.tobytes() == expected.tobytes()
+
+
+def test_square_roots_have_the_value_of_the_numpy_code(library: ctypes.CDLL) -> None:
+    root = library.ar_rounded_root
+    root.argtypes, root.restype = [ctypes.c_uint64], ctypes.c_uint32
+    rng = np.random.default_rng(1)
+    roots = [int(rng.integers(0, 1 << 32)) >> int(rng.integers(0, 32)) for _ in range(3000)]
+    around = [r * r + d for r in (*roots, 65535, 65536, 2**32 - 1) for d in (-1, 0, 1, r, r + 1, 2 * r)]
+    values = [0, *(max(v, 0) for v in around), 2**64 - 1]
+    assert [root(v) for v in values] == [rounded_root(v) for v in values]
 
 
 @settings(max_examples=200, deadline=None)
