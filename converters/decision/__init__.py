@@ -1,0 +1,1 @@
+"""Decide when the scores of a model, hop after hop, are an event: smoothing, thresholds, gates and cascades."""

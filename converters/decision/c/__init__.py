@@ -1,0 +1,1 @@
+"""The C sources of decisions."""

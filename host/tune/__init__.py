@@ -1,0 +1,1 @@
+"""Tune the thresholds of a decision on labelled recordings."""
