@@ -1,0 +1,1 @@
+"""The C sources of the anomaly head, for host and device."""
