@@ -1,0 +1,1 @@
+"""C sources that keep one record in flash through power cuts, and the drivers of flash memories."""
