@@ -1,0 +1,38 @@
+/* An application: sensor, features, model, decision. Call app_start() once. Then repeat: app_next_event() until it
+ * returns 0, and app_sleep(). Time is counted in samples, so that a computer can repeat every decision. */
+#ifndef ARENITE_APP_H
+#define ARENITE_APP_H
+
+#include <stdint.h>
+
+#include "app_model.h"
+
+typedef struct {
+    uint64_t samples; /* index of the next sample; lost ones count */
+    uint64_t busy;    /* ticks of all windows, without sleep */
+    uint32_t worst;   /* ticks of the slowest window, without sleep */
+    uint32_t windows; /* inferences */
+    uint32_t late;    /* windows that ended only after all samples of the next window had arrived */
+    uint32_t lost;    /* samples that the sensor or its driver lost */
+    uint32_t stuck;   /* times that the samples did not change for a second */
+    uint32_t silent;  /* times that no samples arrived for a second */
+} app_counts;
+
+extern app_counts app_state;
+
+/* Starts the sensor, and prints whether that worked. */
+void app_start(void);
+
+/* Takes the samples that have arrived. Returns 1 and an event, or 0 if there is none yet. */
+uint32_t app_next_event(ar_event *event);
+
+/* Prints an event as a line of text. */
+void app_print(const ar_event *event);
+
+/* Sleeps until there may be more samples. */
+void app_sleep(void);
+
+/* Returns the ticks from one window to the next. */
+uint32_t app_period(void);
+
+#endif

@@ -1,0 +1,125 @@
+#include "app_report.h"
+#include "app.h"
+#include "app_settings.h"
+#include "console.h"
+#include "port.h"
+
+static void note(const char *text)
+{
+    console_begin();
+    console_text(text);
+    console_end();
+}
+
+static void number(uint64_t value, const char *text)
+{
+    console_number(value);
+    console_text(text);
+}
+
+/* Prints the time of a sample. */
+static void time_of(uint64_t sample)
+{
+    console_text("[");
+    console_decimal(sample * 1000u / APP_RATE, 3);
+    console_text(" s] ");
+}
+
+void app_report_start(uint32_t problem)
+{
+    console_begin();
+    console_text(problem ? "The sensor did not start: problem " : "Started; samples per second: ");
+    console_number(problem ? problem : APP_RATE);
+    console_end();
+}
+
+void app_report_lost(uint32_t count)
+{
+    console_begin();
+    time_of(app_state.samples);
+    number(count, " samples were lost");
+    console_end();
+}
+
+void app_print(const ar_event *event)
+{
+    console_begin();
+    time_of(event->at);
+    console_text(app_class(event->index));
+    if (event->kind == AR_EVENT_START) {
+        console_text(" ");
+        number(app_percent(event->score), "% (sample ");
+    } else {
+        console_text(" ended (sample ");
+    }
+    number(event->at, ")");
+    console_end();
+}
+
+static void print_counts(void)
+{
+    const uint32_t period = app_period();
+    console_begin();
+    number(app_state.samples, " samples, ");
+    number(app_state.lost, " lost, ");
+    number(app_state.windows, " windows, ");
+    number(app_state.late, " late, ");
+    number(app_state.stuck, " times stuck, ");
+    number(app_state.silent, " times silent, ");
+    number(console_dropped(), " lines dropped, slowest window ");
+    console_decimal((uint64_t)app_state.worst * 1000u / period, 1);
+    console_text("% of its time, mean ");
+    console_decimal(app_state.windows ? app_state.busy * 1000u / period / app_state.windows : 0, 1);
+    console_text("%");
+    console_end();
+}
+
+void app_watch(const int16_t *samples, uint32_t count)
+{
+    static uint32_t last_arrival, is_silent, equal;
+    static int16_t last;
+    const uint32_t ticks = port_ticks();
+    if (count) {
+        last_arrival = ticks;
+        if (is_silent) {
+            is_silent = 0;
+            note("Samples arrive again.");
+        }
+    } else if (!is_silent && ticks - last_arrival > PORT_TICKS_PER_US * 1000000u) {
+        is_silent = 1;
+        app_state.silent++;
+        note("No samples arrived for a second.");
+    }
+    for (; count > 0; count--, samples++) {
+        if (*samples != last) {
+            last = *samples;
+            equal = 0;
+        } else if (++equal == APP_RATE) {
+            app_state.stuck++;
+            note("The samples did not change for a second.");
+        }
+    }
+}
+
+static uint32_t is_status(const char *text)
+{
+    const char *expected = "status";
+    while (*text && *text == *expected) {
+        text++;
+        expected++;
+    }
+    return *text == *expected;
+}
+
+void app_serve(void)
+{
+    console_poll();
+    const char *command = console_received();
+    if (command) {
+        if (is_status(command)) {
+            print_counts();
+        } else {
+            note("Unknown command. There is one command: status");
+        }
+    }
+}

@@ -1,0 +1,1 @@
+"""Generate applications, and run them on emulated boards with a virtual sensor."""

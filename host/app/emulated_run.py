@@ -1,0 +1,99 @@
+"""Run an application on an emulated board, with the samples of a virtual sensor, and read the lines that it prints.
+
+The emulator's clock counts instructions, and samples arrive at exact times of this clock, so two runs print the same
+lines. While the processor sleeps, no real time passes.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from arenite.errors import DeviceError
+from arenite.host.app.sensor_file import Fault, sensor_bytes
+from arenite.host.emulator.machine import start
+from arenite.profiles.boards import Board
+
+#: The name of the file that virtual_sensor.c reads.
+SENSOR_FILE = "sensor.bin"
+#: The line that virtual_sensor.c prints after the last sample.
+END = "The recording ended."
+#: Seconds without a line, after which the application counts as hung.
+SILENCE_S = 600.0
+_EVENT = re.compile(r"\[(\d+\.\d{3}) s\] (.+?)(?: (\d+)%| (ended)) \(sample (\d+)\)")
+
+
+@dataclass(frozen=True)
+class EventLine:
+    """An event as the application printed it: its class, the start or the end, the score in percent at a start, and the
+    index of the last sample that it depends on."""
+
+    label: str
+    is_start: bool
+    percent: int | None
+    sample: int
+
+
+def parse_event(line: str) -> EventLine | None:
+    """Return the event that ``line`` describes, or None for another line."""
+    match = _EVENT.fullmatch(line)
+    if match is None:
+        return None
+    percent = None if match[3] is None else int(match[3])
+    return EventLine(match[2], match[4] is None, percent, int(match[5]))
+
+
+def run_emulated(
+    elf: Path,
+    board: Board,
+    samples: np.ndarray,
+    faults: Sequence[Fault] = (),
+    commands: Sequence[str] = (),
+    silence_s: float = SILENCE_S,
+) -> Iterator[str]:
+    """Run ``elf`` until all ``samples`` have been read, and yield the lines that it prints.
+
+    Args:
+        elf: an application for ``board``.
+        board: an emulated board.
+        samples: int16 samples, at the application's rate.
+        faults: faults of the sensor.
+        commands: lines that are sent to the application when it starts.
+        silence_s: seconds of real time without a line, after which the application counts as hung.
+
+    Raises:
+        DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
+    """
+    with tempfile.TemporaryDirectory(prefix="arenite-app-") as name:
+        folder = Path(name)
+        (folder / SENSOR_FILE).write_bytes(sensor_bytes(samples, faults))
+        with start(board, elf, skip_sleep=True, folder=folder) as machine:
+            for command in commands:
+                machine.transport.write(command.encode() + b"\n")
+            received = b""
+            last = time.monotonic()
+            while (now := time.monotonic()) - last < silence_s:
+                try:
+                    data = machine.transport.read(0.2)
+                except DeviceError as error:  # its hint is about the cable of a real board
+                    raise DeviceError(
+                        f"The emulator of {board.name} ended before the application had heard the recording.",
+                        "Run the command again; `arenite doctor` checks the emulators.",
+                    ) from error
+                last = now if data else last
+                *lines, received = (received + data).split(b"\n")
+                for line in lines:
+                    text = line.decode("utf-8", "replace")
+                    if text == END:
+                        return
+                    yield text
+        raise DeviceError(
+            f"The application printed nothing for {silence_s:.0f} s.",
+            "It may have stopped: build it again with `arenite build`, and try a shorter recording.",
+        )

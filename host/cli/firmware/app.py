@@ -1,0 +1,90 @@
+"""``arenite app``: write an application that listens, and try it on an emulated board."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.converters.processing.media_files import read_sound
+from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.host.app.generate import MICROPHONE, SENSORS, App
+from arenite.host.app.play import Playback, play
+from arenite.host.cli.options import output_folder_option
+from arenite.host.interface.app import app as write_app
+from arenite.host.report.console import note, print_json, show
+
+
+@click.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option(
+    "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
+)
+@click.option(
+    "--sensor", type=click.Choice(SENSORS), default=MICROPHONE, show_default=True, help="Kind of sensor."
+)
+@output_folder_option("the application")
+@click.option(
+    "--optimise",
+    type=click.Choice(OPTIMISE_MODES),
+    default="balanced",
+    show_default=True,
+    help="What to optimize the model for (docs/firmware.md).",
+)
+@click.option(
+    "--play",
+    "recording",
+    type=click.Path(path_type=Path),
+    metavar="FILE.wav",
+    help=(
+        "Build the application and run it on the emulated board with this recording as its microphone. Compare its "
+        "events with those that this computer finds."
+    ),
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
+def app(
+    image: Path,
+    board: str,
+    sensor: str,
+    output: Path,
+    optimise: str,
+    recording: Path | None,
+    as_json: bool,
+) -> int:
+    """Write an application: firmware that listens to a microphone and prints a line for each event.
+
+    IMAGE is a model that records its preprocessing of sound and its decision (docs/events.md). The program
+    src/main.c is yours: it is written once. All other files are written again by each call.
+
+    With --play, the exit code is 1 if an event differs from that of this computer.
+    """
+    application = write_app(image, output, board=board, sensor=sensor, optimise=optimise)
+    for text in application.prepared.notes:
+        note(text)
+    playback = None if recording is None else _play(application, recording, as_json)
+    if as_json:
+        print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})
+    else:
+        _show(application, playback)
+    return int(playback is not None and playback.is_equal is False)
+
+
+def _play(application: App, recording: Path, as_json: bool) -> Playback:
+    """Run the application, and print its lines as they arrive unless standard output is for JSON."""
+    samples = read_sound(recording, application.settings.rate)
+    return play(application, samples, on_line=(lambda _: None) if as_json else show)
+
+
+def _show(application: App, playback: Playback | None) -> None:
+    settings = application.settings
+    hop_s = settings.hop / settings.rate
+    show(
+        f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms, which takes an estimated "
+        f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
+    )
+    if playback is None:
+        show(f"Next: arenite build {application.directory}")
+    elif playback.expected is not None:
+        same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
+        most = max(len(playback.events), len(playback.expected))
+        show(f"{same} of {most} events are those of this computer, at the same samples")

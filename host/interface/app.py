@@ -1,0 +1,36 @@
+"""``app``: write an application, firmware in which a sensor, a model and its decisions run by themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.host.app.generate import MICROPHONE, App, generate_app
+from arenite.host.interface.model import Model, prepared_model
+from arenite.profiles.boards import load_board
+
+
+def app(
+    model: Model | str | Path,
+    output: str | Path,
+    *,
+    board: str,
+    sensor: str = MICROPHONE,
+    optimise: str = "balanced",
+) -> App:
+    """Write an application that runs a model on the samples of a sensor.
+
+    Args:
+        model: a loaded model, or the path of an image. It records its preprocessing and its decision.
+        output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
+        board: the name of the board.
+        sensor: the kind of sensor: ``microphone``.
+        optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
+
+    Raises:
+        ProfileError: the board is unknown.
+        ModelError, UsageError: the model cannot be loaded, records no preprocessing or decision for the sensor, or is
+            too slow for the board, or there is no driver for the board.
+    """
+    return generate_app(
+        prepared_model(model, passes=True), load_board(board), Path(output), sensor=sensor, optimise=optimise
+    )

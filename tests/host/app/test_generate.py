@@ -1,0 +1,100 @@
+"""``arenite app`` writes a folder that belongs to the user, and says what a model lacks."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import UsageError
+from arenite.host.app.generate import generate_app
+from arenite.profiles.boards import load_board
+from tests.host.app.sound_models import DECISION, ROWS, SOUND, STEP, sound_model
+
+BOARD = load_board("qemu_mps2_an386")
+
+
+def test_the_program_of_the_user_is_written_once(tmp_path: Path) -> None:
+    prepared, folder = sound_model(tmp_path / "ear.tflite"), tmp_path / "app"
+    generate_app(prepared, BOARD, folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    main = folder / "src" / "main.c"
+    main.write_text("/* mine */\n")
+    other = sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=2 * STEP))
+    generate_app(other, BOARD, folder)
+    assert main.read_text() == "/* mine */\n"
+    assert f"APP_HOP {2 * STEP}u" in (folder / "lib/app/app_settings.h").read_text()
+    generate_app(prepared, BOARD, folder)
+    main.write_bytes(before[main])
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_the_folder_is_a_project(tmp_path: Path) -> None:
+    application = generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "app")
+    manifest = json.loads((tmp_path / "app" / "arenite.json").read_text())
+    assert manifest["board"] == BOARD.name and manifest["protocol"] == "app"
+    units = {unit["source"] for unit in manifest["build"]["units"]}
+    assert {"src/main.c", "lib/app/virtual_sensor.c", "lib/model/ear_model.c"} <= units
+    assert all((tmp_path / "app" / source).is_file() for source in units)
+    assert "src/main.c" not in manifest["files"]
+    assert application.settings.hop == DECISION.hop
+    assert application.settings.room == 512  # a small model needs the smallest buffer
+
+
+def test_a_model_without_a_decision_is_refused(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite", decision=None)
+    with pytest.raises(UsageError, match="records no decision") as error:
+        generate_app(prepared, BOARD, tmp_path / "app")
+    assert "--decision" in str(error.value.hint)
+    assert not (tmp_path / "app").exists()
+
+
+def test_a_model_without_features_of_sound_is_refused(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite", replace(DECISION, refractory_ms=0), sound=None)
+    with pytest.raises(UsageError, match="records no preprocessing of sound"):
+        generate_app(prepared, BOARD, tmp_path / "app")
+
+
+def test_features_that_need_a_whole_recording_are_refused(tmp_path: Path) -> None:
+    sound = SOUND | {"steps": [{"do": "peak"}, *SOUND["steps"]]}
+    with pytest.raises(UsageError, match="'peak' divides by the largest sample"):
+        generate_app(sound_model(tmp_path / "ear.tflite", sound=sound), BOARD, tmp_path / "app")
+
+
+def test_a_hop_between_two_rows_is_refused(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=STEP + 1))
+    with pytest.raises(UsageError, match=f"hop is {STEP + 1} samples") as error:
+        generate_app(prepared, BOARD, tmp_path / "app")
+    assert f"a multiple of {STEP}" in str(error.value.hint)
+
+
+@pytest.mark.parametrize("labels", [[], ["one", "two"], ["one", "two", "three", "four"]])
+def test_labels_of_another_output_name_no_classes(labels: list[str], tmp_path: Path) -> None:
+    application = generate_app(sound_model(tmp_path / "ear.tflite", labels=labels), BOARD, tmp_path / "app")
+    assert application.to_json()["classes"] == ["class 0", "class 1", "class 2"]
+
+
+def test_a_hop_that_is_longer_than_a_window_is_refused(tmp_path: Path) -> None:
+    generate_app(
+        sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=ROWS * STEP)), BOARD, tmp_path / "app"
+    )
+    prepared = sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=(ROWS + 1) * STEP))
+    with pytest.raises(UsageError, match=f"hop is {(ROWS + 1) * STEP} samples") as error:
+        generate_app(prepared, BOARD, tmp_path / "deaf")
+    assert f"to {ROWS * STEP} or less" in str(error.value.hint)
+    assert not (tmp_path / "deaf").exists()
+
+
+def test_a_board_without_a_driver_is_refused(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite")
+    with pytest.raises(UsageError, match="no driver of a microphone for nucleo_l4r5zi"):
+        generate_app(prepared, load_board("nucleo_l4r5zi"), tmp_path / "app")
+
+
+def test_a_board_that_is_too_slow_is_refused(tmp_path: Path) -> None:
+    slow = replace(BOARD, clock_hz=10_000)
+    with pytest.raises(UsageError, match="An inference on qemu_mps2_an386 takes an estimated") as error:
+        generate_app(sound_model(tmp_path / "ear.tflite"), slow, tmp_path / "app")
+    assert "Set hop in [decision] to" in str(error.value.hint)
