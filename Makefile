@@ -72,9 +72,10 @@ lint: setup
 	    --suppress=shiftTooManyBits:firmware/engine/reduce/softmax_body.h \
 	    --suppress=signConversionCond:firmware/engine/reduce/softmax_body.h \
 	    --inline-suppr $(addprefix -I ,$(sort $(dir $(shell git ls-files 'firmware/**/*.h')))) \
-	    firmware/engine firmware/boards firmware/duty
+	    firmware/engine firmware/boards firmware/duty firmware/state_store
 	@cppcheck --quiet --std=c99 --enable=warning,portability --error-exitcode=1 --suppress=shiftTooManyBitsSigned \
-	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c
+	    $(addprefix -I ,$(sort $(dir $(shell git ls-files 'converters/**/*.h')))) converters/processing/c converters/decision/c \
+	    converters/anomaly/c
 	$(DOCS_SITE)
 
 # Measure the figures in README.md and docs/performance.md, for all models and all emulated boards.

@@ -1,4 +1,6 @@
-"""Build the C sources of pre- and postprocessing as a library for the host. All other settings are in pyproject.toml.
+"""Build the C sources of pre- and postprocessing and of decisions as a library for the host.
+
+All other settings are in pyproject.toml.
 
 The library is a plain shared library that ctypes loads. Without a C compiler, the package is installed without it, and
 uses NumPy code that gives the same bytes.
@@ -11,7 +13,8 @@ from pathlib import Path
 from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
-FOLDER = ROOT / "arenite" / "converters" / "processing" / "c"
+#: The folders of ``arenite.converters.processing.native.c_sources.PROCESSING``.
+FOLDERS = [ROOT / "arenite" / "converters" / part / "c" for part in ("processing", "decision")]
 
 if (ROOT / "arenite" / "converters").is_file():
     sys.exit(
@@ -20,8 +23,8 @@ if (ROOT / "arenite" / "converters").is_file():
     )
 
 #: Sorted by base name, as ``arenite.c_sources.SourceTree`` sorts them.
-SOURCES = sorted(FOLDER.rglob("*.c"), key=lambda path: path.name)
-HEADERS = sorted(FOLDER.rglob("*.h"), key=lambda path: path.name)
+SOURCES = sorted((path for folder in FOLDERS for path in folder.rglob("*.c")), key=lambda path: path.name)
+HEADERS = sorted((path for folder in FOLDERS for path in folder.rglob("*.h")), key=lambda path: path.name)
 
 
 def digest() -> str:

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from arenite.converters.importers.onnx_ml.export_sklearn import export_sklearn
     from arenite.host.bench.result import BenchResult
     from arenite.host.build.options import BuildOptions
+    from arenite.host.interface.app import app
     from arenite.host.interface.build import CLibrary, FirmwareProject, FitReport, firmware, fit, library
     from arenite.host.interface.camera import Camera
     from arenite.host.interface.catalogue import boards, zoo
@@ -70,6 +71,7 @@ __all__ = [
     "ToolError",
     "UnsupportedModelError",
     "UsageError",
+    "app",
     "bench",
     "boards",
     "convert",
@@ -95,6 +97,7 @@ _MODULES = {
     "FirmwareProject": "host.interface.build",
     "FitReport": "host.interface.build",
     "Model": "host.interface.model",
+    "app": "host.interface.app",
     "bench": "host.interface.measurement",
     "boards": "host.interface.catalogue",
     "convert": "host.interface.conversion",

@@ -10,3 +10,7 @@ from arenite.c_sources import SourceTree
 ENGINE = SourceTree(Path(__file__).parent / "engine")
 #: Start-up code, ports and the serial agent.
 BOARDS = SourceTree(Path(__file__).parent / "boards")
+#: The store that keeps state in flash through power cuts, and its flash drivers.
+STATE_STORE = SourceTree(Path(__file__).parent / "state_store")
+#: The sensors, serial ports and loops of applications.
+APP = SourceTree(Path(__file__).parent / "app" / "c")

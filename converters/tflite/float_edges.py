@@ -69,7 +69,7 @@ def with_float_edges(model: Model) -> Model:
         else s
         for s in model.signatures
     )
-    return replace(model, subgraphs=(main, *model.subgraphs[1:]), signatures=signatures, metadata={})
+    return replace(model.with_main(main), signatures=signatures, metadata={})
 
 
 def real_values(tensor: Tensor, stored: np.ndarray) -> np.ndarray:

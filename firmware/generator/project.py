@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
-from arenite.firmware.boards.toolchains import GCC, ZIG, compiler_flags
+from arenite.firmware.boards.toolchains import GCC, ZIG, CompilerFlags, compiler_flags
 from arenite.firmware.generator.features import ENERGY, NO_FEATURES, Features, baud_of
 from arenite.firmware.generator.mlperf_monitor import MONITORS
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
@@ -99,6 +99,33 @@ _README_PLATFORM = """\
 """
 
 
+def build_recipe(
+    core: cores.Core,
+    compiler: CompilerFlags,
+    macros: Sequence[str],
+    includes: Sequence[str],
+    sources: Iterable[tuple[str, Sequence[str]]],
+) -> dict[str, Any]:
+    """Return the entry ``build`` of a project's manifest.
+
+    ``macros`` are names or ``NAME=VALUE``, ``includes`` the folders with headers, and ``sources`` the C files with the
+    flags of each. Paths are relative to the project.
+    """
+    return {
+        "compiler": compiler.compiler,
+        "package": core.package,
+        "install": compiler.install,
+        "flags": [
+            *compiler.flags,
+            *(f"-D{name}" for name in macros),
+            *(f"-I{folder}" for folder in includes),
+        ],
+        "units": [{"source": source, "flags": list(flags)} for source, flags in sorted(sources)],
+        "link_flags": [*compiler.link_flags, "-Tlib/board/link.ld"],
+        "libraries": list(compiler.libraries),
+    }
+
+
 def _recipe(
     board: Board,
     model: Sequence[str],
@@ -124,19 +151,8 @@ def _recipe(
     sources += [(f"lib/agent/{name}", support_flags) for name in agent]
     sources += [(f"lib/board/{name}", support_flags) for name in (core.start, *core.helpers, *family.sources)]
     sources += [(f"lib/board/{name}", support_flags) for name in second_core_files if name.endswith(".c")]
-    return {
-        "compiler": compiler.compiler,
-        "package": core.package,
-        "install": compiler.install,
-        "flags": [
-            *compiler.flags,
-            *(f"-D{name}" for name in ("AR_PROFILE", *family.defines)),
-            *("-Isrc", "-Ilib/arenite", "-Ilib/agent", "-Ilib/board"),
-        ],
-        "units": [{"source": source, "flags": flags} for source, flags in sorted(sources)],
-        "link_flags": [*compiler.link_flags, "-Tlib/board/link.ld"],
-        "libraries": list(compiler.libraries),
-    }
+    includes = ("src", "lib/arenite", "lib/agent", "lib/board")
+    return build_recipe(core, compiler, ("AR_PROFILE", *family.defines), includes, sources)
 
 
 def engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:

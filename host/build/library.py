@@ -15,6 +15,7 @@ from arenite.firmware.generator.target import Target
 from arenite.firmware.library.library_folder import write_library
 from arenite.firmware.library.processing import bind_processing
 from arenite.firmware.sizes.prediction import predict
+from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.boards import all_boards
 
@@ -79,7 +80,7 @@ def generate_library(
     lowered = lower_models(models, target)
     origins = [{"name": m, "path": str(p.path), "sha256": p.sha256} for m, p in models.items()]
     processing = {
-        g.prefix: bind_processing(g, prepared.extra)
+        g.prefix: bind_processing(g, prepared.extra, recorded_labels(prepared.extra))
         for g, prepared in zip(lowered, models.values(), strict=True)
     }
     processing_sources = {prefix: sources for prefix, sources in processing.items() if sources is not None}

@@ -59,7 +59,7 @@ class CpuLoad:
             ticks = [int(field) for field in fields[1:9]]
             # The fields are user, nice, system, idle, iowait, irq, softirq, steal. Leave out idle and iowait.
             return time.monotonic(), (sum(ticks) - ticks[3] - ticks[4]) / os.sysconf("SC_CLK_TCK")
-        except (OSError, ValueError, IndexError):
+        except (OSError, ValueError, IndexError, AttributeError):
             times = os.times()
             return time.monotonic(), times.user + times.system
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from pathlib import Path
 from typing import Any
 
 import click
@@ -13,6 +14,19 @@ from arenite.firmware.boards.toolchains import TOOLCHAINS
 from arenite.firmware.generator.features import DEFAULT_PIN
 from arenite.firmware.generator.project import PROTOCOLS
 from arenite.host.build.options import BuildOptions
+
+
+def output_folder_option(contents: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return the required option ``-o DIRECTORY`` of a command that writes ``contents``, such as "the library"."""
+    return click.option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        required=True,
+        metavar="DIRECTORY",
+        help=f"Folder to write {contents} to.",
+    )
+
 
 optimise_option = click.option(
     "--optimise",

@@ -22,7 +22,12 @@ from rich.progress import (
 from arenite.host.bench.progress_lines import LINES_MODE, PROGRESS_PREFIX
 from arenite.host.report.console import stderr
 
-_TITLES = {"build": "building", "run": "running on", "check": "checking against LiteRT"}
+_TITLES = {
+    "build": "building",
+    "run": "running on",
+    "check": "checking against LiteRT",
+    "time": "measuring times",
+}
 
 
 class Stages:

@@ -56,10 +56,15 @@ class RunningEmulator:
 
 
 def command_line(
-    board: Board, elf: Path | None, extra: tuple[str, ...] = (), *, icount: bool = True
+    board: Board,
+    elf: Path | None,
+    extra: tuple[str, ...] = (),
+    *,
+    icount: bool = True,
+    skip_sleep: bool = False,
 ) -> list[str]:
     """Return the command that runs ``elf`` on ``board``. If ``elf`` is None, the board's memory is empty. Without
-    ``icount`` the board's timer has no meaning.
+    ``icount`` the board's timer has no meaning. With ``skip_sleep``, a sleeping processor takes no real time.
 
     Raises:
         UsageError: the board is not emulated.
@@ -77,7 +82,11 @@ def command_line(
         program,
         *("-machine", emulator.machine),
         *(("-cpu", emulator.cpu) if emulator.cpu else ()),
-        *(("-icount", f"shift={emulator.icount_shift}") if icount else ()),
+        *(
+            ("-icount", f"shift={emulator.icount_shift}{',sleep=off' if skip_sleep else ''}")
+            if icount
+            else ()
+        ),
         *("-display", "none", "-monitor", "none", "-chardev", "pty,id=line"),
         *serial,
         *emulator.arguments,
@@ -110,7 +119,14 @@ def _read_port_name(process: subprocess.Popen[bytes], program: str, timeout_s: f
 
 @contextmanager
 def start(
-    board: Board, elf: Path, *, extra: tuple[str, ...] = (), icount: bool = True, timeout_s: float = 20.0
+    board: Board,
+    elf: Path,
+    *,
+    extra: tuple[str, ...] = (),
+    icount: bool = True,
+    skip_sleep: bool = False,
+    folder: Path | None = None,
+    timeout_s: float = 20.0,
 ) -> Iterator[RunningEmulator]:
     """Run ``elf`` on the emulated ``board`` until the block ends.
 
@@ -120,6 +136,8 @@ def start(
         extra: more arguments for QEMU (a plugin, a trace).
         icount: True if the board's timer must count instructions. Otherwise QEMU is faster and the timer has no
             meaning.
+        skip_sleep: True if a sleeping processor takes no real time: its timer jumps to the next interrupt.
+        folder: the folder whose files the firmware can read by semihosting; None if it reads none.
         timeout_s: seconds to wait for QEMU's start.
 
     Raises:
@@ -128,7 +146,10 @@ def start(
     """
     if not Path(elf).is_file():
         raise UsageError(f"The firmware {elf} does not exist.", "Build it with `arenite build`.")
-    with _running(command_line(board, Path(elf), extra, icount=icount), board, timeout_s) as running:
+    if folder is not None:
+        extra = (*extra, "-semihosting-config", "enable=on,target=native")
+    command = command_line(board, Path(elf).absolute(), extra, icount=icount, skip_sleep=skip_sleep)
+    with _running(command, board, timeout_s, folder) as running:
         yield running
 
 
@@ -146,9 +167,13 @@ def start_empty(board: Board, gdb: str, *, timeout_s: float = 20.0) -> Iterator[
 
 
 @contextmanager
-def _running(command: list[str], board: Board, timeout_s: float) -> Iterator[RunningEmulator]:
-    """Run QEMU with ``command`` until the block ends."""
-    process = Child(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+def _running(
+    command: list[str], board: Board, timeout_s: float, folder: Path | None = None
+) -> Iterator[RunningEmulator]:
+    """Run QEMU with ``command`` in ``folder`` until the block ends."""
+    process = Child(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, cwd=folder
+    )
     emulator: RunningEmulator | None = None
     try:
         port = _read_port_name(process, command[0], timeout_s)

@@ -186,8 +186,8 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
 
-    With zig, or if PlatformIO is not installed, the firmware of an emulated board is built by the same compiler
-    commands without PlatformIO.
+    With zig, for an application, or if PlatformIO is not installed, the firmware of an emulated board is built by the
+    same compiler commands without PlatformIO.
 
     Returns:
         The path of the ELF.
@@ -202,7 +202,8 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     board = manifest["board"]
     if manifest.get("build") is not None:
         _require_compiler(manifest["build"])
-        if manifest["build"]["compiler"] == ZIG or util.find_spec("platformio") is None:
+        is_for_platformio = (directory / "platformio.ini").is_file() and manifest["build"]["compiler"] != ZIG
+        if not is_for_platformio or util.find_spec("platformio") is None:
             return direct_build(directory)
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))

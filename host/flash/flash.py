@@ -134,6 +134,11 @@ def _prepare_upload(
 ) -> tuple[Upload, dict[str, Any]]:
     directory = Path(directory)
     manifest = read_manifest(directory)
+    if manifest["protocol"] == "app":
+        raise UsageError(
+            f"{directory} is an application for the emulated board {manifest['board']}.",
+            "Run it with `arenite app IMAGE --board NAME -o DIRECTORY --play FILE.wav`.",
+        )
     elf = built_elf(directory)
     upload = Upload(directory, board, elf, None, probe, tuple(extra), root)
     if board.emulated:

@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.anomaly.head import load_anomaly_head
+from arenite.converters.decision.record import load_decision
 from arenite.converters.importers.imported_model import ImportOptions
 from arenite.converters.importers.sources import parse_shapes
 from arenite.converters.processing.post.postprocessing import load_postprocessing
@@ -106,6 +108,8 @@ def convert(
     pixels: str | None = None,
     postprocessing: str | Path | None = None,
     labels: str | Path | None = None,
+    decision: str | Path | None = None,
+    anomaly: str | Path | None = None,
     input_shapes: Sequence[str] = (),
     signature: str = "",
     keep_layout: bool = False,
@@ -137,6 +141,8 @@ def convert(
         pixels: the range to which the pixels of pictures (0 to 255) are converted: ``0..1``, ``-1..1``, ``0..255`` or
             ``imagenet``. Use it in place of ``preprocessing`` if pictures are only resized to the model's input.
         preprocessing, postprocessing, labels: two TOML files and a text file whose contents are recorded in the image.
+        anomaly: a TOML file with the settings of an anomaly head, which the image records.
+        decision: a TOML file with the tables ``decision`` and ``gate`` (one or both), which are recorded in the image.
         input_shapes: shapes as ``[NAME=]1,3,96,96``, for inputs with a dimension that the source does not specify.
         signature: the name of the signature of a SavedModel.
         keep_layout: do not change NCHW inputs to NHWC.
@@ -170,6 +176,8 @@ def convert(
                 None if preprocessing is None else load_preprocessing(Path(preprocessing)),
                 None if postprocessing is None else load_postprocessing(Path(postprocessing)),
                 () if labels is None else read_labels(Path(labels)),
+                *((None, None) if decision is None else load_decision(Path(decision))),
+                None if anomaly is None else load_anomaly_head(Path(anomaly)),
             ),
             stack.enter_context(_file(calibration)),
             calibration_samples,

@@ -11,7 +11,7 @@ import numpy as np
 
 from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.trees import has_trees
-from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
+from arenite.converters.processing.media_files import MOTION_SUFFIXES, PICTURE_SUFFIXES, SOUND_SUFFIXES
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.run_samples import RunConfig
 from arenite.host.bench.result import BenchResult
@@ -117,7 +117,7 @@ def model_samples(
     if isinstance(data, Mapping):
         return samples_of_arrays(data, tensors, count)
     path = Path(data)
-    if path.is_dir() or path.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES):
+    if path.is_dir() or path.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES, *MOTION_SUFFIXES):
         return file_samples(path, tensors, prepared.extra, count)
     return load_samples(path, tensors, count)
 

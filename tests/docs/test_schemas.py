@@ -22,7 +22,18 @@ from tests.host.small_graphs import classifier, save
 
 BOARD = "qemu_mps2_an386"
 #: Names of the JSON formats that occur only in files, not in the output of a command.
-FILE_FORMATS = {"image", "observations", "plan", "postprocessing", "preprocessing", "project", "sizes"}
+FILE_FORMATS = {
+    "anomaly",
+    "decision",
+    "gate",
+    "image",
+    "observations",
+    "plan",
+    "postprocessing",
+    "preprocessing",
+    "project",
+    "sizes",
+}
 
 
 @pytest.mark.parametrize("name", schemas())

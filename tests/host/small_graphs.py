@@ -68,19 +68,19 @@ def classifier(size: int = 12, channels: int = 6) -> Model:
     return b.build()
 
 
-def counter() -> Model:
-    """Return a stateful model: each inference adds its input to a variable of four bytes, initialized by CALL_ONCE."""
+def counter(shape: tuple[int, ...] = (1, 4)) -> Model:
+    """Return a stateful model: each inference adds its input to a variable of this shape, initialized by CALL_ONCE."""
     b = GraphBuilder(np.random.default_rng(2))
     q = quant(0.1)
-    x = b.input((1, 4), "int8", q)
+    x = b.input(shape, "int8", q)
     call_once(b, "sum", b[x])
     handle = b.tensor((), "resource")
     b.op("VAR_HANDLE", [], [handle], "VarHandleOptions", container="", shared_name="sum")
-    old_value, new_value = b.tensor((1, 4), "int8", q), b.tensor((1, 4), "int8", q)
+    old_value, new_value = b.tensor(shape, "int8", q), b.tensor(shape, "int8", q)
     b.op("READ_VARIABLE", [handle], [old_value], "ReadVariableOptions")
     b.op("ADD", [old_value, x], [new_value], "AddOptions", 2)
     b.op("ASSIGN_VARIABLE", [handle, new_value], [], "AssignVariableOptions")
-    output = b.tensor((1, 4), "int8", q)
+    output = b.tensor(shape, "int8", q)
     b.op("RELU", [new_value], [output])
     return b.build()
 

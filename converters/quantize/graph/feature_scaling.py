@@ -143,7 +143,7 @@ def _keep_chain(model: Model, chain: Sequence[Op], rows: np.ndarray) -> Model | 
     for op in chain:
         out = tensors[op.outputs[0]]
         tensors[out.index] = replace(out, name=PREFIX + out.name)
-    return replace(model, subgraphs=(replace(graph, tensors=tuple(tensors)), *model.subgraphs[1:]))
+    return model.with_main(replace(graph, tensors=tuple(tensors)))
 
 
 def _add_scaling(model: Model, index: int, readers: Sequence[Op], rows: np.ndarray) -> Model | None:

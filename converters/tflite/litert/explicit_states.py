@@ -14,6 +14,7 @@ from arenite.converters.graph.resource_variables import (
     variable_assignments,
     variable_reads,
 )
+from arenite.converters.tflite.float_edges import quantized_values
 
 
 @dataclass(frozen=True)
@@ -112,10 +113,7 @@ def quantized_state(state: State, value: np.ndarray) -> np.ndarray:
     t = state.tensor
     if t.quant is None or state.start.dtype.kind == "f":
         return value.astype(state.start.dtype)
-    info = np.iinfo(state.start.dtype)
-    steps = np.rint(value.astype(np.float64) / t.scale) + t.zero_point
-    clipped: np.ndarray = np.clip(steps, info.min, info.max).astype(state.start.dtype)
-    return clipped
+    return quantized_values(t, value)
 
 
 def last_values(

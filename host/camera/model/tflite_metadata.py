@@ -74,11 +74,15 @@ def archived_text(path: Path, data: Buffer, names: tuple[str, ...]) -> str:
         return ""
     import zipfile
 
+    from arenite.archive_errors import ARCHIVE_ERRORS
+
     try:
         with zipfile.ZipFile(path) as archive:
             for name in names:
                 if name in archive.namelist() and archive.getinfo(name).file_size <= _MAX_TEXT_BYTES:
                     return archive.read(name).decode("utf-8", "replace")
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError, OSError, ValueError):
+    except (OSError, ValueError):
+        return ""
+    except ARCHIVE_ERRORS:
         return ""
     return ""

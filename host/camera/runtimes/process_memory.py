@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from arenite.c_library import c_library
 from arenite.errors import ModelError
 from arenite.host.camera.runtimes.base import TensorMemory
 
@@ -51,7 +52,7 @@ class _Mallinfo2(ctypes.Structure):
 @cache
 def _mallinfo2() -> Callable[[], _Mallinfo2] | None:
     """Return the function ``mallinfo2`` of glibc 2.33 and later; None on other systems."""
-    function = getattr(ctypes.CDLL(None), "mallinfo2", None)
+    function = getattr(c_library(), "mallinfo2", None)
     if function is not None:
         function.restype = _Mallinfo2
     return function

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from arenite.c_library import c_library
 from arenite.host.camera.runtimes.base import Runtime
 
 _CURRENT, _FUTURE, _ON_FAULT = 1, 2, 4  # the flags of mlockall
@@ -57,7 +58,7 @@ def pin(cpus: Iterable[int], thread: int = 0) -> RequestOutcome:
 def lock_memory() -> RequestOutcome:
     """Keep every page of memory in RAM once the process has used it. Call this after warming up. Pages that are never
     used, such as parts of libraries, are not loaded."""
-    library = ctypes.CDLL(None, use_errno=True)
+    library = c_library()
     if not hasattr(library, "mlockall"):
         return RequestOutcome("lock_memory", False, "This system cannot lock memory.")
     if library.mlockall(_CURRENT | _FUTURE | _ON_FAULT) == 0:
@@ -71,7 +72,7 @@ def lock_memory() -> RequestOutcome:
 
 def unlock_memory() -> None:
     """Undo ``lock_memory``."""
-    library = ctypes.CDLL(None)
+    library = c_library()
     if hasattr(library, "munlockall"):
         library.munlockall()
 

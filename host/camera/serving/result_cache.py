@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.c_library import c_library
 from arenite.host.camera.answers.answer import Answer
 
 #: The number of words of eight bytes that the fingerprint samples.
@@ -21,7 +22,7 @@ _WORDS = 64
 #: The maximum number of known fingerprints.
 _MAX_FINGERPRINTS = 1024
 
-_libc = ctypes.CDLL(None)
+_libc = c_library()
 _libc.memcmp.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
 
 

@@ -7,7 +7,6 @@ each time. It is unknown until the model was loaded once, so the budget can be e
 
 from __future__ import annotations
 
-import ctypes
 import threading
 import time
 from collections import OrderedDict
@@ -16,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from arenite.c_library import c_library
 from arenite.errors import UsageError
 from arenite.host.camera.runtimes.base import Runtime
 
@@ -198,6 +198,6 @@ def _give_back() -> None:
     """Let the allocator return freed pages to the system, because the budget limits the memory that the process takes
     from the system. Without this, a model that reuses old pages would also seem too small where sizes are measured in
     pages."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc only
+    trim = getattr(c_library(), "malloc_trim", None)  # glibc only
     if trim is not None:
         trim(0)

@@ -10,7 +10,7 @@ from arenite.firmware.platformio.frameworks import build_commands
 from arenite.host.bench.two_cores import predicted_split
 from arenite.host.build.options import BuildOptions
 from arenite.host.cli.bench.two_cores import two_cores_line
-from arenite.host.cli.options import build_options
+from arenite.host.cli.options import build_options, output_folder_option
 from arenite.host.interface.build import firmware as generate
 from arenite.host.report.console import note, print_json, show
 from arenite.profiles.boards import Board, load_board
@@ -21,14 +21,7 @@ from arenite.profiles.boards import Board, load_board
 @click.option(
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIRECTORY",
-    help="Folder to write the project to.",
-)
+@output_folder_option("the project")
 @build_options(
     "optimise", "protocol", "passes", "stream_input", "fast_ram", "mark", "health", "cores", "toolchain"
 )

@@ -8,21 +8,14 @@ import click
 
 from arenite.firmware.boards.cores import OPTIMISE_MODES, core_names
 from arenite.host.cli.firmware.named_models import load_named
-from arenite.host.cli.options import no_passes_option, stream_option
+from arenite.host.cli.options import no_passes_option, output_folder_option, stream_option
 from arenite.host.interface.build import library as write_library
 from arenite.host.report.console import note, print_json, show, table
 
 
 @click.command()
 @click.argument("images", nargs=-1, required=True, metavar="[NAME=]IMAGE...")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    required=True,
-    metavar="DIRECTORY",
-    help="Folder to write the library to.",
-)
+@output_folder_option("the library")
 @click.option("--name", metavar="NAME", help="Name of the library. Default: the name of the folder.")
 @click.option(
     "--board",

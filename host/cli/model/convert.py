@@ -69,8 +69,8 @@ FILE = click.Path(path_type=Path)
         "Quantization recipe: int8, int8_per_tensor, int8_percentile, int8_mse, int8_entropy, w4, w4_mixed, "
         "int16x8, float16, dynamic, weight_only, or a TOML file (docs/recipes.md). Default: int8, with other "
         "rounding, biases or ranges if the outputs for the calibration samples are then nearer to those of the float "
-        "model (--recipe int8 keeps plain int8); int16x8 for a scikit-learn classifier if int8 changes its class for a "
-        "calibration sample."
+        "model (--recipe int8 keeps plain int8); int16x8 for a scikit-learn classifier if int8 could change its "
+        "classes."
     ),
 )
 @click.option(
@@ -164,10 +164,28 @@ FILE = click.Path(path_type=Path)
     ),
 )
 @click.option(
+    "--anomaly",
+    type=FILE,
+    metavar="FILE",
+    help=(
+        "TOML or JSON file with the settings of an anomaly head, which learns on the device which outputs are normal. "
+        "They are recorded in the image. See docs/anomaly.md."
+    ),
+)
+@click.option(
     "--labels",
     type=FILE,
     metavar="FILE",
     help="Text file with one class label per line. The labels are recorded in the image.",
+)
+@click.option(
+    "--decision",
+    type=FILE,
+    metavar="FILE",
+    help=(
+        "TOML or JSON file with the tables [decision], which turns scores into events, and [gate]; one or both. They "
+        "are recorded in the image. See docs/events.md."
+    ),
 )
 @click.option(
     "--input-shape",
@@ -242,7 +260,9 @@ def convert(
     pixels: str | None,
     preprocessing: Path | None,
     postprocessing: Path | None,
+    anomaly: Path | None,
     labels: Path | None,
+    decision: Path | None,
     input_shape: tuple[str, ...],
     signature: str,
     keep_layout: bool,
@@ -287,7 +307,9 @@ def convert(
             pixels=pixels,
             preprocessing=preprocessing,
             postprocessing=postprocessing,
+            anomaly=anomaly,
             labels=labels,
+            decision=decision,
             input_shapes=input_shape,
             signature=signature,
             keep_layout=keep_layout,

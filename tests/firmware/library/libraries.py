@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +42,22 @@ def run(*command: str | Path) -> str:
     result = subprocess.run(list(map(str, command)), capture_output=True, text=True)
     assert result.returncode == 0, result.stdout + result.stderr
     return result.stdout
+
+
+def check_warnings(files: Iterable[Path], folder: Path) -> None:
+    """Compile C files with the strictest warnings as errors. Object files are written to ``folder``."""
+    strict = [
+        "-std=c99",
+        "-Wall",
+        "-Wextra",
+        "-Wpedantic",
+        "-Werror",
+        "-Wconversion",
+        "-Wshadow",
+        "-DAR_HOST",
+    ]
+    for file in files:
+        run("gcc", *strict, "-c", file, "-o", folder / "out.o")
 
 
 def sources(library: Path) -> list[Path]:

@@ -20,6 +20,22 @@ from arenite.host.build.prepare import Prepared, prepare
 from arenite.profiles.boards import load_board
 from tests.firmware.library.bare_metal import link, run_program
 from tests.firmware.library.libraries import write_library_of
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.host.small_graphs import quant
+
+#: The preprocessing of sound for the network kws01.
+KEYWORD_STEPS: list[dict[str, Any]] = [
+    {"do": "frame", "length": 480, "step": 320},
+    {"do": "window"},
+    {"do": "fft", "length": 512},
+    {"do": "mel", "bins": 40, "low": 20, "high": 4000},
+    {"do": "log", "offset": 1e-6},
+    {"do": "mfcc", "coefficients": 10},
+]
+KEYWORD_SOUND: dict[str, Any] = {
+    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
+    "steps": KEYWORD_STEPS,
+}
 
 
 @dataclass(frozen=True)
@@ -109,6 +125,15 @@ int main(void)
     }}
 }}
 """
+
+
+def elementwise_model(*shapes: tuple[int, ...]) -> Model:
+    """Return a model with one elementwise operator per input, so that outputs have the shapes of the inputs."""
+    b = GraphBuilder(np.random.default_rng(6))
+    inputs = [b.input(shape, "int8", quant(0.05, 4)) for shape in shapes]
+    for x, shape in zip(inputs, shapes, strict=True):
+        b.op("RELU", [x], [b.tensor(shape, "int8", quant(0.03, -100))])
+    return b.build()
 
 
 def direct_case(name: str, model: Model, post: dict[str, Any], show: str, folder: Path) -> Case:

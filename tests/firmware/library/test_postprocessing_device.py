@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
-from tests.firmware.library.libraries import write_library_of
-from tests.firmware.library.processing_cases import SHOW_BEST, direct_case, run
-from tests.fuzz.graph_builder import GraphBuilder
-from tests.host.small_graphs import quant
+from tests.firmware.library.libraries import check_warnings, write_library_of
+from tests.firmware.library.processing_cases import SHOW_BEST, direct_case, elementwise_model, run
 
 pytestmark = pytest.mark.slow
 
@@ -54,15 +50,6 @@ SSD = {"do": "boxes", "anchors": [[0.1 * k, 0.05 * k, 0.9, 0.8] for k in range(1
 YOLO = {"do": "yolo", "unit": "fractions", "layout": "columns", "points": 1, "threshold": 0.2}
 
 
-def elementwise_model(*shapes: tuple[int, ...]) -> Model:
-    """Return a model with one elementwise operator per input, so that outputs have the shapes of the inputs."""
-    b = GraphBuilder(np.random.default_rng(6))
-    inputs = [b.input(shape, "int8", quant(0.05, 4)) for shape in shapes]
-    for x, shape in zip(inputs, shapes, strict=True):
-        b.op("RELU", [x], [b.tensor(shape, "int8", quant(0.03, -100))])
-    return b.build()
-
-
 CASES: dict[str, tuple[Model, list[dict[str, Any]], str]] = {
     "softmax": (elementwise_model((1, 40)), [{"do": "top_k", "k": 5, "softmax": True}], SHOW_BEST),
     "average": (
@@ -101,19 +88,8 @@ def test_the_sources_pass_the_strictest_warnings(tmp_path: Path) -> None:
         for name, (model, steps, show) in CASES.items()
     }
     library = write_library_of(tmp_path / "library", models)
-    strict = [
-        "-std=c99",
-        "-Wall",
-        "-Wextra",
-        "-Wpedantic",
-        "-Werror",
-        "-Wconversion",
-        "-Wshadow",
-        "-DAR_HOST",
-    ]
     sources = list((library / "src").glob("*_processing.c"))
     sources += [
         library / "src/arenite" / f"{name}.c" for name in ("boxes", "points", "mask", "softmax", "post_keys")
     ]
-    for source in sources:
-        subprocess.run(["gcc", *strict, "-c", str(source), "-o", str(tmp_path / "out.o")], check=True)
+    check_warnings(sources, tmp_path)

@@ -12,14 +12,17 @@ import numpy as np
 import pytest
 
 from arenite.converters.graph.model import Model
+from arenite.converters.processing.audio.micro_reference import preprocess_micro
 from arenite.converters.processing.audio.reference import preprocess_audio
 from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import ImageSource
 from arenite.converters.processing.specification.pixel_formats import buffer_bytes, color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from tests.development_models import shared_model
-from tests.firmware.library.libraries import write_library_of
+from tests.firmware.library.libraries import check_warnings, write_library_of
 from tests.firmware.library.processing_cases import (
+    KEYWORD_SOUND,
+    KEYWORD_STEPS,
     SHOW_BEST,
     SHOW_INPUT,
     Case,
@@ -66,18 +69,7 @@ PICTURES = {
     ),
 }
 BEST = {"steps": [{"do": "top_k", "k": 3, "threshold": 0.1}]}
-SOUND = {
-    "source": {"kind": "audio", "rate": 16000, "samples": 16000},
-    "steps": [
-        {"do": "peak", "signed": True},
-        {"do": "frame", "length": 480, "step": 320},
-        {"do": "window"},
-        {"do": "fft", "length": 512},
-        {"do": "mel", "bins": 40, "low": 20, "high": 4000},
-        {"do": "log", "offset": 1e-6},
-        {"do": "mfcc", "coefficients": 10},
-    ],
-}
+SOUND = KEYWORD_SOUND | {"steps": [{"do": "peak", "signed": True}, *KEYWORD_STEPS]}
 
 
 def real_input(size: int = 6) -> Model:
@@ -206,6 +198,35 @@ def test_preprocessing_feeds_a_streamed_input_row_by_row(tmp_path: Path) -> None
     assert lines == [case.lines[1] for case in cases.values()]
 
 
+#: The features of micro_speech. ``divide`` leads to feature * 256 / 666, as in its firmware.
+MICRO_SOUND: dict[str, Any] = {
+    "source": {"kind": "audio", "rate": 16000, "samples": 15840},
+    "steps": [{"do": "micro"}, {"do": "normalise", "divide": 666 / 256}],
+}
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386"])
+def test_the_micro_front_end_computes_equal_bytes_on_a_device(board: str, tmp_path: Path) -> None:
+    b = GraphBuilder(np.random.default_rng(4))
+    x = b.input((1, 49, 40), "int8", quant(1.0, -128))
+    b.op("RELU", [x], [b.tensor((1, 49, 40), "int8", quant(1.0, -128))])
+    prepared = save(b.build(), {"preprocessing": MICRO_SOUND}, tmp_path / "micro.tflite")
+    tensor = prepared.model.main.tensors[prepared.model.main.inputs[0]]
+    spec = Preprocessing.from_json(MICRO_SOUND).bound(tensor)
+    t = np.arange(15000) / 16000
+    noise = np.random.default_rng(3).normal(0, 40, len(t))
+    samples = (6000 * np.sin(2 * np.pi * (300 + 900 * t) * t) * np.exp(-2 * t) + noise).astype(np.int16)
+    filled = preprocess_micro(spec, samples)
+    assert len(np.unique(filled)) > 100
+    shown = SHOW_INPUT.format(p="micro_", U="MICRO_", shown="micro_model_input_0()[i]")
+    text = f"    read_input(source, {samples.nbytes});\n"
+    text += f"    micro_preprocess((const int16_t *)(const void *)source, {len(samples)});\n" + shown
+    cases = {"micro": Case(prepared, samples.tobytes(), [numbers_of(filled), []], text)}
+    assert run(cases, board, tmp_path) == cases["micro"].lines
+
+
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_keywords_are_recognized_from_audio_samples(tmp_path: Path) -> None:
@@ -220,9 +241,7 @@ def test_the_sources_of_a_library_pass_the_strictest_warnings(tmp_path: Path) ->
     boxes = direct_case("boxes", detector(), {"steps": [anchors, {"do": "nms"}]}, SHOW_BOXES, tmp_path)
     models = {name: case.prepared for name, case in (cases | {"boxes": boxes}).items()}
     library = write_library_of(tmp_path / "library", models)
-    strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-Wconversion", "-Wshadow", "-DAR_HOST"]
-    for source in (library / "src").glob("*_processing.c"):
-        subprocess.run(["gcc", *strict, "-c", str(source), "-o", str(tmp_path / "out.o")], check=True)
+    check_warnings((library / "src").glob("*_processing.c"), tmp_path)
     text = "\n".join(f'#include "{name}_processing.h"' for name in models) + "\nint main() { return 0; }\n"
     (tmp_path / "main.cpp").write_text(text)
     command = ["g++", "-std=c++11", "-Wall", "-Wextra", "-Werror", f"-I{library / 'src'}"]

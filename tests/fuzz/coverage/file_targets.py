@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +22,8 @@ def model_sources() -> Target:
     from arenite.host.conversion.preflight import check_before_import
     from arenite.host.conversion.request import ConversionRequest
     from tests.fuzz.coverage.file_corpora import json_sources
-    from tests.fuzz.coverage.input_parts import with_changed_values
+    from tests.fuzz.coverage.input_file import InputFile
+    from tests.fuzz.coverage.input_parts import archive, with_changed_values
 
     recipe, labels = load_recipe("int8"), Attachments(labels=("a", "b", "c"))
     kept = TemporaryDirectory()
@@ -31,33 +31,30 @@ def model_sources() -> Target:
     saved_model = folder / "saved_model"
     saved_model.mkdir()
     valid = [seed.split(b"\n") for seed in json_sources()]
-    members = {
-        b"k": ("m.keras", "config.json", "metadata.json"),
-        b"t": ("m.pt2", "net/models/model.json", "net/archive_format"),
+    archives = {
+        b"k": (InputFile(".keras"), "config.json", "metadata.json"),
+        b"t": (InputFile(".pt2"), "net/models/model.json", "net/archive_format"),
     }
+    graph, hdf5, onnx = InputFile(path=saved_model / "saved_model.pb"), InputFile(".h5"), InputFile(".onnx")
 
     def path_of(kind: bytes, content: bytes) -> Path:
-        if kind in members:
-            name, member, other = members[kind]
-            with zipfile.ZipFile(folder / name, "w") as archive:
-                archive.writestr(zipfile.ZipInfo(member), content)
-                archive.writestr(zipfile.ZipInfo(other), "{}")
-            return folder / name
+        if kind in archives:
+            file, member, other = archives[kind]
+            return file.write(archive({member: content, other: b"{}"}))
         if kind == b"s":
-            (saved_model / "saved_model.pb").write_bytes(content)
+            graph.write(content)
             return saved_model
-        path = folder / ("m.h5" if kind == b"h" else "m.onnx")
-        path.write_bytes(content)
-        return path
+        return (hdf5 if kind == b"h" else onnx).write(content)
 
     def run(data: bytes) -> None:
         assert kept.name  # this reference keeps the folder
         if data[:1] >= b"\x80":
             data = with_changed_values(valid[data[0] % len(valid)], data[1:])
         path = str(path_of(data[:1], data[1:]))
-        with contextlib.suppress(AreniteError):
-            if source_kind(path).startswith("tflite"):
-                return  # a small one would be quantized, and target tflite_reader covers its reader
+        if data[5:9] == b"TFL3":
+            with contextlib.suppress(AreniteError):
+                if source_kind(path).startswith("tflite"):
+                    return  # a small one would be quantized, and target tflite_reader covers its reader
         for request in (
             ConversionRequest(path),
             ConversionRequest(path, calibration=Path("random"), attachments=labels, pixels="0..1"),

@@ -9,7 +9,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 from arenite.converters.tflite.image import image_bytes, to_flatbuffer
@@ -24,11 +24,12 @@ def tflite_model() -> bytes:
     return to_flatbuffer(small_models.conv_net())
 
 
-def archive(name: str, content: bytes) -> bytes:
-    """Return a ZIP archive with one file."""
+def archive(contents: Mapping[str, bytes]) -> bytes:
+    """Return a ZIP archive of files with these names and contents."""
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as file:
-        file.writestr(zipfile.ZipInfo(name), content)
+        for name, content in contents.items():
+            file.writestr(zipfile.ZipInfo(name), content)
     return stream.getvalue()
 
 

@@ -63,6 +63,13 @@ _SOUNDS = {
         {"do": "mfcc", "coefficients": 6},
     ),
     "spectrum": _sound(5, {"do": "log", "base": "10", "factor": 10.0, "floor": 1e-9}),
+    "micro": (
+        {
+            "source": {"kind": "audio", "rate": 16000, "samples": 480},
+            "steps": [{"do": "micro", "length": 240, "step": 120, "channels": 12}],
+        },
+        (3, 12),
+    ),
 }
 
 _BOXES = {"do": "boxes", "anchors": [[0.1 * k, 0.05 * k, 0.9, 0.8] for k in range(10)], "threshold": 0.3}

@@ -8,29 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import io
-import tempfile
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from tests.fuzz.coverage.file_targets import FILE_TARGETS
+from tests.fuzz.coverage.input_file import InputFile
 from tests.fuzz.coverage.server_targets import SERVER_TARGETS
 
 Target = Callable[[bytes], None]
-
-
-class _InputFile:
-    """A file for one input after the other. It stays open, because opening it takes longer than reading most inputs."""
-
-    def __init__(self, suffix: str) -> None:
-        self._file = tempfile.NamedTemporaryFile(suffix=suffix, buffering=0)  # noqa: SIM115 it stays open
-
-    def write(self, data: bytes) -> Path:
-        """Replace the content, and return the file's path."""
-        self._file.seek(0)
-        self._file.write(data)
-        self._file.truncate()
-        return Path(self._file.name)
 
 
 def tflite_reader() -> Target:
@@ -52,16 +37,16 @@ def model_metadata() -> Target:
     from arenite.host.camera.model.camera_model import open_model
     from tests.fuzz.coverage.input_parts import archive, image_with_record, tflite_model
 
-    tflite, onnx = _InputFile(".tflite"), _InputFile(".onnx")
+    tflite, onnx = InputFile(".tflite"), InputFile(".onnx")
 
     def run(data: bytes) -> None:
         kind, rest = data[:1], data[1:]
         if kind == b"o":
             file = onnx.write(rest)
         elif kind == b"z":
-            file = tflite.write(tflite_model() + archive("metadata.json", rest))
+            file = tflite.write(tflite_model() + archive({"metadata.json": rest}))
         elif kind == b"y":
-            file = tflite.write(tflite_model() + archive("temp_meta.txt", rest))
+            file = tflite.write(tflite_model() + archive({"temp_meta.txt": rest}))
         elif kind == b"e":
             file = tflite.write(image_with_record(rest))
         else:
@@ -77,10 +62,10 @@ def array_files() -> Target:
     from arenite.array_files import read_array, read_arrays
     from tests.fuzz.coverage.input_parts import archive
 
-    file = _InputFile(".npz")
+    file = InputFile(".npz")
 
     def run(data: bytes) -> None:
-        data = archive("x.npy", data[1:]) if data[:1] == b"Z" else data
+        data = archive({"x.npy": data[1:]}) if data[:1] == b"Z" else data
         with contextlib.suppress(ValueError, OSError):
             (read_arrays if data[:1] == b"P" else read_array)(file.write(data))
 
@@ -110,7 +95,7 @@ def sounds() -> Target:
     from arenite.converters.processing.media_files import read_sound
     from arenite.errors import UsageError
 
-    file = _InputFile(".wav")
+    file = InputFile(".wav")
 
     def run(data: bytes) -> None:
         with contextlib.suppress(UsageError):
@@ -147,7 +132,7 @@ def profiles() -> Target:
     from tests.fuzz.coverage.python_corpora import files_of_settings
 
     valid = [seed.split(b"\n") for seed in files_of_settings()]
-    toml, json_file = _InputFile(".toml"), _InputFile(".json")
+    toml, json_file = InputFile(".toml"), InputFile(".json")
     texts = (parse_board, parse_battery, parse_host, parse_meter)
 
     def run(data: bytes) -> None:

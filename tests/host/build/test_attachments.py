@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from arenite.converters.anomaly.head import AnomalyHead
 from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
@@ -27,6 +28,16 @@ def test_a_missing_output_raises_an_error() -> None:
     postprocessing = Postprocessing.from_json({"steps": [{"do": "top_k", "output": 4}]})
     with pytest.raises(UsageError, match="reads output 4"):
         Attachments(None, postprocessing).extra(classifier(), {})
+
+
+def test_an_anomaly_head_is_recorded_if_it_suits_the_model() -> None:
+    head = AnomalyHead(warmup=20, memory=64, classes=2)
+    extra = Attachments(anomaly=head).extra(classifier(), {"kind": "test"})
+    assert AnomalyHead.from_json(extra["anomaly"]) == head
+    again = Attachments().extra(classifier(), {}, known=extra)
+    assert again["anomaly"] == extra["anomaly"], "a plan of an image removed its anomaly head"
+    with pytest.raises(UsageError, match="output is 7, but the model has"):
+        Attachments(anomaly=AnomalyHead(output=7)).extra(classifier(), {})
 
 
 def test_a_damaged_record_raises_an_error() -> None:

@@ -15,6 +15,7 @@ from weakref import ref
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.buffer_pool import consecutive_planes
 from arenite.host.camera.sources.v4l2.api import API, CAPTURE_MPLANE, FLAG_ERROR, MAX_PLANES, MMAP
+from arenite.host.camera.sources.v4l2.ioctl import ioctl
 
 Ioctl = Callable[..., int]
 
@@ -57,8 +58,6 @@ class V4l2Buffers:
     ) -> None:
         """``kind`` is ``CAPTURE`` or ``CAPTURE_MPLANE``. ``planes`` is the number of memory areas per buffer.
         ``picture_bytes`` has the number of bytes that a complete picture has in each memory area."""
-        from fcntl import ioctl
-
         self._ioctl: Ioctl = ioctl
         self._device, self._kind, self._picture_bytes = device, kind, picture_bytes
         self._format = format

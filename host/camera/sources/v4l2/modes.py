@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from collections.abc import Iterator
 from dataclasses import dataclass
-from fcntl import ioctl
 from math import log
 from typing import Any
 
@@ -17,6 +16,7 @@ from arenite.host.camera.sources.v4l2.api import (
     SIZE_DISCRETE,
     fourcc_name,
 )
+from arenite.host.camera.sources.v4l2.ioctl import ioctl
 
 #: The pixel formats in the order of preference, for modes with equal rate and size. The formats that are cheapest to
 #: read come first; mjpeg, which must be decoded, comes last.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from fcntl import ioctl
 from fractions import Fraction
 
 from arenite.converters.processing.specification.pixel_formats import planes_of
@@ -25,6 +24,7 @@ from arenite.host.camera.sources.v4l2.api import (
     SPLIT_FIELDS,
     fourcc_name,
 )
+from arenite.host.camera.sources.v4l2.ioctl import ioctl
 from arenite.host.camera.sources.v4l2.modes import RequestedMode, choose_mode, enumerate_modes
 
 

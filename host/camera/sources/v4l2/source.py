@@ -11,7 +11,6 @@ import os
 import select
 import time
 from contextlib import suppress
-from fcntl import ioctl
 
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format, Frame
@@ -28,6 +27,7 @@ from arenite.host.camera.sources.v4l2.api import (
 from arenite.host.camera.sources.v4l2.buffers import V4l2Buffers
 from arenite.host.camera.sources.v4l2.discovery import stable_name
 from arenite.host.camera.sources.v4l2.errors import lost_error, open_error
+from arenite.host.camera.sources.v4l2.ioctl import ioctl
 from arenite.host.camera.sources.v4l2.modes import RequestedMode
 from arenite.host.camera.sources.v4l2.setup import NegotiatedFormat, negotiate_format, set_interval
 

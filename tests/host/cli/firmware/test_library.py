@@ -140,3 +140,21 @@ def test_any_file_name_becomes_an_identifier(
     run = arenite("library", tmp_path / file, "-o", tmp_path / "lib", "--json")
     assert run.json["models"][0]["name"] == name
     subprocess.run(["gcc", "-fsyntax-only", str(tmp_path / f"lib/src/{name}_model.c")], check=True)
+
+
+def test_an_anomaly_head_is_converted_and_gets_its_functions(
+    arenite: Arenite, model: Path, tmp_path: Path
+) -> None:
+    image = tmp_path / "motor.tflite"
+    settings = tmp_path / "anomaly.toml"
+    settings.write_text("[anomaly]\nwarmup = 20\nclasses = 3\n")
+    assert arenite("convert", model, "--anomaly", settings, "-o", image).code == 0
+    assert arenite("library", image, "-o", tmp_path / "lib").code == 0
+    header = (tmp_path / "lib/src/motor_processing.h").read_text()
+    for name in ("update", "alarm", "threshold", "freeze", "reset", "teach", "classify", "forget"):
+        assert f" motor_anomaly_{name}(" in header
+    files = {path.name for path in (tmp_path / "lib/src/arenite").iterdir()}
+    assert {"anomaly.h", "anomaly.c", "prototypes.c", "state_store.c", "flash.h", "flash_nrf.c"} <= files
+    settings.write_text("[anomaly]\nmemory = 100\n")
+    run = arenite("convert", model, "--anomaly", settings, "-o", image)
+    assert run.code == 2 and "memory is 100, expected a power of two" in run.err

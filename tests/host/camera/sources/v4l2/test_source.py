@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import mmap
 import os
 import select
@@ -16,7 +15,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.base import SourceLost
 from arenite.host.camera.sources.factory import open_source
-from arenite.host.camera.sources.v4l2 import discovery
+from arenite.host.camera.sources.v4l2 import buffers, discovery
 from arenite.host.camera.sources.v4l2 import source as source_module
 from arenite.host.camera.sources.v4l2.api import (
     API,
@@ -166,7 +165,7 @@ def test_buffers_smaller_than_pictures_raise_an_error(monkeypatch: pytest.Monkey
             item.length = 4096
         return 0
 
-    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(buffers, "ioctl", ioctl)
     with open("/dev/zero", "r+b", buffering=0) as device:
         arguments = (device.fileno(), CAPTURE, 2, Format("grey", 64, 64, (64,)), 1)
         assert V4l2Buffers(*arguments, [4096]).count == 2
