@@ -19,6 +19,10 @@ _TEXT = """\
 #define ARENITE_APP_MODEL_H
 
 #include "{p}processing.h"
+#include "console.h"
+
+/* The answer to an unknown command. */
+#define APP_COMMANDS "There is one command: status"
 
 /* Takes up to `count` samples and returns how many it took. `is_complete` becomes 1 if a window is complete. */
 static inline uint32_t app_feed(const int16_t *samples, uint32_t count, uint32_t *is_complete)
@@ -56,6 +60,26 @@ static inline uint32_t app_percent(int32_t score)
 {{
     const int64_t percent = ((int64_t)(score - ({zero_point})) * {factor} + {half}) >> {bits};
     return percent > 0 ? (uint32_t)percent : 0;
+}}
+
+/* Appends the score of an event that starts to the line that is being written. */
+static inline void app_print_score(const ar_event *event)
+{{
+    console_number(app_percent(event->score));
+    console_text("%");
+}}
+
+/* Called at the start, before the first sample. */
+static inline void app_model_start(void) {{}}
+
+/* Called in each round of the loop. It must not wait. */
+static inline void app_model_serve(void) {{}}
+
+/* Called for a command that the application does not know. Returns whether the model knows it and has answered. */
+static inline uint32_t app_model_command(const char *command)
+{{
+    (void)command;
+    return 0;
 }}
 
 #endif

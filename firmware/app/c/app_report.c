@@ -48,7 +48,8 @@ void app_print(const ar_event *event)
     console_text(app_class(event->index));
     if (event->kind == AR_EVENT_START) {
         console_text(" ");
-        number(app_percent(event->score), "% (sample ");
+        app_print_score(event);
+        console_text(" (sample ");
     } else {
         console_text(" ended (sample ");
     }
@@ -114,12 +115,13 @@ static uint32_t is_status(const char *text)
 void app_serve(void)
 {
     console_poll();
+    app_model_serve();
     const char *command = console_received();
     if (command) {
         if (is_status(command)) {
             print_counts();
-        } else {
-            note("Unknown command. There is one command: status");
+        } else if (!app_model_command(command)) {
+            note("Unknown command. " APP_COMMANDS);
         }
     }
 }

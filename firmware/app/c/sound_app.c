@@ -27,6 +27,7 @@ void app_start(void)
 {
     console_port_init();
     app_restart(0);
+    app_model_start();
     app_report_start(sensor_start(APP_RATE));
     window_began = port_ticks();
 }
