@@ -77,7 +77,9 @@ def test_windows_are_between_falling_edges_of_the_pin(tmp_path, capsys, monkeypa
     # The order of the intervals is that of the windows.
     seconds = np.array([w["seconds"] for w in windows])
     assert len(seconds) == 5 <= len(falls)
-    lengths = min(itertools.combinations(falls, 5), key=lambda five: float(np.abs(np.array(five) - seconds).sum()))
+    lengths = min(
+        itertools.combinations(falls, 5), key=lambda five: float(np.abs(np.array(five) - seconds).sum())
+    )
     expected_uj = [t * ACTIVE_A * 3.3e6 / w["inferences"] for t, w in zip(lengths, windows, strict=True)]
     assert [w["energy_uj_per_inference"] for w in windows] == pytest.approx(expected_uj, rel=0.01)
     assert [w["seconds"] for w in windows] == pytest.approx(lengths, rel=0.01)
