@@ -2,77 +2,25 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from tests.firmware.app.compiled_app import compiled
+from tests.firmware.app.imu.driver import FIRMWARE, NO_ANSWER, OK, OTHER_CHIP, OVERFLOW, RATE, Driver
 from tests.firmware.app.imu.sim_chips import Bmi270, Lsm6ds3, Lsm6dso, Mpu6050, SimChip
 
-OK, NO_ANSWER, OTHER_CHIP, RATE, FIRMWARE, OVERFLOW = range(6)
 CHIPS: dict[str, type[Mpu6050 | Lsm6ds3 | Bmi270]] = {
     "mpu6050.c": Mpu6050,
     "lsm6ds3.c": Lsm6ds3,
     "lsm6dso.c": Lsm6dso,
     "bmi270.c": Bmi270,
 }
-_READ = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint8, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32)
-_WAIT = ctypes.CFUNCTYPE(None, ctypes.c_uint32)
-#: The bus calls the functions of this process.
-_BUS = """
-#include "imu_bus.h"
-uint32_t (*on_read)(uint8_t, uint8_t *, uint32_t);
-uint32_t (*on_write)(uint8_t, const uint8_t *, uint32_t);
-uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count) { return on_read(first, to, count); }
-uint32_t imu_bus_write(uint8_t first, const uint8_t *from, uint32_t count) { return on_write(first, from, count); }
-void imu_bus_wait(uint32_t milliseconds) { (void)milliseconds; }
-uint8_t imu_bmi270_configuration[8192];
-"""
-
-
-class Driver:
-    """A driver, compiled for this computer, and its chip."""
-
-    def __init__(self, folder: Path, name: str, chip: SimChip) -> None:
-        self.chip = chip
-        self._library = compiled(folder, [name], _BUS, {})
-        configuration = (ctypes.c_uint8 * 8192).in_dll(self._library, "imu_bmi270_configuration")
-        configuration[:] = list(Bmi270.CONFIGURATION)
-        self.configuration = configuration
-        self._functions = [_READ(self._read), _READ(self._write)]
-        for pointer, function in zip(("on_read", "on_write"), self._functions, strict=True):
-            _READ.in_dll(self._library, pointer)
-            ctypes.c_void_p.in_dll(self._library, pointer).value = ctypes.cast(
-                function, ctypes.c_void_p
-            ).value
-
-    def _read(self, first: int, to, count: int) -> int:
-        data = self.chip.read(first, count)
-        if data is None:
-            return 0
-        ctypes.memmove(to, data, count)
-        return 1
-
-    def _write(self, first: int, data, count: int) -> int:
-        return int(self.chip.write(first, bytes(data[:count])))
-
-    def start(self, rate: int) -> int:
-        return int(self._library.imu_start(rate))
-
-    def read(self, most: int = 1000) -> tuple[int, list[list[int]]]:
-        """Return the problem, and the frames that were read."""
-        frames, count = np.zeros((most, 6), np.int16), ctypes.c_uint32(99)
-        problem = self._library.imu_read(frames.ctypes.data_as(ctypes.c_void_p), most, ctypes.byref(count))
-        assert problem == OK or count.value == 0
-        return int(problem), frames[: count.value].tolist()
 
 
 @pytest.fixture(params=list(CHIPS))
 def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Driver:
-    return Driver(tmp_path, request.param, CHIPS[request.param]())
+    return Driver(tmp_path, [request.param], CHIPS[request.param]())
 
 
 def frame(k: int) -> list[int]:
@@ -166,7 +114,7 @@ def test_another_chip_is_told(driver: Driver) -> None:
 
 
 def test_a_frame_that_was_cut_empties_the_fifo(tmp_path: Path) -> None:
-    driver = Driver(tmp_path, "lsm6ds3.c", Lsm6ds3())
+    driver = Driver(tmp_path, ["lsm6ds3.c"], Lsm6ds3())
     driver.start(104)
     driver.chip.sample(frame(1))
     driver.chip.read(0x3E, 2)  # one word is gone
@@ -177,7 +125,7 @@ def test_a_frame_that_was_cut_empties_the_fifo(tmp_path: Path) -> None:
 
 
 def test_half_a_frame_is_never_joined_with_another(tmp_path: Path) -> None:
-    driver = Driver(tmp_path, "lsm6dso.c", Lsm6dso())
+    driver = Driver(tmp_path, ["lsm6dso.c"], Lsm6dso())
     driver.start(104)
     driver.chip.sample(frame(1))
     driver.chip.read(0x78, 7)  # the rotation of frame 1 is gone
@@ -188,6 +136,6 @@ def test_half_a_frame_is_never_joined_with_another(tmp_path: Path) -> None:
 
 
 def test_a_damaged_configuration_is_told(tmp_path: Path) -> None:
-    driver = Driver(tmp_path, "bmi270.c", Bmi270())
+    driver = Driver(tmp_path, ["bmi270.c"], Bmi270())
     driver.configuration[100] ^= 1
     assert driver.start(100) == FIRMWARE
