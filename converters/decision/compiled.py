@@ -30,6 +30,7 @@ class DecisionPlanStruct(ctypes.Structure):
         ("factor", _U16),
         ("minimum", _U16),
         ("exclusive", _U8),
+        ("flip", _U8),
     )
 
 
@@ -77,6 +78,7 @@ def plan_fields(plan: DecisionPlan) -> dict[str, int]:
         "factor": plan.factor,
         "minimum": plan.minimum,
         "exclusive": int(plan.exclusive),
+        "flip": plan.flip,
     }
 
 

@@ -15,6 +15,8 @@ from arenite.errors import UsageError
 #: The fractional bits of an exponential average and of its factor.
 FACTOR_BITS = 15
 LOWEST_SCORE, HIGHEST_SCORE = -128, 127
+#: The bit that turns a stored uint8 score into an int8 score, which is 128 less.
+UNSIGNED_FLIP = 0x80
 #: The threshold of a class that never has events.
 NEVER = 2**31 - 1
 #: The state of a class during an event (AR_DECISION_ACTIVE).
@@ -33,6 +35,7 @@ class DecisionPlan:
     minimum: int
     refractory: int  # samples
     exclusive: bool
+    flip: int = 0  # UNSIGNED_FLIP for uint8 scores
 
     @property
     def classes(self) -> int:
@@ -67,8 +70,8 @@ def plan_decision(
     """Return the plan of ``spec`` for a model with these outputs.
 
     ``labels`` are the names of the classes, if there are as many as scores, and ``rate`` is the number of samples per
-    second of the preprocessing (0 for none). Raises ``UsageError`` if the output is missing or not int8, or a class or
-    the rate is unknown.
+    second of the preprocessing (0 for none). Raises ``UsageError`` if the output is missing or has neither int8 nor
+    uint8 scores, or a class or the rate is unknown.
     """
     tensor = _scores(spec, outputs)
     count = tensor.elements
@@ -93,6 +96,7 @@ def plan_decision(
         minimum=spec.minimum,
         refractory=_refractory(spec, rate),
         exclusive=spec.exclusive,
+        flip=UNSIGNED_FLIP if tensor.dtype == "uint8" else 0,
     )
 
 
@@ -104,9 +108,15 @@ def _scores(spec: Decision, outputs: Sequence[Tensor]) -> Tensor:
             "Give the number of the output that has the scores.",
         )
     tensor = outputs[spec.output]
-    if tensor.dtype != "int8" or tensor.quant is None or tensor.quant.per_axis or not tensor.elements:
+    if (
+        tensor.dtype not in ("int8", "uint8")
+        or tensor.quant is None
+        or tensor.quant.per_axis
+        or not tensor.elements
+    ):
         raise UsageError(
-            f"Decision: output {spec.output} '{tensor.name}' is {tensor.dtype}, expected int8 scores with one scale.",
+            f"Decision: output {spec.output} '{tensor.name}' is {tensor.dtype}, expected int8 or uint8 scores with one "
+            "scale.",
             "Convert the float model with `arenite convert` and --calibration.",
         )
     if tensor.elements > 65535:
@@ -115,6 +125,11 @@ def _scores(spec: Decision, outputs: Sequence[Tensor]) -> Tensor:
             "Choose the output of a classifier.",
         )
     return tensor
+
+
+def score_zero_point(tensor: Tensor) -> int:
+    """Return the int8 score that stands for 0: the zero point of the scores, less 128 if they are uint8."""
+    return tensor.zero_point - (UNSIGNED_FLIP if tensor.dtype == "uint8" else 0)
 
 
 def _class_number(name: str, labels: Sequence[str], count: int) -> int:
@@ -133,7 +148,9 @@ def _class_number(name: str, labels: Sequence[str], count: int) -> int:
 def _smoothed(tensor: Tensor, threshold: float, logits: bool, one: int) -> int:
     """Return the smallest smoothed score that reaches ``threshold``, or NEVER if no score does."""
     real = math.log(threshold / (1 - threshold)) if logits else threshold
-    smoothed = math.ceil(Fraction(real) * one / Fraction(float(tensor.scale))) + tensor.zero_point * one
+    smoothed = (
+        math.ceil(Fraction(real) * one / Fraction(float(tensor.scale))) + score_zero_point(tensor) * one
+    )
     return NEVER if smoothed > HIGHEST_SCORE * one else max(smoothed, LOWEST_SCORE * one)
 
 

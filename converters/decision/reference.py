@@ -59,7 +59,8 @@ class Decider:
         """Return the events of one hop, sorted by class; an exclusive event starts last.
 
         Args:
-            scores: int8 scores [classes], or None if none were computed because a gate was closed.
+            scores: int8 or uint8 scores [classes], as the model stores them, or None if none were computed because a
+                gate was closed.
             at: index of the last sample of the hop.
         """
         self._smooth(scores)
@@ -80,7 +81,9 @@ class Decider:
 
     def _smooth(self, scores: np.ndarray | None) -> None:
         plan = self._plan
-        row = np.full(plan.classes, LOWEST_SCORE) if scores is None else scores.reshape(-1).astype(np.int64)
+        row = np.full(plan.classes, LOWEST_SCORE)
+        if scores is not None:
+            row = (scores.reshape(-1).astype(np.uint8) ^ np.uint8(plan.flip)).view(np.int8).astype(np.int64)
         if plan.factor:
             step = ((row << FACTOR_BITS) - self._smoothed) * plan.factor
             self._smoothed = self._smoothed + ((step + (1 << (FACTOR_BITS - 1))) >> FACTOR_BITS)

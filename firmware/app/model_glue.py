@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from arenite.converters.decision.plan import score_zero_point
 from arenite.converters.graph.tensor import Tensor
 from arenite.firmware.generator.generated_model import Generated
 
@@ -32,11 +34,11 @@ static inline uint32_t app_feed(const int16_t *samples, uint32_t count, uint32_t
     return taken;
 }}
 
-/* Forgets all samples and scores; the next sample has the index `position`. */
+/* Forgets all samples, scores and the model's state; the next sample has the index `position`. */
 static inline void app_restart(uint64_t position)
 {{
     {p}restart(position);
-    {p}decide_reset();
+{model_reset}    {p}decide_reset();
 }}
 
 /* Runs the model on a complete window. It writes the events that start or end, and returns their number. */
@@ -55,12 +57,7 @@ static inline const char *app_class(uint32_t index)
     return names[index];
 }}
 
-/* Returns a score of the model's output in percent, at least 0. */
-static inline uint32_t app_percent(int32_t score)
-{{
-    const int64_t percent = ((int64_t)(score - ({zero_point})) * {factor} + {half}) >> {bits};
-    return percent > 0 ? (uint32_t)percent : 0;
-}}
+{percent}
 
 /* Appends the score of an event that starts to the line that is being written. */
 static inline void app_print_score(const ar_event *event)
@@ -85,23 +82,44 @@ static inline uint32_t app_model_command(const char *command)
 #endif
 """
 
+_LINEAR_PERCENT = """\
+/* Returns a score of the model's output in percent, at least 0. */
+static inline uint32_t app_percent(int32_t score)
+{{
+    const int64_t percent = ((int64_t)(score - ({zero_point})) * {factor} + {half}) >> {bits};
+    return percent > 0 ? (uint32_t)percent : 0;
+}}"""
+
+_LOGIT_PERCENT = """\
+/* Returns the sigmoid of a score of the model's output in percent. */
+static inline uint32_t app_percent(int32_t score)
+{{
+    static const uint8_t percent[256] = {{
+{values}
+    }};
+    return percent[score + 128];
+}}"""
+
 
 @dataclass(frozen=True)
 class Scores:
-    """The output of a model with the scores of classes: their names, and the quantization of the scores."""
+    """The output of a model with the scores of classes: their names, and the quantization of the int8 scores.
+
+    With ``is_logit``, scores are values before the sigmoid, whose percent are those of the sigmoid.
+    """
 
     names: tuple[str, ...]
     scale: float
     zero_point: int
+    is_logit: bool = False
 
     @staticmethod
-    def of(tensor: Tensor, labels: Sequence[str]) -> Scores:
+    def of(tensor: Tensor, labels: Sequence[str], is_logit: bool = False) -> Scores:
         """Return the scores of an output. If there is not one label per score, the labels may name the values of
         another output, so the classes are called by their numbers."""
-        assert tensor.quant is not None
         count = tensor.elements
         names = tuple(labels) if len(labels) == count else tuple(f"class {k}" for k in range(count))
-        return Scores(names, float(tensor.quant.scale[0]), int(tensor.quant.zero_point[0]))
+        return Scores(names, float(tensor.scale), score_zero_point(tensor), is_logit)
 
     @property
     def factor(self) -> int:
@@ -110,8 +128,24 @@ class Scores:
 
     def percent(self, score: int) -> int:
         """Return what ``app_percent`` of the header returns."""
+        if self.is_logit:
+            return self._sigmoid_percent(score)
         percent: int = ((score - self.zero_point) * self.factor + _HALF) >> _PERCENT_BITS
         return max(percent, 0)
+
+    def _sigmoid_percent(self, score: int) -> int:
+        logit = min(max((score - self.zero_point) * self.scale, -700.0), 700.0)  # the range of exp
+        return round(100 / (1 + math.exp(-logit)))
+
+    def percent_function(self) -> str:
+        """Return the C function ``app_percent``."""
+        if not self.is_logit:
+            return _LINEAR_PERCENT.format(
+                zero_point=self.zero_point, factor=self.factor, half=_HALF, bits=_PERCENT_BITS
+            )
+        values = [str(self.percent(score)) for score in range(-128, 128)]
+        lines = [", ".join(values[k : k + 16]) for k in range(0, 256, 16)]
+        return _LOGIT_PERCENT.format(values="\n".join(f"        {line}," for line in lines))
 
 
 def model_header(g: Generated, scores: Scores) -> str:
@@ -120,10 +154,8 @@ def model_header(g: Generated, scores: Scores) -> str:
         name=g.name,
         p=g.prefix,
         names="\n".join(f'        "{_c_text(name)}",' for name in scores.names),
-        zero_point=scores.zero_point,
-        factor=scores.factor,
-        half=_HALF,
-        bits=_PERCENT_BITS,
+        model_reset=f"    {g.prefix}model_reset();\n" if g.variables else "",
+        percent=scores.percent_function(),
     )
 
 

@@ -166,7 +166,9 @@ def generate_app(
     )
     files = library_sources([generated], None) | processing_files(generated, processing)
     graph = generated.model.main
-    scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels)
+    record = recorded_decision(prepared.extra)
+    assert record is not None
+    scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels, record.logits)
     files[MODEL_HEADER] = model_header(generated, scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from arenite.converters.decision.compiled import events_of
-from arenite.converters.decision.plan import DecisionPlan, plan_decision
+from arenite.converters.decision.plan import DecisionPlan, plan_decision, score_zero_point
 from arenite.converters.decision.record import Decision
 from arenite.converters.graph.tensor import Tensor
 from arenite.host.tune.matching import Matches, match, starts_of
@@ -49,14 +49,15 @@ def candidate_thresholds(spec: Decision, tensor: Tensor) -> Iterator[tuple[float
 
     The release has the position between the lowest score and the threshold that it has in ``spec``.
     """
-    lowest = (-128 - tensor.zero_point) * tensor.scale
+    zero = score_zero_point(tensor)
+    lowest = (-128 - zero) * tensor.scale
     known_threshold, known_release = (_value(v, spec.logits) for v in spec.thresholds())
     span = known_threshold - lowest
     ratio = (known_release - lowest) / span if span > 0 else 1.0
     ratio = min(max(ratio, 0.0), 1.0)
     last = 0.0
     for stored in range(-127, 128):
-        value = (stored - 0.5 - tensor.zero_point) * tensor.scale
+        value = (stored - 0.5 - zero) * tensor.scale
         threshold = _recorded(value, spec.logits)
         release = min(_recorded(lowest + ratio * (value - lowest), spec.logits), threshold)
         if spec.logits and not (release > 0 and threshold < 1):

@@ -8,7 +8,7 @@ static void smooth(ar_decision *d, const int8_t *scores)
     const ar_decision_plan *p = d->plan;
     int8_t *oldest = p->factor == 0 ? d->history + (uint32_t)p->classes * d->next : 0;
     for (uint32_t c = 0; c < p->classes; c++) {
-        const int8_t score = scores != 0 ? scores[c] : (int8_t)AR_LOWEST_SCORE;
+        const int8_t score = scores != 0 ? (int8_t)((uint8_t)scores[c] ^ p->flip) : (int8_t)AR_LOWEST_SCORE;
         if (oldest != 0) {
             d->smoothed[c] += score - oldest[c];
             oldest[c] = score;

@@ -16,6 +16,7 @@ typedef struct {
         factor; /* weight of the newest score, 15 fractional bits, in an exponential average; 0 for a sum */
     uint16_t minimum;  /* consecutive hops that must reach `on`, 1 to 32,767 */
     uint8_t exclusive; /* whether only one class can have an event at a time */
+    uint8_t flip;      /* 0x80 for uint8 scores: the score is then 128 less than the stored number */
 } ar_decision_plan;
 
 /* Memory that the caller provides; call ar_decision_reset() before the first hop. */
@@ -44,7 +45,7 @@ void ar_decision_reset(ar_decision *d);
 /* Takes the scores of one hop and returns the number of events that it starts or ends. `at` is the index of the last
  * sample of the hop. `events` has room for 2 events if d->plan->exclusive, otherwise for one per class; they are
  * sorted by class, except that an exclusive event starts last. If no scores were computed because a gate was closed,
- * pass 0 for `scores`: then every class has the lowest score. */
+ * pass 0 for `scores`: then every class has the lowest score. Pass the address of uint8 scores as it is. */
 uint32_t ar_decide(ar_decision *d, const int8_t *scores, uint64_t at, ar_event *events);
 
 /* Returns whether an event has started and not ended. */

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.decision import compiled
-from arenite.converters.decision.plan import DecisionPlan, GatePlan
+from arenite.converters.decision.plan import UNSIGNED_FLIP, DecisionPlan, GatePlan
 from arenite.converters.decision.reference import Decider, SampleGate, decide_all
 from arenite.converters.processing.native import library as native
 from tests.converters.decision.streams import decision_plans, gate_plans
@@ -47,6 +49,19 @@ def test_events_are_those_of_the_reference(plan: DecisionPlan, hops: int, seed: 
         given_scores = row if is_present else None
         assert one_by_one.decide(given_scores, end) == reference.decide(given_scores, end)
         assert one_by_one.is_active == reference.is_active
+
+
+@settings(max_examples=100, deadline=None)
+@given(decision_plans(), st.integers(0, 2**32 - 1))
+def test_uint8_scores_give_the_events_of_int8_scores(plan: DecisionPlan, seed: int) -> None:
+    scores = random_scores(plan, 60, seed)
+    at = np.arange(60, dtype=np.uint64)
+    expected = decide_all(plan, scores, at.tolist())
+    stored = (scores.astype(np.int16) + 128).astype(np.uint8)
+    unsigned = replace(plan, flip=UNSIGNED_FLIP)
+    assert decide_all(unsigned, stored, at.tolist()) == expected
+    decider = compiled.CompiledDecider(library(), unsigned)  # type: ignore[arg-type]
+    assert decider.decide_all(stored, at, np.ones(60, np.uint8)) == expected
 
 
 def test_a_long_stream_is_cut_into_calls(monkeypatch: pytest.MonkeyPatch) -> None:

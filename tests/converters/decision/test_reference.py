@@ -8,10 +8,10 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.decision.plan import DecisionPlan, plan_gate
-from arenite.converters.decision.record import Gate
+from arenite.converters.decision.plan import DecisionPlan, plan_decision, plan_gate
+from arenite.converters.decision.record import Decision, Gate
 from arenite.converters.decision.reference import Event, EventKind, SampleGate, decide_all
-from tests.converters.decision.streams import decision_plans, plan_of
+from tests.converters.decision.streams import decision_plans, plan_of, score_tensor
 
 START, END = EventKind.START, EventKind.END
 
@@ -41,6 +41,13 @@ def test_an_exponential_average_of_one_half() -> None:
     # The averages are -0.5, 63.25, -32.375.
     found = events(plan, [127, 127, -128])
     assert found == [Event(100, 0, 63, START), Event(200, 0, -32, END)]
+
+
+def test_thresholds_of_uint8_scores_are_those_of_int8_scores() -> None:
+    decision = Decision(threshold=0.75, release=0.5)
+    signed = plan_decision(decision, [score_tensor(2)])
+    unsigned = plan_decision(decision, [score_tensor(2, zero=0, dtype="uint8")])
+    assert (unsigned.on, unsigned.off, unsigned.flip) == (signed.on, signed.off, 0x80)
 
 
 def test_the_minimum_counts_consecutive_hops() -> None:

@@ -42,8 +42,10 @@ def sound_model(
     decision: Decision | None = DECISION,
     sound: dict[str, Any] | None = SOUND,
     labels: Sequence[str] = LABELS,
+    softmax: bool = True,
 ) -> Prepared:
-    """Write a model with random weights as an image, and return it read back. ``None`` leaves a record out."""
+    """Write a model with random weights as an image, and return it read back. ``None`` leaves a record out. Without
+    ``softmax``, the scores are logits."""
     rng = np.random.default_rng(16)
     b = GraphBuilder(rng)
     x = b.input((1, ROWS * BINS), "int8", quant(0.15, 60))
@@ -51,14 +53,9 @@ def sound_model(
     biases = b.const([300, -200, 0], "int32", quant(0.15 * 0.01))
     logits = b.tensor((1, len(LABELS)), "int8", quant(0.1, 0))
     b.op("FULLY_CONNECTED", [x, weights, biases], [logits], "FullyConnectedOptions", 4)
-    b.op(
-        "SOFTMAX",
-        [logits],
-        [b.tensor((1, len(LABELS)), "int8", quant(1 / 256, -128))],
-        "SoftmaxOptions",
-        2,
-        beta=1.0,
-    )
+    if softmax:
+        scores = b.tensor((1, len(LABELS)), "int8", quant(1 / 256, -128))
+        b.op("SOFTMAX", [logits], [scores], "SoftmaxOptions", 2, beta=1.0)
     extra: dict[str, Any] = {"labels": list(labels)}
     extra |= {} if sound is None else {"preprocessing": sound}
     extra |= {} if decision is None else {"decision": decision.to_json()}

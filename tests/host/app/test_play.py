@@ -55,6 +55,14 @@ def test_exclusive_or_not_events_are_those_of_the_reference(tmp_path: Path) -> N
     assert playback.expected and playback.is_equal
 
 
+def test_scores_before_the_sigmoid_are_printed_as_probabilities(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite", replace(DECISION, logits=True), softmax=False)
+    application = generate_app(prepared, load_board("qemu_mps2_an386"), tmp_path / "app")
+    playback = play(application, sounds(10))
+    assert playback.expected and playback.is_equal
+    assert all(60 <= event.percent <= 100 for event in playback.events if event.percent is not None)
+
+
 def test_faults_of_the_sensor_are_told_and_the_application_lives_on(application: App) -> None:
     samples = sounds(16)
     faults = [
