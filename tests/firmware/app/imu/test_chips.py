@@ -101,11 +101,11 @@ def fail_after(chip: SimChip, calls: int) -> None:
     def limited(first: int, count: int) -> bytes | None:
         if next(left, None) is None:
             chip.is_plugged = False
-            chip.read = read  # type: ignore[method-assign]
+            chip.read = read  # type: ignore[method-assign, assignment]
             return None
         return read(first, count)
 
-    chip.read = limited  # type: ignore[method-assign]
+    chip.read = limited  # type: ignore[method-assign, assignment]
 
 
 def test_another_chip_is_told(driver: Driver) -> None:
