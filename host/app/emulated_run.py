@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from arenite.errors import DeviceError
-from arenite.host.app.sensor_file import Fault, sensor_bytes
+from arenite.host.app.sensor_file import RATE, Fault, sensor_records
 from arenite.host.emulator.machine import start
 from arenite.profiles.boards import Board
 
@@ -56,27 +56,33 @@ def run_emulated(
     faults: Sequence[Fault] = (),
     commands: Sequence[str] = (),
     silence_s: float = SILENCE_S,
+    rate: int = RATE,
+    last_command: str | None = None,
 ) -> Iterator[str]:
     """Run ``elf`` until all ``samples`` have been read, and yield the lines that it prints.
 
     Args:
         elf: an application for ``board``.
         board: an emulated board.
-        samples: int16 samples, at the application's rate.
+        samples: int16 samples, at the application's rate; they may be a memory-mapped file of hours.
         faults: faults of the sensor.
         commands: lines that are sent to the application when it starts.
         silence_s: seconds of real time without a line, after which the application counts as hung.
+        rate: samples per second.
+        last_command: a line that is sent after the last sample. The line that the application prints next is the last
+            one.
 
     Raises:
         DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
     """
     with tempfile.TemporaryDirectory(prefix="arenite-app-") as name:
         folder = Path(name)
-        (folder / SENSOR_FILE).write_bytes(sensor_bytes(samples, faults))
+        with (folder / SENSOR_FILE).open("wb") as file:
+            file.writelines(sensor_records(samples, faults, rate=rate))
         with start(board, elf, skip_sleep=True, folder=folder) as machine:
             for command in commands:
                 machine.transport.write(command.encode() + b"\n")
-            received = b""
+            received, has_ended = b"", False
             last = time.monotonic()
             while (now := time.monotonic()) - last < silence_s:
                 try:
@@ -90,9 +96,15 @@ def run_emulated(
                 *lines, received = (received + data).split(b"\n")
                 for line in lines:
                     text = line.decode("utf-8", "replace")
-                    if text == END:
+                    if text == END and last_command is not None:
+                        machine.transport.write(last_command.encode() + b"\n")
+                        has_ended = True
+                    elif text == END:
                         return
-                    yield text
+                    else:
+                        yield text
+                        if has_ended:
+                            return
         raise DeviceError(
             f"The application printed nothing for {silence_s:.0f} s.",
             "It may have stopped: build it again with `arenite build`, and try a shorter recording.",

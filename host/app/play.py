@@ -66,7 +66,7 @@ def play(
         raise UsageError(f"{board.name} is a real board.", "Choose a board qemu_mps2_* to play a recording.")
     elf = direct_build(application.directory)
     lines = []
-    for line in run_emulated(elf, board, samples, faults):
+    for line in run_emulated(elf, board, samples, faults, rate=application.settings.rate):
         on_line(line)
         lines.append(line)
     events = tuple(event for line in lines if (event := parse_event(line)) is not None)

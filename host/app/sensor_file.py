@@ -7,7 +7,7 @@ sensor.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +16,8 @@ from arenite.errors import UsageError
 
 #: Samples of a record, so samples that arrive at the same time: 10 ms at 16 kHz.
 BLOCK = 160
+#: Samples per second, unless the caller gives another rate.
+RATE = 16000
 #: The kinds of faults.
 LOST, LATE, STUCK, UNPLUGGED = "lost", "late", "stuck", "unplugged"
 KINDS = (LOST, LATE, STUCK, UNPLUGGED)
@@ -46,45 +48,80 @@ class Fault:
             )
 
 
-def sensor_bytes(samples: np.ndarray, faults: Sequence[Fault] = (), block: int = BLOCK) -> bytes:
-    """Return the contents of ``sensor.bin`` for int16 ``samples``.
+def sensor_bytes(
+    samples: np.ndarray, faults: Sequence[Fault] = (), block: int = BLOCK, rate: int = RATE
+) -> bytes:
+    """Return the contents of ``sensor.bin`` as one value; ``sensor_records`` describes the arguments."""
+    return b"".join(sensor_records(samples, faults, block, rate))
 
-    A record of up to ``block`` samples arrives when its last sample was measured. One second after the last one, the
-    file ends.
+
+def sensor_records(
+    samples: np.ndarray, faults: Sequence[Fault] = (), block: int = BLOCK, rate: int = RATE
+) -> Iterator[bytes]:
+    """Yield the records of ``sensor.bin`` for int16 ``samples`` [samples] or [samples, channels], which may be a
+    memory-mapped file: only one block is read at a time.
+
+    A record of up to ``block`` samples arrives when its last sample was measured. One second (``rate`` samples) after
+    the last one, the file ends. Raises ``UsageError`` if a fault begins after the last sample.
     """
-    values = samples.astype("<i2").reshape(-1).copy()
-    arrival = np.arange(1, len(values) + 1, dtype=np.int64)  # the time at the end of each sample
-    keep = np.ones(len(values), bool)
-    breaks = {len(values)}
     for fault in faults:
-        start, end = fault.at, min(fault.at + fault.count, len(values))
-        if start >= len(values):
+        if fault.at >= len(samples):
             raise UsageError(
-                f"A fault begins at sample {start}, but there are {len(values)} samples.",
+                f"A fault begins at sample {fault.at}, but there are {len(samples)} samples.",
                 "Let it begin earlier.",
             )
-        breaks |= {start, end}
-        if fault.kind == STUCK:
-            values[start:end] = values[max(start - 1, 0)]
-        elif fault.kind == LATE:
-            arrival[start:end] = arrival[end - 1]
-        elif fault.kind == LOST:
-            keep[start:end] = False
-        else:
-            arrival[start:] += fault.count
-    parts = []
+    timeline = _Timeline(len(samples), faults)
     lost = 0
-    at = 0
-    for end in sorted(breaks):
-        while at < end:
-            stop = min(end, (at // block + 1) * block)
-            if keep[at]:
-                parts.append(struct.pack("<III", int(arrival[stop - 1]), lost, stop - at))
-                parts.append(values[at:stop].tobytes())
-                lost = 0
-            else:
-                lost += stop - at
-            at = stop
-    last = int(arrival[-1]) if len(values) else 0
-    parts.append(struct.pack("<III", last + 100 * block, lost, 0))
-    return b"".join(parts)
+    for start, end in timeline.records(block):
+        if timeline.has(LOST, start):
+            lost += end - start
+            continue
+        values = samples[start:end]
+        if timeline.has(STUCK, start):
+            at = timeline.value_of(start)
+            values = np.broadcast_to(samples[at : at + 1], values.shape)
+        yield (
+            struct.pack("<III", timeline.arrival(end - 1), lost, end - start) + values.astype("<i2").tobytes()
+        )
+        lost = 0
+    last = timeline.arrival(len(samples) - 1) if len(samples) else 0
+    yield struct.pack("<III", last + rate, lost, 0)
+
+
+@dataclass(frozen=True)
+class _Timeline:
+    """When ``count`` samples arrive with ``faults``. Times are in sample periods since the start."""
+
+    count: int
+    faults: Sequence[Fault]
+
+    def records(self, block: int) -> Iterator[tuple[int, int]]:
+        """Yield the first sample of each record, and the one behind its last. No fault begins or ends within one."""
+        breaks = {self.count} | {
+            min(edge, self.count) for f in self.faults for edge in (f.at, f.at + f.count)
+        }
+        at = 0
+        for end in sorted(breaks):
+            while at < end:
+                stop = min(end, (at // block + 1) * block)
+                yield at, stop
+                at = stop
+
+    def has(self, kind: str, sample: int) -> Fault | None:
+        """Return the last fault of ``kind`` that concerns ``sample``, or None."""
+        found = [f for f in self.faults if f.kind == kind and f.at <= sample < f.at + f.count]
+        return found[-1] if found else None
+
+    def value_of(self, sample: int) -> int:
+        """Return the sample whose value the sensor gives for ``sample``: an earlier one if it is stuck."""
+        while (fault := self.has(STUCK, sample)) is not None and sample > 0:
+            sample = max(fault.at - 1, 0)
+        return sample
+
+    def arrival(self, sample: int) -> int:
+        """Return the time at which ``sample`` arrives."""
+        late = [f.at + f.count for f in self.faults if f.kind == LATE and f.at <= sample < f.at + f.count]
+        newest = min(max([sample + 1, *late]), self.count)
+        if newest > sample + 1:
+            return self.arrival(newest - 1)  # which may be late itself
+        return sample + 1 + sum(f.count for f in self.faults if f.kind == UNPLUGGED and f.at <= sample)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.processing.media_files import SOUND_SUFFIXES, read_sound
+from arenite.converters.processing.long_sound import open_sound
+from arenite.converters.processing.media_files import SOUND_SUFFIXES
 from arenite.errors import UsageError
 from arenite.host.tune.label_files import SUFFIXES, label_file_of, read_label_file
 
@@ -112,7 +113,7 @@ def _stream(path: Path, classes: ClassNames, rate: int, unknown: dict[str, int])
 
 def _samples_of(path: Path, rate: int) -> np.ndarray:
     """Return the samples of a WAV file. Raises ``UsageError`` if it cannot be read or has none."""
-    samples = read_sound(path, rate)
+    samples = open_sound(path, rate)
     if len(samples) == 0:
         raise UsageError(f"The sound {path} has no samples.", "Record it again, or remove the file.")
     return samples

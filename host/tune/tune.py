@@ -19,10 +19,13 @@ from arenite.converters.decision.record import (
     recorded_decision,
     recorded_gate,
 )
+from arenite.converters.graph.resource_variables import handle_names
 from arenite.converters.graph.tensor import Tensor
 from arenite.converters.importers.load import load_any_image
-from arenite.converters.processing.audio.front_end import is_micro
-from arenite.converters.processing.audio.plan import plan_audio
+from arenite.converters.processing.audio.front_end import is_micro, plan_sound
+from arenite.converters.processing.audio.micro_plan import MicroPlan
+from arenite.converters.processing.audio.plan import AudioPlan
+from arenite.converters.processing.audio.stream import check_stream
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.tflite.image import Image, image_bytes, to_flatbuffer
@@ -161,6 +164,7 @@ class _Setup:
     labels: tuple[str, ...]
     decision: Decision
     scores: Tensor
+    advance: int | None  # new rows from window to window, if features are those of an endless recording
 
     def plan(self, decision: Decision) -> DecisionPlan:
         """Return the plan of ``decision`` for all classes."""
@@ -252,12 +256,6 @@ def _setup(path: Path, options: TuneOptions) -> _Setup:
             f"{path} records {what}, but tuning reads recordings of sound.",
             "Convert the model with --preprocessing FILE.toml, whose source is audio (docs/processing.md).",
         )
-    if is_micro(spec):
-        raise UsageError(
-            f"{path} records the step micro, whose features depend on all earlier sound, but tuning computes the "
-            "features of each window alone.",
-            "Set the thresholds in [decision] by hand (docs/events.md), or train with log-mel features.",
-        )
     gate = recorded_gate(image.extra)
     if gate is not None and gate.channels != 1:
         raise UsageError(
@@ -279,19 +277,44 @@ def _setup(path: Path, options: TuneOptions) -> _Setup:
             f"{path} records no decision that could be checked.",
             "Tune it first: without --check, and with -o.",
         )
+    bound = spec.bound(graph.tensors[graph.inputs[0]])
+    plan = plan_sound(bound)
+    has_state = bool(handle_names(graph)) or any(t.is_variable for t in graph.tensors)
+    is_stream = is_micro(spec) or has_state
     decision = known or _default(labels, window, rate)
-    decision = _with_hop(decision, options.hop_ms, window, rate)
+    usual = (
+        (plan.frames if has_state else max(plan.frames // 8, 1)) * plan.step
+        if is_stream
+        else max(window // 8, 1)
+    )
+    decision = _with_hop(decision, options.hop_ms, usual, rate)
     outputs = [graph.tensors[i] for i in graph.outputs]
     plan_decision(decision, outputs, labels, rate)  # raises an error if it does not fit
-    bound = spec.bound(graph.tensors[graph.inputs[0]])
-    plan = plan_audio(bound)
     if plan.frames * plan.features != graph.tensors[graph.inputs[0]].elements:
         raise UsageError(
             f"The preprocessing of {path} computes {plan.frames}x{plan.features} values, which is not the size of the "
             "model's input.",
             "Convert the model again with the preprocessing of its training.",
         )
-    return _Setup(image, bound, rate, window, labels, decision, outputs[decision.output])
+    advance = None
+    if is_stream:
+        window = (plan.frames - 1) * plan.step + plan.length
+        advance = _advance(plan, decision.hop)
+    return _Setup(image, bound, rate, window, labels, decision, outputs[decision.output], advance)
+
+
+def _advance(plan: AudioPlan | MicroPlan, hop: int) -> int:
+    """Return the rows of features from window to window. Raises ``UsageError`` if windows cannot be ``hop`` samples
+    apart, or the features need a whole recording."""
+    advance, rest = divmod(hop, plan.step)
+    if rest or not 1 <= advance <= plan.frames:
+        raise UsageError(
+            f"The time between inferences is {hop} samples, but the features advance by {plan.step} samples per row, "
+            f"and a window has {plan.frames} rows.",
+            f"Set hop in [decision] to a multiple of {plan.step}, at most {plan.frames * plan.step}.",
+        )
+    check_stream(plan, advance)
+    return advance
 
 
 def _default(labels: Sequence[str], window: int, rate: int) -> Decision:
@@ -307,14 +330,14 @@ def _default(labels: Sequence[str], window: int, rate: int) -> Decision:
     )
 
 
-def _with_hop(decision: Decision, hop_ms: float | None, window: int, rate: int) -> Decision:
-    """Return ``decision`` with the samples from one hop to the next: ``hop_ms``, its own, or an eighth of a window."""
+def _with_hop(decision: Decision, hop_ms: float | None, usual: int, rate: int) -> Decision:
+    """Return ``decision`` with the samples from one hop to the next: ``hop_ms``, its own, or ``usual``."""
     if hop_ms is not None:
         hop = round(hop_ms * rate / 1000)
         if not 1 <= hop <= 60 * rate:
             raise UsageError(f"--hop-ms is {hop_ms:g}, expected a time up to 60,000.", "Give for example 50.")
         return replace(decision, hop=hop)
-    return decision if decision.hop > 1 else replace(decision, hop=max(window // 8, 1))
+    return decision if decision.hop > 1 else replace(decision, hop=usual)
 
 
 def _tolerance(setup: _Setup, options: TuneOptions) -> int:
@@ -338,6 +361,7 @@ def _score(setup: _Setup, recordings: Sequence[Recording], progress: Progress) -
         window=setup.window,
         hop=setup.decision.hop,
         gate=None if gate is None else plan_gate(gate, setup.rate),
+        advance=setup.advance,
     )
     total = sum(int(scorer.hops_of(recording)[1].sum()) for recording in recordings)
     done = 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.processing.media_files import read_sound
+from arenite.converters.processing.long_sound import open_sound
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.generate import MICROPHONE, SENSORS, App
 from arenite.host.app.play import Playback, play
@@ -71,7 +71,7 @@ def app(
 
 def _play(application: App, recording: Path, as_json: bool) -> Playback:
     """Run the application, and print its lines as they arrive unless standard output is for JSON."""
-    samples = read_sound(recording, application.settings.rate)
+    samples = open_sound(recording, application.settings.rate)
     return play(application, samples, on_line=(lambda _: None) if as_json else show)
 
 

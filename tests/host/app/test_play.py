@@ -99,6 +99,13 @@ def test_commands_are_answered(application: App) -> None:
     assert "Unknown command. There is one command: status" in lines
 
 
+def test_the_counts_are_asked_for_after_the_last_sample(application: App) -> None:
+    elf = direct_build(application.directory)
+    *_, last = run_emulated(elf, application.board, sounds(2), last_command="status")
+    match = STATUS.fullmatch(last)
+    assert match is not None and int(match[1]) == 2 * RATE
+
+
 def test_nobody_reads_the_serial_port_for_ten_minutes(application: App, tmp_path: Path) -> None:
     """The emulator's output is not read until all samples were heard. The application has dropped lines, counted them,
     and missed no window."""

@@ -36,6 +36,18 @@ def test_samples_arrive_when_the_last_one_of_their_block_was_measured() -> None:
     assert end == (5 * BLOCK + 100 * BLOCK, 0, [])
 
 
+def test_the_file_ends_a_second_after_the_last_sample() -> None:
+    *_, end = records(sensor_bytes(SAMPLES, rate=100))
+    assert end == (5 * BLOCK + 100, 0, [])
+
+
+def test_faults_within_faults_are_combined() -> None:
+    faults = [Fault(LATE, 10, 300), Fault(UNPLUGGED, 100, 50), Fault(STUCK, 20, 40), Fault(STUCK, 60, 10)]
+    found = records(sensor_bytes(SAMPLES, faults))
+    assert values_of(found)[19:71] == [19] * 51 + [70]
+    assert {r[0] for r in found[:3]} == {10, 310 + 50}
+
+
 def test_lost_samples_are_reported_with_those_after_them() -> None:
     found = records(sensor_bytes(SAMPLES, [Fault(LOST, 200, 150)]))
     assert [r[:2] for r in found[:4]] == [(160, 0), (200, 0), (480, 150), (640, 0)]

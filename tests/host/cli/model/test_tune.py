@@ -16,7 +16,9 @@ from arenite.converters.processing.media_files import read_sound
 from arenite.converters.processing.preprocess import preprocess_samples
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.tflite.image import load_image
+from arenite.host.app.reference import reference_events
 from arenite.host.bench.reference import Reference
+from arenite.host.build.prepare import prepare
 from tests.host.cli.conftest import Arenite
 from tests.host.tune.tones import LABELS, RATE, SOUND, WINDOW, noise, tone, tone_model, tone_stream, write_wav
 
@@ -216,15 +218,34 @@ def test_mistakes_are_sentences(
     assert run.code == 2 and message in run.err, run.err
 
 
-def test_models_that_cannot_be_tuned_are_named(arenite: Arenite, folder: Path, tmp_path: Path) -> None:
+def test_the_micro_front_end_is_tuned_on_the_scores_of_the_device(
+    arenite: Arenite, folder: Path, tmp_path: Path
+) -> None:
+    """Its features depend on all earlier sound, so the events are those that an application finds."""
     micro = Preprocessing.from_json(
         {
             "source": SOUND["source"],
-            "steps": [{"do": "micro", "length": 256, "step": 256, "channels": 8, "high": 3800}],
+            "steps": [
+                {"do": "micro", "length": 256, "step": 256, "channels": 8, "low": 200, "high": 3800},
+                {"do": "normalise", "divide": 100.0},
+            ],
         }
     )
+    model, output = tone_model(tmp_path / "model.tflite", preprocessing=micro), tmp_path / "tuned.tflite"
+    record = arenite("tune", model, "--data", folder / "day.wav", "-o", output, "--json").json
+    assert record["hop_ms"] == 32  # a row of features
+    counts = record["total"]
+    assert counts["labels"] == 12 and counts["misses"] < 12
+    events = reference_events(prepare(output), read_sound(folder / "day.wav", RATE))
+    starts = [event for event in events if event.kind is EventKind.START]
+    assert len(starts) == counts["labels"] - counts["misses"] + counts["false_accepts"]
+    arenite("tune", model, "--data", folder / "day.wav", "--hop-ms", 20).refused(
+        2, "advance by 256 samples per row"
+    )
+
+
+def test_models_that_cannot_be_tuned_are_named(arenite: Arenite, folder: Path, tmp_path: Path) -> None:
     for attachments, message in (
-        ({"preprocessing": micro}, "records the step micro"),
         ({"gate": Gate(-40.0, 256, channels=3)}, "records a gate with 3 channels, expected 1"),
         ({"preprocessing": None}, "records no preprocessing"),
     ):
