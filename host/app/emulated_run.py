@@ -24,6 +24,8 @@ from arenite.profiles.boards import Board
 SENSOR_FILE = "sensor.bin"
 #: The line that virtual_sensor.c prints after the last sample.
 END = "The recording ended."
+#: The line that an application prints when it has heard nothing for a second, as after the last sample.
+SILENT = "No samples arrived for a second."
 #: Seconds without a line, after which the application counts as hung.
 SILENCE_S = 600.0
 _EVENT = re.compile(r"\[(\d+\.\d{3}) s\] (.+?)(?: (\d+)%| (ended)) \(sample (\d+)\)")
@@ -69,8 +71,7 @@ def run_emulated(
         commands: lines that are sent to the application when it starts.
         silence_s: seconds of real time without a line, after which the application counts as hung.
         rate: samples per second.
-        last_command: a line that is sent after the last sample. The line that the application prints next is the last
-            one.
+        last_command: a line that is sent after the last sample. The application's answer is the last line.
 
     Raises:
         DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
@@ -101,7 +102,7 @@ def run_emulated(
                         has_ended = True
                     elif text == END:
                         return
-                    else:
+                    elif not has_ended or text != SILENT:
                         yield text
                         if has_ended:
                             return
