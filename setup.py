@@ -1,4 +1,4 @@
-"""Build the C sources of pre- and postprocessing and of decisions as a library for the host.
+"""Build the C sources of pre- and postprocessing, decisions and the anomaly head as a library for the host.
 
 All other settings are in pyproject.toml.
 
@@ -14,7 +14,7 @@ from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
 #: The folders of ``arenite.converters.processing.native.c_sources.PROCESSING``.
-FOLDERS = [ROOT / "arenite" / "converters" / part / "c" for part in ("processing", "decision")]
+FOLDERS = [ROOT / "arenite" / "converters" / part / "c" for part in ("processing", "decision", "anomaly")]
 
 if (ROOT / "arenite" / "converters").is_file():
     sys.exit(

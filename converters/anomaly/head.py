@@ -23,6 +23,7 @@ KEY = "anomaly"
 #: of a unit of the embedding.
 MIN_MEMORY, MAX_MEMORY = 16, 4096
 MAX_CLASSES = 64
+MAX_RANK = 16
 HINT = "See docs/anomaly.md for the fields."
 
 
@@ -37,8 +38,14 @@ class AnomalyHead:
     squared units of the int8 embedding. ``learn`` is "normal", or "all" to learn also from embeddings that raise an
     alarm.
 
+    ``rank`` is the number of directions of a low-rank covariance; 0 for a diagonal one.
+
     ``classes`` is the number of classes that can be taught. ``max_distance`` is the largest distance to a class: the
     mean squared difference, in squared units of the int8 embedding; None for no limit.
+
+    The other fields are for applications. ``hop`` is the number of samples from one inference to the next; 0 if the
+    decision has it. An event starts or ends after ``minimum`` windows in a row. The state is saved every
+    ``save_minutes`` minutes.
     """
 
     output: int = 0
@@ -48,8 +55,12 @@ class AnomalyHead:
     sigmas: float = 4.0
     floor: float = 0.25
     learn: str = "normal"
+    rank: int = 0
     classes: int = 0
     max_distance: float | None = None
+    hop: int = 0
+    minimum: int = 1
+    save_minutes: float = 60.0
 
     def __post_init__(self) -> None:
         check_within(self.output, 0, 255, "Anomaly: output")
@@ -64,6 +75,10 @@ class AnomalyHead:
         check_within(self.sigmas, 0.5, 16, "Anomaly: sigmas")
         check_within(self.floor, 0.001, 1000, "Anomaly: floor")
         check_one_of(self.learn, ("normal", "all"), "Anomaly: learn")
+        check_within(self.rank, 0, MAX_RANK, "Anomaly: rank")
+        check_within(self.hop, 0, 1 << 24, "Anomaly: hop")
+        check_within(self.minimum, 1, 1000, "Anomaly: minimum")
+        check_within(self.save_minutes, 0.01, 100_000, "Anomaly: save_minutes")
         check_within(self.classes, 0, MAX_CLASSES, "Anomaly: classes")
         if self.max_distance is not None:
             check_within(self.max_distance, 0.001, 65535, "Anomaly: max_distance")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
 from functools import cache
 from typing import Any
 
 import numpy as np
 
-from arenite.converters.anomaly.c_sources import ANOMALY
 from arenite.converters.anomaly.plan import AnomalyPlan, Units
 from arenite.converters.anomaly.reference import Judgement, Nearest
-from arenite.converters.processing.native.library import compile_sources, sources_digest
-from arenite.files import cache_directory
+from arenite.converters.processing.native import library as native
 
 _U32, _I32, _P = ctypes.c_uint32, ctypes.c_int32, ctypes.c_void_p
 
@@ -24,6 +21,7 @@ class ParamsStruct(ctypes.Structure):
         ("classes", ctypes.c_uint16),
         ("memory_bits", ctypes.c_uint8),
         ("learn_all", ctypes.c_uint8),
+        ("rank", _U32),
     ]
 
 
@@ -33,6 +31,7 @@ class _HeadStruct(ctypes.Structure):
         *((name, _P) for name in ("head", "mean", "variance", "taught", "prototypes")),
         ("threshold", _U32),
         ("alarm", _U32),
+        *((name, _P) for name in ("low_rank", "trace", "components", "row")),
     ]
 
 
@@ -42,15 +41,13 @@ class _UnitsStruct(ctypes.Structure):
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the compiled C code, which is kept in the cache, or None if there is no C compiler."""
-    target = cache_directory() / "anomaly" / f"{sources_digest(ANOMALY)[:16]}.so"
-    try:
-        if not target.is_file():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            compile_sources(ANOMALY, target)
-        loaded = ctypes.CDLL(str(target))
-    except (OSError, subprocess.CalledProcessError):
-        return None
+    """Return the C library of the host, or None if there is none."""
+    loaded = native.library()
+    return None if loaded is None else with_types(loaded)
+
+
+def with_types(loaded: ctypes.CDLL) -> ctypes.CDLL:
+    """Declare what the functions of the anomaly head return, and return the library."""
     for name in ("score", "threshold", "update", "teach"):
         getattr(loaded, f"ar_anomaly_{name}").restype = _U32
     loaded.ar_anomaly_classify.restype = _I32
@@ -82,6 +79,14 @@ class CompiledHead:
             for name in ("count", "mean", "variance", "taught", "prototypes")
         )
         self._head = _HeadStruct(ctypes.pointer(self._params), *places)
+        self._row = np.zeros(plan.size, np.int32)
+        if plan.head.rank:
+            functions = ctypes.c_byte.in_dll(code, "ar_low_rank")
+            self._head.low_rank = ctypes.addressof(functions)
+            self._head.trace, self._head.components = (
+                self.state[name].ctypes.data for name in ("trace", "components")
+            )
+            self._head.row = self._row.ctypes.data
 
     def _call(self, name: str, *arguments: Any) -> Any:
         return getattr(self._code, f"ar_anomaly_{name}")(ctypes.byref(self._head), *arguments)

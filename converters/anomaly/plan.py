@@ -18,6 +18,8 @@ BITS = 16
 #: The number that stands for "more than any score".
 MAX_U32 = (1 << 32) - 1
 MAX_SIZE = 65_535
+#: The largest embedding with a low-rank covariance: sums of squares stay below 2^63.
+MAX_LOW_RANK_SIZE = 4096
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,7 @@ class AnomalyPlan:
             "classes": head.classes,
             "memory_bits": head.memory.bit_length() - 1,
             "learn_all": int(head.learn == "all"),
+            "rank": head.rank,
         }
 
     @property
@@ -65,6 +68,8 @@ class AnomalyPlan:
             ("mean", "<i4", (self.size,)),
             ("variance", "<u4", (self.size,)),
         ]
+        if self.head.rank:
+            fields += [("trace", "<u4"), ("components", "<i4", (self.head.rank * self.size,))]
         if self.head.classes:
             # An even number of 16-bit values, so that the struct has no padding.
             fields += [
@@ -88,6 +93,12 @@ def plan_anomaly(head: AnomalyHead, inputs: Sequence[Tensor], outputs: Sequence[
     """Return the plan of ``head`` for a model. Raises ``UsageError`` if the output is missing or not int8, or if the
     input of an autoencoder has another number of values."""
     output = _tensor(outputs, head.output, "output")
+    if head.rank and not head.rank < output.elements <= MAX_LOW_RANK_SIZE:
+        raise UsageError(
+            f"Anomaly: rank is {head.rank}, but output '{output.name}' has {output.elements} values, expected "
+            f"{head.rank + 1} to {MAX_LOW_RANK_SIZE:,}.",
+            "Remove rank, or choose another output.",
+        )
     if head.input is None:
         return AnomalyPlan(head, output.elements, None)
     source = _tensor(inputs, head.input, "input")

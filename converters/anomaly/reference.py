@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.anomaly import low_rank
 from arenite.converters.anomaly.plan import BITS, MAX_U32, AnomalyPlan, Units
 
 #: A class is a running mean of at most this number of examples; later ones count as if they were the last of them.
@@ -72,6 +73,9 @@ class ReferenceHead:
         state = self.state[0]
         if state["count"] == 0:
             return 0
+        if self.plan.head.rank:
+            values = low_rank.divided(embedding, state, self._parameters["floor"])
+            return low_rank.score(values, state, self.plan)
         deviation = (embedding.reshape(-1).astype(np.int64) << BITS) - state["mean"]
         variance = state["variance"].astype(np.int64) + self._parameters["floor"]
         ratio = np.minimum((deviation * deviation + (variance >> 1)) // variance, MAX_U32)
@@ -101,6 +105,9 @@ class ReferenceHead:
             value = np.array([logarithm(score)], np.int64)
             mean, variance = _learn(state["score_mean"], state["score_variance"], value, int(state["scores"]))
             state["score_mean"], state["score_variance"] = mean[0], variance[0]
+        learned = int(state["count"]) - (parameters["warmup"] >> 2)
+        if self.plan.head.rank and learned > 0:
+            low_rank.learn(low_rank.divided(embedding, state, parameters["floor"]), state, self.plan, learned)
         state["count"] = min(int(state["count"]) + 1, memory)
         values = embedding.reshape(-1).astype(np.int64) << BITS
         state["mean"], state["variance"] = _learn(
@@ -114,8 +121,9 @@ class ReferenceHead:
 
     def reset(self) -> None:
         """Forget statistics and scores, but not the classes. Ends a freeze."""
-        for name in ("count", "scores", "score_mean", "score_variance", "frozen", "mean", "variance"):
-            self.state[0][name] = 0
+        for name in self.plan.state_dtype.names or ():
+            if name not in ("taught", "prototypes"):
+                self.state[0][name] = 0
 
     def teach(self, index: int, embedding: np.ndarray) -> int:
         """Learn an int8 example of class ``index``. Return the number of its examples, 0 if there is no such class."""

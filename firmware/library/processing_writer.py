@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from arenite.converters.anomaly.c_sources import ANOMALY
 from arenite.converters.processing.native.c_sources import PROCESSING
 from arenite.firmware.generator.constants import C_TYPES
 from arenite.firmware.generator.generated_model import Generated
@@ -100,7 +99,7 @@ def source_files(names: Sequence[str]) -> dict[str, str]:
     while waiting:
         name = waiting.pop()
         if name not in files:
-            tree = next(tree for tree in (PROCESSING, ANOMALY, STATE_STORE) if name in tree)
+            tree = next(tree for tree in (PROCESSING, STATE_STORE) if name in tree)
             files[name] = tree.read(name)
             waiting += _INCLUDE.findall(files[name])
     return files

@@ -152,7 +152,7 @@ int ar_store_save(ar_store *s, const void *record)
         return 0;
     }
     const uint8_t *source = record;
-    for (uint32_t i = 0; i < s->bytes; i++) {
+    for (uint32_t i = 0; source != 0 && i < s->bytes; i++) {
         s->copy[i] = source[i];
     }
     s->tries = 0;

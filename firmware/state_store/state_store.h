@@ -21,6 +21,9 @@
 #ifndef AR_STORE_MAX_UNIT
 #define AR_STORE_MAX_UNIT 32
 #endif
+#if AR_STORE_MAX_UNIT < 1 || (AR_STORE_MAX_UNIT & (AR_STORE_MAX_UNIT - 1)) != 0
+#error "AR_STORE_MAX_UNIT must be a power of two."
+#endif
 
 /* ar_store_start: */
 enum {
@@ -65,7 +68,8 @@ typedef struct {
  * pages, so call it before the loop. `flash` must stay valid. */
 int ar_store_start(ar_store *store, const ar_flash *flash, uint32_t bytes, uint32_t tag, void *copy);
 
-/* Begins to save `record`. Copies it, so it may change at once. Returns 1, or 0 if another save is still running. */
+/* Begins to save `record`. Copies it, so it may change at once. Returns 1, or 0 if another save is still running. If
+ * `record` is 0, the caller has written the record to `copy` while no save was running. */
 int ar_store_save(ar_store *store, const void *record);
 
 /* Does a small part of a save: begins to erase at most one page, or to program at most 16 bytes or one unit, or reads

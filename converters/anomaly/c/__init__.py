@@ -1,1 +1,3 @@
-"""The C sources of the anomaly head, for host and device."""
+""
+    "The C sources of the anomaly head, for host and device."
+    ""

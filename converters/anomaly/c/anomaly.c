@@ -3,8 +3,7 @@
 /* A sample that deviates no more than the average one is never an anomaly. */
 #define MIN_THRESHOLD 65536u
 
-/* Returns value / n, rounded to the nearest integer; halves are rounded up. */
-static int64_t divide(int64_t value, uint32_t n)
+int64_t ar_anomaly_divide(int64_t value, uint32_t n)
 {
     const int64_t sum = value + (n >> 1);
     const int64_t quotient = sum / (int64_t)n;
@@ -39,7 +38,7 @@ static uint32_t exponential(int32_t value)
     return exponent < 16 ? mantissa >> (16 - exponent) : mantissa << (exponent - 16);
 }
 
-static uint32_t square_root(uint64_t value)
+uint32_t ar_anomaly_root(uint64_t value)
 {
     uint64_t root = 0;
     for (uint64_t bit = (uint64_t)1 << 62; bit != 0; bit >>= 2) {
@@ -57,9 +56,9 @@ static uint32_t square_root(uint64_t value)
 static void learn(int32_t *mean, uint32_t *variance, int32_t value, uint32_t n)
 {
     const int32_t before = value - *mean;
-    *mean += (int32_t)divide(before, n);
+    *mean += (int32_t)ar_anomaly_divide(before, n);
     const int64_t product = (int64_t)before * (value - *mean) >> 16;
-    *variance = (uint32_t)(*variance + divide(product - *variance, n));
+    *variance = (uint32_t)(*variance + ar_anomaly_divide(product - *variance, n));
 }
 
 uint32_t ar_anomaly_score(const ar_anomaly *a, const int8_t *embedding)
@@ -67,6 +66,9 @@ uint32_t ar_anomaly_score(const ar_anomaly *a, const int8_t *embedding)
     const ar_anomaly_params *p = a->params;
     if (a->head->count == 0) {
         return 0;
+    }
+    if (a->low_rank != 0) {
+        return a->low_rank->score(a, embedding);
     }
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->size; i++) {
@@ -84,7 +86,7 @@ uint32_t ar_anomaly_threshold(const ar_anomaly *a)
     if (head->count < a->params->warmup) {
         return UINT32_MAX;
     }
-    const uint32_t deviation = square_root((uint64_t)head->score_variance << 16);
+    const uint32_t deviation = ar_anomaly_root((uint64_t)head->score_variance << 16);
     const int64_t sum = head->score_mean + ((int64_t)deviation * a->params->sigmas >> 8);
     const uint32_t threshold = exponential(sum > INT32_MAX ? INT32_MAX : (int32_t)sum);
     return threshold < MIN_THRESHOLD ? MIN_THRESHOLD : threshold;
@@ -111,6 +113,11 @@ uint32_t ar_anomaly_update(ar_anomaly *a, const int8_t *embedding)
         head->scores = next(a, head->scores);
         learn(&head->score_mean, &head->score_variance, logarithm(score), head->scores);
     }
+    /* Values are divided by their deviations, which must be known before. */
+    const uint32_t divided = p->warmup >> 2;
+    if (a->low_rank != 0 && head->count > divided) {
+        a->low_rank->learn(a, head->count - divided);
+    }
     head->count = next(a, head->count);
     for (uint32_t i = 0; i < p->size; i++) {
         learn(&a->mean[i], &a->variance[i], embedding[i] * 65536, head->count);
@@ -127,6 +134,12 @@ void ar_anomaly_reset(ar_anomaly *a)
     for (uint32_t i = 0; i < a->params->size; i++) {
         a->mean[i] = 0;
         a->variance[i] = 0;
+    }
+    if (a->low_rank != 0) {
+        *a->trace = 0;
+        for (uint32_t i = 0; i < a->params->rank * a->params->size; i++) {
+            a->components[i] = 0;
+        }
     }
 }
 

@@ -21,6 +21,7 @@ typedef struct {
     uint16_t classes;    /* classes that can be taught */
     uint8_t memory_bits; /* n is at most 2^memory_bits, at most 12 */
     uint8_t learn_all;   /* 1: learn also from embeddings that raise an alarm */
+    uint32_t rank;       /* directions of the low-rank covariance; 0 for a diagonal one */
 } ar_anomaly_params;
 
 /* The start of the state. 0 everywhere in the state is a head that has learned nothing. */
@@ -32,8 +33,16 @@ typedef struct {
     uint32_t frozen;         /* 1: learn nothing */
 } ar_anomaly_head;
 
-/* The state has no pointers, so it can be saved and loaded as bytes. */
+typedef struct ar_anomaly ar_anomaly;
+
+/* The low-rank covariance: `ar_low_rank` of low_rank.h. */
 typedef struct {
+    uint32_t (*score)(const ar_anomaly *a, const int8_t *embedding);
+    void (*learn)(ar_anomaly *a, uint32_t n); /* learns the embedding that was scored last, the `n`-th one */
+} ar_anomaly_low_rank;
+
+/* The state has no pointers, so it can be saved and loaded as bytes. */
+struct ar_anomaly {
     const ar_anomaly_params *params;
     ar_anomaly_head *head;
     int32_t *mean;       /* `size` values, 16 fractional bits */
@@ -42,7 +51,11 @@ typedef struct {
     int16_t *prototypes; /* `classes` x `size` values, 8 fractional bits */
     uint32_t threshold;  /* with which the last embedding was compared; 2^32 - 1 during warm-up */
     uint32_t alarm;      /* 1 if the score of the last embedding was larger */
-} ar_anomaly;
+    const ar_anomaly_low_rank *low_rank; /* 0 for a diagonal covariance; then the rest is not used */
+    uint32_t *trace;                     /* mean of the squared values, 16 fractional bits */
+    int32_t *components;                 /* `rank` x `size` values, 16 fractional bits */
+    int32_t *row;                        /* scratch: `size` values */
+};
 
 enum { AR_ANOMALY_MAX_EXAMPLES = 256 };
 
@@ -69,6 +82,10 @@ void ar_anomaly_forget(ar_anomaly *a, uint32_t index);
  * is larger than the limit. `distance`, if it is not 0, receives the mean squared difference to the nearest prototype,
  * 16 fractional bits; 2^32 - 1 if none was taught. */
 int32_t ar_anomaly_classify(const ar_anomaly *a, const int8_t *embedding, uint32_t *distance);
+
+/* For low_rank.c: value / n, rounded to the nearest integer, halves up; and the square root, rounded down. */
+int64_t ar_anomaly_divide(int64_t value, uint32_t n);
+uint32_t ar_anomaly_root(uint64_t value);
 
 /* The difference between the output of an autoencoder and its input, in units of the input. */
 typedef struct {

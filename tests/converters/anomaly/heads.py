@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from arenite.converters.anomaly import native
-from arenite.converters.anomaly.c_sources import ANOMALY
+from arenite.converters.processing.native.c_sources import PROCESSING
 
 _STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow")
 
@@ -17,16 +17,12 @@ _STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wco
 @cache
 def checked_code() -> ctypes.CDLL:
     """Return the C code with checks for undefined behavior, which end the process."""
-    shipped = native.library()
-    assert shipped is not None, "there is no C compiler"
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "anomaly.so"
-        sources = [str(path) for path in ANOMALY.paths(".c")]
+        sources = [str(PROCESSING.path(name)) for name in ("anomaly.c", "low_rank.c", "prototypes.c")]
         checks = ["-fsanitize=undefined", "-fno-sanitize-recover=all"]
         subprocess.run(
             ["gcc", *_STRICT, *checks, "-fPIC", "-shared", *sources, "-o", str(target)], check=True
         )
         code = ctypes.CDLL(str(target))
-    for name in ("score", "threshold", "update", "teach", "classify", "reset", "forget", "difference"):
-        getattr(code, f"ar_anomaly_{name}").restype = getattr(shipped, f"ar_anomaly_{name}").restype
-    return code
+    return native.with_types(code)

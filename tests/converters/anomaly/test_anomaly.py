@@ -48,6 +48,7 @@ def heads(draw: st.DrawFn) -> AnomalyHead:
         sigmas=draw(st.sampled_from((0.5, 3.3, 16.0))),
         floor=draw(st.sampled_from((0.001, 0.25, 1000.0))),
         learn=draw(st.sampled_from(("normal", "all"))),
+        rank=draw(st.integers(0, 3)),
         classes=draw(st.integers(0, 3)),
         max_distance=draw(st.sampled_from((None, 2.5))),
     )
@@ -56,7 +57,7 @@ def heads(draw: st.DrawFn) -> AnomalyHead:
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_c_and_numpy_give_equal_bytes(data: st.DataObject) -> None:
-    head, size = data.draw(heads()), data.draw(st.integers(1, 9))
+    head, size = data.draw(heads()), data.draw(st.integers(4, 9))
     plan = AnomalyPlan(head, size, None)
     both = ReferenceHead(plan), native.CompiledHead(checked_code(), plan)
     actions = data.draw(
