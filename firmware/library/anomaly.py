@@ -14,6 +14,9 @@ def write_anomaly(w: ProcessingWriter, plan: AnomalyPlan) -> None:
     w.kernels |= {"anomaly.c", *(path.name for path in STATE_STORE.paths())}
     _write_state(w, plan)
     _write_learning(w, plan)
+    if plan.head.rank:
+        w.kernels |= {"low_rank.c", "low_rank.h"}
+        w.includes.add("low_rank.h")
     if plan.head.classes:
         w.kernels.add("prototypes.c")
         _write_classes(w, plan)
@@ -22,6 +25,8 @@ def write_anomaly(w: ProcessingWriter, plan: AnomalyPlan) -> None:
 def _write_state(w: ProcessingWriter, plan: AnomalyPlan) -> None:
     """Write the struct of the state and the variables of the head."""
     fields = ["ar_anomaly_head head", f"int32_t mean[{plan.size}]", f"uint32_t variance[{plan.size}]"]
+    if plan.head.rank:
+        fields += ["uint32_t trace", f"int32_t components[{plan.head.rank * plan.size}]"]
     if plan.head.classes:
         fields += [f"uint32_t taught[{plan.head.classes}]", f"int16_t prototypes[{plan.prototype_values}]"]
     body = "".join(f"    {field};\n" for field in fields)
@@ -33,13 +38,27 @@ def _write_state(w: ProcessingWriter, plan: AnomalyPlan) -> None:
         f"#define {w.upper}ANOMALY_STATE_BYTES {plan.state_dtype.itemsize}\n"
         f"#define {w.upper}ANOMALY_TAG {plan.tag(w.g.sha256):#010x}u"
     )
-    more = ["taught", "prototypes"] if plan.head.classes else []
-    places = [f"{w.p}anomaly.{name}" for name in ("mean", "variance", *more)] + ["0"] * (2 - len(more))
+    members = {
+        "params": f"&{w.p}anomaly_params",
+        "head": f"&{w.p}anomaly.head",
+        "mean": f"{w.p}anomaly.mean",
+        "variance": f"{w.p}anomaly.variance",
+        "threshold": "UINT32_MAX",
+    }
+    if plan.head.rank:
+        w.source.append(f"static int32_t {w.p}anomaly_row[{plan.size}];")
+        members |= {
+            "low_rank": "&ar_low_rank",
+            "trace": f"&{w.p}anomaly.trace",
+            "components": f"{w.p}anomaly.components",
+            "row": f"{w.p}anomaly_row",
+        }
+    if plan.head.classes:
+        members |= {name: f"{w.p}anomaly.{name}" for name in ("taught", "prototypes")}
     w.source.append(
         f"{w.p}anomaly_state {w.p}anomaly;\n"
         f"static const ar_anomaly_params {w.p}anomaly_params = {struct(plan.parameters)};\n"
-        f"static ar_anomaly {w.p}anomaly_head = {{&{w.p}anomaly_params, &{w.p}anomaly.head, {', '.join(places)}, "
-        "UINT32_MAX, 0};"
+        f"static ar_anomaly {w.p}anomaly_head = {struct(members)};"
     )
 
 

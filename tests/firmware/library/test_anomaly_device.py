@@ -105,6 +105,7 @@ def cases(folder: Path) -> dict[str, Case]:
     return {
         "embedding": case("embedding", AnomalyHead(classes=3, max_distance=900, **short), folder),
         "autoencoder": case("autoencoder", AnomalyHead(input=0, **short), folder),
+        "directions": case("directions", AnomalyHead(rank=3, learn="all", **short), folder),
     }
 
 
@@ -124,6 +125,6 @@ def test_the_sources_pass_the_strictest_warnings(tmp_path: Path) -> None:
     sources = list((library / "src").glob("*_processing.c"))
     sources += [
         library / "src/arenite" / f"{name}.c"
-        for name in ("anomaly", "prototypes", "state_store", "flash_nrf")
+        for name in ("anomaly", "low_rank", "prototypes", "state_store", "flash_nrf")
     ]
     check_warnings(sources, tmp_path)
