@@ -1,13 +1,14 @@
 """Compare the anomaly head in integers with the same statistics of float outputs: ``python -m benchmarks.anomaly``.
 
 For each data set and each class, a linear autoencoder is computed from training samples of that class (principal
-components) and converted to int8. The head takes the differences of the autoencoder, or the values of its bottleneck.
-It learns the training samples of the class one after the other, with the C code; fewer than 600 samples several times. Then it scores the test samples of all
-classes; the other classes are the anomalies.
+components) and converted to int8. The head takes the differences of the autoencoder, or the values of its bottleneck,
+with a diagonal covariance and one of rank 4. It learns the training samples of the class one after the other, with the
+C code; fewer than 600 samples several times. Then it scores the test samples of all classes; the other classes are the
+anomalies.
 
 The comparisons compute mean, variance and principal components of all training samples in float64, from the same int8
-outputs and from the outputs of the float model. The program prints the table of docs/anomaly.md. It ends with 1 if an area under the ROC
-curve (AUC) differs by more than 0.01 from that of the same outputs.
+outputs and from the outputs of the float model. The program prints the table of docs/anomaly.md. It ends with 1 if an
+area under the ROC curve (AUC) differs by more than 0.01 from that of the same outputs.
 """
 
 from __future__ import annotations
@@ -174,8 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--data", choices=names, action="append", help="Data sets to measure. Default: all.")
     options = parser.parse_args(arguments)
     print(
-        "| data | embedding | rank | classes | AUC, float model | AUC, float64 statistics of the int8 model | AUC, head | "
-        "largest difference | false alarms | detected |\n|-|-|-:|-:|-:|-:|-:|-:|-:|-:|"
+        "| data | embedding | rank | classes | AUC, float model | AUC, float64 statistics of the int8 model | "
+        "AUC, head | largest difference | false alarms | detected |\n|-|-|-:|-:|-:|-:|-:|-:|-:|-:|"
     )
     worst = 0.0
     with tempfile.TemporaryDirectory() as folder:

@@ -1,3 +1,1 @@
-""
-    "The C sources of the anomaly head, for host and device."
-    ""
+"""The C sources of the anomaly head, for host and device."""
