@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
-from arenite.firmware.app.settings import HEADER, SoundSettings
+from arenite.firmware.app.settings import HEADER, SOURCE, SoundSettings
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, compiler_flags
@@ -142,6 +142,7 @@ def write_app(
     files = {
         **{f"lib/app/{n}": APP.read(n) for n in app_names},
         f"lib/app/{HEADER}": settings.header(),
+        f"lib/app/{SOURCE}": settings.source(),
         **{f"lib/model/{path}": text for path, text in model_files.items()},
         **{f"lib/board/{n}": text for n, text in _board_files(board, stack_bytes).items()},
     }

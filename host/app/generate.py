@@ -14,7 +14,8 @@ from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.audio.stream import stream_problem
 from arenite.errors import UsageError
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
-from arenite.firmware.app.model_glue import Scores, model_header
+from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
+from arenite.firmware.app.model_glue import Scores, model_header, model_source
 from arenite.firmware.app.project import supported, write_app
 from arenite.firmware.app.settings import SoundSettings, room_for
 from arenite.firmware.boards.cores import cpi_of
@@ -170,6 +171,7 @@ def generate_app(
     assert record is not None
     scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels, record.logits)
     files[MODEL_HEADER] = model_header(generated, scores)
+    files[MODEL_SOURCE] = model_source(scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {
         "model": {"path": str(prepared.path), "sha256": prepared.sha256, "name": name},

@@ -25,7 +25,7 @@ def test_the_program_of_the_user_is_written_once(tmp_path: Path) -> None:
     other = sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=2 * STEP))
     generate_app(other, BOARD, folder)
     assert main.read_text() == "/* mine */\n"
-    assert f"APP_HOP {2 * STEP}u" in (folder / "lib/app/app_settings.h").read_text()
+    assert f"app_hop = {2 * STEP}u" in (folder / "lib/app/app_settings.c").read_text()
     generate_app(prepared, BOARD, folder)
     main.write_bytes(before[main])
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
