@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from arenite.converters.decision.plan import score_zero_point
+from arenite.converters.decision.plan import UNSIGNED_FLIP, score_zero_point
 from arenite.converters.graph.tensor import Tensor
 from arenite.firmware.generator.generated_model import Generated
 
@@ -25,7 +25,7 @@ _TEXT = """\
 #include "console.h"
 
 /* The answer to an unknown command. */
-#define APP_COMMANDS "There is one command: status"
+#define APP_COMMANDS "The commands are status, binary and text (docs/app.md)"
 
 /* Takes up to `count` samples and returns how many it took. `is_complete` becomes 1 if a window is complete. */
 static inline uint32_t app_feed(const int16_t *samples, uint32_t count, uint32_t *is_complete)
@@ -47,6 +47,14 @@ static inline uint32_t app_decide(ar_event *events)
 {{
     {p}model_invoke();
     return {p}decide({p}position() - 1, events);
+}}
+
+#define APP_CLASSES {classes}u
+
+/* Returns the score of a class in the latest window, without smoothing. */
+static inline int32_t app_score(uint32_t index)
+{{
+    return {p}model_output_{output}()[index]{flip};
 }}
 
 /* In app_model.c: the names of the classes, and the quantization of the scores. */
@@ -107,21 +115,26 @@ static inline uint32_t app_percent(int32_t score)
 class Scores:
     """The output of a model with the scores of classes: their names, and the quantization of the int8 scores.
 
-    With ``is_logit``, scores are values before the sigmoid, whose percent are those of the sigmoid.
+    With ``is_logit``, scores are values before the sigmoid, whose percent are those of the sigmoid. ``output`` is the
+    number of the output, and ``is_unsigned`` tells that it stores uint8 scores.
     """
 
     names: tuple[str, ...]
     scale: float
     zero_point: int
     is_logit: bool = False
+    output: int = 0
+    is_unsigned: bool = False
 
     @staticmethod
-    def of(tensor: Tensor, labels: Sequence[str], is_logit: bool = False) -> Scores:
+    def of(tensor: Tensor, labels: Sequence[str], is_logit: bool = False, output: int = 0) -> Scores:
         """Return the scores of an output. If there is not one label per score, the labels may name the values of
         another output, so the classes are called by their numbers."""
         count = tensor.elements
         names = tuple(labels) if len(labels) == count else tuple(f"class {k}" for k in range(count))
-        return Scores(names, float(tensor.scale), score_zero_point(tensor), is_logit)
+        return Scores(
+            names, float(tensor.scale), score_zero_point(tensor), is_logit, output, tensor.dtype == "uint8"
+        )
 
     @property
     def factor(self) -> int:
@@ -153,6 +166,9 @@ def model_header(g: Generated, scores: Scores) -> str:
     return _TEXT.format(
         name=g.name,
         p=g.prefix,
+        classes=len(scores.names),
+        output=scores.output,
+        flip=f" - {UNSIGNED_FLIP}" if scores.is_unsigned else "",
         model_reset=f"    {g.prefix}model_reset();\n" if g.variables else "",
         percent=scores.percent_function(),
     )

@@ -29,6 +29,8 @@ _SOUND = (
     "app.h",
     "app_report.c",
     "app_report.h",
+    "app_stream.c",
+    "app_stream.h",
     "console.c",
     "console.h",
     "sensor.c",

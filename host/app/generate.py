@@ -169,7 +169,7 @@ def generate_app(
     graph = generated.model.main
     record = recorded_decision(prepared.extra)
     assert record is not None
-    scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels, record.logits)
+    scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels, record.logits, decision.output)
     files[MODEL_HEADER] = model_header(generated, scores)
     files[MODEL_SOURCE] = model_source(scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN

@@ -1,6 +1,7 @@
 #include "app_report.h"
 #include "app.h"
 #include "app_settings.h"
+#include "app_stream.h"
 #include "console.h"
 #include "port.h"
 
@@ -35,6 +36,9 @@ void app_report_start(uint32_t problem)
 
 void app_report_lost(uint32_t count)
 {
+    if (app_stream_lost(app_state.samples, count)) {
+        return;
+    }
     console_begin();
     time_of(app_state.samples);
     number(count, " samples were lost");
@@ -43,6 +47,9 @@ void app_report_lost(uint32_t count)
 
 void app_print(const ar_event *event)
 {
+    if (console_uses_frames()) {
+        return; /* the event was sent with the scores of its window */
+    }
     console_begin();
     time_of(event->at);
     console_text(app_class(event->index));
@@ -80,7 +87,9 @@ void app_watch(const int16_t *samples, uint32_t count)
     static uint32_t last_arrival, is_silent, equal;
     static int16_t last;
     const uint32_t ticks = port_ticks();
-    if (count) {
+    if (app_stream_holds()) {
+        last_arrival = ticks; /* nobody asked the sensor */
+    } else if (count) {
         last_arrival = ticks;
         if (is_silent) {
             is_silent = 0;
@@ -115,12 +124,13 @@ static uint32_t is_status(const char *text)
 void app_serve(void)
 {
     console_poll();
+    app_stream_serve();
     app_model_serve();
     const char *command = console_received();
     if (command) {
         if (is_status(command)) {
             print_counts();
-        } else if (!app_model_command(command)) {
+        } else if (!app_stream_command(command) && !app_model_command(command)) {
             note("Unknown command. " APP_COMMANDS);
         }
     }

@@ -1,28 +1,94 @@
 #include "console.h"
 
-enum { BYTES = 512, RECEIVED = 32 }; /* BYTES is a power of two */
+enum { BYTES = 512, RECEIVED = 32, HEADER = 4 }; /* BYTES is a power of two */
 
 static uint8_t buffer[BYTES];
 static uint32_t head, tail; /* bytes that were written, and bytes that were sent; both wrap at 32 bits */
-static uint32_t end;        /* end of the line that is being written */
+static uint32_t end;        /* end of the line or frame that is being written */
 static uint32_t fits, dropped, told;
+static uint32_t uses_frames; /* lines are sent as frames */
+static uint32_t is_frame;    /* a frame is being written */
+static uint32_t code_at, length, crc;
+static uint32_t number, dropped_frames; /* frames so far: all of them, and those that were dropped */
 static char received[RECEIVED];
 static uint32_t received_count, is_complete;
 
-static void put(uint8_t byte)
+static void store(uint32_t byte)
 {
     if (end - tail >= BYTES) {
         fits = 0;
     }
     if (fits) {
-        buffer[end++ % BYTES] = byte;
+        buffer[end++ % BYTES] = (uint8_t)byte;
     }
+}
+
+/* Appends a byte to a frame with consistent overhead byte stuffing: each run of bytes other than zero follows its
+ * length plus one. A frame is shorter than 254 bytes, so no run is. */
+static void store_stuffed(uint32_t byte)
+{
+    if (byte) {
+        store(byte);
+        return;
+    }
+    const uint32_t run = end - code_at;
+    if (fits) {
+        buffer[code_at % BYTES] = (uint8_t)run;
+    }
+    code_at = end;
+    store(0);
+}
+
+static void put(uint32_t byte)
+{
+    /* CRC-32 of four bits at a time: a table of 64 bytes, and a tenth of the time that single bits take. */
+    static const uint32_t table[16] = {
+        0x00000000u, 0x1DB71064u, 0x3B6E20C8u, 0x26D930ACu, 0x76DC4190u, 0x6B6B51F4u,
+        0x4DB26158u, 0x5005713Cu, 0xEDB88320u, 0xF00F9344u, 0xD6D6A3E8u, 0xCB61B38Cu,
+        0x9B64C2B0u, 0x86D3D2D4u, 0xA00AE278u, 0xBDBDF21Cu,
+    };
+    if (!is_frame) {
+        store(byte);
+        return;
+    }
+    fits &= (uint32_t)(length++ < HEADER + CONSOLE_FRAME_DATA);
+    crc ^= byte;
+    crc = crc >> 4 ^ table[crc & 15u];
+    crc = crc >> 4 ^ table[crc & 15u];
+    store_stuffed(byte);
 }
 
 static void begin(void)
 {
     end = head;
     fits = 1;
+    is_frame = 0;
+}
+
+void console_value(uint64_t value, uint32_t bytes)
+{
+    for (; bytes; bytes--, value >>= 8) {
+        put((uint32_t)value & 0xFFu);
+    }
+}
+
+void console_frame(uint32_t type, uint32_t format)
+{
+    begin();
+    store(0);
+    code_at = end;
+    store(0);
+    is_frame = 1;
+    length = 0;
+    crc = UINT32_MAX;
+    console_value(type | format << 8 | number << 16, HEADER);
+    number++;
+}
+
+void console_drop_frame(void)
+{
+    number++;
+    dropped_frames++;
 }
 
 void console_text(const char *text)
@@ -53,13 +119,26 @@ void console_number(uint64_t value) { console_decimal(value, 0); }
 
 static uint32_t finish(void)
 {
-    put('\n');
+    if (is_frame) {
+        uint32_t check = ~crc;
+        for (uint32_t k = 0; k < 4; k++, check >>= 8) {
+            store_stuffed(check & 0xFFu);
+        }
+        store_stuffed(
+            0); /* ends the last run, with the zero byte that ends the frame in place of another length */
+    } else {
+        store('\n');
+    }
     head = fits ? end : head;
     return fits;
 }
 
 void console_begin(void)
 {
+    if (uses_frames) {
+        console_frame(CONSOLE_TEXT, 0);
+        return;
+    }
     if (dropped != told) {
         begin();
         console_number(dropped - told);
@@ -69,9 +148,22 @@ void console_begin(void)
     begin();
 }
 
-void console_end(void) { dropped += !finish(); }
+void console_end(void)
+{
+    const uint32_t is_dropped = !finish();
+    dropped_frames += is_dropped & is_frame;
+    dropped += is_dropped & !is_frame;
+}
+
+void console_use_frames(uint32_t uses) { uses_frames = uses; }
+
+uint32_t console_uses_frames(void) { return uses_frames; }
+
+uint32_t console_room(void) { return BYTES - (head - tail); }
 
 uint32_t console_dropped(void) { return dropped; }
+
+uint32_t console_dropped_frames(void) { return dropped_frames; }
 
 void console_poll(void)
 {

@@ -2,6 +2,7 @@
 #include "app.h"
 #include "app_report.h"
 #include "app_settings.h"
+#include "app_stream.h"
 #include "console.h"
 #include "port.h"
 #include "sensor.h"
@@ -42,12 +43,17 @@ void app_sleep(void)
 static void read_sensor(void)
 {
     sensor_poll();
+    if (app_stream_holds()) {
+        app_watch(block, 0);
+        return;
+    }
     in_block = sensor_read(block, BLOCK, &missing);
     app_watch(block, in_block);
     if (missing) {
         app_state.lost += missing;
         app_report_lost(missing);
     }
+    app_stream_samples(app_state.samples + missing, block, in_block, 1);
 }
 
 /* Chooses the samples to feed next: silence for the lost ones, then those of the block. Features start again after a
@@ -83,6 +89,7 @@ static void run_window(void)
     window_began = ticks;
     asleep = 0;
     sensor_poll();
+    app_stream_window(app_state.samples - 1, busy, events, event_count);
     app_state.windows++;
     app_state.busy += busy;
     app_state.worst = busy > app_state.worst ? busy : app_state.worst;

@@ -4,6 +4,7 @@
  * The file is a sequence of records: a header, and its samples. A header has the time at which the samples arrive, in
  * sample periods since the start; the number of samples that were lost before them; and the number of samples, 0 to
  * RECORD. These are 32-bit numbers, lower byte first. At the end of the file, a line is printed. */
+#include "app_stream.h"
 #include "console.h"
 #include "port.h"
 #include "sensor.h"
@@ -67,7 +68,7 @@ uint32_t sensor_start(uint32_t rate)
 void sensor_poll(void)
 {
     const uint32_t counter = port_ticks();
-    ticks += counter - last_ticks;
+    ticks += app_stream_holds() ? 0 : counter - last_ticks;
     last_ticks = counter;
     const uint32_t now = (uint32_t)(ticks * rate_hz / (PORT_TICKS_PER_US * UINT64_C(1000000)));
     while (!has_ended && record.arrival <= now) {

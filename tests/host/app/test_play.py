@@ -96,7 +96,7 @@ def test_commands_are_answered(application: App) -> None:
         )
     )
     assert any(STATUS.fullmatch(line) for line in lines)
-    assert "Unknown command. There is one command: status" in lines
+    assert "Unknown command. The commands are status, binary and text (docs/app.md)" in lines
 
 
 def test_the_counts_are_asked_for_after_the_last_sample(application: App) -> None:

@@ -1,0 +1,32 @@
+/* The frames that an application sends after the command "binary"; docs/protocol.md describes them. */
+#ifndef ARENITE_APP_STREAM_H
+#define ARENITE_APP_STREAM_H
+
+#include "app.h"
+
+/* Answers the commands "binary", "binary samples", "binary hold" and "text". Returns 0 for another command. */
+uint32_t app_stream_command(const char *command);
+
+/* Sends what is due: the description of the application, and its health once per second. */
+void app_stream_serve(void);
+
+/* Sends `count` samples of each of `channels` channels, interleaved; `at` is the index of the first one. If the port has
+ * no room for them and for an event, they are dropped. */
+void app_stream_samples(uint64_t at, const int16_t *samples, uint32_t count, uint32_t channels);
+
+/* Sends `count` bytes of a row of picture `picture`, from byte `from` on. A pixel has `bytes_per_pixel` bytes. If the
+ * port has no room for them and for an event, they are dropped. */
+void app_stream_row(uint32_t picture, uint32_t row, uint32_t from, const uint8_t *bytes, uint32_t count,
+                    uint32_t bytes_per_pixel);
+
+/* Sends that `count` samples from index `at` on were lost. Returns 0 if the application sends lines of text. */
+uint32_t app_stream_lost(uint64_t at, uint32_t count);
+
+/* Sends the scores of the window whose last sample has the index `at`, the `ticks` that it took, and its events. */
+void app_stream_window(uint64_t at, uint32_t ticks, const ar_event *events, uint32_t count);
+
+/* Returns whether the samples must wait, because the port has no room and the command "binary hold" was sent. The
+ * virtual sensor of an emulated board then stops its time. */
+uint32_t app_stream_holds(void);
+
+#endif

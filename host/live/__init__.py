@@ -1,0 +1,1 @@
+"""Show and record what an application sends: samples, scores, events and health."""
