@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.structure.import_cycles import c_includes, import_cycles, python_imports
 
 
@@ -11,6 +13,7 @@ def test_a_cycle_is_found() -> None:
     assert import_cycles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
 
 
+@pytest.mark.slow  # `make lint` finds cycles too
 def test_python_modules_have_no_import_cycles() -> None:
     imports = python_imports()
     assert len(imports) > 500

@@ -55,7 +55,7 @@ def check_windows(spec: Preprocessing, samples: np.ndarray, advance: int, cuts: 
         assert stream.position == len(samples)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(audio_cases(stream=True), st.data())
 def test_windows_have_the_bytes_of_whole_clips(
     case: tuple[Preprocessing, np.ndarray], data: st.DataObject

@@ -34,7 +34,9 @@ def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True
 
 
 @pytest.mark.parametrize("optimise", ["balanced", pytest.param("flash", marks=pytest.mark.slow)])
-@pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.parametrize(
+    "cell", [pytest.param(c, marks=pytest.mark.slow if c != "rnn" else ()) for c in CELLS]
+)
 def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
     target = Target.for_core(BOARD.core, optimise)
     loop, copies = (prepared(cell, passes=p).retarget(target).generated for p in (True, False))
