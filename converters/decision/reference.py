@@ -79,6 +79,14 @@ class Decider:
             events += self._start(best, at, 0)
         return events
 
+    def end(self, at: int) -> list[Event]:
+        """End all events without scores, because samples are missing after sample ``at``, and return their ends sorted
+        by class. Call ``reset`` after it."""
+        ended = [k for k, heard in enumerate(self._heard) if heard == ACTIVE]
+        for k in ended:
+            self._heard[k] = 0
+        return [self._event(k, at, EventKind.END) for k in ended]
+
     def _smooth(self, scores: np.ndarray | None) -> None:
         plan = self._plan
         row = np.full(plan.classes, LOWEST_SCORE)
@@ -117,7 +125,17 @@ class SampleGate:
     """Takes one block of samples after the other, and returns whether the model must run."""
 
     def __init__(self, plan: GatePlan) -> None:
-        self._plan, self._is_high, self._left = plan, False, 0
+        self._plan = plan
+        self.reset()
+
+    def reset(self) -> None:
+        """Close the gate."""
+        self._is_high, self._left = False, 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the model must run, after the last block."""
+        return self._left > 0
 
     def measure(self, samples: np.ndarray) -> bool:
         """Return whether the gate is open after a block of int16 ``samples`` [samples] or [samples, channels]."""

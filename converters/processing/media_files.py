@@ -10,6 +10,7 @@ from typing import cast
 
 import numpy as np
 
+from arenite.converters.processing.motion_files import MOTION_SUFFIXES, read_motion
 from arenite.converters.processing.picture_files import open_picture
 from arenite.converters.processing.preprocess import preprocess_motion, preprocess_pixels, preprocess_samples
 from arenite.converters.processing.specification.audio_steps import AudioSource
@@ -22,7 +23,6 @@ from arenite.errors import UsageError
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm")
 PICTURE_FORMATS = ("PNG", "JPEG", "BMP", "PPM")
 SOUND_SUFFIXES = (".wav",)
-MOTION_SUFFIXES = (".npy",)
 
 #: The largest sound file in bytes. It has room for half an hour of 16-bit samples at 16 kHz.
 MAX_SOUND_BYTES = 64 << 20
@@ -118,23 +118,6 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     else:
         values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
     return cast(np.ndarray, (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16))
-
-
-def read_motion(path: str | Path, axes: int) -> np.ndarray:
-    """Return the samples of a motion sensor in a NumPy file as int16 [moments, axes]. Raises ``UsageError`` if it
-    cannot be read or has another shape or type."""
-    advice = f"Save int16 values of shape [moments, {axes}] with numpy.save."
-    try:
-        samples = np.load(path, allow_pickle=False)
-    except (OSError, EOFError, ValueError) as error:
-        raise UsageError(f"Cannot read the samples {path}: {error}.", advice) from error
-    if not isinstance(samples, np.ndarray) or samples.dtype != np.int16:
-        found = samples.dtype if isinstance(samples, np.ndarray) else "several arrays"
-        raise UsageError(f"{path} has {found}, expected int16.", advice)
-    if samples.ndim != 2 or samples.shape[1] != axes:
-        shape = "x".join(map(str, samples.shape))
-        raise UsageError(f"{path} has the shape {shape}, expected moments of {axes} axes.", advice)
-    return samples
 
 
 def _plain_format(data: bytes) -> bytes:

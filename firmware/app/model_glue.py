@@ -32,7 +32,7 @@ static inline uint32_t app_feed(const int16_t *samples, uint32_t count, uint32_t
 {{
     const uint32_t taken = {p}feed(samples, count);
     *is_complete = (uint32_t){p}is_ready();
-    return taken;
+{gate_feed}    return taken;
 }}
 
 /* Forgets all samples, scores and the model's state; the next sample has the index `position`. */
@@ -40,13 +40,25 @@ static inline void app_restart(uint64_t position)
 {{
     {p}restart(position);
 {model_reset}    {p}decide_reset();
-}}
+{gate_reset}}}
+
+/* Ends all events before a gap. `at` is the index of the last sample. It returns their number. */
+static inline uint32_t app_end(uint64_t at, ar_event *events) {{ return {p}decide_end(at, events); }}
+
+/* Returns whether the model must run on the complete window. */
+static inline uint32_t app_is_open(void) {{ return {gate_is_open}; }}
 
 /* Runs the model on a complete window. It writes the events that start or end, and returns their number. */
 static inline uint32_t app_decide(ar_event *events)
 {{
     {p}model_invoke();
     return {p}decide({p}position() - 1, events);
+}}
+
+/* Takes a complete window without running the model, because the gate is closed. */
+static inline uint32_t app_decide_closed(ar_event *events)
+{{
+    return {p}decide_closed({p}position() - 1, events);
 }}
 
 #define APP_CLASSES {classes}u
@@ -161,9 +173,13 @@ class Scores:
         return _LOGIT_PERCENT.format(values="\n".join(f"        {line}," for line in lines))
 
 
-def model_header(g: Generated, scores: Scores) -> str:
-    """Return the text of ``app_model.h``."""
+def model_header(g: Generated, scores: Scores, has_gate: bool = False) -> str:
+    """Return the text of ``app_model.h``. With ``has_gate``, the library has a gate, which decides whether the model
+    runs."""
     return _TEXT.format(
+        gate_feed=f"    {g.prefix}gate_feed(samples, taken);\n" if has_gate else "",
+        gate_reset=f"    {g.prefix}gate_reset();\n" if has_gate else "",
+        gate_is_open=f"{g.prefix}gate_is_open()" if has_gate else "1",
         name=g.name,
         p=g.prefix,
         classes=len(scores.names),

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
-from arenite.firmware.app.settings import HEADER, SOURCE, SoundSettings
+from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import GCC, compiler_flags
@@ -24,8 +24,8 @@ from arenite.profiles.board import Board
 
 PROTOCOL = "app"
 MAIN = "src/main.c"
-#: The C files of an application that listens, besides those of the board.
-_SOUND = (
+#: The C files of an application with a sensor of samples, besides those of the board.
+_STREAM = (
     "app.h",
     "app_report.c",
     "app_report.h",
@@ -35,7 +35,7 @@ _SOUND = (
     "console.h",
     "sensor.c",
     "sensor.h",
-    "sound_app.c",
+    "sample_loop.c",
 )
 #: The driver of the sensor and the serial port of each family of emulated boards.
 _DRIVERS = {"mps2": ("console_mps2.c", "virtual_sensor.c")}
@@ -116,7 +116,7 @@ def write_app(
     name: str,
     board: Board,
     model_files: Mapping[str, str],
-    settings: SoundSettings,
+    settings: StreamSettings,
     *,
     optimise: str,
     stack_bytes: int,
@@ -140,7 +140,7 @@ def write_app(
         UsageError: the folder has other files.
     """
     assert board.emulator is not None
-    app_names = (*_SOUND, *_DRIVERS[board.emulator.family])
+    app_names = (*_STREAM, *_DRIVERS[board.emulator.family])
     files = {
         **{f"lib/app/{n}": APP.read(n) for n in app_names},
         f"lib/app/{HEADER}": settings.header(),

@@ -11,8 +11,8 @@ SOURCE = "app_settings.c"
 
 
 @dataclass(frozen=True)
-class SoundSettings:
-    """The numbers of an application that listens.
+class StreamSettings:
+    """The numbers of an application whose sensor gives one sample after the other.
 
     Attributes:
         rate: samples per second.
@@ -20,6 +20,9 @@ class SoundSettings:
         hop: samples from window to window.
         room: samples that wait while an inference runs; a power of two.
         events: the largest number of events that one window can start or end.
+        channels: values of a sample, such as the axes of an accelerometer.
+        sensor: the kind of sensor in framed messages: 1 sound, 2 motion, 3 analog inputs.
+        holds: whether the last sample takes the place of lost ones; otherwise zeros do.
     """
 
     rate: int
@@ -27,6 +30,9 @@ class SoundSettings:
     hop: int
     room: int
     events: int
+    channels: int = 1
+    holds: bool = False
+    sensor: int = 1
 
     def header(self) -> str:
         """Return the text of ``app_settings.h``.
@@ -46,6 +52,10 @@ extern const uint32_t app_rate, app_window, app_hop;
 #define APP_WINDOW app_window /* samples of a window */
 #define APP_HOP app_hop /* samples from window to window */
 #define APP_EVENTS {self.events}u /* most events of a window */
+#define APP_HOLDS {int(self.holds)} /* what takes the place of lost samples: 1: the last sample, 0: zeros */
+#define APP_SENSOR {self.sensor}u /* 1 sound, 2 motion, 3 analog inputs */
+#define APP_CHANNELS {self.channels}u /* values of a sample */
+#define SENSOR_CHANNELS APP_CHANNELS
 #define SENSOR_ROOM {self.room}u /* samples that wait while an inference runs; a power of two */
 
 #endif
@@ -63,14 +73,16 @@ const uint32_t app_hop = {self.hop}u;
 """
 
 
-#: Samples of the smallest buffer. It holds two blocks of 10 ms at 16 kHz.
-_MIN_ROOM = 512
+#: The samples of the smallest buffer arrive in this many seconds: several blocks of the sensor.
+_MIN_SECONDS = 0.03
+_MIN_ROOM = 16
 #: The buffer holds the samples of this many predicted inferences: predictions are estimates, and the sensor's blocks
 #: arrive at any time.
 _MARGIN = 1.5
 
 
-def room_for(inference_samples: float) -> int:
+def room_for(inference_samples: float, rate: int) -> int:
     """Return the number of samples for which the sensor's buffer has room, a power of two. During an inference, an
-    estimated ``inference_samples`` arrive."""
-    return 1 << max(math.ceil(_MARGIN * inference_samples) + _MIN_ROOM // 2, _MIN_ROOM - 1).bit_length()
+    estimated ``inference_samples`` arrive, at ``rate`` samples per second."""
+    least = max(_MIN_ROOM, math.ceil(_MIN_SECONDS * rate))
+    return 1 << max(math.ceil(_MARGIN * inference_samples) + least // 2, least - 1).bit_length()

@@ -39,6 +39,8 @@ def write_decision(w: ProcessingWriter, plan: DecisionPlan) -> None:
         f"uint32_t {name}_closed(uint64_t at, ar_event events[{w.upper}EVENTS])\n{{\n"
         f"    return {name}_with(0, at, events);\n}}",
         f"uint32_t {name}_is_active(void) {{ return ar_decision_active(&{name}_state); }}",
+        f"uint32_t {name}_end(uint64_t at, ar_event events[{w.upper}EVENTS])\n{{\n"
+        f"    return ar_decision_end(&{name}_state, at, events);\n}}",
     ]
     w.header.append(
         "/* Call it after each inference, before the next one of any model. `at` is the index of the last sample that\n"
@@ -51,24 +53,36 @@ def write_decision(w: ProcessingWriter, plan: DecisionPlan) -> None:
         "/* Returns whether an event has started and not ended. */\n"
         f"uint32_t {name}_is_active(void);\n"
         "/* Forgets all scores and events. */\n"
-        f"void {name}_reset(void);"
+        f"void {name}_reset(void);\n"
+        "/* Ends all events before a gap, and returns their number. `at` is the index of the last sample. Call\n"
+        f" * {name}_reset() after it. */\n"
+        f"uint32_t {name}_end(uint64_t at, ar_event events[{w.upper}EVENTS]);"
     )
 
 
 def write_gate(w: ProcessingWriter, plan: GatePlan) -> None:
     """Write the function that measures a block of samples and returns whether the model must run."""
-    w.includes.add("gate.h")
-    w.kernels.add("gate.c")
+    w.includes.add("gate_stream.h")
+    w.kernels |= {"gate.c", "gate_stream.c"}
     name, values = f"{w.p}gate", f"{w.upper}GATE_VALUES"
     w.source += [
         f"static const ar_gate_plan {name}_plan = {struct(gate_fields(plan))};",
-        f"static ar_gate {name}_state = {{&{name}_plan, 0, 0}};",
+        f"static ar_gate_sums {name}_sums[{plan.channels}];",
+        f"static ar_gate_stream {name}_state = {{{{&{name}_plan, 0, 0}}, {name}_sums, {plan.block}, 0}};",
         f"uint32_t {name}(const int16_t samples[{values}])\n{{\n"
-        f"    return ar_gate_samples(&{name}_state, samples, {plan.block});\n}}",
+        f"    return ar_gate_samples(&{name}_state.gate, samples, {plan.block});\n}}",
+        f"void {name}_feed(const int16_t *samples, uint32_t count) {{ ar_gate_feed(&{name}_state, samples, count); }}",
+        f"uint32_t {name}_is_open(void) {{ return ar_gate_is_open(&{name}_state); }}",
+        f"void {name}_reset(void) {{ ar_gate_restart(&{name}_state); }}",
     ]
     w.header.append(
         f"/* Measures {plan.block} samples of {plan.channels} channel{'s' * (plan.channels > 1)}, and returns whether"
         " the model must run. */\n"
         f"#define {values} {plan.block * plan.channels}\n"
-        f"uint32_t {name}(const int16_t samples[{values}]);"
+        f"uint32_t {name}(const int16_t samples[{values}]);\n"
+        "/* The same for samples as they arrive, any number of them: the gate measures each complete block. */\n"
+        f"void {name}_feed(const int16_t *samples, uint32_t count);\n"
+        f"uint32_t {name}_is_open(void);\n"
+        "/* Closes the gate and forgets all samples, after a gap. */\n"
+        f"void {name}_reset(void);"
     )

@@ -29,7 +29,12 @@ def write_motion(w: ProcessingWriter, plan: ImuPlan) -> None:
     to = w.address(w.g.model.main.inputs[0])
     sizes = structs.imu_windows_fields(plan)
     w.header.append(_HEADER.format(p=p, U=upper, axes=plan.axes, window=plan.window, hop=plan.hop))
-    windows = {**sizes, "convert": "ar_imu_frame", "front": f"&{p}imu"}
+    windows = {
+        **sizes,
+        "convert": "ar_imu_frame",
+        "front": f"&{p}imu",
+        "step": f"{upper}HOP * {upper}AXES",
+    }
     # A window is one row, which is written to the input when it is complete.
     state = {"plan": f"&{p}windows", "held": f"{p}held", "ring": to, "missing": 1}
     w.source += [
@@ -60,7 +65,9 @@ _HEADER = """\
 /* Converts a window of a motion sensor to input 0: {window} moments with a sample of each axis. */
 #define {U}AXES {axes}u
 #define {U}WINDOW {window} /* moments */
-#define {U}HOP {hop}
+#ifndef {U}HOP
+#define {U}HOP {hop}u /* moments from window to window */
+#endif
 void {p}preprocess(const int16_t *samples);
 /* The same for an endless recording, with a new window every {U}HOP moments.
  *

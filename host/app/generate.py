@@ -7,34 +7,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.decision.plan import DecisionPlan
 from arenite.converters.decision.record import recorded_decision
-from arenite.converters.processing.audio.micro_plan import MicroPlan
-from arenite.converters.processing.audio.plan import AudioPlan
-from arenite.converters.processing.audio.stream import stream_problem
 from arenite.errors import UsageError
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_header, model_source
 from arenite.firmware.app.project import supported, write_app
-from arenite.firmware.app.settings import SoundSettings, room_for
+from arenite.firmware.app.settings import StreamSettings, room_for
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
-from arenite.firmware.library.processing import Processing, bind_processing, processing_files
+from arenite.firmware.library.processing import bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
-from arenite.host.build.attachments import audio_rate, recorded_labels
+from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
+from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board
 
 #: Bytes of stack for features, decisions and text, besides those of an inference.
 STACK_MARGIN = 512
-MICROPHONE = "microphone"
-SENSORS = (MICROPHONE,)
+SENSORS = STREAM_SENSORS
+_WITH_ARTICLE = {MICROPHONE: "a microphone", IMU: "a motion sensor", ADC: "an analog-to-digital converter"}
 
 
 @dataclass(frozen=True)
@@ -47,7 +44,7 @@ class App:
     directory: Path
     board: Board
     prepared: Prepared
-    settings: SoundSettings
+    settings: StreamSettings
     inference_s: float
     scores: Scores
     sensor: str
@@ -60,49 +57,12 @@ class App:
             "board": self.board.name,
             "sensor": self.sensor,
             "rate": self.settings.rate,
+            "channels": self.settings.channels,
             "window": self.settings.window,
             "hop": self.settings.hop,
             "inference_ms": round(self.inference_s * 1000, 3),
             "classes": list(self.scores.names),
         }
-
-
-def rows_between_windows(prepared: Prepared, step: int) -> int:
-    """Return the number of rows of features from one inference to the next, from the ``hop`` of the decision. ``step``
-    is the number of samples between two rows.
-
-    Raises ``UsageError`` if the image records no decision, or its ``hop`` is not a multiple of ``step``.
-    """
-    decision = recorded_decision(prepared.extra)
-    if decision is None:
-        raise UsageError(
-            f"{prepared.path.name} records no decision, so its scores cannot become events.",
-            "Record one: `arenite convert ... --decision FILE.toml`, or `arenite tune` (docs/events.md).",
-        )
-    if decision.hop % step or not decision.hop:
-        raise UsageError(
-            f"The decision's hop is {decision.hop} samples, but there is a row of features every {step} samples.",
-            f"Set hop to a multiple of {step} in [decision].",
-        )
-    return decision.hop // step
-
-
-def _sound(prepared: Prepared, processing: Processing | None) -> tuple[AudioPlan | MicroPlan, DecisionPlan]:
-    """Return the features and the decision of a model that listens. Raises ``UsageError`` if there are none."""
-    features = processing.before if processing is not None else None
-    if not isinstance(features, (AudioPlan, MicroPlan)):
-        raise UsageError(
-            f"{prepared.path.name} records no preprocessing of sound.",
-            "Record it: `arenite convert ... --preprocessing FILE.toml` (docs/processing.md).",
-        )
-    problem = stream_problem(features)
-    if problem is not None:
-        raise UsageError(*problem)
-    assert processing is not None
-    if processing.decision is None:
-        rows_between_windows(prepared, features.step)  # raises with what to do
-        raise AssertionError
-    return features, processing.decision
 
 
 def _inference_seconds(g: Generated, board: Board, optimise: str) -> float:
@@ -131,46 +91,41 @@ def generate_app(
         raise UsageError(f"'{sensor}' is not a sensor.", f"Choose one of {', '.join(SENSORS)}.")
     if not supported(board):
         raise UsageError(
-            f"There is no driver of a {sensor} for {board.name} yet.",
+            f"There is no driver of {_WITH_ARTICLE[sensor]} for {board.name} yet.",
             "Choose one of the boards qemu_mps2_*, or write the driver beside the sources of `arenite library`.",
         )
     name = identifier(prepared.path.stem)
     generated = lower_models({name: prepared}, Target.for_core(board.core, optimise))[0]
     labels = recorded_labels(prepared.extra)
     processing = bind_processing(generated, prepared.extra, labels)
-    features, decision = _sound(prepared, processing)
+    stream = sensor_stream(prepared, processing, sensor)
     assert processing is not None
-    advance = rows_between_windows(prepared, features.step)
-    hop = advance * features.step
-    if advance > features.frames:
-        most = features.frames * features.step
-        raise UsageError(
-            f"The decision's hop is {hop} samples, but the {features.frames} rows of features of a window begin within "
-            f"{most} samples, so the model would not hear all samples.",
-            f"Set hop in [decision] to {most} or less.",
-        )
-    rate = audio_rate(prepared.extra)
+    hop, rate = stream.hop, stream.rate
     inference_s = _inference_seconds(generated, board, optimise)
     if inference_s >= hop / rate:
         raise UsageError(
             f"An inference on {board.name} takes an estimated {inference_s * 1000:,.0f} ms, but the decision wants one "
             f"every {hop / rate * 1000:,.0f} ms.",
-            f"Set hop in [decision] to {_longer_hop(inference_s * rate, features.step)} or more, "
+            f"Set hop in [decision] to {_longer_hop(inference_s * rate, stream.step)} or more, "
             "or choose a faster board.",
         )
-    settings = SoundSettings(
+    settings = StreamSettings(
         rate=rate,
-        window=(features.frames - 1) * features.step + features.length,
+        window=stream.window,
         hop=hop,
-        room=room_for(inference_s * rate),
-        events=decision.max_events,
+        room=room_for(inference_s * rate, rate),
+        events=stream.decision.max_events,
+        channels=stream.channels,
+        holds=stream.holds,
+        sensor=1 + STREAM_SENSORS.index(sensor),
     )
     files = library_sources([generated], None) | processing_files(generated, processing)
     graph = generated.model.main
     record = recorded_decision(prepared.extra)
     assert record is not None
-    scores = Scores.of(graph.tensors[graph.outputs[decision.output]], labels, record.logits, decision.output)
-    files[MODEL_HEADER] = model_header(generated, scores)
+    output = stream.decision.output
+    scores = Scores.of(graph.tensors[graph.outputs[output]], labels, record.logits, output)
+    files[MODEL_HEADER] = model_header(generated, scores, processing.gate is not None)
     files[MODEL_SOURCE] = model_source(scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {
@@ -186,7 +141,7 @@ def generate_app(
         settings,
         optimise=optimise,
         stack_bytes=-(-stack // 16) * 16,
-        defines=(f"{name.upper()}_ADVANCE={advance}",),
+        defines=(f"{name.upper()}_{stream.define}",),
         manifest=manifest,
     )
     return App(directory, board, prepared, settings, inference_s, scores, sensor)

@@ -13,16 +13,16 @@ from arenite.errors import UsageError
 from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
 from arenite.host.app.generate import App
 from arenite.host.app.reference import reference_events
-from arenite.host.app.sensor_file import Fault
+from arenite.host.app.sensor_file import LATE, Fault, samples_that_arrive
 from arenite.host.flash.build import direct_build
 
 
 @dataclass(frozen=True)
 class Playback:
-    """What an application printed while it heard a recording.
+    """What an application printed while it took the samples of a recording.
 
     ``lines`` are all lines, ``events`` those of events. ``expected`` are the events that this computer finds in the
-    same samples; None if faults of the sensor changed the samples.
+    same samples; None if samples were late, because the board may have lost some of them.
     """
 
     lines: tuple[str, ...]
@@ -51,7 +51,8 @@ def play(
     faults: Sequence[Fault] = (),
     on_line: Callable[[str], None] = lambda _: None,
 ) -> Playback:
-    """Build ``application``, and run it on its emulated board until it has heard int16 ``samples``.
+    """Build ``application``, and run it on its emulated board until it has taken int16 ``samples``
+    [samples] or [samples, channels].
 
     ``on_line`` is called with each line that the application prints.
 
@@ -69,13 +70,16 @@ def play(
     for line in run_emulated(elf, board, samples, faults, rate=application.settings.rate):
         on_line(line)
         lines.append(line)
+    late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
+    expected = None if late else _expected(application, samples, faults)
     events = tuple(event for line in lines if (event := parse_event(line)) is not None)
-    return Playback(tuple(lines), events, None if faults else _expected(application, samples))
+    return Playback(tuple(lines), events, expected)
 
 
-def _expected(application: App, samples: np.ndarray) -> tuple[EventLine, ...]:
+def _expected(application: App, samples: np.ndarray, faults: Sequence[Fault]) -> tuple[EventLine, ...]:
     """Return the events of this computer, as the application prints them."""
     scores = application.scores
+    values, arrive = samples_that_arrive(samples, faults) if faults else (samples, None)
     return tuple(
         EventLine(
             scores.names[event.index],
@@ -83,5 +87,5 @@ def _expected(application: App, samples: np.ndarray) -> tuple[EventLine, ...]:
             scores.percent(event.score) if event.kind == EventKind.START else None,
             event.at,
         )
-        for event in reference_events(application.prepared, samples)
+        for event in reference_events(application.prepared, values, arrive)
     )

@@ -3,42 +3,145 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
-from arenite.converters.decision.plan import plan_decision
-from arenite.converters.decision.record import recorded_decision
-from arenite.converters.decision.reference import Decider, Event
+from arenite.converters.decision.plan import GatePlan, plan_decision, plan_gate
+from arenite.converters.decision.record import recorded_decision, recorded_gate
+from arenite.converters.decision.reference import Decider, Event, SampleGate
 from arenite.converters.processing.audio.front_end import plan_sound
 from arenite.converters.processing.preprocess import open_stream
+from arenite.converters.processing.specification.audio_steps import AudioSource
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
-from arenite.host.app.generate import rows_between_windows
+from arenite.host.app.sensor_stream import recorded_hop
 from arenite.host.bench.reference import Reference
-from arenite.host.build.attachments import audio_rate, recorded_labels
+from arenite.host.build.attachments import recorded_labels, sample_rate
 from arenite.host.build.prepare import Prepared
 
 #: Samples that are given to the features at once: the memory that they need is limited.
 _CHUNK = 1 << 16
 
 
-def reference_events(prepared: Prepared, samples: np.ndarray) -> Iterator[Event]:
-    """Yield the events in int16 ``samples``: features and decisions with the code of ``arenite``, inferences with
+class _BlockGate:
+    """A gate that measures each complete block of the samples since the start, or since a gap."""
+
+    def __init__(self, plan: GatePlan) -> None:
+        self._plan, self._gate = plan, SampleGate(plan)
+        self.reset()
+
+    def reset(self) -> None:
+        self._gate.reset()
+        self._held = np.zeros((0, self._plan.channels), np.int16)
+
+    def feed(self, samples: np.ndarray) -> None:
+        self._held = np.concatenate([self._held, samples])
+        block = self._plan.block
+        while len(self._held) >= block:
+            self._gate.measure(self._held[:block])
+            self._held = self._held[block:]
+
+    @property
+    def is_open(self) -> bool:
+        return self._gate.is_open
+
+
+class ReferenceApp:
+    """What an application computes: features, gate and decisions with the code of ``arenite``, inferences with
     LiteRT's reference kernels.
 
-    Raises ``UsageError`` if the image does not record features of sound and a decision.
+    ``windows`` and ``gated`` count windows, and those in which the gate was closed.
     """
-    graph = prepared.model.main
-    inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
-    spec = Preprocessing.from_json(prepared.extra[KEY]).bound(inputs[0])
-    advance = rows_between_windows(prepared, plan_sound(spec).step)
-    record = recorded_decision(prepared.extra)
-    assert record is not None
-    plan = plan_decision(record, outputs, recorded_labels(prepared.extra), audio_rate(prepared.extra))
-    stream, decider = open_stream(spec, advance), Decider(plan)
-    reference = Reference(prepared.reference)
-    first = True
-    for start in range(0, len(samples), _CHUNK):
-        for window in stream.feed(samples[start : start + _CHUNK]):
-            values = reference.run([window.features.reshape(inputs[0].shape)], reset=first)
-            first = False
-            yield from decider.decide(values[plan.output].reshape(-1), window.position - 1)
+
+    def __init__(self, prepared: Prepared) -> None:
+        """Begin with sample 0. Raises ``UsageError`` if the image does not record features and a decision."""
+        graph = prepared.model.main
+        inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
+        spec = Preprocessing.from_json(prepared.extra[KEY]).bound(inputs[0])
+        source = spec.source
+        if isinstance(source, ImuSource):
+            hop = recorded_hop(prepared, 1)
+            spec = replace(spec, source=replace(source, hop=hop))
+            advance, self._channels, self.window, self._holds = 1, source.axes, source.window, True
+        else:
+            assert isinstance(source, AudioSource)
+            plan = plan_sound(spec)
+            advance = recorded_hop(prepared, plan.step) // plan.step
+            self._channels, self.window, self._holds = 1, (plan.frames - 1) * plan.step + plan.length, False
+        record, gate = recorded_decision(prepared.extra), recorded_gate(prepared.extra)
+        assert record is not None
+        rate = sample_rate(prepared.extra)
+        self._plan = plan_decision(record, outputs, recorded_labels(prepared.extra), rate)
+        self._gate = None if gate is None else _BlockGate(plan_gate(gate, rate))
+        self._stream, self._decider = open_stream(spec, advance), Decider(self._plan)
+        self._reference, self._shape = Reference(prepared.reference), inputs[0].shape
+        self._is_first = True
+        self._newest = np.zeros((1, self._channels), np.int16)
+        self.windows = self.gated = 0
+
+    def feed(self, samples: np.ndarray) -> Iterator[Event]:
+        """Take int16 samples [samples, channels] and yield the events that they start or end."""
+        for start in range(0, len(samples), _CHUNK):
+            chunk = samples[start : start + _CHUNK]
+            before = self._stream.position
+            fed = 0
+            for window in self._stream.feed(chunk):
+                self._feed_gate(chunk[fed : window.position - before])
+                fed = window.position - before
+                yield from self._decider.decide(self._scores(window.features), window.position - 1)
+            self._feed_gate(chunk[fed:])
+            self._newest = chunk[-1:]
+
+    def lose(self, count: int) -> Iterator[Event]:
+        """Lose ``count`` samples: after a gap that is longer than a window, all events end and everything starts again.
+        The last sample takes the place of other lost samples of motion, silence that of sound."""
+        if count <= self.window:
+            value = self._newest if self._holds else np.zeros_like(self._newest)
+            yield from self.feed(np.repeat(value, count, axis=0))
+            return
+        position = self._stream.position
+        yield from self._decider.end(position - 1)
+        self._stream.restart(position + count)
+        self._decider.reset()
+        self._is_first = True  # the model's state is reset
+        if self._gate is not None:
+            self._gate.reset()
+
+    def _feed_gate(self, samples: np.ndarray) -> None:
+        if self._gate is not None:
+            self._gate.feed(samples)
+
+    def _scores(self, features: np.ndarray) -> np.ndarray | None:
+        """Return the scores of a window, or None if the gate is closed."""
+        self.windows += 1
+        if self._gate is not None and not self._gate.is_open:
+            self.gated += 1
+            return None
+        values = self._reference.run([features.reshape(self._shape)], reset=self._is_first)
+        self._is_first = False
+        return values[self._plan.output].reshape(-1)
+
+
+def reference_events(
+    prepared: Prepared, samples: np.ndarray, arrive: np.ndarray | None = None
+) -> Iterator[Event]:
+    """Yield the events in int16 ``samples`` [samples] or [samples, channels], of which the sensor loses those that are
+    false in ``arrive``, bool [samples]; None if all arrive.
+
+    Raises ``UsageError`` if the image does not record features and a decision.
+    """
+    app = ReferenceApp(prepared)
+    values = samples.reshape(len(samples), -1)
+    if arrive is None:
+        yield from app.feed(values)
+        return
+    edges = [0, *(np.flatnonzero(np.diff(arrive)) + 1).tolist(), len(values)]
+    for start, end in pairwise(edges):
+        if start == end:
+            continue
+        if arrive[start]:
+            yield from app.feed(values[start:end])
+        elif end < len(values):  # nobody tells of a gap after the last sample
+            yield from app.lose(end - start)

@@ -14,8 +14,10 @@ import numpy as np
 
 from arenite.errors import UsageError
 
-#: Samples of a record, so samples that arrive at the same time: 10 ms at 16 kHz.
-BLOCK = 160
+#: The most values of a record: RECORD of virtual_sensor.c.
+MAX_VALUES = 256
+#: The samples of a record arrive at the same time: those of this part of a second, if a record has room for them.
+_RECORDS_PER_SECOND = 100
 #: Samples per second, unless the caller gives another rate.
 RATE = 16000
 #: The kinds of faults.
@@ -48,20 +50,21 @@ class Fault:
             )
 
 
-def sensor_bytes(
-    samples: np.ndarray, faults: Sequence[Fault] = (), block: int = BLOCK, rate: int = RATE
-) -> bytes:
+def block_of(rate: int, channels: int) -> int:
+    """Return the number of samples that arrive at the same time: those of 10 ms, if a record has room for them."""
+    return max(1, min(rate // _RECORDS_PER_SECOND, MAX_VALUES // channels))
+
+
+def sensor_bytes(samples: np.ndarray, faults: Sequence[Fault] = (), rate: int = RATE) -> bytes:
     """Return the contents of ``sensor.bin`` as one value; ``sensor_records`` describes the arguments."""
-    return b"".join(sensor_records(samples, faults, block, rate))
+    return b"".join(sensor_records(samples, faults, rate))
 
 
-def sensor_records(
-    samples: np.ndarray, faults: Sequence[Fault] = (), block: int = BLOCK, rate: int = RATE
-) -> Iterator[bytes]:
+def sensor_records(samples: np.ndarray, faults: Sequence[Fault] = (), rate: int = RATE) -> Iterator[bytes]:
     """Yield the records of ``sensor.bin`` for int16 ``samples`` [samples] or [samples, channels], which may be a
     memory-mapped file: only one block is read at a time.
 
-    A record of up to ``block`` samples arrives when its last sample was measured. One second (``rate`` samples) after
+    A record of ``block_of`` samples arrives when its last sample was measured. One second (``rate`` samples) after
     the last one, the file ends. Raises ``UsageError`` if a fault begins after the last sample.
     """
     for fault in faults:
@@ -72,6 +75,7 @@ def sensor_records(
             )
     timeline = _Timeline(len(samples), faults)
     lost = 0
+    block = block_of(rate, samples.shape[1] if samples.ndim > 1 else 1)
     for start, end in timeline.records(block):
         if timeline.has(LOST, start):
             lost += end - start
@@ -86,6 +90,18 @@ def sensor_records(
         lost = 0
     last = timeline.arrival(len(samples) - 1) if len(samples) else 0
     yield struct.pack("<III", last + rate, lost, 0)
+
+
+def samples_that_arrive(samples: np.ndarray, faults: Sequence[Fault]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the values that the sensor gives for int16 ``samples`` [samples] or [samples, channels], and whether each
+    one arrives: bool [samples]. Late samples count as samples that arrive in time."""
+    values, arrive = np.array(samples), np.ones(len(samples), bool)
+    timeline = _Timeline(len(samples), faults)
+    for start, end in timeline.records(len(samples)):
+        arrive[start:end] = timeline.has(LOST, start) is None
+        if timeline.has(STUCK, start):
+            values[start:end] = samples[timeline.value_of(start)]
+    return values, arrive
 
 
 @dataclass(frozen=True)

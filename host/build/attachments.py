@@ -76,7 +76,7 @@ class Attachments:
 
     def _add_decision(self, model: Model, entries: dict[str, Any]) -> None:
         """Add the decision and the gate to ``entries``, which has preprocessing and labels already."""
-        rate = 0 if self.decision is None and self.gate is None else audio_rate(entries)
+        rate = 0 if self.decision is None and self.gate is None else sample_rate(entries)
         if self.decision is not None:
             outputs = [model.main.tensors[i] for i in model.main.outputs]
             plan_decision(self.decision, outputs, recorded_labels(entries), rate)
@@ -152,6 +152,15 @@ def recorded_labels(extra: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the labels that an image records, or ()."""
     known = extra.get(LABELS)
     return tuple(map(str, known)) if isinstance(known, list) else ()
+
+
+def sample_rate(extra: Mapping[str, Any]) -> int:
+    """Return the samples per second of the sound or motion that an image's preprocessing takes, or 0 if it takes none,
+    or if the rate is not a whole number."""
+    spec = recorded_preprocessing(extra)
+    if spec is None or not isinstance(spec.source, (AudioSource, ImuSource)):
+        return 0
+    return int(spec.source.rate) if spec.source.rate == int(spec.source.rate) else 0
 
 
 def audio_rate(extra: Mapping[str, Any]) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arenite.host.app.generate import MICROPHONE, App, generate_app
+from arenite.host.app.generate import App, generate_app
+from arenite.host.app.sensor_stream import MICROPHONE
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
 
@@ -23,7 +24,7 @@ def app(
         model: a loaded model, or the path of an image. It records its preprocessing and its decision.
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
-        sensor: the kind of sensor: ``microphone``.
+        sensor: the kind of sensor: ``microphone``, ``imu`` or ``adc``.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
 
     Raises:

@@ -11,7 +11,8 @@ import numpy as np
 
 from arenite.converters.graph.index_limits import index_limits
 from arenite.converters.graph.trees import has_trees
-from arenite.converters.processing.media_files import MOTION_SUFFIXES, PICTURE_SUFFIXES, SOUND_SUFFIXES
+from arenite.converters.processing.media_files import PICTURE_SUFFIXES, SOUND_SUFFIXES
+from arenite.converters.processing.motion_files import MOTION_SUFFIXES
 from arenite.host.bench.devices.measure import Progress
 from arenite.host.bench.devices.run_samples import RunConfig
 from arenite.host.bench.result import BenchResult

@@ -91,6 +91,18 @@ uint32_t ar_decide(ar_decision *d, const int8_t *scores, uint64_t at, ar_event *
     return count;
 }
 
+uint32_t ar_decision_end(ar_decision *d, uint64_t at, ar_event *events)
+{
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < d->plan->classes; c++) {
+        if (d->heard[c] == AR_DECISION_ACTIVE) {
+            d->heard[c] = 0;
+            count += write_event(d, c, at, AR_EVENT_END, events + count);
+        }
+    }
+    return count;
+}
+
 uint32_t ar_decision_active(const ar_decision *d)
 {
     for (uint32_t c = 0; c < d->plan->classes; c++) {

@@ -48,6 +48,11 @@ void ar_decision_reset(ar_decision *d);
  * pass 0 for `scores`: then every class has the lowest score. Pass the address of uint8 scores as it is. */
 uint32_t ar_decide(ar_decision *d, const int8_t *scores, uint64_t at, ar_event *events);
 
+/* Ends all events without scores, because samples are missing, and returns their number. `at` is the index of the last
+ * sample before the gap. `events` has room for 1 event if d->plan->exclusive, otherwise for one per class. Call
+ * ar_decision_reset() after it. */
+uint32_t ar_decision_end(ar_decision *d, uint64_t at, ar_event *events);
+
 /* Returns whether an event has started and not ended. */
 uint32_t ar_decision_active(const ar_decision *d);
 

@@ -15,6 +15,11 @@ uint32_t ar_gate_samples(ar_gate *g, const int16_t *samples, uint32_t count)
         }
         energy += squares * count - (uint64_t)(sum * sum);
     }
+    return ar_gate_energy(g, energy, count);
+}
+
+uint32_t ar_gate_energy(ar_gate *g, uint64_t energy, uint32_t count)
+{
     const uint64_t limit = g->is_high ? g->plan->off : g->plan->on;
     g->is_high = count != 0 && energy >= limit * ((uint64_t)count * count);
     return ar_gate_hold(g, g->is_high);

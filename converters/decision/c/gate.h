@@ -25,6 +25,9 @@ typedef struct {
  * values of all channels of a moment are next to each other. A constant offset, such as gravity, has no effect. */
 uint32_t ar_gate_samples(ar_gate *g, const int16_t *samples, uint32_t count);
 
+/* Takes the measured variance of a block of `count` samples, times count^2. Returns whether the gate is open. */
+uint32_t ar_gate_energy(ar_gate *g, uint64_t energy, uint32_t count);
+
 /* Takes a decision instead of samples, for a cascade in which a small model opens the gate of a large model: pass
  * ar_decision_active() of the small model after each of its hops. Returns whether the gate is open. */
 uint32_t ar_gate_hold(ar_gate *g, uint32_t is_active);

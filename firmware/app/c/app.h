@@ -11,7 +11,8 @@ typedef struct {
     uint64_t samples; /* index of the next sample; lost ones count */
     uint64_t busy;    /* ticks of all windows, without sleep */
     uint32_t worst;   /* ticks of the slowest window, without sleep */
-    uint32_t windows; /* inferences */
+    uint32_t windows; /* inferences, and windows that a gate left out */
+    uint32_t gated;   /* windows in which the gate was closed, so that the model did not run */
     uint32_t late;    /* windows that ended only after all samples of the next window had arrived */
     uint32_t lost;    /* samples that the sensor or its driver lost */
     uint32_t stuck;   /* times that the samples did not change for a second */
@@ -33,6 +34,6 @@ void app_print(const ar_event *event);
 void app_sleep(void);
 
 /* Returns the ticks from one window to the next. */
-uint32_t app_period(void);
+uint64_t app_period(void);
 
 #endif

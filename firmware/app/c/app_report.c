@@ -66,11 +66,12 @@ void app_print(const ar_event *event)
 
 static void print_counts(void)
 {
-    const uint32_t period = app_period();
+    const uint64_t period = app_period();
     console_begin();
     number(app_state.samples, " samples, ");
     number(app_state.lost, " lost, ");
     number(app_state.windows, " windows, ");
+    number(app_state.gated, " gated, ");
     number(app_state.late, " late, ");
     number(app_state.stuck, " times stuck, ");
     number(app_state.silent, " times silent, ");
@@ -85,7 +86,7 @@ static void print_counts(void)
 void app_watch(const int16_t *samples, uint32_t count)
 {
     static uint32_t last_arrival, is_silent, equal;
-    static int16_t last;
+    static int16_t last[SENSOR_CHANNELS];
     const uint32_t ticks = port_ticks();
     if (app_stream_holds()) {
         last_arrival = ticks; /* nobody asked the sensor */
@@ -100,9 +101,13 @@ void app_watch(const int16_t *samples, uint32_t count)
         app_state.silent++;
         note("No samples arrived for a second.");
     }
-    for (; count > 0; count--, samples++) {
-        if (*samples != last) {
-            last = *samples;
+    for (; count > 0; count--, samples += SENSOR_CHANNELS) {
+        uint32_t has_changed = 0;
+        for (uint32_t c = 0; c < SENSOR_CHANNELS; c++) {
+            has_changed |= (uint32_t)(samples[c] != last[c]);
+            last[c] = samples[c];
+        }
+        if (has_changed) {
             equal = 0;
         } else if (++equal == APP_RATE) {
             app_state.stuck++;

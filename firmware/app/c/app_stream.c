@@ -181,7 +181,7 @@ static void send_event(const ar_event *event)
     console_end();
 }
 
-void app_stream_window(uint64_t at, uint32_t ticks, const ar_event *events, uint32_t count)
+void app_stream_scores(uint64_t at, uint32_t ticks)
 {
     if (!console_uses_frames()) {
         return;
@@ -196,7 +196,11 @@ void app_stream_window(uint64_t at, uint32_t ticks, const ar_event *events, uint
     }
 #endif
     console_end();
-    for (uint32_t k = 0; k < count; k++) {
+}
+
+void app_stream_events(const ar_event *events, uint32_t count)
+{
+    for (uint32_t k = 0; k < count && console_uses_frames(); k++) {
         send_event(events + k);
     }
 }

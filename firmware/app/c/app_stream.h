@@ -22,8 +22,11 @@ void app_stream_row(uint32_t picture, uint32_t row, uint32_t from, const uint8_t
 /* Sends that `count` samples from index `at` on were lost. Returns 0 if the application sends lines of text. */
 uint32_t app_stream_lost(uint64_t at, uint32_t count);
 
-/* Sends the scores of the window whose last sample has the index `at`, the `ticks` that it took, and its events. */
-void app_stream_window(uint64_t at, uint32_t ticks, const ar_event *events, uint32_t count);
+/* Sends the scores of the window whose last sample has the index `at`, and the `ticks` that it took. */
+void app_stream_scores(uint64_t at, uint32_t ticks);
+
+/* Sends the events of a window, or those that end before a gap. */
+void app_stream_events(const ar_event *events, uint32_t count);
 
 /* Returns whether the samples must wait, because the port has no room and the command "binary hold" was sent. The
  * virtual sensor of an emulated board then stops its time. */

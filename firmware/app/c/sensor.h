@@ -1,8 +1,9 @@
-/* The samples of a sensor on their way from its driver to the application.
+/* The samples of a sensor on their way from its driver to the application. A sample has SENSOR_CHANNELS values, such as
+ * the axes of an accelerometer, one after the other; `count`, `most` and `lost` count samples, not values.
  *
  * One driver is linked: a C file of its own, written for one family of chips, which defines sensor_start(),
- * sensor_poll() and sensor_wait(). It hands over samples with sensor_write(), from an interrupt or from sensor_poll().
- * The application reads them with sensor_read(). No function waits but sensor_wait(). */
+ * sensor_poll() and sensor_wait(). It hands over samples with sensor_write(), either from one interrupt or from
+ * sensor_poll(). The application reads them with sensor_read(). No function waits but sensor_wait(). */
 #ifndef ARENITE_SENSOR_H
 #define ARENITE_SENSOR_H
 

@@ -2,15 +2,16 @@
  * times of the emulator's virtual clock.
  *
  * The file is a sequence of records: a header, and its samples. A header has the time at which the samples arrive, in
- * sample periods since the start; the number of samples that were lost before them; and the number of samples, 0 to
- * RECORD. These are 32-bit numbers, lower byte first. At the end of the file, a line is printed. */
+ * sample periods since the start; the number of samples that were lost before them; and the number of samples, which
+ * have RECORD values at most. These are 32-bit numbers, lower byte first. At the end of the file, a line is printed. */
+#include "app_settings.h"
 #include "app_stream.h"
 #include "console.h"
 #include "port.h"
 #include "sensor.h"
 
 enum { SYS_OPEN = 1, SYS_READ = 6 };
-enum { RECORD = 256 }; /* most samples of a record */
+enum { RECORD = 256 }; /* most values of a record */
 
 static struct {
     uint32_t arrival, lost, count;
@@ -40,7 +41,7 @@ static void load(void *to, uint32_t bytes)
 static void load_record(void)
 {
     load(&record, 12);
-    load(record.samples, 2 * record.count);
+    load(record.samples, 2 * SENSOR_CHANNELS * record.count);
     if (has_ended) {
         console_begin();
         console_text("The recording ended.");

@@ -1,4 +1,4 @@
-"""``arenite app``: write an application that listens, and try it on an emulated board."""
+"""``arenite app``: write an application with a sensor, and try it on an emulated board."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
-from arenite.converters.processing.long_sound import open_sound
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.host.app.generate import MICROPHONE, SENSORS, App
+from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.play import Playback, play
+from arenite.host.app.recordings import read_samples
+from arenite.host.app.sensor_stream import MICROPHONE
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
 from arenite.host.report.console import note, print_json, show
@@ -35,10 +36,11 @@ from arenite.host.report.console import note, print_json, show
     "--play",
     "recording",
     type=click.Path(path_type=Path),
-    metavar="FILE.wav",
+    metavar="FILE",
     help=(
-        "Build the application and run it on the emulated board with this recording as its microphone. Compare its "
-        "events with those that this computer finds."
+        "Build the application and run it on the emulated board with this recording as its sensor: a WAV file for a "
+        "microphone, otherwise .csv, .npy or .npz with int16 samples. Compare its events with those that this "
+        "computer finds."
     ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -51,9 +53,9 @@ def app(
     recording: Path | None,
     as_json: bool,
 ) -> int:
-    """Write an application: firmware that listens to a microphone and prints a line for each event.
+    """Write an application: firmware that takes the samples of a sensor and prints a line for each event.
 
-    IMAGE is a model that records its preprocessing of sound and its decision (docs/events.md). The program
+    IMAGE is a model that records its preprocessing of sound or motion and its decision (docs/events.md). The program
     src/main.c is yours: it is written once. All other files are written again by each call.
 
     With --play, the exit code is 1 if an event differs from that of this computer.
@@ -71,7 +73,7 @@ def app(
 
 def _play(application: App, recording: Path, as_json: bool) -> Playback:
     """Run the application, and print its lines as they arrive unless standard output is for JSON."""
-    samples = open_sound(recording, application.settings.rate)
+    samples = read_samples(recording, application)
     return play(application, samples, on_line=(lambda _: None) if as_json else show)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.firmware.app.compiled_app import compiled
 
 ROOM = 16
-HEADERS = {"app_settings.h": f"#define SENSOR_ROOM {ROOM}u\n"}
+HEADERS = {"app_settings.h": f"#define SENSOR_ROOM {ROOM}u\n#define SENSOR_CHANNELS 1u\n"}
 
 
 class Ring:

@@ -23,7 +23,7 @@ from tests.host.app.sound_models import DECISION, RATE, sound_model, sounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
 STATUS = re.compile(
-    r"(\d+) samples, (\d+) lost, (\d+) windows, (\d+) late, (\d+) times stuck, (\d+) times silent, "
+    r"(\d+) samples, (\d+) lost, (\d+) windows, (\d+) gated, (\d+) late, (\d+) times stuck, (\d+) times silent, "
     r"(\d+) lines dropped, slowest window ([\d.]+)% of its time, mean ([\d.]+)%"
 )
 
@@ -122,11 +122,11 @@ def test_nobody_reads_the_serial_port_for_ten_minutes(application: App, tmp_path
             machine.transport.write(b"status\n")
             text += machine.transport.read(1.0).decode()
     match = next(match for line in text.splitlines() if (match := STATUS.fullmatch(line)))
-    samples, lost, windows, late, stuck, _, dropped = map(int, match.groups()[:7])
+    samples, lost, windows, gated, late, stuck, _, dropped = map(int, match.groups()[:8])
     settings = application.settings
     assert samples == seconds * RATE
     assert windows == (samples - settings.window) // settings.hop + 1
-    assert (lost, late, stuck) == (0, 0, 0)
+    assert (lost, gated, late, stuck) == (0, 0, 0, 0)
     assert dropped > 1000
     told = sum(int(count) for count in re.findall(r"^(\d+) lines? (?:was|were) dropped$", text, re.MULTILINE))
     assert told == dropped

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arenite.errors import UsageError
-from arenite.host.app.sensor_file import BLOCK, KINDS, LATE, LOST, STUCK, UNPLUGGED, Fault, sensor_bytes
+from arenite.host.app.sensor_file import KINDS, LATE, LOST, STUCK, UNPLUGGED, Fault, block_of, sensor_bytes
 
+BLOCK = block_of(16000, 1)
 SAMPLES = np.arange(5 * BLOCK, dtype=np.int16)
 
 
@@ -28,6 +29,19 @@ def records(data: bytes) -> list[tuple[int, int, list[int]]]:
 def values_of(found: list[tuple[int, int, list[int]]]) -> list[int]:
     """Return the samples of all records."""
     return [value for _, _, values in found for value in values]
+
+
+def test_samples_of_several_channels_stay_together() -> None:
+    samples = np.arange(3 * 250, dtype=np.int16).reshape(250, 3)
+    data = sensor_bytes(samples, rate=10_000)
+    blocks, at = [], 0
+    while at < len(data):
+        arrival, _, count = struct.unpack_from("<III", data, at)
+        blocks.append((arrival, count))
+        at += 12 + 2 * 3 * count
+    assert block_of(10_000, 3) == 85  # a record has 256 values at most
+    assert blocks == [(85, 85), (170, 85), (250, 80), (250 + 10_000, 0)]
+    assert [block_of(rate, 6) for rate in (1, 100, 900, 48000)] == [1, 1, 9, 42]
 
 
 def test_samples_arrive_when_the_last_one_of_their_block_was_measured() -> None:
