@@ -132,6 +132,7 @@ def generate_app(
         "model": {"path": str(prepared.path), "sha256": prepared.sha256, "name": name},
         "image_sha256": generated.sha256.hex(),
         "sensor": sensor,
+        "rate": rate,
     }
     write_app(
         directory,
