@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
+from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
@@ -39,6 +40,19 @@ _STREAM = (
 )
 #: The driver of the sensor and the serial port of each family of emulated boards.
 _DRIVERS = {"mps2": ("console_mps2.c", "virtual_sensor.c")}
+#: The C files of an application with a camera, and its drivers. The serial port's driver sleeps with sensor.h.
+_CAMERA = (
+    "camera.c",
+    "camera.h",
+    "camera_app.h",
+    "camera_loop.c",
+    "camera_report.c",
+    "camera_report.h",
+    "console.c",
+    "console.h",
+    "sensor.h",
+)
+_CAMERA_DRIVERS = {"mps2": ("console_mps2.c", "virtual_camera.c")}
 #: The folders with headers.
 _INCLUDES = ("src", "lib/app", "lib/model", "lib/board")
 #: The headers of start-up and port.
@@ -46,7 +60,7 @@ _BOARD_HEADERS = ("port.h", "health.h", "start_memory.h")
 
 _MAIN = """\
 /* This file is yours: `arenite app` writes it once and does not change it again. */
-#include "app.h"
+#include "@HEADER@"
 
 /* Called for each event. Switch a light on, send a message, ... */
 static void on_event(const ar_event *event)
@@ -116,7 +130,7 @@ def write_app(
     name: str,
     board: Board,
     model_files: Mapping[str, str],
-    settings: StreamSettings,
+    settings: StreamSettings | CameraSettings,
     *,
     optimise: str,
     stack_bytes: int,
@@ -140,7 +154,9 @@ def write_app(
         UsageError: the folder has other files.
     """
     assert board.emulator is not None
-    app_names = (*_STREAM, *_DRIVERS[board.emulator.family])
+    has_camera = isinstance(settings, CameraSettings)
+    drivers = _CAMERA_DRIVERS if has_camera else _DRIVERS
+    app_names = (*(_CAMERA if has_camera else _STREAM), *drivers[board.emulator.family])
     files = {
         **{f"lib/app/{n}": APP.read(n) for n in app_names},
         f"lib/app/{HEADER}": settings.header(),
@@ -166,4 +182,5 @@ def write_app(
     files[MANIFEST] = json.dumps(project, indent=2) + "\n"
     write_folder(directory, files)
     if not (directory / MAIN).exists():
-        write_atomic(directory / MAIN, _MAIN.encode())
+        header = "camera_app.h" if has_camera else "app.h"
+        write_atomic(directory / MAIN, _MAIN.replace("@HEADER@", header).encode())

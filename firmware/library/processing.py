@@ -38,6 +38,7 @@ from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.library.anomaly import write_anomaly
 from arenite.firmware.library.decision import write_decision, write_gate
 from arenite.firmware.library.motion import write_motion
+from arenite.firmware.library.picture_rows import write_picture_rows
 from arenite.firmware.library.postprocessing import write_post
 from arenite.firmware.library.processing_writer import ProcessingWriter, struct
 from arenite.firmware.library.sound import write_sound
@@ -133,12 +134,17 @@ def _motion(spec: Preprocessing, tensor: Tensor) -> ImuPlan:
     return plan
 
 
-def processing_files(g: Generated, processing: Processing, streams: bool = True) -> dict[str, str]:
+def processing_files(
+    g: Generated, processing: Processing, streams: bool = True, rows: bool = False
+) -> dict[str, str]:
     """Return the text of each file by its name below ``src/``. Without ``streams``, there are no functions for endless
-    recordings and for motion."""
+    recordings and for motion. With ``rows``, or if the model takes its input row by row, there are functions for
+    pictures whose rows arrive one by one."""
     writer = ProcessingWriter(g)
     if isinstance(processing.before, ImagePlan):
-        _write_image(writer, processing.before)
+        scratch = _write_image(writer, processing.before)
+        if rows or g.streamed_input is not None:
+            write_picture_rows(writer, processing.before, scratch)
     elif isinstance(processing.before, ImuPlan):
         if streams:
             write_motion(writer, processing.before)
@@ -155,8 +161,9 @@ def processing_files(g: Generated, processing: Processing, streams: bool = True)
     return writer.files()
 
 
-def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
-    """Write the functions that convert a picture to input 0, and their tables."""
+def _write_image(w: ProcessingWriter, plan: ImagePlan) -> str:
+    """Write the functions that convert a picture to input 0, and their tables. Return the address of their scratch
+    memory."""
     row, column, finish = structs.kernels(plan)
     w.includes.add("image.h")
     format_ = row.rpartition("_")[2]
@@ -202,6 +209,7 @@ def _write_image(w: ProcessingWriter, plan: ImagePlan) -> None:
         f"    const ar_picture picture = {{{{{', '.join(planes[:-1])}}}, {{{', '.join(strides)}}}}};\n"
         f"    {name}_picture(&picture);\n}}"
     )
+    return scratch
 
 
 def _fill(w: ProcessingWriter, scratch: str) -> str:

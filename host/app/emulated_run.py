@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -76,10 +76,24 @@ def run_emulated(
     Raises:
         DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
     """
+    records = sensor_records(samples, faults, rate=rate)
+    yield from run_with_file(elf, board, SENSOR_FILE, records, commands, silence_s, last_command)
+
+
+def run_with_file(
+    elf: Path,
+    board: Board,
+    file_name: str,
+    records: Iterable[bytes],
+    commands: Sequence[str] = (),
+    silence_s: float = SILENCE_S,
+    last_command: str | None = None,
+) -> Iterator[str]:
+    """Do the same as ``run_emulated`` for an application whose driver reads the file ``file_name`` with ``records``."""
     with tempfile.TemporaryDirectory(prefix="arenite-app-") as name:
         folder = Path(name)
-        with (folder / SENSOR_FILE).open("wb") as file:
-            file.writelines(sensor_records(samples, faults, rate=rate))
+        with (folder / file_name).open("wb") as file:
+            file.writelines(records)
         with start(board, elf, skip_sleep=True, folder=folder) as machine:
             for command in commands:
                 machine.transport.write(command.encode() + b"\n")

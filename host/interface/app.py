@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.sensor_stream import MICROPHONE
 from arenite.host.interface.model import Model, prepared_model
@@ -17,14 +18,15 @@ def app(
     board: str,
     sensor: str = MICROPHONE,
     optimise: str = "balanced",
-) -> App:
-    """Write an application that runs a model on the samples of a sensor.
+) -> App | CameraApp:
+    """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
     Args:
-        model: a loaded model, or the path of an image. It records its preprocessing and its decision.
+        model: a loaded model, or the path of an image. It records its preprocessing and its decision. For a camera,
+            pixels of 8 bits are the input if it records no preprocessing.
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
-        sensor: the kind of sensor: ``microphone``, ``imu`` or ``adc``.
+        sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
 
     Raises:
@@ -32,6 +34,7 @@ def app(
         ModelError, UsageError: the model cannot be loaded, records no preprocessing or decision for the sensor, or is
             too slow for the board, or there is no driver for the board.
     """
-    return generate_app(
-        prepared_model(model, passes=True), load_board(board), Path(output), sensor=sensor, optimise=optimise
-    )
+    prepared, profile = prepared_model(model, passes=True), load_board(board)
+    if sensor == CAMERA:
+        return generate_camera_app(prepared, profile, Path(output), optimise=optimise)
+    return generate_app(prepared, profile, Path(output), sensor=sensor, optimise=optimise)

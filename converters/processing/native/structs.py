@@ -173,7 +173,8 @@ def kernels(plan: ImagePlan) -> tuple[str, str, str]:
 def image_scratch(plan: ImagePlan) -> int:
     """Return the number of bytes of scratch memory that image.h demands."""
     _, _, waiting, line = FLAVOURS[plan.flavour]
-    rows = plan.across.outputs * plan.working_channels * waiting * plan.down.taps
+    slots = 0 if plan.down.taps == 1 and waiting == 1 else plan.down.taps
+    rows = plan.across.outputs * plan.working_channels * waiting * slots
     return -(-rows // 4) * 4 + plan.canvas[0] * plan.working_channels * line
 
 

@@ -6,11 +6,14 @@ from pathlib import Path
 
 import click
 
+from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
 from arenite.host.app.sensor_stream import MICROPHONE
+from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
 from arenite.host.report.console import note, print_json, show
@@ -22,7 +25,11 @@ from arenite.host.report.console import note, print_json, show
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
 )
 @click.option(
-    "--sensor", type=click.Choice(SENSORS), default=MICROPHONE, show_default=True, help="Kind of sensor."
+    "--sensor",
+    type=click.Choice((*SENSORS, CAMERA)),
+    default=MICROPHONE,
+    show_default=True,
+    help="Kind of sensor.",
 )
 @output_folder_option("the application")
 @click.option(
@@ -34,13 +41,14 @@ from arenite.host.report.console import note, print_json, show
 )
 @click.option(
     "--play",
-    "recording",
+    "recordings",
     type=click.Path(path_type=Path),
     metavar="FILE",
+    multiple=True,
     help=(
         "Build the application and run it on the emulated board with this recording as its sensor: a WAV file for a "
-        "microphone, otherwise .csv, .npy or .npz with int16 samples. Compare its events with those that this "
-        "computer finds."
+        "microphone; pictures, folders of them or .npz files for a camera (repeat the option); otherwise .csv, .npy "
+        "or .npz with int16 samples. Compare its events with those that this computer finds."
     ),
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
@@ -50,19 +58,24 @@ def app(
     sensor: str,
     output: Path,
     optimise: str,
-    recording: Path | None,
+    recordings: tuple[Path, ...],
     as_json: bool,
 ) -> int:
     """Write an application: firmware that takes the samples of a sensor and prints a line for each event.
 
-    IMAGE is a model that records its preprocessing of sound or motion and its decision (docs/events.md). The program
-    src/main.c is yours: it is written once. All other files are written again by each call.
+    IMAGE is a model that records its decision (docs/events.md), and its preprocessing of sound, motion or pictures; for
+    a camera, without such a record pixels are the input. The program src/main.c is yours: it is written once. All other files are written again by each call.
 
-    With --play, the exit code is 1 if an event differs from that of this computer.
+    With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """
     application = write_app(image, output, board=board, sensor=sensor, optimise=optimise)
     for text in application.prepared.notes:
         note(text)
+    if isinstance(application, CameraApp):
+        return finish_camera(application, recordings, as_json)
+    if len(recordings) > 1:
+        raise UsageError("--play is given several times.", "Give one recording.")
+    recording = recordings[0] if recordings else None
     playback = None if recording is None else _play(application, recording, as_json)
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})

@@ -6,7 +6,7 @@
  * line to a row of the tensor. All tables are constant. The caller provides scratch memory.
  *
  * Scratch memory begins with the buffered rows: across.outputs * working channels * waiting_bytes * down.taps bytes,
- * rounded up to a multiple of 4. After them is the line: canvas_width * working channels * line_bytes bytes.
+ * rounded up to a multiple of 4; none if down.taps and waiting_bytes are 1. After them is the line: canvas_width * working channels * line_bytes bytes.
  * waiting_bytes is 1 for the row functions ar_row_bytes_*, 2 for ar_row_opencv_* and 4 for ar_row_exact_*. line_bytes
  * is 4 for ar_column_fraction, and 1 for the other column functions.
  */
@@ -85,6 +85,16 @@ typedef struct {
 
 void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch);
 void ar_image_row(const ar_image *p, ar_image_rows *state, const ar_picture *from, uint32_t y, void *to);
+
+/* The same for a picture whose source rows arrive one by one, in a format with one plane. Call ar_image_begin. For each
+ * source row, call ar_image_arrive; then, while ar_image_is_ready returns 1 for the next row y of the tensor, call
+ * ar_image_row for it. `from` has only the row that arrived: its stride is 0.
+ *
+ * ar_image_arrive keeps what row y of the tensor and the later ones need of source row number `source`.
+ * ar_image_is_ready returns whether row y can be computed after `arrived` source rows. */
+void ar_image_arrive(const ar_image *p, ar_image_rows *state, const ar_picture *from, uint32_t source,
+                     uint32_t y);
+uint32_t ar_image_is_ready(const ar_image *p, uint32_t arrived, uint32_t y);
 
 /* Returns the grey value of a color. */
 static inline uint8_t ar_grey(const ar_image *p, uint32_t r, uint32_t g, uint32_t b)

@@ -22,7 +22,9 @@ void ar_image_begin(const ar_image *p, ar_image_rows *state, void *scratch)
     const uint32_t channels = ar_working_channels(p);
     state->row_bytes = (uint32_t)p->across.outputs * channels * p->waiting_bytes;
     state->rows = scratch;
-    state->line = state->rows + ((state->row_bytes * p->down.taps + 3u) & ~3u);
+    /* If an output row is a source row, no rows are buffered: see ar_image_row. */
+    const uint32_t slots = p->down.taps == 1 && p->waiting_bytes == 1 ? 0 : p->down.taps;
+    state->line = state->rows + ((state->row_bytes * slots + 3u) & ~3u);
     state->next = 0;
     state->slot = 0;
     fill(p, state->line, 0, p->canvas_width);

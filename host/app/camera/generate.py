@@ -1,0 +1,182 @@
+"""Generate an application with a camera from a model image: check what the image records, and write the folder."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arenite.converters.decision.plan import DecisionPlan, plan_decision
+from arenite.converters.decision.record import Decision, recorded_decision
+from arenite.errors import UsageError
+from arenite.firmware.app.camera_glue import camera_model_header
+from arenite.firmware.app.camera_settings import CameraSettings
+from arenite.firmware.app.camera_timing import MARGIN, RowTiming, choose_timing, row_instructions
+from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
+from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
+from arenite.firmware.app.model_glue import Scores, model_source
+from arenite.firmware.app.project import supported, write_app
+from arenite.firmware.boards.cores import cpi_of
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.generator.target import Target
+from arenite.firmware.library.processing import Processing, processing_files
+from arenite.firmware.library.sources import library_sources
+from arenite.firmware.sizes.prediction import predict
+from arenite.firmware.sizes.targets import target_of
+from arenite.host.app.camera.pictures import Pictures, pictures_of
+from arenite.host.build.attachments import recorded_labels
+from arenite.host.build.library import identifier, lower_models
+from arenite.host.build.prepare import Prepared
+from arenite.profiles.board import Board
+
+#: Bytes of stack for the loop that calls an inference.
+STACK_MARGIN = 112
+CAMERA = "camera"
+
+
+@dataclass(frozen=True)
+class CameraApp:
+    """A generated application in ``directory``.
+
+    ``inference_s`` is the estimated time of an inference. ``held_bytes`` is the size of the model's input if the
+    application holds it as a whole, because the model cannot take it row by row; otherwise 0.
+    """
+
+    directory: Path
+    board: Board
+    prepared: Prepared
+    pictures: Pictures
+    settings: CameraSettings
+    inference_s: float
+    scores: Scores
+    held_bytes: int
+    sensor: str = CAMERA
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object of schema ``arenite.app/1``, without a playback."""
+        settings, plan = self.settings, self.pictures.plan
+        return {
+            "schema": "arenite.app/1",
+            "directory": str(self.directory),
+            "board": self.board.name,
+            "sensor": self.sensor,
+            "rate": settings.rate,
+            "hop": settings.hop,
+            "frame": {"width": plan.width, "height": plan.height, "format": plan.format},
+            "row_us": settings.row_us,
+            "row_room": settings.room,
+            "held_frame": self.held_bytes,
+            "inference_ms": round(self.inference_s * 1000, 3),
+            "classes": list(self.scores.names),
+        }
+
+
+def decision_of(prepared: Prepared) -> tuple[Decision, DecisionPlan]:
+    """Return the recorded decision and its plan. Its samples are frames. Raises ``UsageError`` if there is none, or if
+    it has no rate."""
+    record = recorded_decision(prepared.extra)
+    if record is None:
+        raise UsageError(
+            f"{prepared.path.name} records no decision, so its scores cannot become events.",
+            "Record one: `arenite convert ... --decision FILE.toml` (docs/app-camera.md).",
+        )
+    if not record.rate:
+        raise UsageError(
+            f"The decision of {prepared.path.name} has no rate, so the camera's frame rate is unknown.",
+            "Set rate in [decision] to the frames per second, for example rate = 1.",
+        )
+    graph = prepared.model.main
+    outputs = [graph.tensors[i] for i in graph.outputs]
+    return record, plan_decision(record, outputs, recorded_labels(prepared.extra))
+
+
+def _lowered(name: str, prepared: Prepared, board: Board, optimise: str) -> Generated:
+    """Return the code of the model that takes its input row by row, or of the whole input if it cannot."""
+    try:
+        return lower_models({name: prepared}, Target.for_core(board.core, optimise, stream_input=True))[0]
+    except UsageError:  # its first operators cannot run row by row
+        return lower_models({name: prepared}, Target.for_core(board.core, optimise))[0]
+
+
+def _us_per_instruction(board: Board) -> float:
+    """Return the estimated microseconds of an instruction; on an emulated board, those of its clock."""
+    emulator = board.emulator
+    if emulator is not None:
+        return emulator.ticks_numerator / emulator.ticks_denominator / board.clock_hz * 1e6
+    return cpi_of(board.core) / board.clock_hz * 1e6
+
+
+def _timing(costs: list[float], record: Decision, board: Board) -> RowTiming:
+    """Return when rows arrive. Raises ``UsageError`` if an inference takes too long."""
+    timing = choose_timing(costs, 1_000_000 // record.rate, record.hop)
+    if timing is None:
+        ms = sum(costs) / 1000
+        hop = math.ceil(1.5 * MARGIN * ms * record.rate / 1000)
+        raise UsageError(
+            f"A frame on {board.name} takes an estimated {ms:,.0f} ms, but the decision wants one every "
+            f"{1000 * record.hop / record.rate:,.0f} ms.",
+            f"Set hop in [decision] to {max(hop, record.hop + 1)} or more, so that only every such frame is used, or "
+            "choose a faster board or a lower rate.",
+        )
+    return timing
+
+
+def generate_camera_app(
+    prepared: Prepared, board: Board, directory: Path, *, optimise: str = "balanced"
+) -> CameraApp:
+    """Write the application that runs ``prepared`` on ``board`` with a camera.
+
+    Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
+    no driver for the board. Then nothing was written.
+    """
+    if not supported(board):
+        raise UsageError(
+            f"There is no driver of a camera for {board.name} yet.",
+            "Choose one of the boards qemu_mps2_*, or call the functions for rows of `arenite library --stream-input`.",
+        )
+    pictures = pictures_of(prepared)
+    record, decision = decision_of(prepared)
+    name = identifier(prepared.path.stem)
+    generated = _lowered(name, prepared, board, optimise)
+    plan = pictures.plan
+    us = _us_per_instruction(board)
+    costs = [us * k for k in row_instructions(generated, plan, target_of(board).core, optimise)]
+    timing = _timing(costs, record, board)
+    graph = generated.model.main
+    tensor = graph.tensors[graph.outputs[decision.output]]
+    scores = Scores.of(tensor, recorded_labels(prepared.extra), record.logits, decision.output)
+    settings = CameraSettings(
+        rate=record.rate,
+        width=plan.width,
+        height=plan.height,
+        row_bytes=pictures.row_bytes,
+        row_us=timing.row_us,
+        hop=record.hop,
+        room=timing.room,
+        classes=len(scores.names),
+        events=decision.max_events,
+    )
+    processing = Processing(plan, None, decision)
+    files = library_sources([generated], None) | processing_files(generated, processing, rows=True)
+    files[MODEL_HEADER] = camera_model_header(generated, scores)
+    files[MODEL_SOURCE] = model_source(scores)
+    stack = predict(generated, board, optimise).stack + STACK_MARGIN
+    manifest: dict[str, Any] = {
+        "model": {"path": str(prepared.path), "sha256": prepared.sha256, "name": name},
+        "image_sha256": generated.sha256.hex(),
+        "sensor": CAMERA,
+    }
+    write_app(
+        directory,
+        name,
+        board,
+        files,
+        settings,
+        optimise=optimise,
+        stack_bytes=-(-stack // 16) * 16,
+        defines=(),
+        manifest=manifest,
+    )
+    held = 0 if generated.streamed_input is not None else graph.tensors[graph.inputs[0]].nbytes
+    return CameraApp(directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held)
