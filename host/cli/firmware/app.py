@@ -63,8 +63,9 @@ def app(
 ) -> int:
     """Write an application: firmware that takes the samples of a sensor and prints a line for each event.
 
-    IMAGE is a model that records its decision (docs/events.md), and its preprocessing of sound, motion or pictures; for
-    a camera, without such a record pixels are the input. The program src/main.c is yours: it is written once. All other files are written again by each call.
+    IMAGE is a model that records its decision (docs/events.md), and its preprocessing of sound, motion or pictures. For
+    a camera without such a record, pixels are the input. The program src/main.c is yours: it is written once. All other
+    files are written again by each call.
 
     With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """
