@@ -34,6 +34,7 @@ COMMANDS = {
     "build": ("firmware.build", "Build a generated project."),
     "flash": ("board.flash", "Upload a built project to its board."),
     "monitor": ("board.monitor", "Print what a device sends on its serial port."),
+    "live": ("board.live", "Show what a device senses and finds, in the terminal or on a web page."),
     "record": ("board.record", "Record the samples of a device as a labelled data set."),
     "reset": ("board.reset", "Reset a board from this computer."),
     "skew": (

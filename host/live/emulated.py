@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from arenite.host.app.sensor_file import Fault, sensor_records
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build, read_manifest
 from arenite.host.live.connection import Connected, Ended, Notice, receive
-from arenite.host.live.messages import Message, Text
+from arenite.host.live.messages import Message, Samples, Text
 from arenite.profiles.boards import Board, load_board
 
 
@@ -51,7 +52,6 @@ def emulated_app(directory: Path, board: str) -> EmulatedApp:
 def emulated_messages(
     app: EmulatedApp,
     recording: Path,
-    command: str,
     is_stopped: Callable[[], bool],
     *,
     is_real_time: bool,
@@ -60,8 +60,8 @@ def emulated_messages(
     """Build ``app``, run it while its sensor plays the WAV file ``recording``, and yield its messages until it has
     heard everything or ``is_stopped`` returns true.
 
-    With ``is_real_time``, a second of the recording takes at least a second. Otherwise it takes as long as the
-    emulator computes.
+    The virtual sensor waits for the reader of the messages, so no sample is dropped. With ``is_real_time``, a second of
+    the recording takes at least a second. Otherwise it takes as long as the emulator computes.
 
     Raises:
         UsageError: the recording cannot be read.
@@ -73,10 +73,13 @@ def emulated_messages(
         folder = Path(name)
         with (folder / SENSOR_FILE).open("wb") as file:
             file.writelines(sensor_records(samples, faults, rate=app.rate))
-        with start(app.board, elf, skip_sleep=not is_real_time, folder=folder) as machine:
+        with start(app.board, elf, skip_sleep=True, folder=folder) as machine:
             yield Connected(app.board.name, False)
+            began = time.monotonic()
             try:
-                for message in receive(machine.transport, command, is_stopped):
+                for message in receive(machine.transport, "binary hold", is_stopped):
+                    if is_real_time and isinstance(message, Samples):
+                        time.sleep(max(began + message.at / app.rate - time.monotonic(), 0))
                     if message == Text(END):
                         yield Ended()
                         return

@@ -101,7 +101,9 @@ void app_stream_serve(void)
         return;
     }
     const uint32_t ticks = port_ticks();
-    if (ticks - last_health >= PORT_TICKS_PER_US * 1000000u) {
+    if (app_stream_holds()) {
+        last_health = ticks; /* the processor waits for the reader, so this time is not the sensor's */
+    } else if (ticks - last_health >= PORT_TICKS_PER_US * 1000000u) {
         last_health = ticks;
         send_health();
     }

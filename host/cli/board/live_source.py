@@ -47,8 +47,7 @@ class LiveSource:
     """The device that the options choose; ``name`` is its port or its board."""
 
     name: str
-    messages: Callable[[str, Callable[[], bool]], Iterator[Message | Notice]]
-    is_emulated: bool
+    messages: Callable[[Callable[[], bool]], Iterator[Message | Notice]]
 
 
 def live_source(
@@ -69,12 +68,11 @@ def live_source(
             else target
         )
         speed = baud or (load_board(board).uart.baud if board is not None else _BAUD)
-        return LiveSource(port, lambda command, stop: port_messages(port, speed, command, stop), False)
+        return LiveSource(port, lambda is_stopped: port_messages(port, speed, "binary samples", is_stopped))
     if play is None:
         raise UsageError("The emulated board has nothing to hear.", "Give a recording: --play FILE.wav.")
     app = emulated_app(Path(target or "."), board)
     return LiveSource(
         board,
-        lambda command, stop: emulated_messages(app, play, command, stop, is_real_time=is_real_time),
-        True,
+        lambda is_stopped: emulated_messages(app, play, is_stopped, is_real_time=is_real_time),
     )

@@ -81,14 +81,13 @@ def record(
             recorder.check()
         return seconds is not None and recorder.seconds >= seconds
 
-    command = "binary hold" if source.is_emulated else "binary samples"
     try:
         with pressed_keys(label is None and not per_event) as keys:
             if label is None and not per_event and not keys.has_terminal:
                 raise UsageError(
                     "The clips have no label.", "Give --label NAME or --per-event, or run it in a terminal."
                 )
-            for message in source.messages(command, is_stopped):
+            for message in source.messages(is_stopped):
                 if isinstance(message, Disconnected):
                     note(f"{message.problem} Waiting for {message.port} to return.")
                 elif isinstance(message, Connected) and message.is_again:

@@ -192,7 +192,6 @@ def test_samples_that_the_sensor_loses_are_told(tmp_path: Path) -> None:
     messages = emulated_messages(
         emulated_app(tmp_path / "app", BOARD),
         tmp_path / "street.wav",
-        "binary hold",
         lambda: False,
         is_real_time=False,
         faults=[Fault(LOST, RATE, 777)],

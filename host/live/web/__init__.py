@@ -1,0 +1,1 @@
+"""The live view as a web page, served on this computer."""
