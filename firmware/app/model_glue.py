@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from arenite.converters.decision.plan import UNSIGNED_FLIP, score_zero_point
 from arenite.converters.graph.tensor import Tensor
+from arenite.firmware.app.learning_glue import Learning, glue_parts
 from arenite.firmware.generator.generated_model import Generated
 
 HEADER = "app_model.h"
@@ -23,9 +24,9 @@ _TEXT = """\
 
 #include "{p}processing.h"
 #include "console.h"
-
+{include}
 /* The answer to an unknown command. */
-#define APP_COMMANDS "The commands are status, binary and text (docs/app.md)"
+#define APP_COMMANDS "The commands are status, {commands}binary and text (docs/app.md)"
 
 /* Takes up to `count` samples and returns how many it took. `is_complete` becomes 1 if a window is complete. */
 static inline uint32_t app_feed(const int16_t *samples, uint32_t count, uint32_t *is_complete)
@@ -40,10 +41,14 @@ static inline void app_restart(uint64_t position)
 {{
     {p}restart(position);
 {model_reset}    {p}decide_reset();
-{gate_reset}}}
+{gate_reset}{restart}}}
 
 /* Ends all events before a gap. `at` is the index of the last sample. It returns their number. */
-static inline uint32_t app_end(uint64_t at, ar_event *events) {{ return {p}decide_end(at, events); }}
+static inline uint32_t app_end(uint64_t at, ar_event *events)
+{{
+    uint32_t count = {p}decide_end(at, events);
+{end}    return count;
+}}
 
 /* Returns whether the model must run on the complete window. */
 static inline uint32_t app_is_open(void) {{ return {gate_is_open}; }}
@@ -51,8 +56,9 @@ static inline uint32_t app_is_open(void) {{ return {gate_is_open}; }}
 /* Runs the model on a complete window. It writes the events that start or end, and returns their number. */
 static inline uint32_t app_decide(ar_event *events)
 {{
-    {p}model_invoke();
-    return {p}decide({p}position() - 1, events);
+{keep_input}    {p}model_invoke();
+    uint32_t count = {p}decide({p}position() - 1, events);
+{learn}    return count;
 }}
 
 /* Takes a complete window without running the model, because the gate is closed. */
@@ -76,29 +82,40 @@ extern const int32_t app_zero_point, app_percent_factor;
 /* Returns the name of a class. */
 static inline const char *app_class(uint32_t index)
 {{
-    return app_class_names[index];
+{class_name}    return app_class_names[index];
 }}
 
 {percent}
 
+/* Returns the score of a class in the latest window in percent; that of an anomaly is in percent of the threshold. */
+static inline uint32_t app_window_percent(uint32_t index)
+{{
+{window_percent}    return app_percent(app_score(index));
+}}
+
+/* Returns the score of an event in percent. */
+static inline uint32_t app_event_percent(const ar_event *event)
+{{
+{event_percent}    return app_percent(event->score);
+}}
+
 /* Appends the score of an event that starts to the line that is being written. */
 static inline void app_print_score(const ar_event *event)
 {{
-    console_number(app_percent(event->score));
+{print_score}    console_number(app_percent(event->score));
     console_text("%");
 }}
 
 /* Called at the start, before the first sample. */
-static inline void app_model_start(void) {{}}
+static inline void app_model_start(void) {{ {start} }}
 
 /* Called in each round of the loop. It must not wait. */
-static inline void app_model_serve(void) {{}}
+static inline void app_model_serve(void) {{ {serve} }}
 
 /* Called for a command that the application does not know. Returns whether the model knows it and has answered. */
 static inline uint32_t app_model_command(const char *command)
 {{
-    (void)command;
-    return 0;
+    {command}
 }}
 
 #endif
@@ -173,10 +190,13 @@ class Scores:
         return _LOGIT_PERCENT.format(values="\n".join(f"        {line}," for line in lines))
 
 
-def model_header(g: Generated, scores: Scores, has_gate: bool = False) -> str:
+def model_header(
+    g: Generated, scores: Scores, has_gate: bool = False, learning: Learning | None = None
+) -> str:
     """Return the text of ``app_model.h``. With ``has_gate``, the library has a gate, which decides whether the model
-    runs."""
+    runs. ``learning`` is what the application learns."""
     return _TEXT.format(
+        **glue_parts(g, learning),
         gate_feed=f"    {g.prefix}gate_feed(samples, taken);\n" if has_gate else "",
         gate_reset=f"    {g.prefix}gate_reset();\n" if has_gate else "",
         gate_is_open=f"{g.prefix}gate_is_open()" if has_gate else "1",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
+from arenite.firmware.app import learning_glue as learning
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
 from arenite.firmware.boards import cores, families
@@ -156,7 +157,9 @@ def write_app(
     assert board.emulator is not None
     has_camera = isinstance(settings, CameraSettings)
     drivers = _CAMERA_DRIVERS if has_camera else _DRIVERS
-    app_names = (*(_CAMERA if has_camera else _STREAM), *drivers[board.emulator.family])
+    app_names: tuple[str, ...] = (*(_CAMERA if has_camera else _STREAM), *drivers[board.emulator.family])
+    if learning.HEADER in model_files:
+        app_names = (*app_names, *learning.SOURCES, *learning.FLASH[board.emulator.family])
     files = {
         **{f"lib/app/{n}": APP.read(n) for n in app_names},
         f"lib/app/{HEADER}": settings.header(),

@@ -10,12 +10,14 @@ import re
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from arenite.errors import DeviceError
+from arenite.host.app.flash_memory import FLASH_FILE
 from arenite.host.app.sensor_file import RATE, Fault, sensor_records
 from arenite.host.emulator.machine import start
 from arenite.profiles.boards import Board
@@ -28,18 +30,21 @@ END = "The recording ended."
 SILENT = "No samples arrived for a second."
 #: Seconds without a line, after which the application counts as hung.
 SILENCE_S = 600.0
-_EVENT = re.compile(r"\[(\d+\.\d{3}) s\] (.+?)(?: (\d+)%| (ended)) \(sample (\d+)\)")
+_EVENT = re.compile(
+    r"\[(\d+\.\d{3}) s\] (.+?)(?: (\d+)%| (ended)| ([\d.]+, normal up to [\d.]+|distance [\d.]+)) \(sample (\d+)\)"
+)
 
 
 @dataclass(frozen=True)
 class EventLine:
     """An event as the application printed it: its class, the start or the end, the score in percent at a start, and the
-    index of the last sample that it depends on."""
+    index of the last sample that it depends on. ``detail`` is the printed score of an anomaly or a taught class."""
 
     label: str
     is_start: bool
     percent: int | None
     sample: int
+    detail: str | None = None
 
 
 def parse_event(line: str) -> EventLine | None:
@@ -48,7 +53,7 @@ def parse_event(line: str) -> EventLine | None:
     if match is None:
         return None
     percent = None if match[3] is None else int(match[3])
-    return EventLine(match[2], match[4] is None, percent, int(match[5]))
+    return EventLine(match[2], match[4] is None, percent, int(match[6]), match[5])
 
 
 def run_emulated(
@@ -60,6 +65,7 @@ def run_emulated(
     silence_s: float = SILENCE_S,
     rate: int = RATE,
     last_command: str | None = None,
+    flash: bytearray | None = None,
 ) -> Iterator[str]:
     """Run ``elf`` until all ``samples`` have been read, and yield the lines that it prints.
 
@@ -72,12 +78,26 @@ def run_emulated(
         silence_s: seconds of real time without a line, after which the application counts as hung.
         rate: samples per second.
         last_command: a line that is sent after the last sample. The application's answer is the last line.
+        flash: the contents of the board's flash memory for what it learns, which the run changes; None for no memory.
 
     Raises:
         DeviceError: the application printed nothing for ``silence_s``, or the emulator ended.
     """
     records = sensor_records(samples, faults, rate=rate)
-    yield from run_with_file(elf, board, SENSOR_FILE, records, commands, silence_s, last_command)
+    yield from run_with_file(elf, board, SENSOR_FILE, records, commands, silence_s, last_command, flash)
+
+
+@contextmanager
+def _flash_file(folder: Path, flash: bytearray | None) -> Iterator[None]:
+    """Let the emulator change ``flash`` as a file in ``folder``."""
+    if flash is None:
+        yield
+        return
+    (folder / FLASH_FILE).write_bytes(flash)
+    try:
+        yield
+    finally:
+        flash[:] = (folder / FLASH_FILE).read_bytes()
 
 
 def run_with_file(
@@ -88,13 +108,14 @@ def run_with_file(
     commands: Sequence[str] = (),
     silence_s: float = SILENCE_S,
     last_command: str | None = None,
+    flash: bytearray | None = None,
 ) -> Iterator[str]:
     """Do the same as ``run_emulated`` for an application whose driver reads the file ``file_name`` with ``records``."""
     with tempfile.TemporaryDirectory(prefix="arenite-app-") as name:
         folder = Path(name)
         with (folder / file_name).open("wb") as file:
             file.writelines(records)
-        with start(board, elf, skip_sleep=True, folder=folder) as machine:
+        with _flash_file(folder, flash), start(board, elf, skip_sleep=True, folder=folder) as machine:
             for command in commands:
                 machine.transport.write(command.encode() + b"\n")
             received, has_ended = b"", False

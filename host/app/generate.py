@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from arenite.converters.decision.record import recorded_decision
 from arenite.errors import UsageError
+from arenite.firmware.app.learning_glue import Learning
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_header, model_source
@@ -22,6 +22,7 @@ from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.app.learning import event_scores, learning_files, planned_learning
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -48,6 +49,8 @@ class App:
     inference_s: float
     scores: Scores
     sensor: str
+    learning: Learning | None = None
+    image_sha256: bytes = b""
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -109,23 +112,22 @@ def generate_app(
             f"Set hop in [decision] to {_longer_hop(inference_s * rate, stream.step)} or more, "
             "or choose a faster board.",
         )
+    learning = planned_learning(processing, rate, hop)
     settings = StreamSettings(
         rate=rate,
         window=stream.window,
         hop=hop,
         room=room_for(inference_s * rate, rate),
-        events=stream.decision.max_events,
+        events=(stream.decision.max_events if stream.decision is not None else 0)
+        + (learning.max_events if learning is not None else 0),
         channels=stream.channels,
         holds=stream.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
     files = library_sources([generated], None) | processing_files(generated, processing)
-    graph = generated.model.main
-    record = recorded_decision(prepared.extra)
-    assert record is not None
-    output = stream.decision.output
-    scores = Scores.of(graph.tensors[graph.outputs[output]], labels, record.logits, output)
-    files[MODEL_HEADER] = model_header(generated, scores, processing.gate is not None)
+    scores = event_scores(prepared, stream.decision, learning, labels)
+    files |= learning_files(generated, learning)
+    files[MODEL_HEADER] = model_header(generated, scores, processing.gate is not None, learning)
     files[MODEL_SOURCE] = model_source(scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {
@@ -145,4 +147,4 @@ def generate_app(
         defines=(f"{name.upper()}_{stream.define}",),
         manifest=manifest,
     )
-    return App(directory, board, prepared, settings, inference_s, scores, sensor)
+    return App(directory, board, prepared, settings, inference_s, scores, sensor, learning, generated.sha256)

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from arenite.converters.decision.reference import EventKind
+from arenite.converters.decision.reference import Event, EventKind
 from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.firmware.app.model_glue import Scores
 from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
+from arenite.host.app.flash_memory import flash_contents, newest_record
 from arenite.host.app.generate import App
+from arenite.host.app.learned_events import LearnedEvent, LearnedEvents
 from arenite.host.app.reference import reference_events
 from arenite.host.app.sensor_file import LATE, Fault, samples_that_arrive
 from arenite.host.flash.build import direct_build
@@ -50,11 +55,16 @@ def play(
     samples: np.ndarray,
     faults: Sequence[Fault] = (),
     on_line: Callable[[str], None] = lambda _: None,
+    *,
+    flash: Path | None = None,
+    commands: Sequence[str] = (),
 ) -> Playback:
     """Build ``application``, and run it on its emulated board until it has taken int16 ``samples``
     [samples] or [samples, channels].
 
-    ``on_line`` is called with each line that the application prints.
+    ``on_line`` is called with each line that the application prints. ``flash`` is the file with the flash memory in
+    which the board keeps what it learned; it is created if it does not exist, and the state is saved at the end.
+    Without it, the memory is erased before each run. ``commands`` are sent when the application starts.
 
     Raises:
         DoesNotFitError: the application does not fit the board.
@@ -66,26 +76,47 @@ def play(
     if board.emulator is None:
         raise UsageError(f"{board.name} is a real board.", "Choose a board qemu_mps2_* to play a recording.")
     elf = direct_build(application.directory)
+    learning = application.learning
+    memory = None if learning is None else bytearray(flash_contents(flash, learning))
+    before = None if memory is None else bytes(memory)
+    last = None if flash is None or learning is None else "save"
+    rate = application.settings.rate
     lines = []
-    for line in run_emulated(elf, board, samples, faults, rate=application.settings.rate):
+    for line in run_emulated(
+        elf, board, samples, faults, commands, rate=rate, last_command=last, flash=memory
+    ):
         on_line(line)
         lines.append(line)
-    late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
-    expected = None if late else _expected(application, samples, faults)
+    if flash is not None and memory is not None:
+        write_atomic(flash, bytes(memory))
     events = tuple(event for line in lines if (event := parse_event(line)) is not None)
+    late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
+    expected = None if late else _expected(application, samples, faults, before, lines)
     return Playback(tuple(lines), events, expected)
 
 
-def _expected(application: App, samples: np.ndarray, faults: Sequence[Fault]) -> tuple[EventLine, ...]:
-    """Return the events of this computer, as the application prints them."""
-    scores = application.scores
+def _expected(
+    application: App,
+    samples: np.ndarray,
+    faults: Sequence[Fault],
+    flash: bytes | None,
+    lines: Sequence[str],
+) -> tuple[EventLine, ...]:
+    """Return the events of this computer, as the application prints them. ``flash`` is the flash memory with which the
+    application started, and ``lines`` are those that it printed."""
+    learning, learned = application.learning, None
+    if learning is not None and flash is not None:
+        record = newest_record(flash, learning, application.image_sha256)
+        learned = LearnedEvents(learning, record, lines)
     values, arrive = samples_that_arrive(samples, faults) if faults else (samples, None)
-    return tuple(
-        EventLine(
-            scores.names[event.index],
-            event.kind == EventKind.START,
-            scores.percent(event.score) if event.kind == EventKind.START else None,
-            event.at,
-        )
-        for event in reference_events(application.prepared, values, arrive)
-    )
+    events = reference_events(application.prepared, values, arrive, learned)
+    return tuple(_line(application.scores, event) for event in events)
+
+
+def _line(scores: Scores, event: Event) -> EventLine:
+    """Return an event as the application prints it."""
+    is_start = event.kind == EventKind.START
+    if isinstance(event, LearnedEvent):
+        return EventLine(event.label, is_start, None, event.at, event.detail if is_start else None)
+    percent = scores.percent(event.score) if is_start else None
+    return EventLine(scores.names[event.index], is_start, percent, event.at)

@@ -16,6 +16,7 @@ from arenite.converters.processing.preprocess import open_stream
 from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
+from arenite.host.app.learned_events import LearnedEvents
 from arenite.host.app.sensor_stream import recorded_hop
 from arenite.host.bench.reference import Reference
 from arenite.host.build.attachments import recorded_labels, sample_rate
@@ -55,8 +56,9 @@ class ReferenceApp:
     ``windows`` and ``gated`` count windows, and those in which the gate was closed.
     """
 
-    def __init__(self, prepared: Prepared) -> None:
-        """Begin with sample 0. Raises ``UsageError`` if the image does not record features and a decision."""
+    def __init__(self, prepared: Prepared, learned: LearnedEvents | None = None) -> None:
+        """Begin with sample 0. ``learned`` is what the application learns. Raises ``UsageError`` if the image does not
+        record features, and a decision or an anomaly head."""
         graph = prepared.model.main
         inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
         spec = Preprocessing.from_json(prepared.extra[KEY]).bound(inputs[0])
@@ -67,15 +69,17 @@ class ReferenceApp:
             advance, self._channels, self.window, self._holds = 1, source.axes, source.window, True
         else:
             assert isinstance(source, AudioSource)
-            plan = plan_sound(spec)
-            advance = recorded_hop(prepared, plan.step) // plan.step
-            self._channels, self.window, self._holds = 1, (plan.frames - 1) * plan.step + plan.length, False
+            sound = plan_sound(spec)
+            advance = recorded_hop(prepared, sound.step) // sound.step
+            self._channels, self._holds = 1, False
+            self.window = (sound.frames - 1) * sound.step + sound.length
         record, gate = recorded_decision(prepared.extra), recorded_gate(prepared.extra)
-        assert record is not None
-        rate = sample_rate(prepared.extra)
-        self._plan = plan_decision(record, outputs, recorded_labels(prepared.extra), rate)
+        rate, labels = sample_rate(prepared.extra), recorded_labels(prepared.extra)
+        plan = None if record is None else plan_decision(record, outputs, labels, rate)
+        self._output = 0 if plan is None else plan.output
+        self._decider, self._learned = None if plan is None else Decider(plan), learned
         self._gate = None if gate is None else _BlockGate(plan_gate(gate, rate))
-        self._stream, self._decider = open_stream(spec, advance), Decider(self._plan)
+        self._stream = open_stream(spec, advance)
         self._reference, self._shape = Reference(prepared.reference), inputs[0].shape
         self._is_first = True
         self._newest = np.zeros((1, self._channels), np.int16)
@@ -90,7 +94,7 @@ class ReferenceApp:
             for window in self._stream.feed(chunk):
                 self._feed_gate(chunk[fed : window.position - before])
                 fed = window.position - before
-                yield from self._decider.decide(self._scores(window.features), window.position - 1)
+                yield from self._decide(window.features, window.position - 1)
             self._feed_gate(chunk[fed:])
             self._newest = chunk[-1:]
 
@@ -102,9 +106,12 @@ class ReferenceApp:
             yield from self.feed(np.repeat(value, count, axis=0))
             return
         position = self._stream.position
-        yield from self._decider.end(position - 1)
+        if self._decider is not None:
+            yield from self._decider.end(position - 1)
+            self._decider.reset()
+        if self._learned is not None:
+            yield from self._learned.end(position - 1)
         self._stream.restart(position + count)
-        self._decider.reset()
         self._is_first = True  # the model's state is reset
         if self._gate is not None:
             self._gate.reset()
@@ -113,26 +120,35 @@ class ReferenceApp:
         if self._gate is not None:
             self._gate.feed(samples)
 
-    def _scores(self, features: np.ndarray) -> np.ndarray | None:
-        """Return the scores of a window, or None if the gate is closed."""
+    def _decide(self, features: np.ndarray, at: int) -> Iterator[Event]:
+        """Yield the events of a window whose last sample is ``at``. If the gate is closed, the model does not run."""
         self.windows += 1
         if self._gate is not None and not self._gate.is_open:
             self.gated += 1
-            return None
-        values = self._reference.run([features.reshape(self._shape)], reset=self._is_first)
+            if self._decider is not None:
+                yield from self._decider.decide(None, at)
+            return
+        source = features.reshape(self._shape)
+        values = self._reference.run([source], reset=self._is_first)
         self._is_first = False
-        return values[self._plan.output].reshape(-1)
+        if self._decider is not None:
+            yield from self._decider.decide(values[self._output].reshape(-1), at)
+        if self._learned is not None:
+            yield from self._learned.window(values, source, at)
 
 
 def reference_events(
-    prepared: Prepared, samples: np.ndarray, arrive: np.ndarray | None = None
+    prepared: Prepared,
+    samples: np.ndarray,
+    arrive: np.ndarray | None = None,
+    learned: LearnedEvents | None = None,
 ) -> Iterator[Event]:
     """Yield the events in int16 ``samples`` [samples] or [samples, channels], of which the sensor loses those that are
-    false in ``arrive``, bool [samples]; None if all arrive.
+    false in ``arrive``, bool [samples]; None if all arrive. ``learned`` is what the application learns.
 
     Raises ``UsageError`` if the image does not record features and a decision.
     """
-    app = ReferenceApp(prepared)
+    app = ReferenceApp(prepared, learned)
     values = samples.reshape(len(samples), -1)
     if arrive is None:
         yield from app.feed(values)

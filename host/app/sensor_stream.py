@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from arenite.converters.decision.plan import DecisionPlan
-from arenite.converters.decision.record import Decision, recorded_decision
+from arenite.converters.decision.record import recorded_decision
 from arenite.converters.processing.audio.micro_plan import MicroPlan
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.audio.stream import stream_problem
 from arenite.converters.processing.imu.plan import ImuPlan
 from arenite.errors import UsageError
 from arenite.firmware.library.processing import Processing
+from arenite.host.app.learning import recorded_head
 from arenite.host.build.attachments import audio_rate, sample_rate
 from arenite.host.build.prepare import Prepared
 
@@ -31,7 +32,7 @@ class SensorStream:
         hop: samples from one inference to the next.
         step: ``hop`` is a multiple of this number of samples.
         define: the macro with which the model's library is compiled for this hop, without the model's name.
-        decision: the decision.
+        decision: the decision; None if the image records only an anomaly head.
         holds: whether the last sample takes the place of lost ones; otherwise zeros do.
     """
 
@@ -41,32 +42,36 @@ class SensorStream:
     hop: int
     step: int
     define: str
-    decision: DecisionPlan
+    decision: DecisionPlan | None
     holds: bool
 
 
 def recorded_hop(prepared: Prepared, step: int) -> int:
-    """Return the ``hop`` of the decision, in samples.
+    """Return the ``hop`` of the decision, or of the anomaly head if there is no decision, in samples.
 
-    Raises ``UsageError`` if the image records no decision, or its ``hop`` is not a multiple of ``step``.
+    Raises ``UsageError`` if the image records neither, or its ``hop`` is not a multiple of ``step``.
     """
-    decision = _decision(prepared)
-    if decision.hop % step or not decision.hop:
+    name, hop = _hop(prepared)
+    if hop % step or not hop:
         raise UsageError(
-            f"The decision's hop is {decision.hop} samples, but there is a row of features every {step} samples.",
-            f"Set hop to a multiple of {step} in [decision].",
+            f"The {name}'s hop is {hop} samples, but there is a row of features every {step} samples.",
+            f"Set hop to a multiple of {step} in [{name}].",
         )
-    return decision.hop
+    return hop
 
 
-def _decision(prepared: Prepared) -> Decision:
-    decision = recorded_decision(prepared.extra)
-    if decision is None:
-        raise UsageError(
-            f"{prepared.path.name} records no decision, so its scores cannot become events.",
-            "Record one: `arenite convert ... --decision FILE.toml`, or `arenite tune` (docs/events.md).",
-        )
-    return decision
+def _hop(prepared: Prepared) -> tuple[str, int]:
+    """Return the name of the record that has the hop, and the hop."""
+    decision, head = recorded_decision(prepared.extra), recorded_head(prepared.extra)
+    if decision is not None:
+        return "decision", decision.hop
+    if head is not None:
+        return "anomaly", head.hop
+    raise UsageError(
+        f"{prepared.path.name} records no decision, so its scores cannot become events.",
+        "Record one: `arenite convert ... --decision FILE.toml`, or `arenite tune` (docs/events.md); or an anomaly "
+        "head: --anomaly FILE.toml (docs/anomaly.md).",
+    )
 
 
 def sensor_stream(prepared: Prepared, processing: Processing | None, sensor: str) -> SensorStream:
@@ -103,7 +108,6 @@ def _sound(prepared: Prepared, processing: Processing | None) -> SensorStream:
             f"{most} samples, so the model would not hear all samples.",
             f"Set hop in [decision] to {most} or less.",
         )
-    assert processing.decision is not None
     return SensorStream(
         rate=audio_rate(prepared.extra),
         channels=1,
@@ -130,7 +134,6 @@ def _motion(prepared: Prepared, processing: Processing | None) -> SensorStream:
             "Set rate in [preprocessing.source] to a whole number.",
         )
     hop = recorded_hop(prepared, 1)
-    assert processing.decision is not None
     return SensorStream(
         rate=rate,
         channels=features.axes,

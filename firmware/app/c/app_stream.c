@@ -174,7 +174,7 @@ static void send_event(const ar_event *event)
     console_value(event->index, 2);
     console_value(event->kind == AR_EVENT_START, 1);
 #if APP_CLASSES
-    const uint32_t percent = app_percent(event->score);
+    const uint32_t percent = app_event_percent(event);
     console_value(percent < 255 ? percent : 255, 1);
 #else
     console_value(0, 1);
@@ -193,7 +193,7 @@ void app_stream_scores(uint64_t at, uint32_t ticks)
     console_value(ticks, 4);
 #if APP_CLASSES
     for (uint32_t k = 0; k < APP_CLASSES && k < MAX_SCORES; k++) {
-        const uint32_t percent = app_percent(app_score(k));
+        const uint32_t percent = app_window_percent(k);
         console_value(percent < 255 ? percent : 255, 1);
     }
 #endif

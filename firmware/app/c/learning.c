@@ -14,7 +14,7 @@ typedef struct {
     uint32_t windows;
 } event_state;
 
-learning_state learning = {.to_teach = -1};
+learning_state learning = {.to_teach = -1, .threshold = UINT32_MAX};
 static event_state alarm = {-1, -1, 0};
 #if APP_TAUGHT
 static event_state taught = {-1, -1, 0};
@@ -35,6 +35,17 @@ void learning_print_score(uint32_t is_class)
     learning_ratio(learning.score);
     console_text(", normal up to ");
     learning_ratio(learning.threshold);
+}
+
+uint32_t learning_percent(uint32_t index)
+{
+#if APP_TAUGHT
+    if (index > 0) {
+        return taught.seen == (int32_t)index - 1 ? 100 : 0;
+    }
+#endif
+    (void)index;
+    return (uint32_t)((uint64_t)learning.score * 100u / learning.threshold);
 }
 
 static void copy_bytes(void *to, const void *from, uint32_t count)
@@ -67,6 +78,25 @@ void learning_start(void)
     console_end();
 }
 
+static uint32_t end_event(const event_state *s, uint32_t first, uint64_t at, ar_event *events)
+{
+    if (s->active < 0) {
+        return 0;
+    }
+    const ar_event event = {.at = at, .index = (uint16_t)(first + (uint32_t)s->active), .kind = AR_EVENT_END};
+    events[0] = event;
+    return 1;
+}
+
+uint32_t learning_end_events(uint64_t at, ar_event *events)
+{
+    uint32_t count = end_event(&alarm, APP_ANOMALY, at, events);
+#if APP_TAUGHT
+    count += end_event(&taught, APP_ANOMALY + 1, at, events + count);
+#endif
+    return count;
+}
+
 void learning_restart(void)
 {
     alarm.active = alarm.seen = -1;
@@ -85,16 +115,10 @@ static uint32_t follow(event_state *s, int32_t now, uint32_t first, uint64_t at,
     if (now == s->active || s->windows < APP_MINIMUM) {
         return 0;
     }
-    const ar_event event = {.at = at};
-    if (s->active >= 0) {
-        events[count] = event;
-        events[count].index = (uint16_t)(first + (uint32_t)s->active);
-        events[count++].kind = AR_EVENT_END;
-    }
+    count = end_event(s, first, at, events);
     if (now >= 0) {
-        events[count] = event;
-        events[count].index = (uint16_t)(first + (uint32_t)now);
-        events[count++].kind = AR_EVENT_START;
+        const ar_event event = {.at = at, .index = (uint16_t)(first + (uint32_t)now), .kind = AR_EVENT_START};
+        events[count++] = event;
     }
     s->active = now;
     return count;
@@ -145,6 +169,10 @@ void learning_serve(void)
     const int step = ar_store_step(&store);
     if (step == AR_STORE_SAVED) {
         learning.saves++;
+        if (learning.tells_save && !learning.wants_save) {
+            learning.tells_save = 0;
+            learning_say("The state was saved.");
+        }
     } else if (step == AR_STORE_FAILED) {
         learning_say("The state could not be saved.");
     } else if (step == AR_STORE_IDLE && learning.wants_save) {

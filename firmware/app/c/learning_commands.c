@@ -208,9 +208,10 @@ static uint32_t reset(void)
 
 static uint32_t save(void)
 {
-    learning.wants_save = 1;
-    learning_say(learning.has_flash ? "The state is being saved."
-                                    : "There is no flash memory for the state.");
+    learning.wants_save = learning.tells_save = learning.has_flash;
+    if (!learning.has_flash) {
+        learning_say("There is no flash memory for the state.");
+    }
     return 1;
 }
 

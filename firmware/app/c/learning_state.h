@@ -12,6 +12,7 @@ typedef struct {
     uint32_t distance;   /* to the nearest class, 16 fractional bits */
     int32_t to_teach;    /* class of which the next window is an example, or -1 */
     uint32_t wants_save; /* 1: begin a save as soon as no other one runs */
+    uint32_t tells_save; /* 1: print when the next save is complete */
     uint32_t has_flash;  /* 0: the state is lost when the power fails */
     uint32_t saves;      /* complete ones since the start */
     uint32_t save_windows; /* since the last save */

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from arenite.converters.anomaly.head import AnomalyHead
 from arenite.converters.decision.record import Decision
 from arenite.converters.tflite.image import image_bytes
 from arenite.files import write_atomic
@@ -43,6 +44,7 @@ def sound_model(
     sound: dict[str, Any] | None = SOUND,
     labels: Sequence[str] = LABELS,
     softmax: bool = True,
+    anomaly: AnomalyHead | None = None,
 ) -> Prepared:
     """Write a model with random weights as an image, and return it read back. ``None`` leaves a record out. Without
     ``softmax``, the scores are logits."""
@@ -59,6 +61,7 @@ def sound_model(
     extra: dict[str, Any] = {"labels": list(labels)}
     extra |= {} if sound is None else {"preprocessing": sound}
     extra |= {} if decision is None else {"decision": decision.to_json()}
+    extra |= {} if anomaly is None else {"anomaly": anomaly.to_json()}
     write_atomic(path, image_bytes(b.build(), None, extra=extra))
     return prepare(path)
 
