@@ -51,6 +51,22 @@ from arenite.host.report.console import note, print_json, show
         "or .npz with int16 samples. Compare its events with those that this computer finds."
     ),
 )
+@click.option(
+    "--flash",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=(
+        "With --play: the file with the emulated board's flash memory, in which an application that learns keeps its "
+        "state (docs/anomaly.md). It is created if it does not exist. Without it, the memory is erased."
+    ),
+)
+@click.option(
+    "--send",
+    "commands",
+    metavar="COMMAND",
+    multiple=True,
+    help="With --play: a command for the application when it starts, such as 'teach knock'. Repeat the option.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def app(
     image: Path,
@@ -59,25 +75,37 @@ def app(
     output: Path,
     optimise: str,
     recordings: tuple[Path, ...],
+    flash: Path | None,
+    commands: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Write an application: firmware that takes the samples of a sensor and prints a line for each event.
 
-    IMAGE is a model that records its decision (docs/events.md), and its preprocessing of sound, motion or pictures. For
-    a camera without such a record, pixels are the input. The program src/main.c is yours: it is written once. All other
-    files are written again by each call.
+    IMAGE is a model that records its decision (docs/events.md) or an anomaly head (docs/anomaly.md), and its
+    preprocessing of sound, motion or pictures. For a camera without such a record, pixels are the input. The
+    program src/main.c is yours: it is written once. All other files are written again by each call.
 
     With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """
+    if not recordings and (flash is not None or commands):
+        raise UsageError("--flash and --send need --play.", "Add --play FILE.")
     application = write_app(image, output, board=board, sensor=sensor, optimise=optimise)
     for text in application.prepared.notes:
         note(text)
+    learns = isinstance(application, App) and application.learning is not None
+    if flash is not None and not learns:
+        raise UsageError(
+            f"{image.name} records no anomaly head, so there is no state for --flash.",
+            "Remove --flash, or record an anomaly head (docs/anomaly.md).",
+        )
     if isinstance(application, CameraApp):
+        if commands:
+            raise UsageError("--send is not for a camera.", "Remove --send.")
         return finish_camera(application, recordings, as_json)
     if len(recordings) > 1:
         raise UsageError("--play is given several times.", "Give one recording.")
     recording = recordings[0] if recordings else None
-    playback = None if recording is None else _play(application, recording, as_json)
+    playback = None if recording is None else _play(application, recording, as_json, flash, commands)
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})
     else:
@@ -85,10 +113,13 @@ def app(
     return int(playback is not None and playback.is_equal is False)
 
 
-def _play(application: App, recording: Path, as_json: bool) -> Playback:
+def _play(
+    application: App, recording: Path, as_json: bool, flash: Path | None, commands: tuple[str, ...]
+) -> Playback:
     """Run the application, and print its lines as they arrive unless standard output is for JSON."""
     samples = read_samples(recording, application)
-    return play(application, samples, on_line=(lambda _: None) if as_json else show)
+    on_line = (lambda _: None) if as_json else show
+    return play(application, samples, on_line=on_line, flash=flash, commands=commands)
 
 
 def _show(application: App, playback: Playback | None) -> None:
