@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTE
 from arenite.errors import UsageError
 
 
-def read_frames(paths: list[Path], plan: ImagePlan) -> list[np.ndarray]:
+def read_frames(paths: Sequence[str | Path], plan: ImagePlan) -> list[np.ndarray]:
     """Return the frames of a camera with the format and the size of ``plan``, each as uint8 [bytes of a frame].
 
     Each path is a picture, a folder of pictures, which are read in the order of their names, or an ``.npz`` file whose
@@ -23,7 +24,7 @@ def read_frames(paths: list[Path], plan: ImagePlan) -> list[np.ndarray]:
     Raises ``UsageError`` if a file cannot be read or there are no pictures.
     """
     frames: list[np.ndarray] = []
-    for path in paths:
+    for path in map(Path, paths):
         if path.is_dir():
             inside = sorted(p for p in path.iterdir() if p.suffix.lower() in PICTURE_SUFFIXES)
             frames += [frame_of(read_picture(p, "rgb"), plan) for p in inside]

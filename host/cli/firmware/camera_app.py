@@ -24,7 +24,7 @@ def finish_camera(application: CameraApp, paths: Sequence[Path], as_json: bool) 
 
 
 def _play(application: CameraApp, paths: Sequence[Path], as_json: bool) -> FramePlayback:
-    frames = read_frames(list(paths), application.pictures.plan)
+    frames = read_frames(paths, application.pictures.plan)
     total = -(-len(frames) // application.settings.hop)
     with steps_of(application.board.name) as steps:
         return play_frames(
