@@ -1,6 +1,7 @@
 /* What the device learned is one record in flash: the state of the anomaly head, and the names of the classes. */
 #include "arenite/state_store.h"
 #include "console.h"
+#include "learning.h"
 #include "learning_state.h"
 
 typedef struct {

@@ -8,8 +8,6 @@
 #include "arenite/decision.h"
 #include "arenite/flash.h"
 
-enum { LEARNING_NAME_BYTES = 16 }; /* of a class, with the 0 at its end */
-
 /* Loads the state from flash, and prints whether there was one. */
 void learning_start(void);
 

@@ -1,5 +1,6 @@
 /* The commands of an application that learns, and their answers. */
 #include "console.h"
+#include "learning.h"
 #include "learning_state.h"
 
 void learning_say(const char *text)

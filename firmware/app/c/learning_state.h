@@ -3,7 +3,9 @@
 #define ARENITE_LEARNING_STATE_H
 
 #include "app_learning.h"
-#include "learning.h"
+#include <stdint.h>
+
+enum { LEARNING_NAME_BYTES = 16 }; /* of a class, with the 0 at its end */
 
 typedef struct {
     uint64_t at;         /* the last sample of the last window */

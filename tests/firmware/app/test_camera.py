@@ -7,14 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.camera_timing import choose_timing
+from tests.firmware.app.camera_settings import BYTES, ROOM, SETTINGS
 from tests.firmware.app.compiled_app import compiled
-
-ROOM, BYTES = 3, 6
-SETTINGS = CameraSettings(
-    rate=10, width=6, height=4, row_bytes=BYTES, row_us=100, hop=1, room=ROOM, classes=2, events=2
-)
 
 
 class Row(ctypes.Structure):

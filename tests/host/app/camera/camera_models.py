@@ -62,11 +62,11 @@ def pictures(count: int, size: int = 32, seed: int = 5) -> list[np.ndarray]:
     """Return uint8 pictures [size, size, 3]: noise of several colors and contrasts; each one stays for two frames with
     other noise."""
     rng = np.random.default_rng(seed)
-    result = []
-    for k in range(count):
-        if k % 2 == 0:
-            color = rng.integers(0, 256, (1, 1, 3))
-            shade = np.linspace(rng.uniform(0.2, 1), rng.uniform(0.2, 1), size)[:, None, None]
-        noisy = color * shade + rng.normal(0, 20, (size, size, 3))
-        result.append(np.clip(noisy, 0, 255).astype(np.uint8))
+    result: list[np.ndarray] = []
+    while len(result) < count:
+        color = rng.integers(0, 256, (1, 1, 3))
+        shade = np.linspace(rng.uniform(0.2, 1), rng.uniform(0.2, 1), size)[:, None, None]
+        for _ in range(min(2, count - len(result))):
+            noisy = color * shade + rng.normal(0, 20, (size, size, 3))
+            result.append(np.clip(noisy, 0, 255).astype(np.uint8))
     return result

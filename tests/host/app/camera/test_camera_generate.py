@@ -20,7 +20,7 @@ from arenite.host.app.camera.pictures import pictures_of
 from arenite.host.app.sensor_file import LATE, LOST, STUCK, UNPLUGGED, Fault
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.boards import load_board
-from tests.firmware.app.test_camera import SETTINGS
+from tests.firmware.app.camera_settings import SETTINGS
 from tests.host.app.camera.camera_models import DECISION, SIZE, YUYV, picture_model, pictures
 from tests.host.app.sound_models import SOUND
 from tests.host.small_graphs import float_edges, two_inputs
