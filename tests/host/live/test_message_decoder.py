@@ -14,7 +14,7 @@ from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.live.message_decoder import MessageDecoder
 from arenite.host.live.messages import Message, MissingFrames, Samples, Text, Type
 from tests.firmware.app.compiled_app import compiled
-from tests.firmware.app.test_console import PORT
+from tests.firmware.app.console_port import PORT
 
 
 class FrameConsole:
