@@ -31,7 +31,7 @@ def motions(resolution: int | None = None, progress: bool = True) -> TrainingDat
     """Return windows of five seconds with the shape (50, 1, 6), of four classes of motion. Each channel is scaled
     with its mean and standard deviation in the training data."""
     reject_resolution("motions", resolution)
-    (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
+    (x_train, y_train), (x_test, y_test), licence = recordings(progress)
     mean, std = _mean_and_std(x_train)
     train, test = (_windows((x - mean) / std, WINDOW, HOP) for x in (x_train, x_test))
     return TrainingData(
@@ -54,7 +54,7 @@ def motion_anomalies(resolution: int | None = None, progress: bool = True) -> Tr
     standing, walking and running. The test data are windows of all four classes, in which badminton is labeled
     unusual."""
     reject_resolution("motion_anomalies", resolution)
-    (x_train, y_train), (x_test, y_test), licence = _recordings(progress)
+    (x_train, y_train), (x_test, y_test), licence = recordings(progress)
     usual = x_train[y_train != UNUSUAL]
     mean, std = _mean_and_std(usual)
     train, test = (_windows((x - mean) / std, ANOMALY_WINDOW, ANOMALY_HOP) for x in (usual, x_test))
@@ -100,8 +100,8 @@ def read_ts(text: str) -> tuple[np.ndarray, np.ndarray]:
     return x.transpose(0, 2, 1), y
 
 
-def _recordings(
-    progress: bool,
+def recordings(
+    progress: bool = True,
 ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray], str]:
     """Return the results of ``read_ts`` for the training and for the test recordings, and the licence of the data."""
     files = manifest().datasets["motions"]
