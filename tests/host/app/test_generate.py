@@ -10,7 +10,10 @@ import pytest
 
 from arenite.errors import UsageError
 from arenite.host.app.generate import generate_app
+from arenite.host.app.sensor_stream import IMU
 from arenite.profiles.boards import load_board
+from tests.host.app.motion_models import DECISION as MOTION_DECISION
+from tests.host.app.motion_models import GATE, HOP, RATE, WINDOW, motion_model
 from tests.host.app.sound_models import DECISION, ROWS, SOUND, STEP, sound_model
 
 BOARD = load_board("qemu_mps2_an386")
@@ -98,3 +101,24 @@ def test_a_board_that_is_too_slow_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="An inference on qemu_mps2_an386 takes an estimated") as error:
         generate_app(sound_model(tmp_path / "ear.tflite"), slow, tmp_path / "app")
     assert "Set hop in [decision] to" in str(error.value.hint)
+
+
+def test_a_model_of_motion_needs_a_sensor_of_motion(tmp_path: Path) -> None:
+    prepared = motion_model(tmp_path / "wrist.tflite")
+    with pytest.raises(UsageError, match="records no preprocessing of sound"):
+        generate_app(prepared, BOARD, tmp_path / "app")
+    with pytest.raises(UsageError, match="records no preprocessing of the source 'imu'"):
+        generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "app", sensor=IMU)
+    settings = generate_app(prepared, BOARD, tmp_path / "app", sensor=IMU).settings
+    assert (settings.rate, settings.channels, settings.hop, settings.window) == (RATE, 3, HOP, WINDOW)
+    assert settings.room == 16  # samples of three values: the buffer is small at a low rate
+
+
+def test_a_rate_and_a_gate_that_do_not_fit_are_refused(tmp_path: Path) -> None:
+    decision = replace(MOTION_DECISION, rate=100)
+    prepared = motion_model(tmp_path / "wrist.tflite", decision=decision, rate=100.5)
+    with pytest.raises(UsageError, match="not a whole number"):
+        generate_app(prepared, BOARD, tmp_path / "app", sensor=IMU)
+    prepared = motion_model(tmp_path / "wrist.tflite", gate=replace(GATE, channels=1))
+    with pytest.raises(UsageError, match="a gate of 1 channels, but a sample of the imu has 3"):
+        generate_app(prepared, BOARD, tmp_path / "app", sensor=IMU)
