@@ -118,7 +118,9 @@ def model_samples(
     if isinstance(data, Mapping):
         return samples_of_arrays(data, tensors, count)
     path = Path(data)
-    if path.is_dir() or path.suffix.lower() in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES, *MOTION_SUFFIXES):
+    suffix = path.suffix.lower()
+    is_recording = suffix in (*PICTURE_SUFFIXES, *SOUND_SUFFIXES, *MOTION_SUFFIXES) and suffix != ".npz"
+    if path.is_dir() or is_recording:  # an .npz file has arrays of whole inputs
         return file_samples(path, tensors, prepared.extra, count)
     return load_samples(path, tensors, count)
 
