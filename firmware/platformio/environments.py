@@ -20,7 +20,7 @@ monitor_speed = {baud}
 """
 
 #: Optimization levels that Arduino cores set. Levels that do not suit the goal are removed: most cores set -Os.
-_LEVELS = ("-Os", "-Og", "-O1", "-O2", "-O3", "-Ofast")
+ARDUINO_LEVELS = ("-Os", "-Og", "-O1", "-O2", "-O3", "-Ofast")
 
 #: For ESP-IDF and Zephyr, CMake files name every source, its include folders and its flags. So PlatformIO must not
 #: search lib/ for libraries.
@@ -86,7 +86,7 @@ def arduino_environment(
         flags += f"\n    {_placement_flags(second)}"
     levels = optimise_flags(optimise)
     return _ARDUINO.format(
-        unflags=" ".join(level for level in _LEVELS if level not in levels),
+        unflags=" ".join(level for level in ARDUINO_LEVELS if level not in levels),
         optimise=" ".join(levels),
         name=board.name,
         io=board.platformio,

@@ -81,10 +81,15 @@ def platformio_files(
 ) -> Mapping[str, str]:
     """Return the text of all files that only PlatformIO reads, by path in the project."""
     files = {"platformio.ini": platformio_ini(board, stack_bytes, optimise, second)}
-    if board.emulated:
-        files["platform/platform.json"] = (_PLATFORM / "platform.json").read_text("utf-8")
-        files["platform/platform.py"] = (_PLATFORM / "platform.py.in").read_text("utf-8")
-        files["platform/builder/main.py"] = (_PLATFORM / "builder.py.in").read_text("utf-8")
-        files[f"platform/boards/{board.name}.json"] = board_json(board)
-        files.update({f"{CORE_DIRECTORY}/{path}": text for path, text in offline_package_files().items()})
-    return files
+    return files | local_platform_files(board) if board.emulated else files
+
+
+def local_platform_files(board: Board) -> dict[str, str]:
+    """Return the platform of an emulated board, which belongs to the project, and PlatformIO's build tool."""
+    return {
+        "platform/platform.json": (_PLATFORM / "platform.json").read_text("utf-8"),
+        "platform/platform.py": (_PLATFORM / "platform.py.in").read_text("utf-8"),
+        "platform/builder/main.py": (_PLATFORM / "builder.py.in").read_text("utf-8"),
+        f"platform/boards/{board.name}.json": board_json(board),
+        **{f"{CORE_DIRECTORY}/{path}": text for path, text in offline_package_files().items()},
+    }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
+from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.learning_glue import Learning
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
@@ -39,7 +40,7 @@ _WITH_ARTICLE = {MICROPHONE: "a microphone", IMU: "a motion sensor", ADC: "an an
 class App:
     """A generated application in ``directory``.
 
-    ``inference_s`` is the estimated time of an inference.
+    ``inference_s`` is the estimated time of an inference, and ``project`` the build system.
     """
 
     directory: Path
@@ -51,6 +52,7 @@ class App:
     sensor: str
     learning: Learning | None = None
     image_sha256: bytes = b""
+    project: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -59,6 +61,7 @@ class App:
             "directory": str(self.directory),
             "board": self.board.name,
             "sensor": self.sensor,
+            "project": self.project,
             "rate": self.settings.rate,
             "channels": self.settings.channels,
             "window": self.settings.window,
@@ -83,20 +86,29 @@ def _longer_hop(inference_samples: float, step: int) -> int:
 
 
 def generate_app(
-    prepared: Prepared, board: Board, directory: Path, *, sensor: str = MICROPHONE, optimise: str = "balanced"
+    prepared: Prepared,
+    board: Board,
+    directory: Path,
+    *,
+    sensor: str = MICROPHONE,
+    project: str | None = None,
+    optimise: str = "balanced",
 ) -> App:
     """Write the application that runs ``prepared`` on ``board`` with ``sensor``.
+
+    ``project`` is the build system, one of ``FORMS``, or None for the board's default.
 
     Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
     for the board. Then nothing was written.
     """
     if sensor not in SENSORS:
         raise UsageError(f"'{sensor}' is not a sensor.", f"Choose one of {', '.join(SENSORS)}.")
-    if not supported(board):
+    if not supported(board, sensor):
         raise UsageError(
             f"There is no driver of {_WITH_ARTICLE[sensor]} for {board.name} yet.",
-            "Choose one of the boards qemu_mps2_*, or write the driver beside the sources of `arenite library`.",
+            "Choose a board of docs/app-boards.md, or write the driver beside the sources of `arenite library`.",
         )
+    form = chosen_form(board, project)
     name = identifier(prepared.path.stem)
     generated = lower_models({name: prepared}, Target.for_core(board.core, optimise))[0]
     labels = recorded_labels(prepared.extra)
@@ -113,6 +125,11 @@ def generate_app(
             "or choose a faster board.",
         )
     learning = planned_learning(processing, rate, hop)
+    if learning is not None and not board.emulated:
+        raise UsageError(
+            f"There is no driver of the flash memory of {board.name} for the state of an anomaly head yet.",
+            "Choose one of the boards qemu_mps2_*, or an image without an anomaly head.",
+        )
     settings = StreamSettings(
         rate=rate,
         window=stream.window,
@@ -142,9 +159,12 @@ def generate_app(
         board,
         files,
         settings,
+        form=form,
         optimise=optimise,
         stack_bytes=-(-stack // 16) * 16,
         defines=(f"{name.upper()}_{stream.define}",),
         manifest=manifest,
     )
-    return App(directory, board, prepared, settings, inference_s, scores, sensor, learning, generated.sha256)
+    return App(
+        directory, board, prepared, settings, inference_s, scores, sensor, learning, generated.sha256, form
+    )

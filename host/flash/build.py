@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.firmware.app.forms.choice import app_commands
 from arenite.firmware.boards.toolchains import (
     ZIG,
     compile_command,
@@ -186,8 +187,8 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
 def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
 
-    With zig, for an application, or if PlatformIO is not installed, the firmware of an emulated board is built by the
-    same compiler commands without PlatformIO.
+    With zig, for an application without ``platformio.ini``, or if PlatformIO is not installed, the firmware of an
+    emulated board is built by the same compiler commands without PlatformIO.
 
     Returns:
         The path of the ELF.
@@ -205,6 +206,11 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         is_for_platformio = (directory / "platformio.ini").is_file() and manifest["build"]["compiler"] != ZIG
         if not is_for_platformio or util.find_spec("platformio") is None:
             return direct_build(directory)
+    elif manifest["protocol"] == "app" and not (directory / "platformio.ini").is_file():
+        steps = " && ".join(app_commands(load_board(board), manifest["project"], str(directory)))
+        raise UsageError(
+            f"{directory} is an application that the tools of its framework build.", f"Run `{steps}`."
+        )
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))
         raise UsageError(

@@ -33,6 +33,8 @@ from arenite.profiles.boards import Board
 __all__ = ["UPLOADERS", "FlashResult", "Upload", "built_elf", "flash", "upload_commands"]
 
 EMULATOR = "emulator"
+#: The files that CMake, ESP-IDF and Zephyr write to the folder ``build`` of an application.
+_APP_ELFS = ("firmware.elf", "application.elf", "zephyr/zephyr.elf")
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,7 @@ def flash(
     uploader = choose(board, tool)
     reject_unused(board, uploader.name, probe, extra)
     nbytes = uploader.run(upload)
-    if not check or board.emulated:
+    if not check or board.emulated or manifest["protocol"] == "app":  # an application has no protocol
         return FlashResult(uploader.name, upload.port, nbytes, None, None, "not asked")
     return _ask_board(uploader.name, upload, port, nbytes, manifest)
 
@@ -134,7 +136,7 @@ def _prepare_upload(
 ) -> tuple[Upload, dict[str, Any]]:
     directory = Path(directory)
     manifest = read_manifest(directory)
-    if manifest["protocol"] == "app":
+    if manifest["protocol"] == "app" and board.emulated:
         raise UsageError(
             f"{directory} is an application for the emulated board {manifest['board']}.",
             "Run it with `arenite app IMAGE --board NAME -o DIRECTORY --play FILE.wav`.",
@@ -204,10 +206,13 @@ def _ask_board(
 
 def built_elf(directory: Path) -> Path:
     """Return the ELF of the latest build in ``directory``. Raises UsageError if the project is not built."""
-    board = read_manifest(directory)["board"]
+    manifest = read_manifest(directory)
     candidates = [
-        Path(directory) / ".pio" / "build" / build_name / "firmware.elf" for build_name in (board, "direct")
+        Path(directory) / ".pio" / "build" / build_name / "firmware.elf"
+        for build_name in (manifest["board"], "direct")
     ]
+    if manifest["protocol"] == "app":
+        candidates += [Path(directory) / "build" / name for name in _APP_ELFS]
     built_files = [elf for elf in candidates if elf.is_file()]
     if not built_files:
         raise UsageError(f"{directory} is not built.", f"Run `arenite build {directory}`.")

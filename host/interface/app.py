@@ -17,6 +17,7 @@ def app(
     *,
     board: str,
     sensor: str = MICROPHONE,
+    project: str | None = None,
     optimise: str = "balanced",
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
@@ -27,6 +28,7 @@ def app(
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
         sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``.
+        project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
 
     Raises:
@@ -36,5 +38,5 @@ def app(
     """
     prepared, profile = prepared_model(model, passes=True), load_board(board)
     if sensor == CAMERA:
-        return generate_camera_app(prepared, profile, Path(output), optimise=optimise)
-    return generate_app(prepared, profile, Path(output), sensor=sensor, optimise=optimise)
+        return generate_camera_app(prepared, profile, Path(output), project=project, optimise=optimise)
+    return generate_app(prepared, profile, Path(output), sensor=sensor, project=project, optimise=optimise)

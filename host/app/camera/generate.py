@@ -13,6 +13,7 @@ from arenite.errors import UsageError
 from arenite.firmware.app.camera_glue import camera_model_header
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.camera_timing import MARGIN, RowTiming, choose_timing, row_instructions
+from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_source
@@ -123,9 +124,16 @@ def _timing(costs: list[float], record: Decision, board: Board) -> RowTiming:
 
 
 def generate_camera_app(
-    prepared: Prepared, board: Board, directory: Path, *, optimise: str = "balanced"
+    prepared: Prepared,
+    board: Board,
+    directory: Path,
+    *,
+    project: str | None = None,
+    optimise: str = "balanced",
 ) -> CameraApp:
     """Write the application that runs ``prepared`` on ``board`` with a camera.
+
+    ``project`` is the build system, or None for the board's default.
 
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
     no driver for the board. Then nothing was written.
@@ -135,6 +143,7 @@ def generate_camera_app(
             f"There is no driver of a camera for {board.name} yet.",
             "Choose one of the boards qemu_mps2_*, or call the functions for rows of `arenite library --stream-input`.",
         )
+    form = chosen_form(board, project)
     pictures = pictures_of(prepared)
     record, decision = decision_of(prepared)
     name = identifier(prepared.path.stem)
@@ -173,6 +182,7 @@ def generate_camera_app(
         board,
         files,
         settings,
+        form=form,
         optimise=optimise,
         stack_bytes=-(-stack // 16) * 16,
         defines=(),

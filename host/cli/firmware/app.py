@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.errors import UsageError
+from arenite.firmware.app.forms.choice import FORMS, PLATFORMIO, app_commands
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
@@ -30,6 +31,11 @@ from arenite.host.report.console import note, print_json, show
     default=MICROPHONE,
     show_default=True,
     help="Kind of sensor.",
+)
+@click.option(
+    "--project",
+    type=click.Choice(FORMS),
+    help="Build system of the application. Without this option, it is the board's usual one (docs/app-boards.md).",
 )
 @output_folder_option("the application")
 @click.option(
@@ -72,6 +78,7 @@ def app(
     image: Path,
     board: str,
     sensor: str,
+    project: str | None,
     output: Path,
     optimise: str,
     recordings: tuple[Path, ...],
@@ -89,7 +96,7 @@ def app(
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
-    application = write_app(image, output, board=board, sensor=sensor, optimise=optimise)
+    application = write_app(image, output, board=board, sensor=sensor, project=project, optimise=optimise)
     for text in application.prepared.notes:
         note(text)
     learns = isinstance(application, App) and application.learning is not None
@@ -130,7 +137,9 @@ def _show(application: App, playback: Playback | None) -> None:
         f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
     )
     if playback is None:
-        show(f"Next: arenite build {application.directory}")
+        commands = app_commands(application.board, application.project, str(application.directory))
+        is_built_here = application.board.emulated or application.project == PLATFORMIO
+        show(f"Next: {f'arenite build {application.directory}' if is_built_here else ' && '.join(commands)}")
     elif playback.expected is not None:
         same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
         most = max(len(playback.events), len(playback.expected))

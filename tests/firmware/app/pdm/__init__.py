@@ -1,0 +1,1 @@
+"""Tests of the filter for PDM microphones."""

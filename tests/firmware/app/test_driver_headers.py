@@ -1,0 +1,167 @@
+"""The drivers of real boards compile without a warning with the headers of the chips' vendors.
+
+``ARENITE_DRIVER_HEADERS`` names a folder with checkouts of these repositories, each by its name: nrfx, CMSIS_5,
+cmsis_device_f4, cmsis_device_l4, ArduinoModule-CMSIS-Atmel, ArduinoCore-mbed, ArduinoCore-API, pico-sdk, esp-idf. The
+last four need headers of a C library too: ``ARENITE_NEWLIB`` and ``ARENITE_PICOLIBC`` name the folders of those for Arm
+and for RISC-V.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from arenite.firmware.app.forms.folders import sources_of
+from arenite.firmware.app.microphones import microphone_of
+from arenite.host.app.generate import generate_app
+from arenite.profiles.boards import load_board
+from tests.host.app.sound_models import sound_model
+
+HEADERS = Path(os.environ.get("ARENITE_DRIVER_HEADERS", "/nonexistent"))
+NEWLIB = Path(os.environ.get("ARENITE_NEWLIB", "/nonexistent"))
+PICOLIBC = Path(os.environ.get("ARENITE_PICOLIBC", "/nonexistent"))
+_WARNINGS = ("-Wall", "-Wextra", "-Werror", "-c")
+_CMSIS = "CMSIS_5/CMSIS/Core/Include"
+#: Board, compiler options and folders of headers of the drivers that need no C library.
+_BARE = {
+    "nrf52840_dk": (["-mcpu=cortex-m4", "-DNRF52840_XXAA"], ["nrfx/bsp/stable/mdk", _CMSIS]),
+    "nucleo_f411re": (["-mcpu=cortex-m4", "-DSTM32F411xE"], ["cmsis_device_f4/Include", _CMSIS]),
+    "disco_l475vg_iot01a": (["-mcpu=cortex-m4", "-DSTM32L475xx"], ["cmsis_device_l4/Include", _CMSIS]),
+    "zeroUSB": (
+        ["-mcpu=cortex-m0plus", "-D__SAMD21G18A__"],
+        ["ArduinoModule-CMSIS-Atmel/CMSIS-Atmel/CMSIS/Device/ATMEL", _CMSIS],
+    ),
+}
+
+
+def _require(*folders: Path) -> None:
+    for folder in folders:
+        if not folder.is_dir():
+            pytest.skip(
+                f"needs headers in {folder} (ARENITE_DRIVER_HEADERS, ARENITE_NEWLIB, ARENITE_PICOLIBC)"
+            )
+
+
+def _compile(
+    compiler: str,
+    flags: Sequence[str],
+    board: str,
+    folder: Path,
+    names: Sequence[str],
+    headers: Sequence[Path],
+) -> None:
+    """Generate an application for ``board``, and compile its files ``names`` in lib/app."""
+    if shutil.which(compiler) is None:
+        pytest.skip(f"needs {compiler}")
+    generate_app(sound_model(folder / "ear.tflite"), load_board(board), folder / "app")
+    own = [f"-I{folder / 'app' / name}" for name in ("src", "lib/app", "lib/board")]
+    system = [word for path in headers for word in ("-isystem", str(path))]
+    for name in names:
+        source = str(folder / "app/lib/app" / name)
+        command = [compiler, *_WARNINGS, *flags, *own, *system, "-o", str(folder / "driver.o"), source]
+        result = subprocess.run(command, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+
+
+def _drivers(board: str) -> list[str]:
+    microphone = microphone_of(load_board(board))
+    assert microphone is not None
+    return sources_of(microphone.sources)
+
+
+@pytest.mark.parametrize("board", _BARE)
+def test_a_driver_compiles_with_the_vendor_s_registers(board: str, tmp_path: Path) -> None:
+    flags, folders = _BARE[board]
+    _require(*(HEADERS / folder for folder in folders))
+    names = [name for name in _drivers(board) if name.endswith(".c")]
+    flags = ["-mthumb", "-std=c99", "-ffreestanding", *flags]
+    _compile("arm-none-eabi-gcc", flags, board, tmp_path, names, [HEADERS / folder for folder in folders])
+
+
+def test_the_arduino_library_s_driver_compiles(tmp_path: Path) -> None:
+    core = HEADERS / "ArduinoCore-mbed"
+    variant = core / "variants/ARDUINO_NANO33BLE"
+    api = HEADERS / "ArduinoCore-API"
+    _require(core, api, NEWLIB)
+    (tmp_path / "core").mkdir()
+    (tmp_path / "core/api").symlink_to(api / "api")  # as the core's own checkout has it
+    lines = (variant / "includes.txt").read_text().split()
+    mbed = [Path(line.replace("-iwithprefixbefore/", f"{core}/cores/arduino/", 1)) for line in lines]
+    (cxx,) = (NEWLIB / "c++").iterdir()
+    defines = (variant / "defines.txt").read_text().split()
+    flags = ["-std=gnu++14", "-mthumb", "-mcpu=cortex-m4", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
+    flags += ["-DARDUINO=10819", "-DARDUINO_ARCH_MBED", "-DARENITE_BAUD=115200", *defines]
+    flags += ["-include", str(variant / "mbed_config.h"), "-fno-exceptions", "-fno-rtti"]
+    headers = [tmp_path / "core", core / "cores/arduino", variant, core / "libraries/PDM/src", *mbed]
+    headers += [cxx, cxx / "arm-none-eabi", NEWLIB]
+    _compile("arm-none-eabi-g++", flags, "nano33ble", tmp_path, _drivers("nano33ble"), headers)
+
+
+def test_the_pico_sdk_s_driver_compiles(tmp_path: Path) -> None:
+    source = HEADERS / "pico-sdk/src"
+    _require(source, NEWLIB)
+    (tmp_path / "pico").mkdir()
+    (tmp_path / "pico/config_autogen.h").write_text('#include "boards/pico.h"\n')
+    (tmp_path / "pico/version.h").write_text("")
+    folders = [
+        path for group in ("rp2_common", "common", "rp2040") for path in source.glob(f"{group}/*/include")
+    ]
+    flags = ["-std=gnu11", "-mthumb", "-mcpu=cortex-m0plus", "-DPICO_RP2040=1", "-DPICO_ON_DEVICE=1"]
+    flags += ['-DPICO_BOARD="pico"', "-DARENITE_BAUD=115200", "-DPORT_TICKS_PER_US=1u"]
+    headers = [tmp_path, *folders, source / "boards/include", NEWLIB]
+    _compile("arm-none-eabi-gcc", flags, "pico", tmp_path, _drivers("pico"), headers)
+
+
+@pytest.mark.parametrize(
+    ("board", "chip", "names"),
+    [
+        ("esp32-c3-devkitm-1", "esp32c3", ["app_espidf.c", "microphone_esp_i2s.c"]),
+        # The ESP32-S3's compiler is not here; the ESP32-P4 has the same kind of PDM receiver.
+        ("seeed_xiao_esp32s3", "esp32p4", ["microphone_esp_pdm.c"]),
+    ],
+)
+def test_esp_idf_s_drivers_compile(board: str, chip: str, names: list[str], tmp_path: Path) -> None:
+    components = HEADERS / "esp-idf/components"
+    _require(components, PICOLIBC)
+    (tmp_path / "sdkconfig.h").write_text(
+        f"#define CONFIG_IDF_TARGET_{chip.upper()} 1\n"
+        "#define CONFIG_IDF_TARGET_ARCH_RISCV 1\n#define CONFIG_ESP_SYSTEM_SINGLE_CORE_MODE 1\n"
+        "#define CONFIG_FREERTOS_UNICORE 1\n#define CONFIG_FREERTOS_NUMBER_OF_CORES 1\n"
+        "#define CONFIG_FREERTOS_HZ 1000\n#define CONFIG_FREERTOS_MAX_TASK_NAME_LEN 16\n"
+        "#define CONFIG_FREERTOS_IDLE_TASK_STACKSIZE 1536\n#define CONFIG_FREERTOS_ISR_STACKSIZE 1536\n"
+        "#define CONFIG_FREERTOS_THREAD_LOCAL_STORAGE_POINTERS 1\n#define CONFIG_LOG_MAXIMUM_LEVEL 3\n"
+        "#define CONFIG_FREERTOS_TASK_NOTIFICATION_ARRAY_ENTRIES 1\n#define CONFIG_FREERTOS_QUEUE_REGISTRY_SIZE 0\n"
+        "#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ 160\n#define CONFIG_LOG_VERSION 1\n#define CONFIG_LOG_DEFAULT_LEVEL 0\n"
+        "#define CONFIG_FREERTOS_TIMER_TASK_STACK_DEPTH 2048\n#define CONFIG_FREERTOS_TIMER_QUEUE_LENGTH 10\n"
+        "#define CONFIG_FREERTOS_TIMER_TASK_PRIORITY 1\n"
+    )
+    parts = (
+        "include",
+        f"{chip}/include",
+        f"{chip}/register",
+        f"include/{chip}",
+        "platform_include",
+        "config/include",
+    )
+    parts += ("config/include/freertos", "config/riscv/include", "esp_additions/include", f"{chip}")
+    parts += ("FreeRTOS-Kernel/include", "FreeRTOS-Kernel/portable/riscv/include")
+    parts += ("FreeRTOS-Kernel/portable/riscv/include/freertos", "platform_port/include")
+    used = [*components.glob("esp_driver_*"), *components.glob("esp_hal_*")]
+    used += [
+        components / name for name in ("esp_common", "esp_hw_support", "esp_rom", "esp_system", "esp_timer")
+    ]
+    used += [components / name for name in ("hal", "soc", "log", "heap", "esp_libc", "freertos", "riscv")]
+    headers = [path for folder in used for part in parts if (path := folder / part).is_dir()]
+    flags = [
+        "-std=gnu17",
+        "-march=rv32imac_zicsr_zifencei",
+        "-mabi=ilp32",
+        "-DESP_PLATFORM",
+        "-DARENITE_BAUD=115200",
+    ]
+    _compile("riscv64-unknown-elf-gcc", flags, board, tmp_path, names, [tmp_path, *headers, PICOLIBC])
