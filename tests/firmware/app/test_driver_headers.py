@@ -93,11 +93,21 @@ def test_the_arduino_library_s_driver_compiles(tmp_path: Path) -> None:
     lines = (variant / "includes.txt").read_text().split()
     mbed = [Path(line.replace("-iwithprefixbefore/", f"{core}/cores/arduino/", 1)) for line in lines]
     (cxx,) = (NEWLIB / "c++").iterdir()
-    defines = (variant / "defines.txt").read_text().split()
     flags = ["-std=gnu++14", "-mthumb", "-mcpu=cortex-m4", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
-    flags += ["-DARDUINO=10819", "-DARDUINO_ARCH_MBED", "-DARENITE_BAUD=115200", *defines]
+    flags += [
+        "-DARDUINO=10819",
+        "-DARDUINO_ARCH_MBED",
+        "-DARENITE_BAUD=115200",
+        f"@{variant / 'defines.txt'}",
+    ]
     flags += ["-include", str(variant / "mbed_config.h"), "-fno-exceptions", "-fno-rtti"]
-    headers = [tmp_path / "core", core / "cores/arduino", variant, core / "libraries/PDM/src", *mbed]
+    headers = [
+        tmp_path / "core",
+        core / "cores/arduino",
+        variant,
+        core / "libraries/PDM/src",
+        *mbed,
+    ]
     headers += [cxx, cxx / "arm-none-eabi", NEWLIB]
     _compile("arm-none-eabi-g++", flags, "nano33ble", tmp_path, _drivers("nano33ble"), headers)
 
@@ -136,7 +146,8 @@ def test_esp_idf_s_drivers_compile(board: str, chip: str, names: list[str], tmp_
         "#define CONFIG_FREERTOS_IDLE_TASK_STACKSIZE 1536\n#define CONFIG_FREERTOS_ISR_STACKSIZE 1536\n"
         "#define CONFIG_FREERTOS_THREAD_LOCAL_STORAGE_POINTERS 1\n#define CONFIG_LOG_MAXIMUM_LEVEL 3\n"
         "#define CONFIG_FREERTOS_TASK_NOTIFICATION_ARRAY_ENTRIES 1\n#define CONFIG_FREERTOS_QUEUE_REGISTRY_SIZE 0\n"
-        "#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ 160\n#define CONFIG_LOG_VERSION 1\n#define CONFIG_LOG_DEFAULT_LEVEL 0\n"
+        "#define CONFIG_ESP_DEFAULT_CPU_FREQ_MHZ 160\n#define CONFIG_LOG_VERSION 1\n"
+        "#define CONFIG_LOG_DEFAULT_LEVEL 0\n"
         "#define CONFIG_FREERTOS_TIMER_TASK_STACK_DEPTH 2048\n#define CONFIG_FREERTOS_TIMER_QUEUE_LENGTH 10\n"
         "#define CONFIG_FREERTOS_TIMER_TASK_PRIORITY 1\n"
     )

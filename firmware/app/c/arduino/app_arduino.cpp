@@ -3,6 +3,9 @@
  *
  * Compiled with the headers of Arduino cores; never run on a board. */
 #include <Arduino.h>
+#if defined(ARDUINO_ARCH_MBED) && defined(SERIAL_CDC)
+#include <USB/PluggableUSBSerial.h>
+#endif
 
 extern "C" {
 #include "console.h"
@@ -36,14 +39,12 @@ void console_port_init(void)
 
 uint32_t console_port_put(uint8_t byte)
 {
-#ifdef ARDUINO_ARCH_MBED
-    /* Its USB serial port tells no free space: write() returns at once with 0 if nobody listens. */
-    return Serial.write(byte) == 1;
+#if defined(ARDUINO_ARCH_MBED) && defined(SERIAL_CDC)
+    uint32_t sent = 0; /* write() of this core waits until the computer has taken the byte */
+    _SerialUSB.send_nb(&byte, 1, &sent);
+    return sent;
 #else
-    if (Serial.availableForWrite() <= 0) {
-        return 0;
-    }
-    return Serial.write(byte) == 1;
+    return Serial.availableForWrite() > 0 && Serial.write(byte) == 1;
 #endif
 }
 

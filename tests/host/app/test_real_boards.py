@@ -1,0 +1,68 @@
+"""Applications for real boards: build files, the files of the user, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from arenite.errors import UsageError
+from arenite.firmware.app.project import supported
+from arenite.host.app.generate import generate_app
+from arenite.host.flash.build import build
+from arenite.profiles.boards import all_boards, load_board
+from tests.host.app.sound_models import sound_model
+
+BOARDS = [board.name for board in all_boards() if not board.emulated and supported(board, "microphone")]
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_the_folder_has_every_source_that_its_build_files_name(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    application = generate_app(sound_model(tmp_path / "ear.tflite"), load_board(name), folder)
+    manifest = json.loads((folder / "arenite.json").read_text())
+    assert manifest["project"] == application.project and "build" not in manifest
+    own = {path.relative_to(folder).as_posix() for path in folder.glob("lib/**/*.c*")}
+    assert any("microphone" in path for path in own)
+    if application.project == "platformio" and not (folder / "CMakeLists.txt").exists():
+        assert "build_src_flags = -Dmain=arenite_user_main" in (folder / "platformio.ini").read_text()
+        return
+    named: set[str] = set()
+    for path in (*folder.rglob("CMakeLists.txt"),):
+        for source in re.findall(r'^    "(.+)"$', path.read_text(), re.MULTILINE):
+            named.add((path.parent / source).resolve().relative_to(folder.resolve()).as_posix())
+    assert named == own
+
+
+def test_the_pins_of_the_user_are_kept(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    prepared, board = sound_model(tmp_path / "ear.tflite"), load_board("pico")
+    generate_app(prepared, board, folder)
+    pins = folder / "src/app_pins.h"
+    assert "#define APP_PDM_CLOCK_PIN 2u" in pins.read_text()
+    pins.write_text("/* mine */\n")
+    generate_app(prepared, board, folder)
+    assert pins.read_text() == "/* mine */\n"
+
+
+def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    prepared, board = sound_model(tmp_path / "ear.tflite"), load_board("esp32-c3-devkitm-1")
+    generate_app(prepared, board, folder)
+    assert "framework = espidf" in (folder / "platformio.ini").read_text()
+    generate_app(prepared, board, folder, project="esp-idf")
+    assert not (folder / "platformio.ini").exists() and (folder / "sdkconfig.defaults").exists()
+    with pytest.raises(UsageError, match="the tools of its framework build") as error:
+        build(folder)
+    assert "set-target esp32c3" in str(error.value.hint)
+
+
+def test_a_build_system_that_the_board_lacks_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="cannot be a project of kind zephyr") as error:
+        generate_app(
+            sound_model(tmp_path / "ear.tflite"), load_board("nano33ble"), tmp_path / "app", project="zephyr"
+        )
+    assert "--project platformio" in str(error.value.hint)
+    assert not (tmp_path / "app").exists()
