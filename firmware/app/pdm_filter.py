@@ -8,6 +8,8 @@ to 16 bits. A first-order highpass removes the microphone's offset.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 BITS_PER_SAMPLE = 64
@@ -31,15 +33,16 @@ LOWPASS = np.array(_LOWPASS_HALF + _LOWPASS_HALF[::-1], np.int64)
 
 def design_lowpass() -> np.ndarray:
     """Return the taps in ``LOWPASS``. It needs SciPy."""
-    from scipy.signal import firwin2
+    from scipy import signal
 
+    design: Any = signal.firwin2  # its type hints do not have windows with a parameter
     frequencies = np.array([0.0, 2000.0, 4000.0, 6000.0, 6600.0, 9800.0, 32000.0])
     with np.errstate(divide="ignore", invalid="ignore"):
         angle = np.pi * frequencies / 1_024_000
         response = np.abs(np.sin(16 * angle) / (16 * np.sin(angle))) ** 3
     response[0] = 1.0
     gains = np.where(frequencies <= 6600, 1 / response, 0.0)
-    taps = firwin2(48, frequencies, gains, fs=64000, window=("kaiser", 4.0))
+    taps = design(48, frequencies, gains, fs=64000, window=("kaiser", 4.0))
     scaled: np.ndarray = np.rint(taps / taps.sum() * 2**15).astype(np.int64)
     return scaled
 

@@ -158,7 +158,7 @@ def write_app(
     }
     microphone = microphone_of(board)
     if board.emulator is not None:
-        drivers = (CAMERA_DRIVERS if has_camera else DRIVERS)[board.emulator.family]
+        drivers: tuple[str, ...] = (CAMERA_DRIVERS if has_camera else DRIVERS)[board.emulator.family]
         if learning.HEADER in model_files:
             drivers = (*drivers, *learning.FLASH[board.emulator.family])
         files |= {f"lib/app/{n}": APP.read(n) for n in drivers}
