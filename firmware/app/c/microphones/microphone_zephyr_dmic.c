@@ -3,8 +3,7 @@
  *
  * sensor_start() returns 1 if the device is not ready, 2 if it refuses the rate, and 3 if it does not start.
  *
- * Compiled with Zephyr's header of the interface, and declarations of its other functions; never built with Zephyr,
- * never run on a board. */
+ * Never compiled with Zephyr's headers, never run on a board. */
 #include "sensor.h"
 #include <zephyr/audio/dmic.h>
 #include <zephyr/device.h>

@@ -1,7 +1,7 @@
 /* Serial port, counter and sleep of an application with Zephyr. The port is the console's UART; an interrupt moves bytes
  * between it and two buffers.
  *
- * Compiled with declarations of Zephyr's functions only; never built with Zephyr, never run on a board. */
+ * Never compiled with Zephyr's headers, never run on a board. */
 #include "console.h"
 #include "port.h"
 #include "sensor.h"
