@@ -91,16 +91,16 @@ def play(
         write_atomic(flash, bytes(memory))
     events = tuple(event for line in lines if (event := parse_event(line)) is not None)
     late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
-    expected = None if late else _expected(application, samples, faults, before, lines)
+    expected = None if late else expected_events(application, samples, faults, before, lines)
     return Playback(tuple(lines), events, expected)
 
 
-def _expected(
+def expected_events(
     application: App,
     samples: np.ndarray,
-    faults: Sequence[Fault],
-    flash: bytes | None,
-    lines: Sequence[str],
+    faults: Sequence[Fault] = (),
+    flash: bytes | None = None,
+    lines: Sequence[str] = (),
 ) -> tuple[EventLine, ...]:
     """Return the events of this computer, as the application prints them. ``flash`` is the flash memory with which the
     application started, and ``lines`` are those that it printed."""

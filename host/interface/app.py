@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from arenite.host.app.applications import application_image, application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.sensor_stream import MICROPHONE
@@ -23,8 +24,9 @@ def app(
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
     Args:
-        model: a loaded model, or the path of an image. It records its preprocessing and its decision. For a camera,
-            pixels of 8 bits are the input if it records no preprocessing.
+        model: a loaded model, the path of an image, or the name of a shipped application (docs/wake-word.md). It
+            records its preprocessing and its decision. For a camera, pixels of 8 bits are the input if it records no
+            preprocessing.
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
         sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``.
@@ -36,6 +38,8 @@ def app(
         ModelError, UsageError: the model cannot be loaded, records no preprocessing or decision for the sensor, or is
             too slow for the board, or there is no driver for the board.
     """
+    if not isinstance(model, Model) and str(model) in application_names() and not Path(model).exists():
+        model = application_image(str(model))
     prepared, profile = prepared_model(model, passes=True), load_board(board)
     if sensor == CAMERA:
         return generate_camera_app(prepared, profile, Path(output), project=project, optimise=optimise)

@@ -41,6 +41,9 @@ SCHEMA = "arenite.tune/1"
 #: Labels of classes that have no events if no decision says otherwise.
 _NO_EVENTS = ("silence", "_silence_", "unknown", "_unknown_", "other", *BACKGROUND_FOLDERS)
 
+#: Seconds for which a model with state is expected to remember what it heard.
+_STATE_S = 1
+
 Progress = Callable[[str, int, int], None]
 
 
@@ -165,6 +168,7 @@ class _Setup:
     decision: Decision
     scores: Tensor
     advance: int | None  # new rows from window to window, if features are those of an endless recording
+    has_state: bool  # whether the model remembers earlier windows
 
     def plan(self, decision: Decision) -> DecisionPlan:
         """Return the plan of ``decision`` for all classes."""
@@ -300,7 +304,7 @@ def _setup(path: Path, options: TuneOptions) -> _Setup:
     if is_stream:
         window = (plan.frames - 1) * plan.step + plan.length
         advance = _advance(plan, decision.hop)
-    return _Setup(image, bound, rate, window, labels, decision, outputs[decision.output], advance)
+    return _Setup(image, bound, rate, window, labels, decision, outputs[decision.output], advance, has_state)
 
 
 def _advance(plan: AudioPlan | MicroPlan, hop: int) -> int:
@@ -341,11 +345,13 @@ def _with_hop(decision: Decision, hop_ms: float | None, usual: int, rate: int) -
 
 
 def _tolerance(setup: _Setup, options: TuneOptions) -> int:
-    """Return the samples after the end of a label in which its event may start: a window and the smoothed hops."""
+    """Return the samples after the end of a label in which its event may start: a window and the smoothed hops. A model
+    with state answers later, so its window counts as a second at least."""
     if options.tolerance_ms is not None:
         return round(options.tolerance_ms * setup.rate / 1000)
     decision = setup.decision
-    return setup.window + (decision.hops + decision.minimum - 1) * decision.hop
+    heard = max(setup.window, _STATE_S * setup.rate) if setup.has_state else setup.window
+    return heard + (decision.hops + decision.minimum - 1) * decision.hop
 
 
 def _score(setup: _Setup, recordings: Sequence[Recording], progress: Progress) -> list[ScoredRecording]:

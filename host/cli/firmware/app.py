@@ -89,8 +89,9 @@ def app(
     """Write an application: firmware that takes the samples of a sensor and prints a line for each event.
 
     IMAGE is a model that records its decision (docs/events.md) or an anomaly head (docs/anomaly.md), and its
-    preprocessing of sound, motion or pictures. For a camera without such a record, pixels are the input. The
-    program src/main.c is yours: it is written once. All other files are written again by each call.
+    preprocessing of sound, motion or pictures. For a camera without such a record, pixels are the input. IMAGE may
+    also be the name of a shipped application: micro_speech, wake_alexa, wake_hey_jarvis, wake_hey_mycroft,
+    wake_okay_nabu. The program src/main.c is yours: it is written once. All other files are written again by each call.
 
     With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """
