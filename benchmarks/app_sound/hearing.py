@@ -14,7 +14,7 @@ from arenite.host.app.play import expected_events
 from arenite.host.flash.build import direct_build
 
 _COUNTS = re.compile(
-    r"(?P<samples>\d+) samples, (?P<lost>\d+) lost, (?P<windows>\d+) windows, (?P<late>\d+) late, .*?"
+    r"(?P<samples>\d+) samples, (?P<lost>\d+) lost, (?P<windows>\d+) windows, .*?(?P<late>\d+) late, .*?"
     r"(?P<dropped>\d+) lines dropped, slowest window (?P<slowest_percent>[\d.]+)% of its time, "
     r"mean (?P<mean_percent>[\d.]+)%"
 )

@@ -16,6 +16,7 @@ from arenite.converters.decision.record import load_decision, recorded_decision
 from arenite.converters.processing.specification.preprocessing import load_preprocessing
 from arenite.errors import AreniteError, ModelError
 from arenite.host.app import applications
+from arenite.host.app.generate import App
 from arenite.host.app.play import play
 from arenite.host.app.reference import reference_events
 from arenite.host.build.prepare import prepare
@@ -72,6 +73,7 @@ def test_an_application_hears_its_keyword(name: str, tmp_path: Path) -> None:
     word = prepared.extra["labels"][0]
     samples = spoken(word)
     application = arenite.app(name, tmp_path / "app", board="qemu_mps2_an386")
+    assert isinstance(application, App)
     playback = play(application, samples)
     assert playback.is_equal
     assert any(event.label == word and event.is_start for event in playback.events)
