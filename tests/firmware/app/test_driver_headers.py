@@ -151,7 +151,7 @@ def test_esp_idf_s_drivers_compile(board: str, chip: str, names: list[str], tmp_
         "#define CONFIG_FREERTOS_TIMER_TASK_STACK_DEPTH 2048\n#define CONFIG_FREERTOS_TIMER_QUEUE_LENGTH 10\n"
         "#define CONFIG_FREERTOS_TIMER_TASK_PRIORITY 1\n"
     )
-    parts = (
+    parts: tuple[str, ...] = (
         "include",
         f"{chip}/include",
         f"{chip}/register",
