@@ -200,11 +200,16 @@ def _project(
 
 def _compile(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path) -> dict[str, Path]:
     """Compile ``units`` and return the object file of each by the name of its source file."""
+    return {Path(source).name: path for source, path in compile_units(recipe, units, project).items()}
+
+
+def compile_units(recipe: dict[str, Any], units: list[dict[str, Any]], project: Path) -> dict[str, Path]:
+    """Compile ``units`` and return the object file of each by the path of its source file."""
     (project / "o").mkdir()
 
     def compile_unit(unit: dict[str, Any]) -> tuple[str, Path]:
-        name = Path(unit["source"]).name
-        out = project / "o" / f"{name}.o"
+        name = unit["source"]
+        out = project / "o" / f"{Path(name).name}.o"
         start = compile_command(recipe["compiler"])
         command = [*start, *recipe["flags"], *unit["flags"], "-c", "-o", str(out), unit["source"]]
         subprocess.run(command, cwd=project, check=True, env=compiler_environment(recipe["compiler"]))
@@ -226,6 +231,11 @@ def _library(core_name: str, toolchain: str) -> ObjectSet:
     if not Path(archive).is_file():
         return ObjectSet()
     return _members(archive, [f"{core.prefix}ar"], "libgcc")
+
+
+def library_of(core: str) -> ObjectSet:
+    """Return the sections of gcc's runtime library for ``core``."""
+    return _library(core, GCC)
 
 
 def _members(archive: str, ar: list[str], label: str) -> ObjectSet:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from arenite.firmware.sizes.object_files import ObjectSet, is_library
 
@@ -107,3 +107,21 @@ def main_stack(
     )
     # One painted word stays free and shows that the stack did not overflow. The linker script uses steps of 16 bytes.
     return -(-(depths.section_depth(objects.symbols["ar_start"]) + 4) // 16) * 16
+
+
+def direct_depth(objects: ObjectSet) -> Callable[[str], int]:
+    """Return a function that returns the stack bytes of the deepest chain of direct calls from a section. Addresses in
+    tables do not count as calls."""
+    known: dict[str, int] = {}
+
+    def depth(node: str, path: frozenset[str] = frozenset()) -> int:
+        section = objects.sections.get(node)
+        if section is None or section.kind != "text" or node in path:
+            return 0
+        if node not in known:
+            own = section.stack or (_LIBRARY_FRAME if is_library(node) else 0)
+            refs = (objects.symbols.get(ref, ref) for ref in section.refs)
+            known[node] = own + max((depth(ref, path | {node}) for ref in refs), default=0)
+        return known[node]
+
+    return depth

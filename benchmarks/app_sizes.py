@@ -1,0 +1,58 @@
+"""Measure the sizes of the sources of applications: ``python -m benchmarks.app_sizes``.
+
+It generates small applications of every kind on every board with an application, compiles them for speed and for size,
+and stores the sizes in ``profiles/app_sizes/``. ``arenite fit --app`` adds them up. Run it after any change to the
+sources of applications, features or decisions.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from arenite.firmware.app.project import supported
+from arenite.firmware.sizes.app_measure import measure_apps, write_table
+from arenite.host.app.generate import generate_app
+from arenite.profiles.boards import Board, all_boards
+from tests.host.app.sound_models import DECISION, LABELS, MICRO, SOUND, sound_model
+
+#: Features and decisions with different generated code.
+SOUNDS = {"audio": SOUND, "micro": MICRO}
+DECISIONS = {
+    "mean": DECISION,
+    "exponential": replace(DECISION, smooth="exponential", factor=0.4, hops=1),
+}
+
+
+def app_boards() -> list[Board]:
+    """Return the boards that applications can be predicted for."""
+    return [board for board in all_boards() if board.emulated and supported(board)]
+
+
+def sample_apps(board: Board, folder: Path) -> list[Path]:
+    """Write an application of every kind for ``board``, and return their folders."""
+    paths = []
+    for sound_name, sound in SOUNDS.items():
+        for decision_name, decision in DECISIONS.items():
+            for optimise in ("balanced", "flash"):
+                place = folder / f"{board.name}-{sound_name}-{decision_name}-{optimise}"
+                place.mkdir(parents=True)
+                prepared = sound_model(place / "sampled.tflite", decision, sound, LABELS)
+                generate_app(prepared, board, place / "app", optimise=optimise)
+                paths.append(place / "app")
+    return paths
+
+
+def main() -> int:
+    for board in app_boards():
+        with tempfile.TemporaryDirectory(prefix="arenite-") as name:
+            folder = Path(name)
+            write_table(board.name, measure_apps(board.name, sample_apps(board, folder / "apps"), folder / "s"))
+        print(f"{board.name}: measured", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

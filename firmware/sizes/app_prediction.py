@@ -1,0 +1,197 @@
+"""Predict the flash, RAM and stack of an application in bytes, without a compiler, from the text of its sources."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.errors import UsageError
+from arenite.firmware.generator.model_source import GUARD_BYTES
+from arenite.firmware.sizes.app_table import BUFFERS, AppFolder, AppTable, app_table, function_key
+from arenite.firmware.sizes.generated_c import Definition, definitions
+from arenite.firmware.sizes.object_files import ObjectSet, Section
+from arenite.firmware.sizes.prediction import size_table
+from arenite.firmware.sizes.stacks import direct_depth
+from arenite.firmware.sizes.targets import target_of
+from arenite.profiles.boards import load_board
+
+_LAYER = re.compile(r"layer_\d+(_\w+)?$")
+
+
+@dataclass(frozen=True)
+class AppPrediction:
+    """The predicted bytes of an application.
+
+    ``data`` and ``bss`` are RAM with and without initial values; ``bss`` includes the guard words around the arena.
+    ``stack`` is an upper bound and ``stack_reserved`` what the linker script reserves. ``text`` is all flash but the
+    weights and the initial values of ``data``. ``unknown`` lists the sources and functions that were never measured: if
+    there are any, the sizes are too small.
+    """
+
+    arena: int
+    data: int
+    bss: int
+    stack: int
+    stack_reserved: int
+    text: int
+    weights: int
+    kernels: int
+    unknown: tuple[str, ...]
+
+    @property
+    def ram(self) -> int:
+        return self.arena + self.data + self.bss + self.stack_reserved
+
+    @property
+    def flash(self) -> int:
+        return self.text + self.weights + self.data
+
+
+def predict_app(path: Path) -> AppPrediction:
+    """Return the predicted sizes of the application in the folder ``path``.
+
+    Raises ``UsageError`` if no sizes of applications were measured for its board.
+    """
+    folder = AppFolder.read(path)
+    board = load_board(folder.manifest["board"])
+    table = app_table(board.name)
+    if table is None:
+        raise UsageError(
+            f"No sizes of applications are stored for {board.name}.",
+            "Choose one of the boards qemu_mps2_*, or build the application.",
+        )
+    optimise = next(flags for source, flags in folder.units if source.startswith("lib/model/"))[0].lstrip("-")
+    engine = size_table(target_of(board).name).engine[optimise]
+    objects, unknown = _collect(folder, table, engine)
+    live = objects.reachable(
+        ["ar_start", *(n for n, s in objects.sections.items() if s.kind == "vectors")]
+    )
+    sections = {n: objects.sections[n] for n in live}
+
+    def total(*kinds: str) -> int:
+        return sum(-(-s.size // 4) * 4 for s in sections.values() if s.kind in kinds)
+
+    kernel_files = {Path(s).name for s, _ in folder.units if s.startswith("lib/model/arenite/")}
+    kernels = sum(
+        -(-s.size // 4) * 4
+        for n, s in sections.items()
+        if n.split(":")[0] in kernel_files and s.kind in ("text", "rodata")
+    )
+    model = folder.text(f"lib/model/{folder.prefix}model.c")
+    arena = re.search(r"\.arena_bytes = (\d+)", model)
+    return AppPrediction(
+        arena=int(arena[1]) if arena else 0,
+        data=total("data"),
+        bss=total("bss", "noinit") + GUARD_BYTES,
+        stack=_stack(objects, sections),
+        stack_reserved=-(-int(folder.manifest["stack_bytes"]) // 16) * 16,
+        text=total("text", "rodata", "vectors"),
+        weights=total("weights"),
+        kernels=kernels,
+        unknown=tuple(unknown),
+    )
+
+
+def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[ObjectSet, list[str]]:
+    """Return the sections of an application, and the names of those whose size is not known."""
+    objects = ObjectSet(dict(table.library.sections), dict(table.library.symbols))
+    objects.sections.update({n: s for n, s in engine.sections.items() if n.startswith("libgcc/")})
+    unknown: list[str] = []
+
+    def size_of(c_type: str) -> int:
+        if c_type in table.structs:
+            return table.structs[c_type]
+        return engine.sections[engine.symbols[f"sizeof_{c_type}"]].size
+
+    generated: list[tuple[Definition, tuple[str, ...]]] = []
+    for source, flags in folder.units:
+        if folder.is_generated(source):
+            generated += [(d, flags) for d in definitions(folder.text(source), size_of)]
+            continue
+        key, name = folder.key(source, flags), Path(source).name
+        if key in table.units:
+            _add_unit(objects, table.units[key], folder, table.slopes.get(key, {}))
+            continue
+        own = {n: s for n, s in engine.sections.items() if n.startswith(f"{name}:")}
+        if not own or not source.startswith("lib/model/arenite/"):
+            unknown.append(source)
+        objects.sections.update(own)
+        objects.symbols.update({s: n for s, n in engine.symbols.items() if n in own})
+    names = {d.name: d for d, _ in generated}
+    for definition, flags in generated:
+        section = Section(definition.name, definition.kind, definition.size, 0, definition.refs)
+        if definition.kind == "text":
+            size, stack, library = _function(definition, flags, folder.prefix, table, names, unknown)
+            section = replace(section, size=size, stack=stack, refs=(*definition.refs, *library))
+        node = f"generated:{definition.name}"
+        objects.sections[node] = section
+        objects.symbols[definition.name] = node
+    return objects, unknown
+
+
+def _add_unit(
+    objects: ObjectSet, unit: ObjectSet, folder: AppFolder, slopes: Mapping[str, Mapping[str, int]]
+) -> None:
+    """Add the sections of a measured source. ``@_`` in its references stands for the model's name."""
+    for node, section in unit.sections.items():
+        size = section.size
+        for setting in BUFFERS:
+            if slope := slopes.get(node, {}).get(setting):
+                size += slope * folder.setting(setting)
+        refs = tuple(ref.replace("@_", folder.prefix) for ref in section.refs)
+        objects.sections[node] = replace(section, size=size, refs=refs)
+    objects.symbols.update(unit.symbols)
+
+
+def _function(
+    definition: Definition,
+    flags: tuple[str, ...],
+    prefix: str,
+    table: AppTable,
+    names: Mapping[str, Definition],
+    unknown: list[str],
+) -> tuple[int, int, tuple[str, ...]]:
+    """Return the bytes, stack and library routines of a generated function. If the
+    compiler inlines the layers, their size is part of the function that calls all of them."""
+    if _LAYER.match(definition.name.removeprefix(prefix)):
+        return table.functions.get(f"layer {' '.join(flags)} {definition.text.count('(&')}", (0, 0, ()))
+    layers = [n for n in re.findall(r"\w+", definition.text) if _LAYER.match(n.removeprefix(prefix)) and n in names]
+    if layers:
+        is_inlined = table.functions[f"layer {' '.join(flags)} 1"][0] == 0
+        calls = sum(names[n].text.count("(&") if is_inlined else 1 for n in layers)
+        return (*invoke_size(table, flags, calls), ())
+    key = function_key(definition.text, prefix, flags)
+    if key not in table.functions:
+        unknown.append(definition.name)
+        return 0, 0, ()
+    return table.functions[key]
+
+
+def invoke_size(table: AppTable, flags: tuple[str, ...], calls: int) -> tuple[int, int]:
+    """Return the bytes and the stack of a function that makes ``calls`` calls of kernels. Beyond the measured numbers,
+    each call adds as many bytes as the last ones."""
+    mode = " ".join(flags)
+    most = max(int(k.split()[-1]) for k in table.functions if k.startswith(f"invoke {mode} "))
+    size, stack, _ = table.functions[f"invoke {mode} {most - (most - calls) % 2 if calls > most else calls}"]
+    if calls > most:
+        top = most - (most - calls) % 2
+        step = size - table.functions[f"invoke {mode} {top - 2}"][0]
+        size += (calls - top) // 2 * step
+    return size, stack
+
+
+def _stack(objects: ObjectSet, live: Mapping[str, Section]) -> int:
+    """Return an upper bound of the stack: the deepest chain of calls, and below it the deepest chain of each function
+    whose address is stored, because nothing calls itself."""
+    stored = {
+        objects.symbols.get(ref, ref)
+        for node, s in live.items()
+        if s.kind in ("rodata", "data")
+        for ref in s.refs
+    }
+    depths = direct_depth(objects)
+    total = depths(objects.symbols["ar_start"])
+    total += sum(depths(n) for n in stored if n in live and live[n].kind == "text")
+    return -(-(total + 4) // 16) * 16
