@@ -96,6 +96,7 @@ fuzz: setup
 # Update the stored code sizes that `arenite fit` adds up. Run this after any change to C sources or compiler flags.
 sizes: setup
 	$(VENV_PYTHON) -m arenite.firmware.sizes.measure
+	$(VENV_PYTHON) -m benchmarks.app_sizes
 
 # Update the pages and tables that are generated from code and profiles. A test fails if one is out of date.
 docs: setup

@@ -49,7 +49,9 @@ def main() -> int:
     for board in app_boards():
         with tempfile.TemporaryDirectory(prefix="arenite-") as name:
             folder = Path(name)
-            write_table(board.name, measure_apps(board.name, sample_apps(board, folder / "apps"), folder / "s"))
+            write_table(
+                board.name, measure_apps(board.name, sample_apps(board, folder / "apps"), folder / "s")
+            )
         print(f"{board.name}: measured", file=sys.stderr)
     return 0
 

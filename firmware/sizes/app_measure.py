@@ -111,7 +111,7 @@ def _measure_generated(
         section = own.sections.get(node or "")
         if d.kind == "text":
             refs = () if section is None else section.refs
-            library = sorted(r for r in refs if r.startswith("__") or r.startswith("mem"))
+            library = sorted(r for r in refs if r.startswith(("__", "mem")))
             size, stack = (0, 0) if section is None else (section.size, section.stack)
             functions[function_key(d.text, folder.prefix, flags)] = [size, stack, library]
         elif section is not None and d.size == 0 and "[" not in d.text.split("=")[0]:
@@ -146,7 +146,9 @@ def _slopes(
         if not growth:
             continue
         if section.kind != "bss" or len(names) != 1:
-            raise AssertionError(f"The size of {key}, {node} depends on {names}: use a constant of app_settings.c.")
+            raise AssertionError(
+                f"The size of {key}, {node} depends on {names}: use a constant of app_settings.c."
+            )
         per = growth // folder.setting(names[0])
         grown[node] = {names[0]: per}
         units[key]["sections"][node][1] -= growth

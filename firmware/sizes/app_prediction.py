@@ -9,9 +9,9 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.firmware.generator.model_source import GUARD_BYTES
-from arenite.firmware.sizes.app_table import BUFFERS, AppFolder, AppTable, app_table, function_key
+from arenite.firmware.sizes.app_table import BUFFERS, MAIN, AppFolder, AppTable, app_table, function_key
 from arenite.firmware.sizes.generated_c import Definition, definitions
-from arenite.firmware.sizes.object_files import ObjectSet, Section
+from arenite.firmware.sizes.object_files import ObjectSet, Section, read_objects
 from arenite.firmware.sizes.prediction import size_table
 from arenite.firmware.sizes.stacks import direct_depth
 from arenite.firmware.sizes.targets import target_of
@@ -26,8 +26,13 @@ class AppPrediction:
 
     ``data`` and ``bss`` are RAM with and without initial values; ``bss`` includes the guard words around the arena.
     ``stack`` is an upper bound and ``stack_reserved`` what the linker script reserves. ``text`` is all flash but the
-    weights and the initial values of ``data``. ``unknown`` lists the sources and functions that were never measured: if
-    there are any, the sizes are too small.
+    weights and the initial values of ``data``; ``kernels`` is the part of it in the sources of operators, features and
+    decisions and the compiler's routines that they call, and ``tables`` that in the constants of the model and its
+    features.
+
+    ``unknown`` lists the sources and functions that were never measured: if there are any, the sizes are too small.
+    ``main`` says which src/main.c the sizes are for: "shipped"; "measured" if the program was edited and built; or
+    "edited" if it was edited and not built, so the sizes are those of the shipped program.
     """
 
     arena: int
@@ -38,7 +43,14 @@ class AppPrediction:
     text: int
     weights: int
     kernels: int
+    tables: int
     unknown: tuple[str, ...]
+    main: str
+
+    @property
+    def application(self) -> int:
+        """The bytes of ``text`` that are neither kernels nor tables: start-up, sensor, loop, serial port, text."""
+        return self.text - self.kernels - self.tables
 
     @property
     def ram(self) -> int:
@@ -65,20 +77,17 @@ def predict_app(path: Path) -> AppPrediction:
     optimise = next(flags for source, flags in folder.units if source.startswith("lib/model/"))[0].lstrip("-")
     engine = size_table(target_of(board).name).engine[optimise]
     objects, unknown = _collect(folder, table, engine)
-    live = objects.reachable(
-        ["ar_start", *(n for n, s in objects.sections.items() if s.kind == "vectors")]
-    )
+    live = objects.reachable(["ar_start", *(n for n, s in objects.sections.items() if s.kind == "vectors")])
     sections = {n: objects.sections[n] for n in live}
 
     def total(*kinds: str) -> int:
         return sum(-(-s.size // 4) * 4 for s in sections.values() if s.kind in kinds)
 
     kernel_files = {Path(s).name for s, _ in folder.units if s.startswith("lib/model/arenite/")}
-    kernels = sum(
-        -(-s.size // 4) * 4
-        for n, s in sections.items()
-        if n.split(":")[0] in kernel_files and s.kind in ("text", "rodata")
-    )
+    # The compiler's routines that kernels call count as kernels: a library has them too.
+    own = {n for n in live if n.split(":")[0] in kernel_files}
+    used = objects.reachable(n for n in own) & {n for n in live if n.startswith("libgcc/")}
+    kernels = sum(-(-sections[n].size // 4) * 4 for n in own | used if sections[n].kind in ("text", "rodata"))
     model = folder.text(f"lib/model/{folder.prefix}model.c")
     arena = re.search(r"\.arena_bytes = (\d+)", model)
     return AppPrediction(
@@ -90,14 +99,33 @@ def predict_app(path: Path) -> AppPrediction:
         text=total("text", "rodata", "vectors"),
         weights=total("weights"),
         kernels=kernels,
+        tables=sum(
+            -(-s.size // 4) * 4
+            for n, s in sections.items()
+            if n.startswith("generated:") and s.kind == "rodata"
+        ),
         unknown=tuple(unknown),
+        main="measured" if folder.main_object else "edited" if folder.is_edited else "shipped",
     )
+
+
+def stack_bound(path: Path) -> int:
+    """Return the upper bound of the stack of the application in ``path``, in bytes; 0 if its sizes are not known."""
+    if app_table(AppFolder.read(path).manifest["board"]) is None:
+        return 0
+    prediction = predict_app(path)
+    return 0 if prediction.unknown else prediction.stack
 
 
 def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[ObjectSet, list[str]]:
     """Return the sections of an application, and the names of those whose size is not known."""
     objects = ObjectSet(dict(table.library.sections), dict(table.library.symbols))
-    objects.sections.update({n: s for n, s in engine.sections.items() if n.startswith("libgcc/")})
+    for node, section in engine.sections.items():
+        if node.startswith("libgcc/"):
+            objects.sections.setdefault(node, section)
+    for symbol, node in engine.symbols.items():
+        if node.startswith("libgcc/"):
+            objects.symbols.setdefault(symbol, node)
     unknown: list[str] = []
 
     def size_of(c_type: str) -> int:
@@ -110,7 +138,13 @@ def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[Obj
         if folder.is_generated(source):
             generated += [(d, flags) for d in definitions(folder.text(source), size_of)]
             continue
-        key, name = folder.key(source, flags), Path(source).name
+        name = Path(source).name
+        if source == MAIN and folder.main_object is not None:
+            measured = read_objects({name: folder.main_object})
+            objects.sections.update(measured.sections)
+            objects.symbols.update(measured.symbols)
+            continue
+        key = folder.key(source, flags)
         if key in table.units:
             _add_unit(objects, table.units[key], folder, table.slopes.get(key, {}))
             continue
@@ -157,7 +191,9 @@ def _function(
     compiler inlines the layers, their size is part of the function that calls all of them."""
     if _LAYER.match(definition.name.removeprefix(prefix)):
         return table.functions.get(f"layer {' '.join(flags)} {definition.text.count('(&')}", (0, 0, ()))
-    layers = [n for n in re.findall(r"\w+", definition.text) if _LAYER.match(n.removeprefix(prefix)) and n in names]
+    layers = [
+        n for n in re.findall(r"\w+", definition.text) if _LAYER.match(n.removeprefix(prefix)) and n in names
+    ]
     if layers:
         is_inlined = table.functions[f"layer {' '.join(flags)} 1"][0] == 0
         calls = sum(names[n].text.count("(&") if is_inlined else 1 for n in layers)

@@ -1,9 +1,9 @@
 """The measured sizes of the sources of applications, by the text that the compiler saw.
 
-Each source file, compiled as applications compile it, is stored under a key: a digest of its text with all headers that
-it includes, in which the model's name and the sizes of its buffers do not count. Functions that are generated for a model
-are stored one by one, under a digest of their text without numbers. A source that was never measured has no key, so an
-old table is never used for a new source. ``make sizes`` writes the tables.
+Each source file, compiled as applications compile it, is stored under a key: a digest of its text with all headers
+that it includes, in which the model's name and the sizes of its buffers do not count. Functions that are generated for
+a model are stored one by one, under a digest of their text without numbers. A source that was never measured has no
+key, so an old table is never used for a new source. ``make sizes`` writes the tables.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from arenite.firmware.app.project import MAIN, shipped_main
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.sizes.generated_c import normalized, without_comments
 from arenite.firmware.sizes.object_files import ObjectSet
@@ -32,10 +33,10 @@ BUFFERS = ("SENSOR_ROOM", "APP_EVENTS")
 class AppTable:
     """The sizes of one board.
 
-    ``units`` are the sections of each source by its key, ``slopes`` the bytes that a section of a source grows with each
-    setting of ``BUFFERS``, ``functions`` the bytes, stack and library routines of a generated function by its key,
-    ``structs`` the bytes of structures, and ``invoke`` the bytes of the function that calls the layers, by its key and
-    the number of layers.
+    ``units`` are the sections of each source by its key, and ``slopes`` the bytes that a section of a source grows with
+    each setting of ``BUFFERS``. ``functions`` has the bytes, stack and library routines of a generated function by its
+    key, and those of a function that calls N layers by the key "invoke FLAGS N". ``structs`` are the bytes of
+    structures, and ``library`` the routines of the compiler that applications use.
     """
 
     compiler: str
@@ -76,6 +77,24 @@ class AppFolder:
         return AppFolder(path, json.loads((path / MANIFEST).read_text("utf-8")))
 
     @property
+    def shipped_main(self) -> str:
+        """The program that `arenite app` writes for this sensor."""
+        return shipped_main(self.manifest.get("sensor") == "camera")
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether the user changed the program."""
+        return (self.path / MAIN).read_text("utf-8") != self.shipped_main
+
+    @property
+    def main_object(self) -> Path | None:
+        """The object file of a changed program, if it was built since the change."""
+        path = self.path / ".pio/build/direct" / f"{MAIN}.o"
+        if not self.is_edited or not path.is_file():
+            return None
+        return path if path.stat().st_mtime >= (self.path / MAIN).stat().st_mtime else None
+
+    @property
     def prefix(self) -> str:
         """The prefix of the model's C names."""
         return f"{self.manifest['model']['name']}_"
@@ -87,7 +106,9 @@ class AppFolder:
             yield unit["source"], tuple(unit["flags"])
 
     def text(self, source: str) -> str:
-        """Return the text of a file."""
+        """Return the text of a file; for the user's program, that of the one that `arenite app` writes."""
+        if source == MAIN:
+            return self.shipped_main
         return (self.path / source).read_text("utf-8")
 
     def is_generated(self, source: str) -> bool:
@@ -113,14 +134,19 @@ class AppFolder:
             waiting += [found for name in _INCLUDE.findall(text) if (found := self._header(path, name))]
             is_own = path.name in (f"{self.prefix}model.h", f"{self.prefix}processing.h")
             text = re.sub(rf"#define ({'|'.join(BUFFERS)}) \d+u?", r"#define \1 0", without_comments(text))
-            parts.append(f"{path.name.replace(self.prefix, '@_')}: {normalized(text, self.prefix, not is_own)}")
+            parts.append(
+                f"{path.name.replace(self.prefix, '@_')}: {normalized(text, self.prefix, not is_own)}"
+            )
         defines = [f for f in self.manifest["build"]["flags"] if f.startswith("-D")]
         parts += [d for d in defines if not d.startswith(f"-D{self.prefix.upper()}")]
         return f"{Path(source).name} {hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
     def _header(self, source: Path, name: str) -> Path | None:
         """Return the path of an included header in the folder."""
-        places = (source.parent, *(Path(f[2:]) for f in self.manifest["build"]["flags"] if f.startswith("-I")))
+        places = (
+            source.parent,
+            *(Path(f[2:]) for f in self.manifest["build"]["flags"] if f.startswith("-I")),
+        )
         for place in places:
             if (self.path / place / name).is_file():
                 return place / name

@@ -16,7 +16,9 @@ _VARIABLE = re.compile(
     r"(?P<attributes>(?: +(?:AR_\w+(?:\([^)]*\))?|__attribute__\(\(.*?\)\)))*) *(?:= *(?P<value>.*))?;",
     re.DOTALL,
 )
-_FUNCTION = re.compile(r"(?P<words>[\w *]*?)(?P<name>\w+)\((?P<arguments>[^{]*)\)\s*(?P<body>\{.*\})", re.DOTALL)
+_FUNCTION = re.compile(
+    r"(?P<words>[\w *]*?)(?P<name>\w+)\((?P<arguments>[^{]*)\)\s*(?P<body>\{.*\})", re.DOTALL
+)
 #: Bytes of the scalar types of C on a 32-bit processor.
 _SCALARS = {"char": 1, "int8_t": 1, "uint8_t": 1, "int16_t": 2, "uint16_t": 2, "int32_t": 4, "uint32_t": 4}
 _SCALARS |= {"int64_t": 8, "uint64_t": 8, "int": 4, "float": 4, "ar_layer_fn": 4}

@@ -234,8 +234,22 @@ def _library(core_name: str, toolchain: str) -> ObjectSet:
 
 
 def library_of(core: str) -> ObjectSet:
-    """Return the sections of gcc's runtime library for ``core``."""
-    return _library(core, GCC)
+    """Return the sections of gcc's runtime library for ``core``. Of several members with the same function, the linker
+    takes the first one."""
+    library, owner = _library(core, GCC), cores.core_named(core)
+    command = [f"{owner.prefix}gcc", *owner.architecture, *cores.LINK_FLAGS, "-print-libgcc-file-name"]
+    archive = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    listing = subprocess.run(
+        [f"{owner.prefix}nm", "--print-armap", archive], check=True, capture_output=True, text=True
+    ).stdout
+    symbols = dict(library.symbols)
+    seen: set[str] = set()
+    for name, member in re.findall(r"^(\w+) in (\S+)$", listing, re.MULTILINE):
+        nodes = [n for n in library.sections if n.startswith(f"libgcc/{member}:.text")]
+        if name in symbols and name not in seen and nodes:
+            symbols[name] = nodes[0]
+        seen.add(name)
+    return ObjectSet(library.sections, symbols)
 
 
 def _members(archive: str, ar: list[str], label: str) -> ObjectSet:

@@ -20,6 +20,7 @@ from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.processing import bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources
+from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
@@ -153,18 +154,25 @@ def generate_app(
         "sensor": sensor,
         "rate": rate,
     }
-    write_app(
-        directory,
-        name,
-        board,
-        files,
-        settings,
-        form=form,
-        optimise=optimise,
-        stack_bytes=-(-stack // 16) * 16,
-        defines=(f"{name.upper()}_{stream.define}",),
-        manifest=manifest,
-    )
+    stack = -(-stack // 16) * 16
+
+    def write(stack_bytes: int) -> None:
+        write_app(
+            directory,
+            name,
+            board,
+            files,
+            settings,
+            form=form,
+            optimise=optimise,
+            stack_bytes=stack_bytes,
+            defines=(f"{name.upper()}_{stream.define}",),
+            manifest=manifest,
+        )
+
+    write(stack)
+    if (bound := stack_bound(directory)) > stack:
+        write(bound)
     return App(
         directory, board, prepared, settings, inference_s, scores, sensor, learning, generated.sha256, form
     )

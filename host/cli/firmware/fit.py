@@ -16,6 +16,7 @@ from arenite.host.build.fit_verdict import FitVerdict
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared
 from arenite.host.cli.bench.webassembly import fit_wasm
+from arenite.host.cli.firmware.fit_app import show_app_fits
 from arenite.host.cli.options import build_options
 from arenite.host.cli.progress import Stages
 from arenite.host.interface.build import fit as fit_model
@@ -50,6 +51,16 @@ from arenite.host.report.console import note, print_json, show, table
         "Needs --board."
     ),
 )
+@click.option(
+    "--app",
+    "application",
+    type=click.Path(path_type=Path),
+    metavar="DIR|FILE.toml",
+    help=(
+        "Predict an application: the folder that `arenite app` wrote, or a TOML file with its settings board, sensor, "
+        "optimise and hop."
+    ),
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(
     images: tuple[Path, ...],
@@ -57,6 +68,7 @@ def fit(
     all_boards: bool,
     shrink: bool,
     build: BuildOptions,
+    application: Path | None,
     as_json: bool,
 ) -> int:
     """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, and estimate the time of an
@@ -71,6 +83,8 @@ def fit(
     The exit code is 1 if a model does not fit a board named with --board, or if the sizes of a built project differ
     from its predictions.
     """
+    if application is not None:
+        return show_app_fits(images, application, names, as_json)
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)
     if WASM_BOARD in names:

@@ -1,0 +1,59 @@
+"""``arenite fit --app``: show the predicted memory of an application."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from arenite.errors import UsageError
+from arenite.host.app.fit_app import AppFit, fit_app
+from arenite.host.report.console import print_json, show, table
+
+_MAIN = {
+    "edited": "src/main.c was edited and not built: the sizes are those of the program that `arenite app` writes.",
+    "measured": "src/main.c was edited: its size is that of the object file in the folder.",
+}
+
+
+def show_app_fits(images: Sequence[Path], where: Path, boards: Sequence[str], as_json: bool) -> int:
+    """Show the prediction of one model in an application, and return the exit code: 1 if it does not fit."""
+    if len(images) != 1 or boards:
+        raise UsageError(
+            "--app predicts one model on the board of the application.",
+            "Give one model, and no --board: the folder or the TOML file names the board.",
+        )
+    fit = fit_app(images[0], where)
+    if as_json:
+        print_json(fit.to_json())
+    else:
+        _show(fit, where)
+    return 0 if fit.fits else 1
+
+
+def _show(fit: AppFit, where: Path) -> None:
+    p = fit.prediction
+    rows = [
+        ("RAM", f"{p.ram:,}", f"{fit.board.ram_bytes:,}"),
+        ("  arena", f"{p.arena:,}", ""),
+        ("  data", f"{p.data:,}", ""),
+        ("  bss", f"{p.bss:,}", ""),
+        ("  stack reserved", f"{p.stack_reserved:,}", ""),
+        ("  stack at most", f"{p.stack:,}", ""),
+        ("flash", f"{p.flash:,}", f"{fit.board.flash_bytes:,}"),
+        ("  weights", f"{p.weights:,}", ""),
+        ("  kernels", f"{p.kernels:,}", ""),
+        ("  tables", f"{p.tables:,}", ""),
+        ("  application", f"{p.application:,}", ""),
+        ("  data", f"{p.data:,}", ""),
+    ]
+    show(table(f"{where} on {fit.board.name}, {fit.optimise}: bytes", ("", "needed", "of"), rows))
+    show(
+        f"An inference every {1000 * fit.hop_s:,.0f} ms takes an estimated {1000 * fit.inference_s:,.1f} ms, "
+        f"{fit.inference_share:.1f}% of that time, without the features."
+    )
+    if p.main in _MAIN:
+        show(_MAIN[p.main])
+    if p.unknown:
+        show(f"Not measured, and missing in these sizes: {', '.join(p.unknown)}. Run `make sizes`.")
+    for reason in fit.reasons:
+        show(f"{fit.board.name}: {reason}")
