@@ -16,6 +16,7 @@ from arenite.firmware.app.project import supported
 from arenite.firmware.sizes.app_measure import measure_apps, write_table
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import Board, all_boards
+from tests.host.app.motion_models import GATE, motion_model
 from tests.host.app.sound_models import DECISION, LABELS, MICRO, SOUND, sound_model
 
 #: Features and decisions with different generated code.
@@ -42,6 +43,13 @@ def sample_apps(board: Board, folder: Path) -> list[Path]:
                 prepared = sound_model(place / "sampled.tflite", decision, sound, LABELS)
                 generate_app(prepared, board, place / "app", optimise=optimise)
                 paths.append(place / "app")
+    for is_raw, gate in ((False, None), (False, GATE), (True, None)):
+        for optimise in ("balanced", "flash"):
+            place = folder / f"{board.name}-motion-{is_raw}-{gate is not None}-{optimise}"
+            place.mkdir(parents=True)
+            prepared = motion_model(place / "sampled.tflite", is_raw=is_raw, gate=gate)
+            generate_app(prepared, board, place / "app", sensor="imu", optimise=optimise)
+            paths.append(place / "app")
     return paths
 
 

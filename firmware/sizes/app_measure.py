@@ -104,7 +104,7 @@ def _measure_generated(
     """Add the sizes of the generated functions of a source, and of the structures of its variables."""
 
     def size_of(c_type: str) -> int:
-        return 0  # not known yet
+        return 1  # not known yet: the size of an array is then the number of its elements
 
     for d in definitions(folder.text(source), size_of):
         node = next((n for n in own.sections if n.split(":.", 1)[1].split(".", 1)[-1] == d.name), None)
@@ -114,8 +114,8 @@ def _measure_generated(
             library = sorted(r for r in refs if r.startswith(("__", "mem")))
             size, stack = (0, 0) if section is None else (section.size, section.stack)
             functions[function_key(d.text, folder.prefix, flags)] = [size, stack, library]
-        elif section is not None and d.size == 0 and "[" not in d.text.split("=")[0]:
-            structs[d.c_type] = section.size
+        elif section is not None and d.c_type.startswith("ar_"):
+            structs[d.c_type] = section.size // d.size
 
 
 def _with_larger_buffers(folder: AppFolder, output: Path) -> dict[str, ObjectSet]:
@@ -188,7 +188,7 @@ def _measure_invoke(folder: AppFolder, flags: tuple[str, ...], scratch: Path) ->
         section = objects.sections[f"invoke.c:.text.invoke_{count}"]
         found[f"invoke {mode} {count}"] = [section.size, section.stack, []]
         is_inlined &= not any(ref.startswith("invoke.c:.text.layer") for ref in section.refs)
-    for calls, name in ((1, "layer_1_0"), (2, "layer_twice")):
+    for number, name in ((1, "layer_1_0"), (2, "layer_twice")):
         section = objects.sections[f"invoke.c:.text.{name}"]
-        found[f"layer {mode} {calls}"] = [0, 0, []] if is_inlined else [section.size, section.stack, []]
+        found[f"layer {mode} {number}"] = [0, 0, []] if is_inlined else [section.size, section.stack, []]
     return found

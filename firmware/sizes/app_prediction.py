@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.firmware.app.project import MAIN
 from arenite.firmware.generator.model_source import GUARD_BYTES
-from arenite.firmware.sizes.app_table import BUFFERS, MAIN, AppFolder, AppTable, app_table, function_key
+from arenite.firmware.sizes.app_table import BUFFERS, AppFolder, AppTable, app_table, function_key
 from arenite.firmware.sizes.generated_c import Definition, definitions
 from arenite.firmware.sizes.object_files import ObjectSet, Section, read_objects
 from arenite.firmware.sizes.prediction import size_table
@@ -131,7 +132,11 @@ def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[Obj
     def size_of(c_type: str) -> int:
         if c_type in table.structs:
             return table.structs[c_type]
-        return engine.sections[engine.symbols[f"sizeof_{c_type}"]].size
+        node = engine.symbols.get(f"sizeof_{c_type}")
+        if node is None:
+            unknown.append(c_type)
+            return 0
+        return engine.sections[node].size
 
     generated: list[tuple[Definition, tuple[str, ...]]] = []
     for source, flags in folder.units:

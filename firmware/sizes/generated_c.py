@@ -51,8 +51,8 @@ def normalized(text: str, prefix: str, numbers: bool = False) -> str:
 
 
 def definitions(text: str, size_of: Callable[[str], int]) -> list[Definition]:
-    """Return the variables and functions that generated C text defines. ``size_of`` returns the bytes of a structure;
-    it raises ``KeyError`` for an unknown one, and so does this function."""
+    """Return the variables and functions that generated C text defines. ``size_of`` returns the bytes of a
+    structure."""
     found = []
     for statement in _statements(_DIRECTIVE.sub("", without_comments(text))):
         function = _FUNCTION.fullmatch(statement)

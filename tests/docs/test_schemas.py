@@ -33,6 +33,7 @@ FILE_FORMATS = {
     "preprocessing",
     "project",
     "sizes",
+    "app-sizes",
 }
 
 

@@ -23,6 +23,7 @@ from arenite.host.build.elf_sizes import read_elf
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
 from benchmarks.app_sizes import app_boards, sample_apps
+from tests.host.app.motion_models import GATE, motion_model
 from tests.host.app.sound_models import DECISION, MICRO, RATE, SOUND, STEP, sound_model, sounds
 
 BOARDS = [board.name for board in app_boards()]
@@ -74,6 +75,27 @@ def test_predictions_equal_the_linked_firmware(board: str, seed: int, tmp_path: 
     optimise = str(rng.choice(["speed", "ram", "flash", "balanced"]))
     generate_app(prepared, load_board(board), tmp_path / "app", optimise=optimise)
     assert_equal(tmp_path / "app", predict_app(tmp_path / "app"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_raw", [False, True])
+@pytest.mark.parametrize("optimise", ["speed", "flash"])
+def test_the_prediction_of_a_motion_sensor_equals_the_linked_firmware(
+    is_raw: bool, optimise: str, tmp_path: Path
+) -> None:
+    need_the_measured_compiler(M4F.name)
+    prepared = motion_model(tmp_path / "gesture.tflite", is_raw=is_raw, gate=None if is_raw else GATE)
+    generate_app(prepared, M4F, tmp_path / "app", sensor="imu", optimise=optimise)
+    assert_equal(tmp_path / "app", predict_app(tmp_path / "app"))
+
+
+def test_what_was_never_measured_is_told(tmp_path: Path) -> None:
+    generate_app(sound_model(tmp_path / "ear.tflite"), M4F, tmp_path / "app")
+    loop = tmp_path / "app/lib/app/sample_loop.c"
+    loop.write_text(loop.read_text() + "static const ar_strange strange = {1};\n")
+    processing = tmp_path / "app/lib/model/ear_processing.c"
+    processing.write_text(processing.read_text() + "static const ar_strange strange = {1};\n")
+    assert set(predict_app(tmp_path / "app").unknown) == {"lib/app/sample_loop.c", "ar_strange"}
 
 
 @pytest.mark.slow
