@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+pytest.importorskip("scipy", reason="needs SciPy")
+
 from arenite.converters.processing.long_sound import open_sound
 from arenite.errors import AreniteError
 from arenite.host.app.applications import application_image

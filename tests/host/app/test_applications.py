@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.signal import resample_poly
 
 import arenite
 from arenite.converters.decision.record import load_decision, recorded_decision
@@ -20,6 +19,8 @@ from arenite.host.app.generate import App
 from arenite.host.app.play import play
 from arenite.host.app.reference import reference_events
 from arenite.host.build.prepare import prepare
+
+resample_poly = pytest.importorskip("scipy.signal", reason="needs SciPy").resample_poly
 
 NAMES = applications.application_names()
 
