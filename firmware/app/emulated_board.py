@@ -18,9 +18,9 @@ from arenite.firmware.sources import BOARDS
 from arenite.profiles.board import Board
 
 #: The driver of the sensor and the serial port of each family of emulated boards.
-DRIVERS = {"mps2": ("console_mps2.c", "virtual_sensor.c")}
+DRIVERS = {"mps2": ("console_mps2.c", "virtual_sensor.c", "semihosting.h")}
 #: The same for a camera.
-CAMERA_DRIVERS = {"mps2": ("console_mps2.c", "virtual_camera.c")}
+CAMERA_DRIVERS = {"mps2": ("console_mps2.c", "virtual_camera.c", "semihosting.h")}
 #: The headers of start-up and port.
 _BOARD_HEADERS = ("port.h", "health.h", "start_memory.h")
 

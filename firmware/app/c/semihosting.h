@@ -14,4 +14,25 @@ static inline uint32_t semihosting(uint32_t operation, const void *argument)
     return r0;
 }
 
+/* Opens a file of the emulator's folder for reading. Returns UINT32_MAX if there is none. `length` is that of the name. */
+static inline uint32_t semihosting_open(const char *name, uint32_t length)
+{
+    const struct {
+        const char *name;
+        uint32_t mode, length;
+    } argument = {name, 1, length}; /* mode 1: read binary */
+    return semihosting(SYS_OPEN, &argument);
+}
+
+/* Reads from a file. Returns the number of bytes that are missing. */
+static inline uint32_t semihosting_read(uint32_t file, void *to, uint32_t bytes)
+{
+    const struct {
+        uint32_t file;
+        void *to;
+        uint32_t bytes;
+    } argument = {file, to, bytes};
+    return semihosting(SYS_READ, &argument);
+}
+
 #endif

@@ -11,8 +11,7 @@
 #include "camera_report.h"
 #include "console.h"
 #include "port.h"
-
-enum { SYS_OPEN = 1, SYS_READ = 6, SYS_SEEK = 10 };
+#include "semihosting.h"
 
 static struct {
     uint32_t at_low, at_high, frame, row;
@@ -20,22 +19,9 @@ static struct {
 static uint32_t file, position, has_ended, last_ticks;
 static uint64_t ticks;
 
-static uint32_t semihosting(uint32_t operation, const void *argument)
-{
-    register uint32_t r0 __asm__("r0") = operation;
-    register const void *r1 __asm__("r1") = argument;
-    __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
-
 static void load(void *to, uint32_t bytes)
 {
-    const struct {
-        uint32_t file;
-        void *to;
-        uint32_t bytes;
-    } argument = {file, to, bytes};
-    has_ended |= semihosting(SYS_READ, &argument); /* returns the number of bytes that are missing */
+    has_ended |= semihosting_read(file, to, bytes);
     position += bytes;
 }
 
@@ -48,11 +34,7 @@ static void skip(uint32_t bytes)
 uint32_t camera_start(void)
 {
     static const char name[] = "camera.bin";
-    const struct {
-        const char *name;
-        uint32_t mode, length;
-    } argument = {name, 1, sizeof name - 1}; /* mode 1: read binary */
-    file = semihosting(SYS_OPEN, &argument);
+    file = semihosting_open(name, sizeof name - 1);
     if (file == UINT32_MAX) {
         return 1; /* there is no file camera.bin in the emulator's folder */
     }

@@ -8,9 +8,9 @@
 #include "app_stream.h"
 #include "console.h"
 #include "port.h"
+#include "semihosting.h"
 #include "sensor.h"
 
-enum { SYS_OPEN = 1, SYS_READ = 6 };
 enum { RECORD = 256 }; /* most values of a record */
 
 static struct {
@@ -20,23 +20,7 @@ static struct {
 static uint32_t file, has_ended, rate_hz, last_ticks;
 static uint64_t ticks;
 
-static uint32_t semihosting(uint32_t operation, const void *argument)
-{
-    register uint32_t r0 __asm__("r0") = operation;
-    register const void *r1 __asm__("r1") = argument;
-    __asm__ volatile("bkpt 0xAB" : "+r"(r0) : "r"(r1) : "memory");
-    return r0;
-}
-
-static void load(void *to, uint32_t bytes)
-{
-    const struct {
-        uint32_t file;
-        void *to;
-        uint32_t bytes;
-    } argument = {file, to, bytes};
-    has_ended |= semihosting(SYS_READ, &argument); /* returns the number of bytes that are missing */
-}
+static void load(void *to, uint32_t bytes) { has_ended |= semihosting_read(file, to, bytes); }
 
 static void load_record(void)
 {
@@ -52,11 +36,7 @@ static void load_record(void)
 uint32_t sensor_start(uint32_t rate)
 {
     static const char name[] = "sensor.bin";
-    const struct {
-        const char *name;
-        uint32_t mode, length;
-    } argument = {name, 1, sizeof name - 1}; /* mode 1: read binary */
-    file = semihosting(SYS_OPEN, &argument);
+    file = semihosting_open(name, sizeof name - 1);
     if (file == UINT32_MAX) {
         return 1; /* there is no file sensor.bin in the emulator's folder */
     }
