@@ -29,7 +29,7 @@ DECISIONS = {
 
 def app_boards() -> list[Board]:
     """Return the boards that applications can be predicted for."""
-    return [board for board in all_boards() if board.emulated and supported(board)]
+    return [board for board in all_boards() if board.emulated and supported(board, "microphone")]
 
 
 def sample_apps(board: Board, folder: Path) -> list[Path]:

@@ -15,6 +15,8 @@ from typing import Any
 from arenite.files import write_atomic
 from arenite.firmware.app import learning_glue as learning
 from arenite.firmware.app.camera_settings import CameraSettings
+from arenite.firmware.app.drivers.choice import driver_of
+from arenite.firmware.app.drivers.driver import Driver
 from arenite.firmware.app.emulated_board import (
     CAMERA_DRIVERS,
     DRIVERS,
@@ -22,8 +24,8 @@ from arenite.firmware.app.emulated_board import (
     emulated_build_files,
     emulated_recipe,
 )
+from arenite.firmware.app.forms.application import Application
 from arenite.firmware.app.forms.choice import CMAKE, app_commands
-from arenite.firmware.app.microphones import microphone_of, pins_header
 from arenite.firmware.app.real_board import real_board_files, real_build_files
 from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
 from arenite.firmware.generator.output_folder import MANIFEST, write_folder
@@ -102,11 +104,11 @@ def shipped_main(has_camera: bool) -> str:
     return _MAIN.replace("@HEADER@", "camera_app.h" if has_camera else "app.h")
 
 
-def supported(board: Board, sensor: str = "") -> bool:
+def supported(board: Board, sensor: str) -> bool:
     """Return whether there are drivers for ``board`` and the kind of sensor ``sensor``."""
     if board.emulator is not None:
         return board.emulator.family in DRIVERS
-    return sensor == "microphone" and microphone_of(board) is not None
+    return driver_of(board, sensor) is not None
 
 
 def write_app(
@@ -121,6 +123,7 @@ def write_app(
     stack_bytes: int,
     defines: Sequence[str],
     manifest: Mapping[str, Any],
+    driver: Driver | None = None,
 ) -> None:
     """Write the folder of an application. Equal arguments give equal bytes.
 
@@ -136,6 +139,7 @@ def write_app(
         stack_bytes: bytes reserved for the stack.
         defines: macros for all sources, each ``NAME=VALUE``.
         manifest: further entries of ``arenite.json``, among them ``model``.
+        driver: the driver of the sensor on a real board.
 
     Raises:
         UsageError: the folder has other files.
@@ -161,7 +165,6 @@ def write_app(
         "optimise": optimise,
         "stack_bytes": stack_bytes,
     }
-    microphone = microphone_of(board)
     if board.emulator is not None:
         drivers: tuple[str, ...] = (CAMERA_DRIVERS if has_camera else DRIVERS)[board.emulator.family]
         if learning.HEADER in model_files:
@@ -171,12 +174,11 @@ def write_app(
         project["build"] = emulated_recipe(board, files, MAIN, optimise, defines)
         files |= emulated_build_files(board, form, project["build"], MAIN)
     else:
-        assert microphone is not None
-        files |= real_board_files(board, microphone, PROTOCOL)
-        files |= real_build_files(
-            board, form, files, microphone, optimise=optimise, defines=defines, stack_bytes=stack_bytes
-        )
-        user_files[PINS] = pins_header(microphone)
+        assert driver is not None
+        files |= real_board_files(board, driver, PROTOCOL)
+        application = Application(board, files, driver, optimise, defines, stack_bytes)
+        files |= real_build_files(application, form)
+        user_files[PINS] = driver.pins_header()
     files["README.md"] = _README.format(
         name=name,
         model=Path(str(manifest["model"]["path"])).name,

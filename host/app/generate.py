@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.choice import driver_of
+from arenite.firmware.app.drivers.driver import Driver
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.learning_glue import Learning
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
@@ -41,7 +43,8 @@ _WITH_ARTICLE = {MICROPHONE: "a microphone", IMU: "a motion sensor", ADC: "an an
 class App:
     """A generated application in ``directory``.
 
-    ``inference_s`` is the estimated time of an inference, and ``project`` the build system.
+    ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
+    sensor on a real board.
     """
 
     directory: Path
@@ -54,6 +57,7 @@ class App:
     learning: Learning | None = None
     image_sha256: bytes = b""
     project: str = ""
+    driver: Driver | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -69,6 +73,7 @@ class App:
             "hop": self.settings.hop,
             "inference_ms": round(self.inference_s * 1000, 3),
             "classes": list(self.scores.names),
+            "wiring": None if self.driver is None else self.driver.wiring,
         }
 
 
@@ -94,16 +99,23 @@ def generate_app(
     sensor: str = MICROPHONE,
     project: str | None = None,
     optimise: str = "balanced",
+    chip: str | None = None,
 ) -> App:
     """Write the application that runs ``prepared`` on ``board`` with ``sensor``.
 
-    ``project`` is the build system, one of ``FORMS``, or None for the board's default.
+    ``project`` is the build system, one of ``FORMS``, or None for the board's default. ``chip`` is
+    the chip of a motion sensor, or None for that of the board.
 
     Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
     for the board. Then nothing was written.
     """
     if sensor not in SENSORS:
         raise UsageError(f"'{sensor}' is not a sensor.", f"Choose one of {', '.join(SENSORS)}.")
+    driver = None if board.emulated else driver_of(board, sensor, chip)
+    if chip is not None and board.emulated:
+        raise UsageError(
+            f"--chip is for real boards, but {board.name} has a virtual sensor.", "Remove --chip."
+        )
     if not supported(board, sensor):
         raise UsageError(
             f"There is no driver of {_WITH_ARTICLE[sensor]} for {board.name} yet.",
@@ -168,11 +180,22 @@ def generate_app(
             stack_bytes=stack_bytes,
             defines=(f"{name.upper()}_{stream.define}",),
             manifest=manifest,
+            driver=driver,
         )
 
     write(stack)
     if (bound := stack_bound(directory)) > stack:
         write(bound)
     return App(
-        directory, board, prepared, settings, inference_s, scores, sensor, learning, generated.sha256, form
+        directory,
+        board,
+        prepared,
+        settings,
+        inference_s,
+        scores,
+        sensor,
+        learning,
+        generated.sha256,
+        form,
+        driver,
     )

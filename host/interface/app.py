@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from arenite.errors import UsageError
 from arenite.host.app.applications import application_image, application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.generate import App, generate_app
@@ -20,6 +21,7 @@ def app(
     sensor: str = MICROPHONE,
     project: str | None = None,
     optimise: str = "balanced",
+    chip: str | None = None,
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
@@ -32,6 +34,8 @@ def app(
         sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``.
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
+        chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
+            board, or an MPU-6050 if there is none.
 
     Raises:
         ProfileError: the board is unknown.
@@ -42,5 +46,9 @@ def app(
         model = application_image(str(model))
     prepared, profile = prepared_model(model, passes=True), load_board(board)
     if sensor == CAMERA:
+        if chip is not None:
+            raise UsageError("--chip is for motion sensors.", "Add --sensor imu, or remove --chip.")
         return generate_camera_app(prepared, profile, Path(output), project=project, optimise=optimise)
-    return generate_app(prepared, profile, Path(output), sensor=sensor, project=project, optimise=optimise)
+    return generate_app(
+        prepared, profile, Path(output), sensor=sensor, project=project, optimise=optimise, chip=chip
+    )

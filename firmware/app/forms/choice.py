@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from arenite.errors import UsageError
-from arenite.firmware.app.microphones import ARDUINO, ESPIDF, PICO, ZEPHYR, microphone_of
+from arenite.firmware.app.drivers.driver import ARDUINO, ESPIDF, PICO, ZEPHYR, framework_of
 from arenite.profiles.board import Board
 
 PLATFORMIO, ESP_IDF, ZEPHYR_APP, CMAKE = "platformio", "esp-idf", "zephyr", "cmake"
@@ -15,16 +15,16 @@ _EMULATED = (CMAKE, PLATFORMIO)
 
 def forms_of(board: Board) -> tuple[str, ...]:
     """Return the build systems for applications on ``board``, the default first. Raises ``UsageError`` if the board has
-    no driver."""
+    no framework for which there are drivers."""
     if board.emulated:
         return _EMULATED
-    microphone = microphone_of(board)
-    if microphone is None:
+    framework = framework_of(board)
+    if framework is None:
         raise UsageError(
-            f"There is no driver of a microphone for {board.name} yet.",
+            f"There is no serial port of applications for {board.name} yet.",
             "Choose a board of docs/app-boards.md, or write the driver beside the sources of `arenite library`.",
         )
-    return _BY_FRAMEWORK[microphone.framework]
+    return _BY_FRAMEWORK[framework]
 
 
 def chosen_form(board: Board, form: str | None) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
+from arenite.firmware.app.forms.application import Application
+from arenite.firmware.app.forms.espidf import espidf_app_files
+from arenite.firmware.app.forms.folders import INCLUDES
 from arenite.firmware.platformio.environments import ARDUINO_LEVELS
 from arenite.firmware.platformio.project_files import CORE_DIRECTORY, local_platform_files
 from arenite.profiles.board import Board
@@ -33,9 +36,9 @@ board = {board.platformio.board}
 framework = arduino
 build_unflags = {unflags}
 build_flags =
-    {options} -fno-strict-overflow
-    -Isrc -Ilib/app -Ilib/model -Ilib/board
-    -DARENITE_BAUD={board.uart.baud}{defines}
+    {options}
+    {includes}
+    {defines}
 build_src_flags = -Dmain=arenite_user_main
 monitor_speed = {board.uart.baud}
 """
@@ -68,17 +71,21 @@ def emulated_platformio(board: Board) -> Mapping[str, str]:
     }
 
 
-def arduino_platformio(board: Board, options: Sequence[str], defines: Sequence[str]) -> str:
-    """Return the ``platformio.ini`` of an application with the board's Arduino core."""
-    return _ARDUINO.format(
-        board=board,
-        options=" ".join(options),
-        unflags=" ".join(level for level in ARDUINO_LEVELS if level not in options),
-        defines="".join(f" -D{name}" for name in defines),
+def arduino_platformio(app: Application) -> dict[str, str]:
+    """Return the ``platformio.ini`` of an application with the board's Arduino core, by its path."""
+    levels = app.options.split()
+    text = _ARDUINO.format(
+        board=app.board,
+        options=app.options,
+        includes=" ".join(f"-I{folder}" for folder in INCLUDES),
+        unflags=" ".join(level for level in ARDUINO_LEVELS if level not in levels),
+        defines=" ".join(f"-D{name}" for name in app.macros()),
     )
+    return {"platformio.ini": text + "".join(f"lib_deps = {name}\n" for name in app.driver.needs)}
 
 
-def espidf_platformio(board: Board) -> str:
-    """Return the ``platformio.ini`` of an application that PlatformIO builds with ESP-IDF."""
-    assert board.espressif is not None
-    return _ESPIDF.format(board=board, megabytes=board.espressif.flash_size >> 20)
+def espidf_platformio(app: Application) -> dict[str, str]:
+    """Return the files of an application that PlatformIO builds with ESP-IDF, by their paths."""
+    assert app.board.espressif is not None
+    text = _ESPIDF.format(board=app.board, megabytes=app.board.espressif.flash_size >> 20)
+    return espidf_app_files(app) | {"platformio.ini": text}

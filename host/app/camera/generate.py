@@ -138,7 +138,7 @@ def generate_camera_app(
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
     no driver for the board. Then nothing was written.
     """
-    if not supported(board):
+    if not supported(board, CAMERA):
         raise UsageError(
             f"There is no driver of a camera for {board.name} yet.",
             "Choose one of the boards qemu_mps2_*, or call the functions for rows of `arenite library --stream-input`.",

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.motion_sensors import CHIPS
 from arenite.firmware.app.forms.choice import FORMS, PLATFORMIO, app_commands
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.camera.generate import CAMERA, CameraApp
@@ -36,6 +37,11 @@ from arenite.host.report.console import note, print_json, show
     "--project",
     type=click.Choice(FORMS),
     help="Build system of the application. Without this option, it is the board's usual one (docs/app-boards.md).",
+)
+@click.option(
+    "--chip",
+    type=click.Choice(tuple(CHIPS)),
+    help="Chip of a motion sensor. Without this option, it is the one on the board, or an MPU-6050 on a module.",
 )
 @output_folder_option("the application")
 @click.option(
@@ -79,6 +85,7 @@ def app(
     board: str,
     sensor: str,
     project: str | None,
+    chip: str | None,
     output: Path,
     optimise: str,
     recordings: tuple[Path, ...],
@@ -97,7 +104,9 @@ def app(
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
-    application = write_app(image, output, board=board, sensor=sensor, project=project, optimise=optimise)
+    application = write_app(
+        image, output, board=board, sensor=sensor, project=project, optimise=optimise, chip=chip
+    )
     for text in application.prepared.notes:
         note(text)
     learns = isinstance(application, App) and application.learning is not None
@@ -137,6 +146,11 @@ def _show(application: App, playback: Playback | None) -> None:
         f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms, which takes an estimated "
         f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
     )
+    driver = application.driver
+    if driver is not None:
+        show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")
+        if driver.needs_files:
+            show(f"Copy these files to {application.directory}/src: {driver.needs_files}.")
     if playback is None:
         commands = app_commands(application.board, application.project, str(application.directory))
         is_built_here = application.board.emulated or application.project == PLATFORMIO

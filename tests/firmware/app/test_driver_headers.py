@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
+from arenite.firmware.app.drivers.microphones import microphone_of
 from arenite.firmware.app.forms.folders import sources_of
-from arenite.firmware.app.microphones import microphone_of
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import load_board
 from tests.host.app.sound_models import sound_model
@@ -71,7 +71,7 @@ def _compile(
 def _drivers(board: str) -> list[str]:
     microphone = microphone_of(load_board(board))
     assert microphone is not None
-    return sources_of(microphone.sources)
+    return sources_of(microphone.all_sources)
 
 
 @pytest.mark.parametrize("board", _BARE)

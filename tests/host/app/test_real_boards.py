@@ -13,6 +13,7 @@ from arenite.firmware.app.project import supported
 from arenite.host.app.generate import generate_app
 from arenite.host.flash.build import build
 from arenite.profiles.boards import all_boards, load_board
+from tests.host.app.motion_models import motion_model
 from tests.host.app.sound_models import sound_model
 
 BOARDS = [board.name for board in all_boards() if not board.emulated and supported(board, "microphone")]
@@ -66,3 +67,61 @@ def test_a_build_system_that_the_board_lacks_is_refused(tmp_path: Path) -> None:
         )
     assert "--project platformio" in str(error.value.hint)
     assert not (tmp_path / "app").exists()
+
+
+MOTION_BOARDS = [board.name for board in all_boards() if not board.emulated and supported(board, "imu")]
+
+
+def _sources_exist(folder: Path) -> set[str]:
+    """Return the names of the C files in lib/, all of which a CMake file must name if there is one."""
+    own = {path.relative_to(folder).as_posix() for path in folder.glob("lib/**/*.c*")}
+    for path in folder.rglob("CMakeLists.txt"):
+        rows = re.findall(r'^    "(.+)"$', path.read_text(), re.MULTILINE)
+        if rows:
+            assert {
+                (path.parent / row).resolve().relative_to(folder.resolve()).as_posix() for row in rows
+            } == own
+    return {Path(name).name for name in own}
+
+
+@pytest.mark.parametrize(
+    ("name", "chip", "bus"),
+    [
+        ("nano33ble", "bmi270", "imu_bus_wire.cpp"),
+        ("nano_33_iot", "lsm6ds3", "imu_bus_wire.cpp"),
+        ("nanorp2040connect", "lsm6dso", "imu_bus_wire.cpp"),
+        ("disco_l475vg_iot01a", "lsm6ds3", "imu_bus_wire.cpp"),
+        ("disco_b_u585i_iot02a", "lsm6dso", "imu_bus_wire.cpp"),
+        ("nucleo_f411re", "mpu6050", "imu_bus_wire.cpp"),
+        ("esp32cam", "mpu6050", "imu_bus_esp_idf.c"),
+        ("pico", "mpu6050", "imu_bus_pico.c"),
+        ("nrf5340dk", "mpu6050", "imu_bus_zephyr.c"),
+    ],
+)
+def test_the_motion_sensor_of_a_board_is_the_default(name: str, chip: str, bus: str, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    made = generate_app(motion_model(tmp_path / "g.tflite"), load_board(name), folder, sensor="imu")
+    assert {f"{chip}.c", bus, "imu_sensor.c"} <= _sources_exist(folder)
+    pins = (folder / "src/app_pins.h").read_text()
+    assert "IMU_ADDRESS" in pins and "#define IMU_RANGE_G 4\n" in pins
+    assert made.to_json()["wiring"].startswith(chip.upper())
+    assert bool(made.driver and made.driver.needs_files) == (chip == "bmi270")
+
+
+def test_another_chip_is_chosen_by_its_name(tmp_path: Path) -> None:
+    prepared, folder = motion_model(tmp_path / "g.tflite"), tmp_path / "app"
+    generate_app(prepared, load_board("nano33ble"), folder, sensor="imu", chip="lsm6dso")
+    assert "lsm6dso.c" in _sources_exist(folder)
+    assert "#define IMU_WIRE Wire\n" in (folder / "src/app_pins.h").read_text()
+    for board, sensor, text in [
+        ("nano33ble", "microphone", "--chip is for motion sensors"),
+        ("qemu_mps2_an386", "imu", "--chip is for real boards"),
+    ]:
+        with pytest.raises(UsageError, match=text):
+            generate_app(prepared, load_board(board), tmp_path / "b", sensor=sensor, chip="lsm6dso")
+    with pytest.raises(UsageError, match="not a motion sensor with a driver"):
+        generate_app(prepared, load_board("pico"), tmp_path / "b", sensor="imu", chip="lsm9ds1")
+
+
+def test_many_boards_have_motion_sensors() -> None:
+    assert len(MOTION_BOARDS) > 60

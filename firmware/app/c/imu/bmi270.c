@@ -24,7 +24,14 @@ enum {
     PWR_CTRL = 0x7D,
     CMD = 0x7E,
 };
-enum { RESET = 0xB6, FLUSH = 0xB0, BOTH_ON = 0x06, RANGE_4G = 1, RANGE_1000 = 1, FILTERED = 0xA0 };
+enum {
+    RESET = 0xB6,
+    FLUSH = 0xB0,
+    BOTH_ON = 0x06,
+    RANGE_G = IMU_G_NUMBER,
+    RANGE_DPS = 3 - IMU_DPS_NUMBER,
+    FILTERED = 0xA0
+};
 enum { NO_HEADERS_BOTH = 0xC0, INITIALIZED = 1, FRAME = 2 * IMU_AXES };
 enum { CONFIGURATION = 8192, PART = 32, FIFO_BYTES = 2048 };
 
@@ -77,9 +84,9 @@ uint32_t imu_start(uint32_t rate)
     }
     const imu_setting settings[] = {
         {ACC_CONF, (uint8_t)(FILTERED | number)},
-        {ACC_RANGE, RANGE_4G},
+        {ACC_RANGE, RANGE_G},
         {GYR_CONF, (uint8_t)(FILTERED | number)},
-        {GYR_RANGE, RANGE_1000},
+        {GYR_RANGE, RANGE_DPS},
         {PWR_CTRL, BOTH_ON},
         {FIFO_CONFIG_0, 0}, /* new frames replace the oldest ones */
         {FIFO_CONFIG_1, NO_HEADERS_BOTH},

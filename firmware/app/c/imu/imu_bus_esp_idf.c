@@ -1,5 +1,5 @@
 /* The bus of a motion sensor in ESP-IDF 5.2 or later: I2C with the driver i2c_master. */
-#include "app_settings.h"
+#include "app_pins.h"
 #include "driver/i2c_master.h"
 #include "freertos/FreeRTOS.h"
 #include "freertos/task.h"

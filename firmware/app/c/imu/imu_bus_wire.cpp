@@ -1,9 +1,10 @@
-/* The bus of a motion sensor in the Arduino framework: I2C with the library Wire. */
+/* The bus of a motion sensor in the Arduino framework: I2C with the library Wire. IMU_WIRE is Wire, or another bus of the
+ * board. With the core of STM32, IMU_SDA and IMU_SCL choose its pins. */
 #include <Arduino.h>
 #include <Wire.h>
 
 extern "C" {
-#include "app_settings.h"
+#include "app_pins.h"
 #include "imu_bus.h"
 }
 
@@ -11,8 +12,12 @@ static void start()
 {
     static bool is_started = false;
     if (!is_started) {
-        Wire.begin();
-        Wire.setClock(400000);
+#if defined(IMU_SDA) && defined(ARDUINO_ARCH_STM32)
+        IMU_WIRE.setSDA(IMU_SDA);
+        IMU_WIRE.setSCL(IMU_SCL);
+#endif
+        IMU_WIRE.begin();
+        IMU_WIRE.setClock(400000);
         is_started = true;
     }
 }
@@ -20,13 +25,13 @@ static void start()
 uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count)
 {
     start();
-    Wire.beginTransmission(IMU_ADDRESS);
-    Wire.write(first);
-    if (Wire.endTransmission(false) != 0 || Wire.requestFrom(IMU_ADDRESS, (int)count) != (int)count) {
+    IMU_WIRE.beginTransmission(IMU_ADDRESS);
+    IMU_WIRE.write(first);
+    if (IMU_WIRE.endTransmission(false) != 0 || IMU_WIRE.requestFrom(IMU_ADDRESS, (int)count) != (int)count) {
         return 0;
     }
     while (count--) {
-        *to++ = (uint8_t)Wire.read();
+        *to++ = (uint8_t)IMU_WIRE.read();
     }
     return 1;
 }
@@ -34,8 +39,9 @@ uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count)
 uint32_t imu_bus_write(uint8_t first, const uint8_t *from, uint32_t count)
 {
     start();
-    Wire.beginTransmission(IMU_ADDRESS);
-    return Wire.write(first) == 1 && Wire.write(from, count) == count && Wire.endTransmission() == 0;
+    IMU_WIRE.beginTransmission(IMU_ADDRESS);
+    return IMU_WIRE.write(first) == 1 && IMU_WIRE.write(from, count) == count &&
+           IMU_WIRE.endTransmission() == 0;
 }
 
 void imu_bus_wait(uint32_t milliseconds) { delay(milliseconds); }

@@ -1,5 +1,5 @@
 /* The bus of a motion sensor in Zephyr: I2C of the devicetree's node with the alias imu-i2c. */
-#include "app_settings.h"
+#include "app_pins.h"
 #include "imu_bus.h"
 #include <zephyr/device.h>
 #include <zephyr/drivers/i2c.h>

@@ -1,9 +1,9 @@
 /* A motion sensor: an accelerometer and a gyroscope whose samples wait in the chip's own FIFO. One of mpu6050.c,
  * lsm6ds3.c, lsm6dso.c and bmi270.c is linked.
  *
- * A frame has IMU_AXES samples: acceleration x, y, z with 8192 for 1 g, in a range of 4 g, then rotation x, y, z in a
- * range of 1000 degrees per second. The chips of STMicroelectronics differ by their own steps: 8197 for 1 g, and
- * 28.6 instead of 32.8 for one degree per second. */
+ * A frame has IMU_AXES samples: acceleration x, y, z, then rotation x, y, z. app_pins.h sets the ranges. In those
+ * of 4 g and of 1000 degrees per second, 1 g is 8192 and a degree per second is 32.8; with the chips of
+ * STMicroelectronics, 8197 and 28.6. Twice the range halves the values. */
 #ifndef ARENITE_IMU_CHIP_H
 #define ARENITE_IMU_CHIP_H
 

@@ -2,8 +2,29 @@
 #ifndef ARENITE_IMU_REGISTERS_H
 #define ARENITE_IMU_REGISTERS_H
 
+#include "app_pins.h"
 #include "imu_bus.h"
 #include "imu_chip.h"
+
+/* The ranges of app_pins.h. */
+#if IMU_RANGE_G != 2 && IMU_RANGE_G != 4 && IMU_RANGE_G != 8 && IMU_RANGE_G != 16
+#error "IMU_RANGE_G in src/app_pins.h must be 2, 4, 8 or 16"
+#endif
+#if IMU_RANGE_DPS != 250 && IMU_RANGE_DPS != 500 && IMU_RANGE_DPS != 1000 && IMU_RANGE_DPS != 2000
+#error "IMU_RANGE_DPS in src/app_pins.h must be 250, 500, 1000 or 2000"
+#endif
+
+/* Their numbers, from the smallest range on. */
+enum {
+    IMU_G_NUMBER = IMU_RANGE_G == 2 ? 0
+    : IMU_RANGE_G == 4              ? 1
+    : IMU_RANGE_G == 8              ? 2
+                                    : 3,
+    IMU_DPS_NUMBER = IMU_RANGE_DPS == 250 ? 0
+    : IMU_RANGE_DPS == 500                ? 1
+    : IMU_RANGE_DPS == 1000               ? 2
+                                          : 3,
+};
 
 /* A register and its value. */
 typedef struct {

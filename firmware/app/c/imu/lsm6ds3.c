@@ -11,8 +11,10 @@ enum {
     FIFO_STATUS1 = 0x3A,
     FIFO_DATA_OUT = 0x3E,
 };
-enum { RESET = 0x01, WHOLE_SAMPLES = 0x44, RANGE_4G = 2 << 2, RANGE_1000 = 2 << 2 };
+enum { RESET = 0x01, WHOLE_SAMPLES = 0x44, RANGE_DPS = IMU_DPS_NUMBER << 2 };
 enum { BOTH_UNDIVIDED = 0x09, CONTINUOUS = 6, OVERRUN = 0x40, FRAME = 2 * IMU_AXES };
+/* 16 g have the number 1; those of 4 g and 8 g follow. */
+enum { RANGE_G = (IMU_G_NUMBER == 0 ? 0 : IMU_G_NUMBER == 3 ? 1 : IMU_G_NUMBER + 1) << 2 };
 
 /* Rates in tenths of a hertz. The number of the first one is 1. */
 static const uint16_t rates[] = {125, 260, 520, 1040, 2080, 4160, 8330, 16600};
@@ -45,8 +47,8 @@ uint32_t imu_start(uint32_t rate)
     const imu_setting settings[] = {
         {CTRL3_C, WHOLE_SAMPLES}, /* both bytes of a sample change together; addresses count up */
         {FIFO_CTRL3, BOTH_UNDIVIDED},
-        {CTRL1_XL, (uint8_t)(rate_number << 4 | RANGE_4G)},
-        {CTRL2_G, (uint8_t)(rate_number << 4 | RANGE_1000)},
+        {CTRL1_XL, (uint8_t)(rate_number << 4 | RANGE_G)},
+        {CTRL2_G, (uint8_t)(rate_number << 4 | RANGE_DPS)},
     };
     return imu_set_all(settings, sizeof settings / sizeof *settings) && empty_fifo() ? IMU_OK : IMU_NO_ANSWER;
 }

@@ -16,7 +16,13 @@ enum {
     FIFO_R_W = 0x74,
     WHO_AM_I = 0x75,
 };
-enum { RESET = 0x80, CLOCK_OF_GYRO = 1, RANGE_4G = 1 << 3, RANGE_1000 = 2 << 3, ALL_AXES = 0x78 };
+enum {
+    RESET = 0x80,
+    CLOCK_OF_GYRO = 1,
+    RANGE_G = IMU_G_NUMBER << 3,
+    RANGE_DPS = IMU_DPS_NUMBER << 3,
+    ALL_AXES = 0x78
+};
 enum { FIFO_ON = 0x40, FIFO_RESET = 0x04, OVERFLOWED = 0x10, FRAME = 2 * IMU_AXES };
 
 static uint32_t empty_fifo(void) { return imu_set(USER_CTRL, FIFO_RESET) && imu_set(USER_CTRL, FIFO_ON); }
@@ -53,8 +59,8 @@ uint32_t imu_start(uint32_t rate)
     imu_bus_wait(100);
     const imu_setting settings[] = {
         {PWR_MGMT_1, CLOCK_OF_GYRO}, {SMPLRT_DIV, (uint8_t)(divider - 1u)},
-        {CONFIG, filter_for(rate)},  {GYRO_CONFIG, RANGE_1000},
-        {ACCEL_CONFIG, RANGE_4G},    {FIFO_EN, ALL_AXES},
+        {CONFIG, filter_for(rate)},  {GYRO_CONFIG, RANGE_DPS},
+        {ACCEL_CONFIG, RANGE_G},     {FIFO_EN, ALL_AXES},
     };
     if (!imu_set_all(settings, sizeof settings / sizeof *settings) ||
         (chip && !imu_set(ACCEL_CONFIG_2, filter_for(rate)))) {

@@ -10,6 +10,7 @@ import numpy as np
 from tests.firmware.app.compiled_app import compiled
 from tests.firmware.app.imu.sim_chips import Bmi270, SimChip
 
+PINS = "#define IMU_RANGE_G 4\n#define IMU_RANGE_DPS 1000\n"
 OK, NO_ANSWER, OTHER_CHIP, RATE, FIRMWARE, OVERFLOW = range(6)
 _READ = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.c_uint8, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32)
 #: A bus that calls the functions of this process.
@@ -36,7 +37,7 @@ class Driver:
         headers: dict[str, str] | None = None,
     ) -> None:
         self.chip = chip
-        self._library = compiled(folder, names, _BUS + code, headers or {})
+        self._library = compiled(folder, names, _BUS + code, {"app_pins.h": PINS, **(headers or {})})
         configuration = (ctypes.c_uint8 * 8192).in_dll(self._library, "imu_bmi270_configuration")
         configuration[:] = list(Bmi270.CONFIGURATION)
         self.configuration = configuration

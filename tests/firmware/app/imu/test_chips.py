@@ -34,6 +34,28 @@ def test_the_chip_measures_at_the_wanted_rate(driver: Driver, rate: int) -> None
     assert driver.chip.rate == pytest.approx(rate, rel=0.051)  # type: ignore[attr-defined]
 
 
+#: Registers of both ranges, and the numbers of 2, 4, 8 and 16 g and of 250, 500, 1000 and 2000 degrees per second.
+RANGES = {
+    "mpu6050.c": (0x1C, 0x1B, (0, 1, 2, 3), (0, 1, 2, 3), 3),
+    "lsm6ds3.c": (0x10, 0x11, (0, 2, 3, 1), (0, 1, 2, 3), 2),
+    "lsm6dso.c": (0x10, 0x11, (0, 2, 3, 1), (0, 1, 2, 3), 2),
+    "bmi270.c": (0x41, 0x43, (0, 1, 2, 3), (3, 2, 1, 0), 0),
+}
+
+
+@pytest.mark.parametrize("name", list(CHIPS))
+@pytest.mark.parametrize("k", range(4))
+def test_the_chip_measures_in_the_wanted_ranges(name: str, k: int, tmp_path: Path) -> None:
+    pins = f"#define IMU_RANGE_G {2 << k}\n#define IMU_RANGE_DPS {250 << k}\n"
+    chip = CHIPS[name]()
+    written: dict[int, int] = {}
+    write = chip.write
+    chip.write = lambda first, data: written.update({first: data[0]}) or write(first, data)  # type: ignore[method-assign]
+    Driver(tmp_path, [name], chip, headers={"app_pins.h": pins}).start(100)
+    g, dps, g_numbers, dps_numbers, shift = RANGES[name]
+    assert written[g] >> shift & 3 == g_numbers[k] and written[dps] >> shift & 3 == dps_numbers[k]
+
+
 @pytest.mark.parametrize("rate", [0, 1, 70, 1_000_000])
 def test_a_rate_that_the_chip_does_not_have_is_refused(driver: Driver, rate: int) -> None:
     if isinstance(driver.chip, Mpu6050) and rate == 70:

@@ -1,0 +1,1 @@
+"""The drivers of sensors on real boards."""

@@ -1,0 +1,22 @@
+"""Choose the driver of a sensor on a real board."""
+
+from __future__ import annotations
+
+from arenite.errors import UsageError
+from arenite.firmware.app.drivers.driver import Driver
+from arenite.firmware.app.drivers.microphones import microphone_of
+from arenite.firmware.app.drivers.motion_sensors import motion_sensor_of
+from arenite.profiles.board import Board
+
+
+def driver_of(board: Board, sensor: str, chip: str | None = None) -> Driver | None:
+    """Return the driver of ``sensor`` at a real board, or None if there is none. ``chip`` is the name of the sensor's
+    chip, or None for the usual one of the board.
+
+    Raises ``UsageError`` if the sensor is not a motion sensor but has a ``chip``, or if the chip has no driver.
+    """
+    if chip is not None and sensor != "imu":
+        raise UsageError("--chip is for motion sensors.", "Add --sensor imu, or remove --chip.")
+    if sensor == "imu":
+        return motion_sensor_of(board, chip)
+    return microphone_of(board) if sensor == "microphone" else None

@@ -1,0 +1,69 @@
+"""A driver of a sensor on a board, and the framework that compiles it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from arenite.profiles.board import Board
+
+ARDUINO, ESPIDF, PICO, ZEPHYR = "arduino", "espidf", "pico", "zephyr"
+#: The file with the serial port, the counter and the sleep of each framework.
+PORTS = {ARDUINO: "app_arduino.cpp", ESPIDF: "app_espidf.c", PICO: "app_pico.c", ZEPHYR: "app_zephyr.c"}
+#: The names of the boards in the Pico SDK.
+PICO_BOARDS = {"pico": "pico", "rpipicow": "pico_w", "rpipico2": "pico2"}
+#: PlatformIO's platforms with an Arduino core for which app_arduino.cpp is written: Arm, with CMSIS.
+_ARDUINO_PLATFORMS = ("nordicnrf52", "ststm32", "atmelsam", "raspberrypi", "renesas-ra")
+_ZEPHYR_BOARDS = ("nrf5340dk", "nrf54l15dk")
+
+
+@dataclass(frozen=True)
+class Driver:
+    """A driver of a sensor on a board.
+
+    Attributes:
+        framework: what provides start-up and clocks: ``arduino``, ``espidf``, ``pico`` or ``zephyr``.
+        sources: the files of the driver.
+        wiring: where the sensor is, for display.
+        pins: macros of ``src/app_pins.h`` with their values.
+        defines: further macros for all sources.
+        needs: what the driver needs of its framework: components of ESP-IDF, libraries of the Pico SDK, symbols of
+            Zephyr's Kconfig, or libraries for PlatformIO's ``lib_deps``.
+        needs_files: what the user must add to ``src/``, for display; "" if nothing.
+    """
+
+    framework: str
+    sources: tuple[str, ...]
+    wiring: str
+    pins: Mapping[str, str] = field(default_factory=dict)
+    defines: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    needs_files: str = ""
+
+    @property
+    def all_sources(self) -> tuple[str, ...]:
+        """The files of the driver and of the framework's serial port."""
+        return (PORTS[self.framework], *self.sources)
+
+    def pins_header(self) -> str:
+        """Return the text of ``src/app_pins.h``."""
+        lines = "".join(f"#define {name} {value}\n" for name, value in self.pins.items())
+        return (
+            "/* This file is yours: `arenite app` writes it once and does not change it again.\n"
+            f" * Sensor: {self.wiring}. */\n"
+            f"#ifndef APP_PINS_H\n#define APP_PINS_H\n\n{lines}\n#endif\n"
+        )
+
+
+def framework_of(board: Board) -> str | None:
+    """Return the framework of applications on a real board, or None if there is none for it."""
+    if board.espressif is not None:
+        return ESPIDF
+    if board.name in PICO_BOARDS:
+        return PICO
+    if board.name in _ZEPHYR_BOARDS:
+        return ZEPHYR
+    platformio = board.platformio
+    if platformio is None or platformio.framework != ARDUINO or platformio.platform not in _ARDUINO_PLATFORMS:
+        return None
+    return ARDUINO
