@@ -1,4 +1,6 @@
-/* The bus of a motion sensor in ESP-IDF 5.2 or later: I2C with the driver i2c_master. */
+/* The bus of a motion sensor in ESP-IDF 5.2 or later: I2C with the driver i2c_master.
+ *
+ * Never compiled with the headers of the framework, never run on a board. */
 #include "app_pins.h"
 #include "driver/i2c_master.h"
 #include "freertos/FreeRTOS.h"

@@ -1,5 +1,7 @@
 /* The bus of a motion sensor in the Arduino framework: I2C with the library Wire. IMU_WIRE is Wire, or another bus of the
- * board. With the core of STM32, IMU_SDA and IMU_SCL choose its pins. */
+ * board. With the core of STM32, IMU_SDA and IMU_SCL choose its pins.
+ *
+ * Compiled and linked with the core of the SAMD21; never run on a board. */
 #include <Arduino.h>
 #include <Wire.h>
 
@@ -27,7 +29,8 @@ uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count)
     start();
     IMU_WIRE.beginTransmission(IMU_ADDRESS);
     IMU_WIRE.write(first);
-    if (IMU_WIRE.endTransmission(false) != 0 || IMU_WIRE.requestFrom(IMU_ADDRESS, (int)count) != (int)count) {
+    if (IMU_WIRE.endTransmission(false) != 0 ||
+        (uint32_t)IMU_WIRE.requestFrom(IMU_ADDRESS, (int)count) != count) {
         return 0;
     }
     while (count--) {

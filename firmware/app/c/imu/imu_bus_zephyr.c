@@ -1,4 +1,6 @@
-/* The bus of a motion sensor in Zephyr: I2C of the devicetree's node with the alias imu-i2c. */
+/* The bus of a motion sensor in Zephyr: I2C of the devicetree's node with the alias imu-i2c.
+ *
+ * Never compiled with the headers of the framework, never run on a board. */
 #include "app_pins.h"
 #include "imu_bus.h"
 #include <zephyr/device.h>
