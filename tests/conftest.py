@@ -29,16 +29,21 @@ CACHE = Path(__file__).resolve().parent.parent / ".cache"
 
 # The time of a Hypothesis example depends mostly on the load of the computer, so it has no limit.
 settings.register_profile("arenite", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A run without slow tests tries fewer examples; `make test-all` tries all.
+settings.register_profile("fast", settings.get_profile("arenite"), max_examples=20)
 settings.load_profile("arenite")
 
 
-def pytest_configure() -> None:
-    """Make processes that tests start react to SIGINT, SIGQUIT and SIGHUP, even if the tests run in the background.
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the profile of a run without slow tests, and make processes that tests start react to SIGINT, SIGQUIT and
+    SIGHUP, even if the tests run in the background.
 
     A shell makes a background command ignore SIGINT and SIGQUIT, nohup makes it ignore SIGHUP, and the processes that
     the command starts inherit this. A signal that has a Python handler, however, is reset to its default when another
     program is started.
     """
+    if "not slow" in config.option.markexpr:
+        settings.load_profile("fast")
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if sys.platform == "win32":

@@ -17,6 +17,7 @@ from arenite.converters.anomaly.reference import ReferenceHead
 from arenite.converters.graph.tensor import Quantization, Tensor
 from arenite.errors import UsageError
 from tests.converters.anomaly.heads import checked_code
+from tests.example_count import example_count
 
 ONE = 1 << BITS
 
@@ -54,7 +55,7 @@ def heads(draw: st.DrawFn) -> AnomalyHead:
     )
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(st.data())
 def test_c_and_numpy_give_equal_bytes(data: st.DataObject) -> None:
     head, size = data.draw(heads()), data.draw(st.integers(4, 9))
@@ -163,7 +164,7 @@ def test_classes_are_taught_from_a_few_examples() -> None:
     assert np.abs(head.state[0]["prototypes"][:12] / 256 - means[1]).max() < 12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.data())
 def test_differences_of_an_autoencoder(data: st.DataObject) -> None:
     scales = st.floats(1e-3, 0.12)
@@ -177,7 +178,7 @@ def test_differences_of_an_autoencoder(data: st.DataObject) -> None:
     assert np.abs(gap - np.clip(real / source.scale, -128, 127)).max() <= 0.51
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.integers(1, MAX_U32))
 def test_the_logarithm_increases_and_has_an_inverse(value: int) -> None:
     log = reference.logarithm(value)

@@ -14,6 +14,7 @@ from arenite.converters.decision.plan import UNSIGNED_FLIP, DecisionPlan, GatePl
 from arenite.converters.decision.reference import Decider, SampleGate, decide_all
 from arenite.converters.processing.native import library as native
 from tests.converters.decision.streams import decision_plans, gate_plans
+from tests.example_count import example_count
 
 
 def library() -> object:
@@ -31,7 +32,7 @@ def random_scores(plan: DecisionPlan, hops: int, seed: int) -> np.ndarray:
     return np.clip(np.round(waves), -128, 127).astype(np.int8)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(decision_plans(), st.integers(0, 80), st.integers(0, 2**32 - 1), st.sampled_from([0, 2**40, 2**62]))
 def test_events_are_those_of_the_reference(plan: DecisionPlan, hops: int, seed: int, first: int) -> None:
     scores = random_scores(plan, hops, seed)
@@ -51,7 +52,7 @@ def test_events_are_those_of_the_reference(plan: DecisionPlan, hops: int, seed: 
         assert one_by_one.is_active == reference.is_active
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(decision_plans(), st.integers(0, 2**32 - 1))
 def test_uint8_scores_give_the_events_of_int8_scores(plan: DecisionPlan, seed: int) -> None:
     scores = random_scores(plan, 60, seed)
@@ -81,7 +82,7 @@ def test_without_a_library_the_reference_decides(monkeypatch: pytest.MonkeyPatch
     assert expected and compiled.events_of(plan, scores, range(200)) == expected
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(gate_plans(), st.integers(0, 2**32 - 1), st.lists(st.integers(0, 33000), max_size=20))
 def test_gates_open_as_in_the_reference(plan: GatePlan, seed: int, levels: list[int]) -> None:
     random = np.random.default_rng(seed)

@@ -17,6 +17,7 @@ from arenite.converters.decision.plan import NEVER, plan_decision, plan_gate
 from arenite.converters.decision.record import ClassThresholds, Decision, Gate, load_decision
 from arenite.errors import UsageError
 from tests.converters.decision.streams import logit, plan_of, score_tensor
+from tests.example_count import example_count
 
 FILE = """
 [decision]
@@ -144,7 +145,7 @@ _VALUES = st.recursive(
 )
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(st.dictionaries(st.sampled_from(_FIELDS), _VALUES, max_size=8), st.integers(1, 4))
 def test_any_record_is_read_or_refused(record: dict[str, Any], count: int) -> None:
     """A record is a decision with a plan, or the error is a ``UsageError``."""
@@ -161,7 +162,7 @@ def test_any_record_is_read_or_refused(record: dict[str, Any], count: int) -> No
         assert gate_plan.off <= gate_plan.on < 2**35 and gate_plan.hang < 65535
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(
     st.floats(0.001, 0.999),
     st.floats(2**-12, 2.0, width=32),

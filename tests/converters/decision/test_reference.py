@@ -12,6 +12,7 @@ from arenite.converters.decision.plan import DecisionPlan, plan_decision, plan_g
 from arenite.converters.decision.record import Decision, Gate
 from arenite.converters.decision.reference import Event, EventKind, SampleGate, decide_all
 from tests.converters.decision.streams import decision_plans, plan_of, score_tensor
+from tests.example_count import example_count
 
 START, END = EventKind.START, EventKind.END
 
@@ -99,7 +100,7 @@ def test_a_closed_gate_gives_the_lowest_scores() -> None:
     assert decide_all(plan, scores, at, [True, True, False, False]) == decide_all(plan, lowest, at)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(decision_plans(), st.data())
 def test_starts_and_ends_of_a_class_alternate(plan: DecisionPlan, data: st.DataObject) -> None:
     hops = data.draw(st.integers(0, 60))

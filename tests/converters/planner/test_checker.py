@@ -14,6 +14,7 @@ from arenite.converters.planner import OpRequirements, Plan, check, find_violati
 from arenite.errors import PlanError
 from tests.converters.planner.arena_machine import outcome, reference, separate_plan
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
+from tests.example_count import example_count
 
 
 def make_plan(case: Case, **options: object) -> Plan:
@@ -27,7 +28,7 @@ def violations(case: Case, wrong: Plan) -> list[str]:
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(cases(max_ops=14), st.booleans())
 def test_plans_compute_the_same_as_separate_memory(case: Case, in_place: bool) -> None:
     result = make_plan(case, in_place=in_place)
@@ -73,7 +74,7 @@ def mutants(draw: st.DrawFn) -> tuple[Case, Plan]:
 
 
 @pytest.mark.slow
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=example_count(500), deadline=None)
 @given(mutants())
 def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, Plan]) -> None:
     case, changed = mutant

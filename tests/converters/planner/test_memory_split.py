@@ -18,6 +18,7 @@ from arenite.converters.planner.plan import Plan
 from arenite.converters.planner.requirements import OpRequirements
 from tests.converters.planner.brute_force import smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
+from tests.example_count import example_count
 
 
 def accesses_of(case: Case, factor: int = 7) -> AccessCounts:
@@ -43,7 +44,7 @@ def split_of(case: Case, limits: tuple[int, int], **options: object) -> Plan | N
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(cases(), st.integers(0, 100), st.booleans())
 def test_a_split_is_a_valid_plan_within_its_memories(case: Case, share: int, preferred_slow: bool) -> None:
     single = plan(case.graph, case.needs, persistent=case.persistent)
@@ -84,7 +85,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Buffer], list[int], list[bool | None
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(problems())
 def test_the_lightest_assignment_is_found(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]],
@@ -110,7 +111,7 @@ def test_the_lightest_assignment_is_found(
     assert assignment is None or assignment.bound == assignment.weight
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(problems(), st.integers(0, 12))
 def test_the_bound_of_a_limited_search_is_correct(
     problem: tuple[list[Buffer], list[int], list[bool | None], tuple[int, int]], budget: int

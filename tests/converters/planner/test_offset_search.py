@@ -12,6 +12,7 @@ from arenite.converters.planner.first_fit import first_fit, first_fit_in_several
 from arenite.converters.planner.lifetimes import Buffer
 from arenite.converters.planner.offset_search import search_offsets
 from tests.converters.planner.brute_force import clash, live_sum, smallest_arena
+from tests.example_count import example_count
 
 
 @st.composite
@@ -39,7 +40,7 @@ def assert_valid(blocks: list[Buffer], offsets: tuple[int, ...] | list[int], are
             assert not clash(block, offsets[a], blocks[b], offsets[b])
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(buffers())
 def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
     placement = search_offsets(blocks, budget=100_000)
@@ -49,7 +50,7 @@ def test_search_finds_the_smallest_arena(blocks: list[Buffer]) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(buffers(max_count=14, steps=8, max_size=30), st.integers(0, 60))
 def test_a_small_budget_gives_a_valid_placement_and_a_correct_bound(
     blocks: list[Buffer], budget: int
@@ -63,7 +64,7 @@ def test_a_small_budget_gives_a_valid_placement_and_a_correct_bound(
     assert thorough.bound >= limited.bound
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(buffers(max_count=12, steps=8, max_size=30), st.randoms(use_true_random=False))
 def test_first_fit_is_valid_in_any_sequence(blocks: list[Buffer], rng: random.Random) -> None:
     problem = placement_problem(blocks)

@@ -14,6 +14,7 @@ from arenite.converters.planner.lifetimes import arena_requirements, lifetimes
 from arenite.errors import PlanError
 from tests.converters.planner.brute_force import live_sum, orders, smallest_arena
 from tests.converters.planner.random_graphs import Case, GraphBuilder, cases
+from tests.example_count import example_count
 
 #: Requirements of a RESHAPE, whose output is the same bytes as its input, and of an operator that may work in place.
 VIEW = OpRequirements(alias=((0, 0),))
@@ -28,7 +29,7 @@ def checked_plan(case: Case, **options: object) -> Plan:
 
 
 @pytest.mark.slow
-@settings(max_examples=250, deadline=None)
+@settings(max_examples=example_count(250), deadline=None)
 @given(cases(max_ops=14), st.sampled_from([1, 4, 8, 16]))
 def test_random_graphs_are_planned_without_violation(case: Case, alignment: int) -> None:
     arena_plan = checked_plan(case, alignment=alignment)
@@ -39,7 +40,7 @@ def test_random_graphs_are_planned_without_violation(case: Case, alignment: int)
 
 
 @pytest.mark.slow
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(cases(max_ops=14), st.booleans(), st.booleans(), st.booleans(), st.sampled_from([0, 3, 50]))
 def test_options_and_small_budgets_give_valid_plans(
     case: Case, reorder: bool, in_place: bool, alias: bool, budget: int
@@ -56,7 +57,7 @@ def test_options_and_small_budgets_give_valid_plans(
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(cases(max_ops=5, plain=True))
 def test_order_and_offsets_are_optimal(case: Case) -> None:
     arena_plan = checked_plan(case)
@@ -292,7 +293,7 @@ def test_an_invalid_graph_is_an_error(change: str) -> None:
         plan(graph, needs, alignment=alignment)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 @given(cases())
 def test_a_stored_plan_is_read_back(case: Case) -> None:
     arena_plan = checked_plan(case)

@@ -20,6 +20,7 @@ from arenite.converters.processing.specification.preprocessing import (
 )
 from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases, image_cases, micro_cases
+from tests.example_count import example_count
 
 AUDIO = {"kind": "audio", "rate": 16000, "samples": 1000}
 FRAME = {"do": "frame", "length": 400, "step": 160}
@@ -28,7 +29,7 @@ LOG = {"do": "log", "offset": 1e-6}
 RESIZE = {"do": "resize", "width": 8, "height": 8}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(image_cases())
 def test_image_specifications_are_read_back(case: tuple[Preprocessing, str, int, int, np.ndarray]) -> None:
     assert Preprocessing.from_json(case[0].to_json()) == case[0]

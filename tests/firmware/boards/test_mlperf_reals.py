@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.firmware.sources import BOARDS, ENGINE
+from tests.example_count import example_count
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="needs a C compiler")
 
@@ -71,7 +72,7 @@ def quantize_like_c(values: np.ndarray, scale: float, zero_point: int) -> np.nda
     return np.clip(np.clip(rounded, -(1 << 20), 1 << 20) + zero_point, -128, 127).astype(np.int8)
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=example_count(300))
 @given(
     st.lists(st.floats(width=32, allow_nan=False, allow_infinity=False), min_size=1, max_size=50),
     st.floats(min_value=2.0**-20, max_value=1024.0, width=32),
@@ -104,7 +105,7 @@ def test_quotients_near_a_half_are_quantized_as_with_floats(library: Any, scale:
         ).all()
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=example_count(200))
 @given(st.integers(0, 2**32 - 1), st.floats(0.001, 2.0), st.floats(0.1, 200.0))
 def test_the_score_is_a_thousand_times_the_mean_squared_error(
     library: Any, seed: int, scale: float, spread: float

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.firmware.generator.weight_packing import NibbleRows, PackedCodes, pack_nibbles, smallest_codes
+from tests.example_count import example_count
 
 
 def decoded(codes: PackedCodes, count: int) -> list[int]:
@@ -40,7 +41,7 @@ def unpacked(nibbles: NibbleRows) -> bytes:
     return np.array(words, "<u4").tobytes()
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.sampled_from([1, 2, 3, 9, 16, 40, 200]), st.floats(0, 1), st.integers(0, 300), st.integers(0, 99))
 def test_codes_are_decoded_to_the_weights(kinds: int, zeros: float, count: int, seed: int) -> None:
     """``kinds`` is the number of different weights, and ``zeros`` the fraction of weights that are 0."""
@@ -72,7 +73,7 @@ def test_the_code_with_the_fewest_bytes_is_chosen(weights: np.ndarray, bits: int
     assert (codes.present is not None) == sparse
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.integers(0, 255), st.integers(1, 90), st.integers(0, 99))
 def test_nibbles_are_unpacked_to_the_values(base: int, count: int, seed: int) -> None:
     values = ((np.random.default_rng(seed).integers(0, 16, count) + base) & 255).astype(np.uint8)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.example_count import example_count
 from tests.firmware.state_store.flash_model import (
     BUSY,
     EMPTY,
@@ -73,7 +74,7 @@ def test_a_cut_in_every_operation_keeps_the_last_record_whole(geometry: tuple[in
             assert flash.violations == []
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.data())
 def test_cuts_again_and_again(data: st.DataObject) -> None:
     """Power fails in most runs, also in the first save after a start. What one start finds, the next one finds too."""

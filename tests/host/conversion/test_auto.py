@@ -67,7 +67,7 @@ def int16_operators(image: bytes) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("data", ["data", "unlabeled"])
+@pytest.mark.parametrize("data", ["data", pytest.param("unlabeled", marks=pytest.mark.slow)])
 def test_only_the_layers_whose_error_in_int8_costs_accuracy_become_int16(folder: Path, data: str) -> None:
     conversion = convert(request(folder, data=data))
     remedy = remedy_of(conversion)

@@ -26,6 +26,7 @@ from arenite.host.duty.poisson_queue import (
 )
 from arenite.host.duty.queue_figures import Queueing, Sleep, lattice_percentiles
 from arenite.host.duty.service import ServiceTimes
+from tests.example_count import example_count
 
 NO_SLEEP = Sleep()
 
@@ -159,7 +160,7 @@ def assert_plausible(q: Queueing) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(
     mean=st.floats(1e-6, 1e3),
     offered=st.floats(1e-6, 50),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from arenite.host.link.frames import FrameDecoder, encode_frame
 from arenite.host.live.message_decoder import MessageDecoder
 from arenite.host.live.messages import Message, MissingFrames, Samples, Text, Type
+from tests.example_count import example_count
 from tests.firmware.app.compiled_app import compiled
 from tests.firmware.app.console_port import PORT
 
@@ -55,7 +56,7 @@ def _samples(values: np.ndarray, at: int = 0) -> bytes:
     return at.to_bytes(8, "little") + values.astype("<i2").tobytes()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.binary(max_size=237), st.integers(1, 255))
 def test_the_c_code_and_python_encode_the_same_frame(console: FrameConsole, data: bytes, form: int) -> None:
     console.sent()

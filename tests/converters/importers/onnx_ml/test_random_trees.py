@@ -21,6 +21,7 @@ from arenite.converters.importers.onnx_ml.import_model import import_classical
 from arenite.errors import AreniteError, ModelError, UnsupportedModelError
 from arenite.host.bench.reference import Reference
 from tests.converters.importers.onnx_ml.random_trees import RandomTrees
+from tests.example_count import example_count
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -32,7 +33,7 @@ def outputs(flatbuffer: bytes, x: np.ndarray) -> np.ndarray:
     return np.stack([reference.run([row[None]])[0][0] for row in x]) * scale
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(
     seed=st.integers(0, 1 << 30),
     depth=st.integers(0, 6),
@@ -68,7 +69,7 @@ def test_random_trees_compute_what_onnx_runtime_computes(
     np.testing.assert_array_equal(outputs(again.flatbuffer, x), outputs(model.flatbuffer, x))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(
     threshold=st.floats(-1e6, 1e6, width=32),
     offset=st.floats(-1e3, 1e3, width=32),

@@ -53,11 +53,24 @@ def assert_exact(models: Sequence[Model], targets: Sequence[Target] = HOST_TARGE
                 np.testing.assert_array_equal(actual, expected)
 
 
-@pytest.mark.parametrize("recipe", ["int8", "w4", "int16x8"])
-def test_loops_give_the_same_bytes_as_their_copies(recipe: str) -> None:
-    models = [
-        quantized(recurrent_model(cell, cut=cut), recipe) for cell in CELLS for cut in ("UNPACK", "SLICE")
-    ]
+@pytest.mark.parametrize(
+    ("recipe", "cut"),
+    [
+        ("int8", "UNPACK"),
+        *(
+            pytest.param(recipe, cut, marks=pytest.mark.slow)
+            for recipe, cut in (
+                ("int8", "SLICE"),
+                ("w4", "UNPACK"),
+                ("w4", "SLICE"),
+                ("int16x8", "UNPACK"),
+                ("int16x8", "SLICE"),
+            )
+        ),
+    ],
+)
+def test_loops_give_the_same_bytes_as_their_copies(recipe: str, cut: str) -> None:
+    models = [quantized(recurrent_model(cell, cut=cut), recipe) for cell in CELLS]
     for model in models:
         assert [loop.steps for loop in loops(model)] == [STEPS]
         assert [op.name for op in roll_loops(model)[0].main.ops] == [LOOP, "FULLY_CONNECTED"]
@@ -164,7 +177,7 @@ def test_a_model_without_copies_is_not_changed() -> None:
     assert roll_loops(model) == (model, ())
 
 
-@pytest.mark.parametrize("state_is_output", [False, True])
+@pytest.mark.parametrize("state_is_output", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_no_copy_between_steps_overwrites_a_state(state_is_output: bool) -> None:
     """Small layers share the memory of a state with the next value of another state: the order of the copies
     matters."""

@@ -70,7 +70,9 @@ def assert_same(model: Model) -> None:
             np.testing.assert_array_equal(b, a)
 
 
-@pytest.mark.parametrize("recipe", ["int8", "w4", "int16x8"])
+@pytest.mark.parametrize(
+    "recipe", ["int8", *(pytest.param(r, marks=pytest.mark.slow) for r in ("w4", "int16x8"))]
+)
 @pytest.mark.parametrize("cell", CELLS)
 def test_litert_computes_the_bytes_of_the_copies_with_the_loop(cell: str, recipe: str) -> None:
     for cut in ("UNPACK", "SLICE"):

@@ -18,6 +18,7 @@ from arenite.errors import PlanError
 from tests.converters.planner.random_graphs import Case
 from tests.converters.planner.streaming.random_chains import ImageBuilder, chains
 from tests.converters.planner.streaming.row_machine import Machine, reference
+from tests.example_count import example_count
 
 
 def violations(case: Case, streaming_plan: Plan) -> list[str]:
@@ -33,7 +34,7 @@ def streamed(case: Case, streamed_input: bool = False, **options: Any) -> Plan |
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(chains(), st.booleans(), st.sampled_from([1, 4, 16]))
 def test_streaming_plans_compute_the_same_as_complete_tensors(
     case: Case, streamed_input: bool, alignment: int
@@ -98,7 +99,7 @@ def _with_segment(original: Plan, index: int, segment: Segment) -> Plan:
 
 
 @pytest.mark.slow
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(mutants())
 def test_a_plan_without_violations_computes_the_right_bytes(mutant: tuple[Case, Plan]) -> None:
     case, changed = mutant

@@ -22,6 +22,7 @@ from arenite.converters.processing.specification.micro_step import Micro
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from tests.converters.processing.specs import micro_cases, recordings
+from tests.example_count import example_count
 
 
 def micro_spec(samples: int, **settings: Any) -> Preprocessing:
@@ -39,7 +40,7 @@ def original_features(samples: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(recordings(6400))
 def test_features_equal_those_of_pymicro_features(samples: np.ndarray) -> None:
     ours = micro_features(plan_micro(micro_spec(len(samples), step=160)), samples)

@@ -22,6 +22,7 @@ from arenite.converters.processing.specification.imu_steps import STATISTICS
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from tests.converters.processing.specs import imu_cases
+from tests.example_count import example_count
 
 SOURCE: dict[str, Any] = {"kind": "imu", "axes": 3, "rate": 100, "window": 100, "hop": 20, "unit": 8192}
 EDGES = [0.5, 5, 15, 40]
@@ -38,7 +39,7 @@ def streams(spec: Preprocessing) -> list[ImuStream | CompiledImuStream]:
     return [ImuStream(spec)] if library is None else [ImuStream(spec), CompiledImuStream(library, spec)]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(imu_cases(), st.data())
 def test_windows_have_the_bytes_of_whole_recordings(
     case: tuple[Preprocessing, np.ndarray], data: st.DataObject

@@ -25,6 +25,7 @@ from arenite.converters.processing.specification.image_steps import PAIRS
 from arenite.converters.processing.specification.pixel_formats import color_order, unpack
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from tests.converters.processing.specs import audio_cases, image_cases, micro_cases
+from tests.example_count import example_count
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def library() -> ctypes.CDLL:
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(image_cases())
 def test_images_have_the_bytes_of_the_numpy_code(
     library: ctypes.CDLL, case: tuple[Preprocessing, str, int, int, np.ndarray]
@@ -52,7 +53,7 @@ def test_images_have_the_bytes_of_the_numpy_code(
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(audio_cases())
 def test_audio_has_the_bytes_of_the_numpy_code(
     library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]
@@ -65,7 +66,7 @@ def test_audio_has_the_bytes_of_the_numpy_code(
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=example_count(80), deadline=None)
 @given(micro_cases())
 def test_the_micro_front_end_has_the_bytes_of_the_numpy_code(
     library: ctypes.CDLL, case: tuple[Preprocessing, np.ndarray]
@@ -87,7 +88,7 @@ def test_square_roots_have_the_value_of_the_numpy_code(library: ctypes.CDLL) -> 
     assert [root(v) for v in values] == [rounded_root(v) for v in values]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300), st.sampled_from(sorted(PAIRS)), st.data())
 def test_axes_meet_the_conditions_of_the_c_code(
     size: int, outputs: int, convention: str, data: st.DataObject

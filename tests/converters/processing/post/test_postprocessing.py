@@ -18,6 +18,7 @@ from arenite.converters.processing.post.postprocessing import Postprocessing
 from arenite.converters.processing.post.reference import Box, postprocess
 from arenite.converters.processing.post.tensor_values import exponential
 from arenite.errors import UsageError
+from tests.example_count import example_count
 
 
 def tensor(dtype: str, *shape: int, scale: float = 0.05, zero: int = 3) -> Tensor:
@@ -129,7 +130,7 @@ def test_the_fixed_point_exponential_is_accurate(value: float) -> None:
 TYPES = st.sampled_from(["float32", "int8", "uint8", "int16"])
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=example_count(120), deadline=None)
 @given(st.data(), TYPES, TYPES, st.integers(0, 2**32))
 def test_c_and_python_agree(data: st.DataObject, first_dtype: str, second_dtype: str, seed: int) -> None:
     library = native.library()

@@ -12,6 +12,7 @@ from arenite.converters.quantize.calibration.calibrators import CALIBRATORS, che
 from arenite.converters.quantize.calibration.histogram import Histogram
 from arenite.converters.quantize.calibration.observations import TensorStats
 from arenite.errors import UsageError
+from tests.example_count import example_count
 
 
 def _stats(values: np.ndarray) -> TensorStats:
@@ -33,7 +34,7 @@ def _error(values: np.ndarray, low: float, high: float, levels: int = 256) -> fl
     return float(np.mean((values - nearest) ** 2))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(
     st.lists(st.floats(-1000, 1000, width=32), min_size=1, max_size=60),
     st.sampled_from(sorted(CALIBRATORS)),

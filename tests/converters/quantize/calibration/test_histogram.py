@@ -9,6 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.quantize.calibration.histogram import BINS, Histogram
+from tests.example_count import example_count
 
 _values = st.lists(st.floats(-1e6, 1e6, width=32), min_size=1, max_size=40)
 
@@ -21,7 +22,7 @@ def _filled(parts: list[np.ndarray]) -> Histogram:
     return h
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(_values, st.randoms(use_true_random=False))
 @example([0.0, 0.25], random.Random(0))
 @example([0.25, 0.0], random.Random(0))
@@ -35,7 +36,7 @@ def test_the_histogram_does_not_depend_on_the_order_and_grouping_of_values(
     assert np.array_equal(together.bins, alone.bins)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(_values)
 def test_every_value_is_counted_in_its_bin(values: list[float]) -> None:
     array = np.array(values, np.float32)

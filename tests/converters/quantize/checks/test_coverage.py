@@ -18,6 +18,7 @@ from arenite.converters.quantize.checks.coverage import (
 from arenite.converters.quantize.recipes.recipe import load_recipe
 from arenite.converters.tflite.reader import parse
 from tests.converters.quantize.trained_models import classifier, dataset, samples
+from tests.example_count import example_count
 
 
 def stats(values: np.ndarray) -> TensorStats:
@@ -43,7 +44,7 @@ def stats(values: np.ndarray) -> TensorStats:
     )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=example_count(40), deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(0.1, 3), st.floats(-2, 2))
 def test_the_estimated_clipped_share_and_sqnr_are_near_those_of_all_values(
     seed: int, spread: float, center: float

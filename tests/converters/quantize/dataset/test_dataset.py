@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from arenite.converters.graph.model import Quantization, Tensor
 from arenite.converters.quantize.dataset.dataset import Dataset, load_dataset
 from arenite.errors import UsageError
+from tests.example_count import example_count
 
 #: A float and a quantized input tensor, and samples for them.
 PLAIN = Tensor(0, "picture", (1, 4, 5, 3), "float32")
@@ -265,7 +266,7 @@ def test_folders_of_images_need_the_preprocessing(tmp_path: Path) -> None:
     assert "mixes pictures and recordings" in error(tmp_path / "pictures", preprocessing=read)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.data())
 def test_any_archive_gives_samples_or_an_error(data: st.DataObject) -> None:
     """The arrays have many types and shapes, and some have NaN or infinite values."""

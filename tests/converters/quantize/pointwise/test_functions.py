@@ -21,6 +21,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from tests.converters.quantize.float_models import FloatNet
 from tests.converters.quantize.pointwise.activation_forms import FORMS, OperatorAdder
 from tests.converters.quantize.quantized_runs import quality, quantized, run
+from tests.example_count import example_count
 
 SHAPE = (1, 12)
 
@@ -185,7 +186,7 @@ _STEPS: tuple[Callable[[OperatorAdder, int, int], int], ...] = (
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, len(_STEPS) - 1), st.integers(0, 9), st.integers(0, 9)), max_size=9))
 def test_random_groups_compute_what_litert_computes(steps: list[tuple[int, int, int]]) -> None:
     n = FloatNet(4)

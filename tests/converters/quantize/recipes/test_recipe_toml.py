@@ -18,6 +18,7 @@ from arenite.converters.quantize.recipes.recipe import (
     shipped_recipes,
 )
 from arenite.converters.quantize.recipes.recipe_toml import to_toml
+from tests.example_count import example_count
 
 
 def read(text: str, folder: Path) -> Recipe:
@@ -38,7 +39,7 @@ _names = st.text(_letters, min_size=1, max_size=12)
 _plain = st.text(string.ascii_letters + "_/.", min_size=1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(
     name=_names,
     description=st.text(_letters, max_size=20),

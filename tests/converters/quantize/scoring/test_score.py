@@ -21,6 +21,7 @@ from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import ModelError, UsageError
 from tests.converters.small_models import conv_net
 from tests.development_models import SHARED, shared_model
+from tests.example_count import example_count
 
 
 def dataset(inputs: np.ndarray, labels: np.ndarray | None, **slices: np.ndarray) -> Dataset:
@@ -56,7 +57,7 @@ def test_the_largest_drop_comes_first() -> None:
     assert metric_drop(before, after) == pytest.approx(0.2)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), min_size=1, max_size=30))
 def test_auc_is_the_share_of_pairs_in_which_the_positive_sample_has_the_higher_score(
     pairs: list[tuple[int, bool]],

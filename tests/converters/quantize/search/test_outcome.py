@@ -15,6 +15,7 @@ from arenite.converters.quantize.search.outcome import (
     pareto_front,
     rank_outcomes,
 )
+from tests.example_count import example_count
 
 
 def outcome(drop: float, *builds: tuple[int, int, int], name: str = "a") -> TrialOutcome:
@@ -93,7 +94,7 @@ def test_an_outcome_is_read_back_from_json() -> None:
     assert outcomes.to_json()["builds"][0]["instructions"] == {"value": 3, "kind": "estimated"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(1, 4), st.integers(1, 4)), min_size=1, max_size=12))
 def test_the_pareto_front_has_the_outcomes_that_no_other_outcome_beats(
     points: list[tuple[int, int, int]],

@@ -15,6 +15,7 @@ from arenite.errors import UnsupportedModelError
 from arenite.firmware.generator.lower import LOWERINGS
 from arenite.firmware.generator.lower.movement.movement import Movement, view_copy
 from arenite.firmware.generator.operator_needs import check_op
+from tests.example_count import example_count
 from tests.fuzz.comparison import compare, lower
 from tests.fuzz.fixed_graphs import assert_bit_exact
 from tests.fuzz.graph_builder import GraphBuilder
@@ -145,7 +146,7 @@ def test_contiguous_moves_are_plain_copies() -> None:
     assert [r["run"] for r in rows] == [12, 12]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.randoms(use_true_random=False))
 def test_moves_marked_in_order_never_overwrite_bytes_before_reading_them(
     shape: list[int], random: Any

@@ -20,6 +20,7 @@ from arenite.firmware.generator.lower.trees.leaf_pairs import leaf_pairs
 from arenite.firmware.generator.lower.trees.node_words import LEAF, feature_shift, node_words
 from arenite.firmware.generator.operator_needs import check_supported
 from arenite.host.bench.reference import Reference
+from tests.example_count import example_count
 from tests.firmware.engine.litert_exact import run_natively
 from tests.firmware.engine.trees.tree_models import (
     ensemble_with_shared_nodes,
@@ -54,7 +55,7 @@ def test_kernels_equal_the_reference(case: dict[str, Any]) -> None:
         np.testing.assert_array_equal(result[0], reference.run(inputs)[0])
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(
     seed=st.integers(0, 1 << 30),
     dtype=st.sampled_from(["float32", "int16", "int8"]),

@@ -18,6 +18,7 @@ from arenite.firmware.generator.requant.affine import (
     twice_rounded_offset,
 )
 from arenite.firmware.generator.requant.single_rounding import reference_round
+from tests.example_count import example_count
 
 
 def accumulators(lowest: int, highest: int, rng: np.random.Generator) -> np.ndarray:
@@ -36,7 +37,7 @@ channels = st.lists(
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(channels, st.integers(-128, 127), st.booleans(), st.integers(6, 8), st.integers(0, 2**32 - 1))
 def test_a_solution_for_a_convolution_is_exact(
     drawn: list[tuple[float, int, int]], zero_point: int, relu: bool, scale: int, seed: int
@@ -85,7 +86,7 @@ def test_usual_layers_have_a_solution() -> None:
             assert solution.two_sided == (zero_point != -128)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(channels, st.integers(-128, 127), st.integers(0, 8), st.integers(0, 2**32 - 1))
 def test_a_solution_for_a_fully_connected_layer_is_exact(
     drawn: list[tuple[float, int, int]], zero_point: int, scale: int, seed: int

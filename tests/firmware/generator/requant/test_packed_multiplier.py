@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from arenite.converters.graph.quantized_arithmetic import quantize_multiplier, round_twice
 from arenite.firmware.generator.requant.packed_multiplier import accumulator_bounds, pack
+from tests.example_count import example_count
 
 
 def unpack(word: int) -> tuple[int, int]:
@@ -21,7 +22,7 @@ def outputs(acc: np.ndarray, multiplier: int, right_shift: int, zero: int) -> np
     return np.clip(round_twice(acc, np.array(multiplier), -np.array(right_shift)) + zero, -128, 127)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=example_count(60))
 @given(
     scale=st.floats(2.0**-20, 0.9999),
     zero=st.integers(-128, 127),

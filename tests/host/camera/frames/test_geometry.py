@@ -14,6 +14,7 @@ from arenite.converters.processing.image.reference import preprocess_image
 from arenite.converters.processing.specification.image_steps import PAIRS
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.host.camera.frames.geometry import Geometry, geometry_of
+from tests.example_count import example_count
 
 
 def spec_of(*steps: dict[str, Any]) -> Preprocessing:
@@ -62,7 +63,7 @@ def test_arrays_of_points_and_boxes_are_mapped() -> None:
 SIZES = st.integers(24, 90)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.sampled_from(sorted(PAIRS)), st.booleans(), SIZES, SIZES, st.integers(8, 40), st.data())
 def test_the_geometry_agrees_with_preprocessed_pixels(
     convention: str, letterbox: bool, width: int, height: int, side: int, data: st.DataObject

@@ -21,12 +21,13 @@ from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.frames.preprocessor import FramePreprocessor
 from arenite.host.camera.runtimes.base import TensorMemory
+from tests.example_count import example_count
 from tests.host.camera.frames.preprocessor_cases import check, random_case
 
 ROOT = Path(__file__).resolve().parents[4]
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=example_count(400), deadline=None)
 @given(st.integers(0, 2**32))
 def test_any_frame_gives_the_bytes_of_the_reference(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -33,24 +33,25 @@ def cases(count: int, seed: int) -> list[tuple[ImagePlan, np.ndarray, bytes]]:
     return random_cases
 
 
-def compare(folder: Path, compiler: list[str], runner: list[str], seed: int) -> None:
+def compare(folder: Path, compiler: list[str], runner: list[str], seed: int, count: int = 300) -> None:
     """Check that C code from the command ``compiler``, run by the command ``runner``, computes NumPy's results."""
     library = native.library()
     if library is None:
         pytest.skip(native.unavailable_reason())
     if not library.ar_host_vector():
         pytest.skip("this computer has no vector code, so it cannot prepare cases for vector code")
-    random_cases = cases(300, seed)
+    random_cases = cases(count, seed)
     results = replayed(folder, compiler, runner, [(plan, data) for plan, data, _ in random_cases])
     for (plan, _, expected), actual in zip(random_cases, results, strict=True):
         assert actual == expected, plan
 
 
-def test_neon_code_computes_the_results_of_numpy(tmp_path: Path) -> None:
+@pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.slow)])
+def test_neon_code_computes_the_results_of_numpy(tmp_path: Path, count: int) -> None:
     for command in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         if shutil.which(command) is None:
             pytest.skip(f"no {command}")
-    compare(tmp_path, ["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"], 2)
+    compare(tmp_path, ["aarch64-linux-gnu-gcc"], ["qemu-aarch64", "-L", "/usr/aarch64-linux-gnu"], 2, count)
 
 
 @pytest.mark.slow

@@ -30,6 +30,7 @@ from arenite.models import picture_models as pictures
 from arenite.models import zoo
 from arenite.models.manifest import manifest
 from tests.development_models import shared_model
+from tests.example_count import example_count
 from tests.host.camera.answers.interpreter_runs import zoo_model
 from tests.host.camera.model.model_files import model
 from tests.host.camera.runtimes.small_models import onnx_model
@@ -243,7 +244,7 @@ def described() -> bytes:
     return image_bytes(replace(detector, metadata=metadata), None, extra=extra)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.data())
 def test_damaged_files_open_or_raise_an_error(
     described: bytes, tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
@@ -261,7 +262,7 @@ def test_damaged_files_open_or_raise_an_error(
         assert error.problem
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 @given(st.data())
 def test_damaged_metadata_is_ignored(data: st.DataObject) -> None:
     blob = bytearray(data.draw(st.binary(min_size=8, max_size=120)))

@@ -24,6 +24,7 @@ from arenite.errors import AreniteError, UsageError
 from arenite.host.camera.answers.answer_reader import AnswerReader
 from arenite.host.camera.model.camera_model import CameraModel, open_model
 from arenite.host.camera.runtimes.base import TensorSlot
+from tests.example_count import example_count
 from tests.host.camera.answers.interpreter_runs import memory
 from tests.host.camera.model.model_files import model
 from tests.host.camera.runtimes.small_models import _bytes_field, _value_info, _varint_field
@@ -103,7 +104,7 @@ def test_an_onnx_input_of_any_size_gets_the_size_in_the_metadata(tmp_path: Path)
     assert open_model(str(tmp_path / "other.onnx"), preprocessing=steps).preprocessing.steps
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 @given(st.data())
 def test_damaged_onnx_opens_or_raises_an_error(
     tmp_path_factory: pytest.TempPathFactory, data: st.DataObject

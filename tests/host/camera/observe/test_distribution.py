@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.host.camera.observe.distribution import BUCKETS, Distribution
+from tests.example_count import example_count
 
 VALUES = st.lists(st.integers(0, 10**12), min_size=1, max_size=400)
 PERCENTS = (0.0, 1.0, 50.0, 90.0, 95.0, 99.0, 99.9, 100.0)
@@ -32,7 +33,7 @@ def filled(values: list[int], exact: int, parts: int) -> Distribution:
 
 
 @given(VALUES, st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_few_values_are_exact(values: list[int], parts: int) -> None:
     distribution = filled(values, 400, parts)
     assert distribution.exact
@@ -40,7 +41,7 @@ def test_few_values_are_exact(values: list[int], parts: int) -> None:
 
 
 @given(VALUES, st.integers(1, 5))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_many_values_are_within_one_percent(values: list[int], parts: int) -> None:
     distribution = filled(values, 0, parts)
     assert not distribution.exact
@@ -49,7 +50,7 @@ def test_many_values_are_within_one_percent(values: list[int], parts: int) -> No
 
 
 @given(VALUES, VALUES, st.integers(0, 800), st.integers(0, 800))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_merging_equals_adding_all_values(
     first: list[int], second: list[int], first_exact: int, second_exact: int
 ) -> None:

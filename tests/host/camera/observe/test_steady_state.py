@@ -8,10 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.host.camera.observe.steady_state import BATCHES, MIN_VALUES, find_steady_state, mser
+from tests.example_count import example_count
 
 
 @given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=MIN_VALUES + 1, max_size=BATCHES - 1))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=example_count(100), deadline=None)
 def test_mser_agrees_with_its_definition(values: list[float]) -> None:
     """``mser`` averages long series in batches. Here the series are so short that a batch is one value, so the test can
     compute the definition of MSER directly."""

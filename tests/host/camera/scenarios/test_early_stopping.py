@@ -13,6 +13,7 @@ from arenite.host.camera.scenarios.early_stopping import (
     max_late_queries,
     min_queries,
 )
+from tests.example_count import example_count
 
 binom = pytest.importorskip("scipy.stats", reason="needs scipy").binom
 
@@ -20,7 +21,7 @@ PERCENTILES = st.sampled_from([50.0, 90.0, 95.0, 97.0, 99.0, 99.9])
 
 
 @given(st.integers(1, 5000), PERCENTILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_the_binomial_distribution_agrees_with_scipy(trials: int, percentile: float) -> None:
     chance = 1 - percentile / 100
     max_successes = min(trials, 200)
@@ -32,7 +33,7 @@ def test_the_binomial_distribution_agrees_with_scipy(trials: int, percentile: fl
 
 
 @given(st.integers(1, 200_000), PERCENTILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_the_maximum_of_late_queries_is_exact(queries: int, percentile: float) -> None:
     late, chance = max_late_queries(queries, percentile), 1 - percentile / 100
     if late >= 0:
@@ -41,7 +42,7 @@ def test_the_maximum_of_late_queries_is_exact(queries: int, percentile: float) -
 
 
 @given(st.integers(0, 500), PERCENTILES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_the_minimum_of_queries_is_exact(late: int, percentile: float) -> None:
     queries = min_queries(late, percentile)
     assert max_late_queries(queries, percentile) >= late

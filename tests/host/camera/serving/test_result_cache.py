@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.serving.result_cache import ResultCache
+from tests.example_count import example_count
 
 #: The bytes of an input.
 SIZE = 96 * 96 * 3
@@ -148,7 +149,7 @@ def test_clear_empties_the_cache() -> None:
     st.integers(1, 4),
     st.integers(1, 700),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=example_count(150), deadline=None)
 def test_the_cache_never_returns_a_wrong_answer(
     frames: list[tuple[int, int, str]], entries: int, size: int
 ) -> None:

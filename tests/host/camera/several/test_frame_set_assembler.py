@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from arenite.host.camera.frames.frame import Format, Frame
 from arenite.host.camera.several.frame_set_assembler import FrameSet, FrameSetAssembler
+from tests.example_count import example_count
 
 FORMAT = Format("grey", 2, 2, (2,))
 MS = 1_000_000  # nanoseconds
@@ -213,7 +214,7 @@ def patterns(draw: st.DrawFn) -> tuple[int, int, int, int, list[Arrival], list[i
 
 @pytest.mark.slow
 @given(patterns(), st.booleans())
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 def test_any_pattern_of_arrivals_gives_valid_sets(
     pattern: tuple[int, int, int, int, list[Arrival], list[int]], eager: bool
 ) -> None:
@@ -273,7 +274,7 @@ def test_any_pattern_of_arrivals_gives_valid_sets(
 
 
 @given(st.integers(2, 6), st.data())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=example_count(60), deadline=None)
 def test_synchronous_cameras_lose_no_frame(cameras: int, data: st.DataObject) -> None:
     """If the frames of all cameras are captured within the jitter and arrive within the timeout, every frame is in a
     complete set."""

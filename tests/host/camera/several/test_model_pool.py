@@ -17,6 +17,7 @@ from arenite.errors import UsageError
 from arenite.host.camera.runtimes.base import Runtime, TensorSlot
 from arenite.host.camera.runtimes.factory import open_runtime
 from arenite.host.camera.several.model_pool import ModelPool
+from tests.example_count import example_count
 from tests.host.camera.runtimes.small_models import heavy_net, saved
 
 MB = 1_000_000
@@ -132,7 +133,7 @@ def test_growth_after_the_first_run_is_counted() -> None:
         sized_pool.pool.get("c")
 
 
-@settings(max_examples=60)
+@settings(max_examples=example_count(60))
 @given(st.lists(st.tuples(st.sampled_from(sorted(SIZES)), st.booleans()), max_size=30), st.integers(45, 110))
 def test_the_budget_holds_and_models_in_use_stay_open(calls: list[tuple[str, bool]], budget: int) -> None:
     sized_pool = SizedPool(budget)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from arenite.errors import UsageError
 from arenite.host.camera.frames.frame import Format
 from arenite.host.camera.sources.mjpeg_decoder import MjpegDecoder
+from tests.example_count import example_count
 
 pytest.importorskip("simplejpeg", reason="needs simplejpeg")
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -92,7 +93,7 @@ def test_truncated_pictures_are_rejected(length: int) -> None:
     assert decoded(MjpegDecoder(), DATA[:length]) is None
 
 
-@settings(max_examples=150)
+@settings(max_examples=example_count(150))
 @given(st.lists(st.tuples(st.integers(0, DATA.size - 1), st.integers(0, 255)), max_size=30))
 def test_damaged_bytes_give_a_picture_or_none(changes: list[tuple[int, int]]) -> None:
     data = DATA.copy()

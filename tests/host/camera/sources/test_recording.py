@@ -18,6 +18,7 @@ from arenite.host.camera.sources.factory import open_source
 from arenite.host.camera.sources.raw_video import FOURCC, read_raw_video
 from arenite.host.camera.sources.recording import Recording
 from arenite.host.camera.sources.video import VideoFile
+from tests.example_count import example_count
 from tests.host.camera.sources.recordings import avi, y4m
 
 WIDTH, HEIGHT = 48, 32
@@ -144,7 +145,7 @@ def test_damaged_files_raise_an_error(tmp_path: Path, data: bytes) -> None:
         Recording(str(path)).open()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=example_count(300), deadline=None)
 @given(st.data())
 def test_random_bytes_never_lead_outside_the_file(data: st.DataObject) -> None:
     content = bytearray(avi(pictures("yuyv"), b"YUY2", WIDTH, HEIGHT, sound=data.draw(st.booleans())))

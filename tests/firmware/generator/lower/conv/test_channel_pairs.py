@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from arenite.firmware.generator.lower.conv.channel_pairs import row_order, tap_order
 from arenite.firmware.generator.lower.conv.conv_2d_columns_dsp import column_order
+from tests.example_count import example_count
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=example_count(200), deadline=None)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 3))
 def test_every_tap_is_stored_once(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
     taps = tap_order(k_h, k_w, in_c, dilation)
@@ -25,7 +26,7 @@ def test_every_tap_is_stored_once(k_h: int, k_w: int, in_c: int, dilation: int) 
     assert -(-total // 4) <= taps.groups <= filled
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=example_count(50), deadline=None)
 @given(st.integers(1, 7), st.integers(1, 7), st.integers(1, 40), st.integers(1, 3))
 def test_groups_have_the_order_of_sxtb16(k_h: int, k_w: int, in_c: int, dilation: int) -> None:
     taps = tap_order(k_h, k_w, in_c, dilation)
