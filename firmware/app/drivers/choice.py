@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.converters import converter_of
 from arenite.firmware.app.drivers.driver import Driver
 from arenite.firmware.app.drivers.microphones import microphone_of
 from arenite.firmware.app.drivers.motion_sensors import motion_sensor_of
@@ -19,4 +20,6 @@ def driver_of(board: Board, sensor: str, chip: str | None = None) -> Driver | No
         raise UsageError("--chip is for motion sensors.", "Add --sensor imu, or remove --chip.")
     if sensor == "imu":
         return motion_sensor_of(board, chip)
+    if sensor == "adc":
+        return converter_of(board)
     return microphone_of(board) if sensor == "microphone" else None

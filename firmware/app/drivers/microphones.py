@@ -35,7 +35,7 @@ def _samd(wiring: str) -> Driver:
 
 def _pico() -> Driver:
     pins = {"APP_PDM_CLOCK_PIN": "2u", "APP_PDM_DATA_PIN": "3u"}
-    sources = ("microphone_rp2_pdm.c", *_DECIMATOR)
+    sources = ("microphone_rp2_pdm.c", "rp2_blocks.h", *_DECIMATOR)
     return Driver(
         PICO,
         sources,

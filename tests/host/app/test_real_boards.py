@@ -125,3 +125,12 @@ def test_another_chip_is_chosen_by_its_name(tmp_path: Path) -> None:
 
 def test_many_boards_have_motion_sensors() -> None:
     assert len(MOTION_BOARDS) > 60
+
+
+def test_the_analog_inputs_of_a_pico_have_a_driver(tmp_path: Path) -> None:
+    prepared, folder = motion_model(tmp_path / "g.tflite"), tmp_path / "app"
+    generate_app(prepared, load_board("pico"), folder, sensor="adc")
+    assert {"adc_rp2.c", "app_pico.c"} <= _sources_exist(folder)
+    assert "#define ADC_FIRST 0u\n" in (folder / "src/app_pins.h").read_text()
+    with pytest.raises(UsageError, match="no driver of an analog-to-digital converter for nano33ble"):
+        generate_app(prepared, load_board("nano33ble"), tmp_path / "b", sensor="adc")

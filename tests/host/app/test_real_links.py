@@ -60,6 +60,7 @@ def _symbols(elf: Path) -> set[str]:
     [
         ("microphone", {"pdm_decimate", "dma_claim_unused_channel"}),
         ("imu", {"imu_start", "i2c_init"}),
+        ("adc", {"adc_init", "dma_claim_unused_channel"}),
     ],
 )
 def test_the_pico_sdk_links_an_application(sensor: str, functions: set[str], tmp_path: Path) -> None:

@@ -6,25 +6,20 @@
  * Compiled with the Pico SDK's headers; never run on a board. */
 #include "app_pins.h"
 #include "pdm_decimator.h"
+#include "rp2_blocks.h"
 #include "sensor.h"
 #include <hardware/clocks.h>
-#include <hardware/dma.h>
-#include <hardware/irq.h>
 #include <hardware/pio.h>
 
 enum { BLOCK_SAMPLES = 160, BLOCK_WORDS = BLOCK_SAMPLES * PDM_WORDS }; /* 10 ms at 16 kHz */
 
 static uint32_t blocks[2][BLOCK_WORDS];
-static int channels[2];
 
 static void receive(void)
 {
     static int16_t samples[BLOCK_SAMPLES];
     for (uint32_t k = 0; k < 2; k++) {
-        const uint32_t channel = (uint32_t)channels[k];
-        if (dma_channel_get_irq0_status(channel)) {
-            dma_channel_acknowledge_irq0(channel);
-            dma_channel_set_write_addr(channel, blocks[k], false); /* for its next turn */
+        if (rp2_took_block(k, blocks[k])) {
             pdm_decimate(blocks[k], BLOCK_SAMPLES, samples);
             sensor_write(samples, BLOCK_SAMPLES, 0);
         }
@@ -51,19 +46,6 @@ static void start_machine(PIO pio, uint32_t machine, uint32_t offset, uint32_t r
     pio_sm_init(pio, machine, offset, &settings);
 }
 
-static void start_channel(PIO pio, uint32_t machine, uint32_t k)
-{
-    const uint32_t channel = (uint32_t)channels[k];
-    dma_channel_config settings = dma_channel_get_default_config(channel);
-    channel_config_set_transfer_data_size(&settings, DMA_SIZE_32);
-    channel_config_set_read_increment(&settings, false);
-    channel_config_set_write_increment(&settings, true);
-    channel_config_set_dreq(&settings, pio_get_dreq(pio, machine, false));
-    channel_config_set_chain_to(&settings, (uint32_t)channels[k ^ 1u]);
-    dma_channel_configure(channel, &settings, blocks[k], &pio->rxf[machine], BLOCK_WORDS, false);
-    dma_channel_set_irq0_enabled(channel, true);
-}
-
 uint32_t sensor_start(uint32_t rate)
 {
     static const uint16_t instructions[] = {0xA042, 0x5001}; /* nop side 0; in pins, 1 side 1 */
@@ -79,17 +61,13 @@ uint32_t sensor_start(uint32_t rate)
     if (machine < 0) {
         return 1;
     }
-    channels[0] = dma_claim_unused_channel(false);
-    channels[1] = dma_claim_unused_channel(false);
-    if (channels[0] < 0 || channels[1] < 0) {
+    if (!rp2_claim_channels()) {
         return 2;
     }
     start_machine(pio, (uint32_t)machine, (uint32_t)pio_add_program(pio, &program), rate);
-    start_channel(pio, (uint32_t)machine, 0);
-    start_channel(pio, (uint32_t)machine, 1);
-    irq_set_exclusive_handler(DMA_IRQ_0, receive);
-    irq_set_enabled(DMA_IRQ_0, true);
-    dma_channel_start((uint32_t)channels[0]);
+    const rp2_source source = {&pio->rxf[machine], DMA_SIZE_32, BLOCK_WORDS,
+                               pio_get_dreq(pio, (uint32_t)machine, false)};
+    rp2_start_blocks(&source, blocks[0], blocks[1], receive);
     pio_sm_set_enabled(pio, (uint32_t)machine, true);
     return 0;
 }
