@@ -10,4 +10,4 @@ FULL = 100
 
 def example_count(full: int) -> int:
     """Return ``full``, or a share of it, at least 10, if the profile of a fast run is loaded (tests/conftest.py)."""
-    return min(full, max(10, full * settings.default.max_examples // FULL))
+    return min(full, max(10, full * settings().max_examples // FULL))

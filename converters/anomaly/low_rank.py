@@ -47,10 +47,13 @@ def score(values: np.ndarray, state: Any, plan: AnomalyPlan) -> int:
 
 
 def learn(values: np.ndarray, state: Any, plan: AnomalyPlan, n: int) -> None:
-    """Learn divided values, the ``n``-th ones, into trace and components of ``state``."""
-    one = 1 << 60
-    of_new, of_old = math.isqrt(one // n), math.isqrt(one - one // n)
-    energy, trace = int(values @ values) // plan.size, int(state["trace"])
+    """Learn divided values, the ``n``-th ones, into trace and components of ``state``, whose mean and variances have
+    learned them already."""
+    one, others = 1 << 60, int(state["count"]) - 1
+    part = one // n
+    of_new, of_old = math.isqrt(part + part // others), math.isqrt(one - part)
+    square, trace = int(values @ values) // plan.size, int(state["trace"])
+    energy = square + square // others
     state["trace"] = trace + (energy - trace + (n >> 1)) // n
     rows = np.concatenate([_components(state, plan).astype(np.int64) * of_old, values[None] * (256 * of_new)])
     rows = (rows + _HALF) >> 30

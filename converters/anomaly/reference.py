@@ -106,13 +106,13 @@ class ReferenceHead:
             mean, variance = _learn(state["score_mean"], state["score_variance"], value, int(state["scores"]))
             state["score_mean"], state["score_variance"] = mean[0], variance[0]
         learned = int(state["count"]) - (parameters["warmup"] >> 2)
-        if self.plan.head.rank and learned > 0:
-            low_rank.learn(low_rank.divided(embedding, state, parameters["floor"]), state, self.plan, learned)
         state["count"] = min(int(state["count"]) + 1, memory)
         values = embedding.reshape(-1).astype(np.int64) << BITS
         state["mean"], state["variance"] = _learn(
             state["mean"], state["variance"], values, int(state["count"])
         )
+        if self.plan.head.rank and learned > 0:
+            low_rank.learn(low_rank.divided(embedding, state, parameters["floor"]), state, self.plan, learned)
         return judgement
 
     def freeze(self, frozen: bool = True) -> None:

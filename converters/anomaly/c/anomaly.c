@@ -113,14 +113,14 @@ uint32_t ar_anomaly_update(ar_anomaly *a, const int8_t *embedding)
         head->scores = next(a, head->scores);
         learn(&head->score_mean, &head->score_variance, logarithm(score), head->scores);
     }
-    /* Values are divided by their deviations, which must be known before. */
-    const uint32_t divided = p->warmup >> 2;
-    if (a->low_rank != 0 && head->count > divided) {
-        a->low_rank->learn(a, head->count - divided);
-    }
+    /* Values are divided by their deviations, which must be known. */
+    const uint32_t learned = head->count, divided = p->warmup >> 2;
     head->count = next(a, head->count);
     for (uint32_t i = 0; i < p->size; i++) {
         learn(&a->mean[i], &a->variance[i], embedding[i] * 65536, head->count);
+    }
+    if (a->low_rank != 0 && learned > divided) {
+        a->low_rank->learn(a, embedding, learned - divided);
     }
     return score;
 }

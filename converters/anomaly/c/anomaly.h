@@ -38,7 +38,8 @@ typedef struct ar_anomaly ar_anomaly;
 /* The low-rank covariance: `ar_low_rank` of low_rank.h. */
 typedef struct {
     uint32_t (*score)(const ar_anomaly *a, const int8_t *embedding);
-    void (*learn)(ar_anomaly *a, uint32_t n); /* learns the embedding that was scored last, the `n`-th one */
+    /* Learns an embedding, the `n`-th one, whose mean and variances are learned already. */
+    void (*learn)(ar_anomaly *a, const int8_t *embedding, uint32_t n);
 } ar_anomaly_low_rank;
 
 /* The state has no pointers, so it can be saved and loaded as bytes. */

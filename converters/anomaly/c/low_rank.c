@@ -21,15 +21,21 @@ static int64_t dot(const int32_t *a, const int32_t *b, uint32_t size)
     return sum;
 }
 
+/* Writes the deviations divided by the standard deviations to `row`, with 8 fractional bits. */
+static void divide(const ar_anomaly *a, const int8_t *embedding)
+{
+    for (uint32_t i = 0; i < a->params->size; i++) {
+        const int64_t deviation = (int64_t)embedding[i] * 65536 - a->mean[i];
+        const uint32_t root = ar_anomaly_root((uint64_t)(a->variance[i] + a->params->floor) << 16);
+        a->row[i] = clip(ar_anomaly_divide(deviation * 256, root), MAX_VALUE);
+    }
+}
+
 static uint32_t score(const ar_anomaly *a, const int8_t *embedding)
 {
     const ar_anomaly_params *p = a->params;
-    int32_t *row = a->row;
-    for (uint32_t i = 0; i < p->size; i++) {
-        const int64_t deviation = (int64_t)embedding[i] * 65536 - a->mean[i];
-        const uint32_t root = ar_anomaly_root((uint64_t)(a->variance[i] + p->floor) << 16);
-        row[i] = clip(ar_anomaly_divide(deviation * 256, root), MAX_VALUE);
-    }
+    const int32_t *row = a->row;
+    divide(a, embedding);
     uint64_t rest = (uint64_t)dot(row, row, p->size), known = 0, sum = 0;
     uint32_t directions = 0;
     for (uint32_t k = 0; k < p->rank; k++) {
@@ -85,14 +91,18 @@ static void rotate(int32_t *x, int32_t *y, uint32_t size)
     }
 }
 
-static void learn(ar_anomaly *a, uint32_t n)
+/* Mean and variances have learned the embedding already. Its deviation from the mean that includes it is too small by
+ * (count - 1) / count; with the mean before, it would be too large by the inverse. The variance that Welford's formula
+ * learns is the product of both, so the square takes count / (count - 1). */
+static void learn(ar_anomaly *a, const int8_t *embedding, uint32_t n)
 {
-    const uint32_t size = a->params->size, rank = a->params->rank;
-    const uint64_t one = UINT64_C(1) << 60;
-    const int32_t of_new = (int32_t)ar_anomaly_root(one / n),
-                  of_old = (int32_t)ar_anomaly_root(one - one / n);
+    const uint32_t size = a->params->size, rank = a->params->rank, others = a->head->count - 1;
+    const uint64_t one = UINT64_C(1) << 60, part = one / n;
+    const int32_t of_new = (int32_t)ar_anomaly_root(part + part / others),
+                  of_old = (int32_t)ar_anomaly_root(one - part);
     int32_t *row = a->row;
-    const int64_t energy = dot(row, row, size) / size;
+    divide(a, embedding);
+    const int64_t square = dot(row, row, size) / size, energy = square + square / others;
     *a->trace = (uint32_t)(*a->trace + ar_anomaly_divide(energy - *a->trace, n));
     for (uint32_t i = 0; i < size; i++) {
         row[i] = (int32_t)scaled((int64_t)row[i] * 256, of_new);
