@@ -5,26 +5,8 @@
 #include "console.h"
 #include "port.h"
 
-static void note(const char *text)
-{
-    console_begin();
-    console_text(text);
-    console_end();
-}
-
-static void number(uint64_t value, const char *text)
-{
-    console_number(value);
-    console_text(text);
-}
-
 /* Prints the time of a sample. */
-static void time_of(uint64_t sample)
-{
-    console_text("[");
-    console_decimal(sample * 1000u / APP_RATE, 3);
-    console_text(" s] ");
-}
+static void time_of(uint64_t sample) { console_time(console_divide(sample * 1000u, APP_RATE)); }
 
 void app_report_start(uint32_t problem)
 {
@@ -41,7 +23,7 @@ void app_report_lost(uint32_t count)
     }
     console_begin();
     time_of(app_state.samples);
-    number(count, " samples were lost");
+    console_count(count, " samples were lost");
     console_end();
 }
 
@@ -60,7 +42,7 @@ void app_print(const ar_event *event)
     } else {
         console_text(" ended (sample ");
     }
-    number(event->at, ")");
+    console_count(event->at, ")");
     console_end();
 }
 
@@ -68,17 +50,20 @@ static void print_counts(void)
 {
     const uint64_t period = app_period();
     console_begin();
-    number(app_state.samples, " samples, ");
-    number(app_state.lost, " lost, ");
-    number(app_state.windows, " windows, ");
-    number(app_state.gated, " gated, ");
-    number(app_state.late, " late, ");
-    number(app_state.stuck, " times stuck, ");
-    number(app_state.silent, " times silent, ");
-    number(console_dropped(), " lines dropped, slowest window ");
-    console_decimal((uint64_t)app_state.worst * 1000u / period, 1);
+    console_count(app_state.samples, " samples, ");
+    console_count(app_state.lost, " lost, ");
+    console_count(app_state.windows, " windows, ");
+    console_count(app_state.gated, " gated, ");
+    console_count(app_state.late, " late, ");
+    console_count(app_state.stuck, " times stuck, ");
+    console_count(app_state.silent, " times silent, ");
+    console_count(console_dropped(), " lines dropped, slowest window ");
+    console_decimal(console_divide((uint64_t)app_state.worst * 1000u, period), 1);
     console_text("% of its time, mean ");
-    console_decimal(app_state.windows ? app_state.busy * 1000u / period / app_state.windows : 0, 1);
+    console_decimal(app_state.windows
+                        ? console_divide(console_divide(app_state.busy * 1000u, period), app_state.windows)
+                        : 0,
+                    1);
     console_text("%");
     console_end();
 }
@@ -94,12 +79,12 @@ void app_watch(const int16_t *samples, uint32_t count)
         last_arrival = ticks;
         if (is_silent) {
             is_silent = 0;
-            note("Samples arrive again.");
+            console_note("Samples arrive again.");
         }
     } else if (!is_silent && ticks - last_arrival > PORT_TICKS_PER_US * 1000000u) {
         is_silent = 1;
         app_state.silent++;
-        note("No samples arrived for a second.");
+        console_note("No samples arrived for a second.");
     }
     for (; count > 0; count--, samples += SENSOR_CHANNELS) {
         uint32_t has_changed = 0;
@@ -111,19 +96,9 @@ void app_watch(const int16_t *samples, uint32_t count)
             equal = 0;
         } else if (++equal == APP_RATE) {
             app_state.stuck++;
-            note("The samples did not change for a second.");
+            console_note("The samples did not change for a second.");
         }
     }
-}
-
-static uint32_t is_status(const char *text)
-{
-    const char *expected = "status";
-    while (*text && *text == *expected) {
-        text++;
-        expected++;
-    }
-    return *text == *expected;
 }
 
 void app_serve(void)
@@ -133,10 +108,10 @@ void app_serve(void)
     app_model_serve();
     const char *command = console_received();
     if (command) {
-        if (is_status(command)) {
+        if (console_is_equal(command, "status")) {
             print_counts();
         } else if (!app_stream_command(command) && !app_model_command(command)) {
-            note("Unknown command. " APP_COMMANDS);
+            console_note("Unknown command. " APP_COMMANDS);
         }
     }
 }

@@ -1,4 +1,5 @@
 #include "app_stream.h"
+#include <stddef.h>
 #include "app_settings.h"
 #include "console.h"
 #include "port.h"
@@ -22,25 +23,20 @@ enum { RESERVE = 192, OVERHEAD = 24 };
 #define APP_CLASSES 0u
 #endif
 
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "Messages have the lower byte first, and samples and counts are sent as they are in memory."
+#endif
+
 static uint32_t sends_samples, holds;
 static uint32_t described; /* frames of the description that were sent: HELLO, and a CLASS for each class */
 static uint32_t last_health;
 
-static uint32_t is_equal(const char *text, const char *expected)
-{
-    while (*text && *text == *expected) {
-        text++;
-        expected++;
-    }
-    return *text == *expected;
-}
-
 uint32_t app_stream_command(const char *command)
 {
-    const uint32_t hold = is_equal(command, "binary hold");
-    const uint32_t samples = hold || is_equal(command, "binary samples");
-    const uint32_t text = is_equal(command, "text");
-    if (!samples && !text && !is_equal(command, "binary")) {
+    const uint32_t hold = console_is_equal(command, "binary hold");
+    const uint32_t samples = hold || console_is_equal(command, "binary samples");
+    const uint32_t text = console_is_equal(command, "text");
+    if (!samples && !text && !console_is_equal(command, "binary")) {
         return 0;
     }
     console_use_frames(!text);
@@ -76,14 +72,7 @@ static void send_description(void)
 static void send_health(void)
 {
     console_frame(HEALTH, 0);
-    console_value(app_state.samples, 8);
-    console_value(app_state.busy, 8);
-    console_value(app_state.worst, 4);
-    console_value(app_state.windows, 4);
-    console_value(app_state.late, 4);
-    console_value(app_state.lost, 4);
-    console_value(app_state.stuck, 4);
-    console_value(app_state.silent, 4);
+    console_bytes(&app_state, offsetof(app_counts, gated));
     console_value(console_dropped_frames(), 4);
     console_value(console_dropped(), 4);
     console_end();
@@ -129,9 +118,7 @@ void app_stream_samples(uint64_t at, const int16_t *samples, uint32_t count, uin
     }
     console_frame(SAMPLES, channels);
     console_value(at, 8);
-    for (uint32_t k = 0; k < count * channels; k++) {
-        console_value((uint16_t)samples[k], 2);
-    }
+    console_bytes(samples, 2 * count * channels);
     console_end();
 }
 
@@ -147,9 +134,7 @@ void app_stream_row(uint32_t picture, uint32_t row, uint32_t from, const uint8_t
         console_frame(ROW, bytes_per_pixel);
         console_value(picture, 4);
         console_value(row | (from + at) << 16, 4);
-        for (uint32_t k = 0; k < part; k++) {
-            console_value(bytes[at + k], 1);
-        }
+        console_bytes(bytes + at, part);
         console_end();
         console_poll();
     }
@@ -167,6 +152,10 @@ uint32_t app_stream_lost(uint64_t at, uint32_t count)
     return 1;
 }
 
+#if APP_CLASSES
+static void put_percent(uint32_t percent) { console_value(percent < 255 ? percent : 255, 1); }
+#endif
+
 static void send_event(const ar_event *event)
 {
     console_frame(EVENT, 0);
@@ -174,8 +163,7 @@ static void send_event(const ar_event *event)
     console_value(event->index, 2);
     console_value(event->kind == AR_EVENT_START, 1);
 #if APP_CLASSES
-    const uint32_t percent = app_event_percent(event);
-    console_value(percent < 255 ? percent : 255, 1);
+    put_percent(app_event_percent(event));
 #else
     console_value(0, 1);
 #endif
@@ -193,8 +181,7 @@ void app_stream_scores(uint64_t at, uint32_t ticks)
     console_value(ticks, 4);
 #if APP_CLASSES
     for (uint32_t k = 0; k < APP_CLASSES && k < MAX_SCORES; k++) {
-        const uint32_t percent = app_window_percent(k);
-        console_value(percent < 255 ? percent : 255, 1);
+        put_percent(app_window_percent(k));
     }
 #endif
     console_end();

@@ -8,26 +8,11 @@ enum { SHOWN = 32 }; /* most scores of a line */
 
 uint32_t app_shows_scores;
 
-static void note(const char *text)
-{
-    console_begin();
-    console_text(text);
-    console_end();
-}
-
-static void number(uint64_t value, const char *text)
-{
-    console_number(value);
-    console_text(text);
-}
-
 /* Begins a line with the time at which a frame began. */
 static void begin_at(uint32_t frame)
 {
     console_begin();
-    console_text("[");
-    console_decimal((uint64_t)frame * CAMERA_FRAME_US / 1000u, 3);
-    console_text(" s] ");
+    console_time(console_divide((uint64_t)frame * CAMERA_FRAME_US, 1000));
 }
 
 void app_report_start(uint32_t problem)
@@ -46,15 +31,15 @@ void app_report_start(uint32_t problem)
 void app_report_dropped(uint32_t frame, uint32_t row)
 {
     begin_at(frame);
-    number(frame, ": frame dropped, because row ");
-    number(row, " was lost");
+    console_count(frame, ": frame dropped, because row ");
+    console_count(row, " was lost");
     console_end();
 }
 
 void app_report_missing(uint32_t frame, uint32_t count)
 {
     begin_at(frame);
-    number(count, count == 1 ? " frame is missing" : " frames are missing");
+    console_count(count, count == 1 ? " frame is missing" : " frames are missing");
     console_end();
 }
 
@@ -64,11 +49,11 @@ void app_print(const ar_event *event)
     console_text(app_class(event->index));
     if (event->kind == AR_EVENT_START) {
         console_text(" ");
-        number(app_percent(event->score), "% (frame ");
+        console_count(app_percent(event->score), "% (frame ");
     } else {
         console_text(" ended (frame ");
     }
-    number(event->at, ")");
+    console_count(event->at, ")");
     console_end();
 }
 
@@ -89,14 +74,14 @@ void app_report_scores(uint32_t frame)
         }
     }
     console_text(" sum ");
-    number(sum, " (frame ");
-    number(frame, ")");
+    console_count(sum, " (frame ");
+    console_count(frame, ")");
     console_end();
 }
 
 static void milliseconds(uint64_t ticks, const char *text)
 {
-    console_decimal(ticks * 10u / (PORT_TICKS_PER_US * 1000u), 1);
+    console_decimal(console_divide(ticks * 10u, PORT_TICKS_PER_US * 1000u), 1);
     console_text(text);
 }
 
@@ -111,8 +96,8 @@ static void stack(void)
         word++;
     }
     console_text(", stack ");
-    number((uint32_t)(ar_stack_top - word) * 4u, " of ");
-    number((uint32_t)(ar_stack_top - ar_stack_low) * 4u, " bytes");
+    console_count((uint32_t)(ar_stack_top - word) * 4u, " of ");
+    console_count((uint32_t)(ar_stack_top - ar_stack_low) * 4u, " bytes");
 }
 #else
 static void stack(void) {}
@@ -123,19 +108,19 @@ void app_report_counts(void)
     const uint64_t period = (uint64_t)APP_HOP * CAMERA_FRAME_US * PORT_TICKS_PER_US;
     const uint32_t count = app_state.inferences ? app_state.inferences : 1;
     console_begin();
-    number(app_state.frames, " frames, ");
-    number(app_state.inferences, " answered, ");
-    number(app_state.dropped, " dropped, ");
-    number(app_state.missing, " missing, ");
-    number(app_state.late, " late, ");
-    number(app_state.stuck, " times stuck, ");
-    number(app_state.silent, " times silent, ");
-    number(console_dropped(), " lines dropped, latency at most ");
+    console_count(app_state.frames, " frames, ");
+    console_count(app_state.inferences, " answered, ");
+    console_count(app_state.dropped, " dropped, ");
+    console_count(app_state.missing, " missing, ");
+    console_count(app_state.late, " late, ");
+    console_count(app_state.stuck, " times stuck, ");
+    console_count(app_state.silent, " times silent, ");
+    console_count(console_dropped(), " lines dropped, latency at most ");
     milliseconds(app_state.worst_latency, " ms, mean ");
-    milliseconds(app_state.latency / count, " ms, busiest frame ");
-    console_decimal((uint64_t)app_state.worst_busy * 1000u / period, 1);
+    milliseconds(console_divide(app_state.latency, count), " ms, busiest frame ");
+    console_decimal(console_divide((uint64_t)app_state.worst_busy * 1000u, period), 1);
     console_text("% of its time, mean ");
-    console_decimal(app_state.busy / count * 1000u / period, 1);
+    console_decimal(console_divide(console_divide(app_state.busy, count) * 1000u, period), 1);
     console_text("%");
     stack();
     console_end();
@@ -149,12 +134,12 @@ void app_watch_rows(uint32_t has_arrived)
         last_arrival = ticks;
         if (is_silent) {
             is_silent = 0;
-            note("Rows arrive again.");
+            console_note("Rows arrive again.");
         }
     } else if (!is_silent && ticks - last_arrival > APP_SILENT_US * PORT_TICKS_PER_US) {
         is_silent = 1;
         app_state.silent++;
-        note("No rows arrive.");
+        console_note("No rows arrive.");
     }
 }
 
@@ -166,17 +151,8 @@ void app_watch_picture(uint32_t sum)
         equal = 0;
     } else if (++equal == APP_STUCK) {
         app_state.stuck++;
-        note("The picture does not change.");
+        console_note("The picture does not change.");
     }
-}
-
-static uint32_t is_equal(const char *text, const char *expected)
-{
-    while (*text && *text == *expected) {
-        text++;
-        expected++;
-    }
-    return *text == *expected;
 }
 
 void app_serve(void)
@@ -186,11 +162,11 @@ void app_serve(void)
     if (!command) {
         return;
     }
-    if (is_equal(command, "status")) {
+    if (console_is_equal(command, "status")) {
         app_report_counts();
-    } else if (is_equal(command, "scores")) {
+    } else if (console_is_equal(command, "scores")) {
         app_shows_scores = !app_shows_scores;
     } else {
-        note("Unknown command. The commands are: status, scores");
+        console_note("Unknown command. The commands are: status, scores");
     }
 }

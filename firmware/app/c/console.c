@@ -72,6 +72,13 @@ void console_value(uint64_t value, uint32_t bytes)
     }
 }
 
+void console_bytes(const void *data, uint32_t count)
+{
+    for (const uint8_t *bytes = data; count; count--) {
+        put(*bytes++);
+    }
+}
+
 void console_frame(uint32_t type, uint32_t format)
 {
     begin();
@@ -98,6 +105,24 @@ void console_text(const char *text)
     }
 }
 
+uint64_t console_divide(uint64_t value, uint64_t divisor)
+{
+    uint64_t rest = 0;
+    if ((value | divisor) <= UINT32_MAX) {
+        return (uint32_t)value / (uint32_t)divisor;
+    }
+    /* The quotient takes the place of the bits that move into the rest. */
+    for (uint32_t k = 0; k < 64; k++) {
+        rest = rest << 1 | value >> 63;
+        value <<= 1;
+        if (rest >= divisor) {
+            rest -= divisor;
+            value |= 1u;
+        }
+    }
+    return value;
+}
+
 void console_decimal(uint64_t value, uint32_t digits)
 {
     uint8_t text[21]; /* digits of the largest number, and a point */
@@ -106,8 +131,9 @@ void console_decimal(uint64_t value, uint32_t digits)
         if (place == digits && place) {
             text[count++] = '.';
         }
-        text[count++] = (uint8_t)('0' + value % 10u);
-        value /= 10u;
+        const uint64_t quotient = console_divide(value, 10);
+        text[count++] = (uint8_t)('0' + (uint32_t)value - 10u * (uint32_t)quotient);
+        value = quotient;
         place++;
     } while (value || place <= digits);
     while (count) {
@@ -116,6 +142,19 @@ void console_decimal(uint64_t value, uint32_t digits)
 }
 
 void console_number(uint64_t value) { console_decimal(value, 0); }
+
+void console_count(uint64_t value, const char *text)
+{
+    console_number(value);
+    console_text(text);
+}
+
+void console_time(uint64_t milliseconds)
+{
+    console_text("[");
+    console_decimal(milliseconds, 3);
+    console_text(" s] ");
+}
 
 static uint32_t finish(void)
 {
@@ -141,8 +180,7 @@ void console_begin(void)
     }
     if (dropped != told) {
         begin();
-        console_number(dropped - told);
-        console_text(dropped - told == 1 ? " line was dropped" : " lines were dropped");
+        console_count(dropped - told, dropped - told == 1 ? " line was dropped" : " lines were dropped");
         told = finish() ? dropped : told;
     }
     begin();
@@ -153,6 +191,13 @@ void console_end(void)
     const uint32_t is_dropped = !finish();
     dropped_frames += is_dropped & is_frame;
     dropped += is_dropped & !is_frame;
+}
+
+void console_note(const char *text)
+{
+    console_begin();
+    console_text(text);
+    console_end();
 }
 
 void console_use_frames(uint32_t uses) { uses_frames = uses; }
@@ -189,4 +234,13 @@ const char *console_received(void)
     received_count = 0;
     is_complete = 0;
     return received;
+}
+
+uint32_t console_is_equal(const char *text, const char *expected)
+{
+    while (*text && *text == *expected) {
+        text++;
+        expected++;
+    }
+    return *text == *expected;
 }

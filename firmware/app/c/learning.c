@@ -46,7 +46,7 @@ uint32_t learning_percent(uint32_t index)
     }
 #endif
     (void)index;
-    return (uint32_t)((uint64_t)learning.score * 100u / learning.threshold);
+    return (uint32_t)console_divide((uint64_t)learning.score * 100u, learning.threshold);
 }
 
 static void copy_bytes(void *to, const void *from, uint32_t count)
@@ -65,7 +65,7 @@ void learning_start(void)
     }
     if (found == AR_STORE_UNSUITABLE) {
         learning.has_flash = 0;
-        learning_say("The flash memory is too small for the state, so it will not be kept.");
+        console_note("The flash memory is too small for the state, so it will not be kept.");
     }
     const uint32_t is_loaded = found == AR_STORE_LOADED;
     if (is_loaded) {
@@ -172,10 +172,10 @@ void learning_serve(void)
         learning.saves++;
         if (learning.tells_save && !learning.wants_save) {
             learning.tells_save = 0;
-            learning_say("The state was saved.");
+            console_note("The state was saved.");
         }
     } else if (step == AR_STORE_FAILED) {
-        learning_say("The state could not be saved.");
+        console_note("The state could not be saved.");
     } else if (step == AR_STORE_IDLE && learning.wants_save) {
         copy_bytes(&copy.head, &APP_HEAD_STATE, sizeof(copy.head));
         copy_bytes(copy.names, learning.names, sizeof(copy.names));

@@ -3,19 +3,10 @@
 #include "learning.h"
 #include "learning_state.h"
 
-void learning_say(const char *text)
-{
-    console_begin();
-    console_text(text);
-    console_end();
-}
-
 void learning_begin(uint64_t sample)
 {
     console_begin();
-    console_text("[");
-    console_decimal(sample * 1000u / APP_LEARNING_RATE, 3);
-    console_text(" s] ");
+    console_time(console_divide(sample * 1000u, APP_LEARNING_RATE));
 }
 
 void learning_end(uint64_t sample)
@@ -69,15 +60,6 @@ static uint32_t is_command(const char *text, const char *word)
 }
 
 #if APP_TAUGHT
-static uint32_t is_equal(const char *a, const char *b)
-{
-    while (*a && *a == *b) {
-        a++;
-        b++;
-    }
-    return *a == *b;
-}
-
 static uint32_t is_used(uint32_t index) { return learning.names[index][0] || APP_HEAD_STATE.taught[index]; }
 
 /* Returns the class with this name or number, or -1. */
@@ -85,7 +67,7 @@ static int32_t find(const char *text)
 {
     uint32_t number = 0, digits = 0;
     for (uint32_t k = 0; k < APP_TAUGHT; k++) {
-        if (learning.names[k][0] && is_equal(learning.names[k], text)) {
+        if (learning.names[k][0] && console_is_equal(learning.names[k], text)) {
             return (int32_t)k;
         }
     }
@@ -126,12 +108,12 @@ static uint32_t teach(const char *text)
 {
     int32_t index = find(text);
     if (index < 0 && !is_name(text)) {
-        learning_say("Send: teach NAME, one word of up to 15 letters, or: teach NUMBER");
+        console_note("Send: teach NAME, one word of up to 15 letters, or: teach NUMBER");
         return 1;
     }
     index = index < 0 ? add_class(text) : index;
     learning.to_teach = index;
-    learning_say(index < 0 ? "All classes are taken. Forget one: forget NAME"
+    console_note(index < 0 ? "All classes are taken. Forget one: forget NAME"
                            : "The next window is the example.");
     return 1;
 }
@@ -156,7 +138,7 @@ static uint32_t forget(const char *text)
         }
     }
     if (count == 0) {
-        learning_say("There is no such class. The command learned lists the classes.");
+        console_note("There is no such class. The command learned lists the classes.");
     }
     return 1;
 }
@@ -211,7 +193,7 @@ static uint32_t save(void)
 {
     learning.wants_save = learning.tells_save = learning.has_flash;
     if (!learning.has_flash) {
-        learning_say("There is no flash memory for the state.");
+        console_note("There is no flash memory for the state.");
     }
     return 1;
 }

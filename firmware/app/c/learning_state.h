@@ -24,8 +24,7 @@ typedef struct {
 
 extern learning_state learning;
 
-/* Print a line of text; one with the time and the number of a sample; and the start and the end of such a line. */
-void learning_say(const char *text);
+/* Print a line with the time and the number of a sample, and the start and the end of such a line. */
 void learning_note(const char *text);
 void learning_begin(uint64_t sample);
 void learning_end(uint64_t sample);

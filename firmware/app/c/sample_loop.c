@@ -10,6 +10,7 @@
 
 /* Samples that are moved at once: about 64 values. */
 enum { BLOCK = SENSOR_CHANNELS < 16 ? 64 / SENSOR_CHANNELS : 4 };
+enum { FILL = BLOCK < 16 ? BLOCK : 16 }; /* samples that take the place of lost ones at once */
 
 app_counts app_state;
 static int16_t block[BLOCK][SENSOR_CHANNELS]; /* samples from the sensor */
@@ -23,7 +24,7 @@ static uint32_t event_count, event_next;
 
 #if APP_HOLDS
 /* A motion sensor measures gravity, and a voltage is seldom 0: the last sample before a gap fills it. */
-static int16_t filler[BLOCK][SENSOR_CHANNELS], newest[SENSOR_CHANNELS];
+static int16_t filler[FILL][SENSOR_CHANNELS], newest[SENSOR_CHANNELS];
 
 static void keep_newest(void)
 {
@@ -34,7 +35,7 @@ static void keep_newest(void)
 
 static const int16_t *fill_gap(void)
 {
-    for (uint32_t k = 0; k < BLOCK; k++) {
+    for (uint32_t k = 0; k < FILL; k++) {
         for (uint32_t c = 0; c < SENSOR_CHANNELS; c++) {
             filler[k][c] = newest[c];
         }
@@ -46,12 +47,15 @@ static void keep_newest(void) {}
 
 static const int16_t *fill_gap(void)
 {
-    static const int16_t silence[BLOCK][SENSOR_CHANNELS];
+    static const int16_t silence[FILL][SENSOR_CHANNELS];
     return silence[0];
 }
 #endif
 
-uint64_t app_period(void) { return (uint64_t)APP_HOP * PORT_TICKS_PER_US * UINT64_C(1000000) / APP_RATE; }
+uint64_t app_period(void)
+{
+    return console_divide((uint64_t)APP_HOP * PORT_TICKS_PER_US * UINT64_C(1000000), APP_RATE);
+}
 
 void app_start(void)
 {
@@ -102,7 +106,7 @@ static uint32_t next_chunk(void)
     }
     if (missing) {
         chunk = fill_gap();
-        in_chunk = missing < BLOCK ? missing : BLOCK;
+        in_chunk = missing < FILL ? missing : FILL;
         missing -= in_chunk;
     } else {
         keep_newest();

@@ -27,9 +27,7 @@ static void load_record(void)
     load(&record, 12);
     load(record.samples, 2 * SENSOR_CHANNELS * record.count);
     if (has_ended) {
-        console_begin();
-        console_text("The recording ended.");
-        console_end();
+        console_note("The recording ended.");
     }
 }
 
@@ -51,8 +49,9 @@ void sensor_poll(void)
     const uint32_t counter = port_ticks();
     ticks += app_stream_holds() ? 0 : counter - last_ticks;
     last_ticks = counter;
-    const uint32_t now = (uint32_t)(ticks * rate_hz / (PORT_TICKS_PER_US * UINT64_C(1000000)));
-    while (!has_ended && record.arrival <= now) {
+    /* The time in sample periods is not computed: a division takes more code and time than two products. */
+    const uint64_t now = ticks * rate_hz;
+    while (!has_ended && record.arrival * (PORT_TICKS_PER_US * UINT64_C(1000000)) <= now) {
         sensor_write(record.samples, record.count, record.lost);
         load_record();
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.firmware.app.compiled_app import compiled
@@ -80,6 +81,25 @@ def test_lines_are_sent_as_the_port_accepts_them(console: Console) -> None:
 )
 def test_numbers_are_written_in_decimal(value: int, digits: int, text: str, console: Console) -> None:
     assert console.decimal(value, digits) == text
+
+
+def test_quotients_are_exact(tmp_path: Path) -> None:
+    library = compiled(tmp_path, ["console.c"], PORT, {})
+    library.console_divide.restype = ctypes.c_uint64
+    edges = [1, 2, 9, 10, 2**16, 2**31, 2**32 - 1, 2**32, 2**32 + 1, 10**15, 2**63 - 1]
+    rng = np.random.default_rng(6)
+    values = [
+        *edges,
+        0,
+        2**63,
+        2**64 - 1,
+        *(int(v) for v in rng.integers(0, 2**63, 200) >> rng.integers(0, 63, 200)),
+    ]
+    for value in values:
+        for divisor in (*edges, *(int(d) for d in rng.integers(1, 2**40, 10))):
+            assert (
+                library.console_divide(ctypes.c_uint64(value), ctypes.c_uint64(divisor)) == value // divisor
+            )
 
 
 def test_nobody_reads_the_port(console: Console) -> None:
