@@ -35,7 +35,9 @@ demo-camera:
 	@echo "out/camera.jsonl has every answer; out/camera-trace.json opens in https://ui.perfetto.dev"
 
 # Each of the two processes starts with one half of the tests. The faster one takes tests from the other at the end.
-PYTEST = $(VENV_PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS)
+# WRITE_PASSED=FILE writes which tests passed, and SKIP_PASSED=FILE leaves those out of a second run on the same files.
+PASSED_OPTIONS = $(if $(WRITE_PASSED),--write-passed $(WRITE_PASSED)) $(if $(SKIP_PASSED),--skip-passed $(SKIP_PASSED))
+PYTEST = $(VENV_PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS) $(PASSED_OPTIONS)
 
 test:
 	@./setup.sh test

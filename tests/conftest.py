@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import passed_tests
 from tests.browser import BROWSER
 from tests.session_builds import ToyFirmware, toy_firmware_of
 
@@ -32,6 +33,16 @@ settings.register_profile("arenite", deadline=None, suppress_health_check=[Healt
 # A run without slow tests tries fewer examples; `make test-all` tries all.
 settings.register_profile("fast", settings.get_profile("arenite"), max_examples=20)
 settings.load_profile("arenite")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of two runs that share the tests."""
+    passed_tests.add_options(parser)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests that passed in an earlier run."""
+    passed_tests.deselect(config, items)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -69,7 +80,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    """Print why tests were skipped, and which tests the marker expression left out."""
+    """Print why tests were skipped, and which tests the marker expression left out. Write which tests passed."""
+    passed_tests.write(config, terminalreporter.stats.get("passed", []))
     reasons: Counter[str] = Counter()
     for report in terminalreporter.stats.get("skipped", []):
         if isinstance(report.longrepr, tuple):

@@ -1,7 +1,9 @@
-"""Every coverage-guided fuzz target runs for two minutes. ``make fuzz`` runs the targets for a longer time."""
+"""Every coverage-guided fuzz target runs for two minutes, or for ``$FUZZ_TEST_SECONDS``. ``make fuzz`` runs the targets
+for a longer time."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from tests.fuzz.coverage.corpora import CORPORA
 from tests.fuzz.coverage.python_targets import PYTHON_TARGETS
 from tests.fuzz.coverage.tools import missing_tool
 
-#: Seconds for each target, and the number of inputs that even a busy computer reaches in that time.
-SECONDS, MIN_INPUTS = 120, 50
+#: Seconds for each target.
+SECONDS = int(os.environ.get("FUZZ_TEST_SECONDS", "120"))
+#: The number of inputs that even a busy computer reaches in that time: 50 in two minutes.
+MIN_INPUTS = max(1, 50 * SECONDS // 120)
 
 
 def test_every_target_has_a_corpus() -> None:
