@@ -199,8 +199,9 @@ if [ ! -x .venv/bin/arenite ] || [ "$(cat "$stamp" 2>/dev/null)" != "$state" ]; 
     if [ -n "${UNLOCKED:-}" ]; then
         pip --upgrade --upgrade-strategy eager --editable ".[$extras]"
     else
-        # pip refuses every file whose hash is not in the lock file.
-        pip --require-hashes --requirement "$lock"
+        # pip refuses every file whose hash is not in the lock file. The file lists all packages, so pip looks for no
+        # others: for a package required as name[extra], older pips choose its newest version instead of the locked one.
+        pip --require-hashes --no-deps --requirement "$lock"
         pip --no-deps --no-build-isolation --editable .
     fi
     echo "$state" >"$stamp"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
 import subprocess
 import sys
@@ -36,6 +37,25 @@ def test_the_lock_file_has_every_requirement(name: str) -> None:
         versions = locked.get(canonicalize_name(requirement.name), set())
         assert versions, f"{name}.txt lacks {text}: run make locks"
         assert all(requirement.specifier.contains(version, prereleases=True) for version in versions), text
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_lock_file_has_the_dependencies_of_its_packages(name: str) -> None:
+    """pip installs a lock file with ``--no-deps``. Packages that are not installed here are not checked."""
+    locked = pins(name)
+    for package, versions in locked.items():
+        try:
+            requires = importlib.metadata.requires(package) or []
+        except importlib.metadata.PackageNotFoundError:
+            continue
+        if importlib.metadata.version(package) not in versions:
+            continue
+        for text in requires:
+            requirement = Requirement(text)
+            needed = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+            other = canonicalize_name(requirement.name)
+            if needed:
+                assert other in locked, f"{name}.txt has {package}, which needs {text}: run make locks"
 
 
 def test_the_same_package_has_the_same_version_in_all_lock_files() -> None:
@@ -90,7 +110,7 @@ def test_pip_refuses_a_package_whose_hash_differs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", [*_WORKFLOWS, ROOT / "pyproject.toml"], ids=lambda path: str(path.name))
 def test_workflows_install_only_locked_packages(path: Path) -> None:
     for command in re.findall(r"pip install[^\n\"]*(?:\"[^\n]*)?", path.read_text("utf-8")):
-        assert "--require-hashes" in command or "--no-deps --no-build-isolation" in command, command
+        assert "--require-hashes --no-deps" in command or "--no-deps --no-build-isolation" in command, command
         for lock in re.findall(r"requirements/[\w-]+\.txt", command):
             assert (ROOT / lock).exists()
 
@@ -107,4 +127,5 @@ def test_setup_sh_installs_locked_packages() -> None:
     assert {*extras} <= {*NAMES}
     installs = re.findall(r"^ +pip (--[^\n]+)", script, re.M)
     assert [line.split()[0] for line in installs] == ["--upgrade", "--require-hashes", "--no-deps"]
+    assert 'pip --require-hashes --no-deps --requirement "$lock"' in script
     assert script.index('if [ -n "${UNLOCKED:-}" ]') < script.index("pip --upgrade")
