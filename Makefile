@@ -36,7 +36,8 @@ demo-camera:
 
 # Each of the two processes starts with one half of the tests. The faster one takes tests from the other at the end.
 # WRITE_PASSED=FILE writes which tests passed, and SKIP_PASSED=FILE leaves those out of a second run on the same files.
-PASSED_OPTIONS = $(if $(WRITE_PASSED),--write-passed $(WRITE_PASSED)) $(if $(SKIP_PASSED),--skip-passed $(SKIP_PASSED))
+# The options are written with "=": pytest would take a file after a space for the tests to run.
+PASSED_OPTIONS = $(if $(WRITE_PASSED),--write-passed=$(WRITE_PASSED)) $(if $(SKIP_PASSED),--skip-passed=$(SKIP_PASSED))
 PYTEST = $(VENV_PYTHON) -m pytest -n 2 --dist worksteal --durations=15 $(COVERAGE_OPTIONS) $(PASSED_OPTIONS)
 
 test:

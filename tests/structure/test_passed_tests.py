@@ -41,27 +41,30 @@ def test_examples(value):
 
 
 def test_a_second_run_leaves_out_the_tests_that_passed(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_some.py").write_text(TESTS)
+    """The runs have the options that the Makefile writes, and a folder of tests that pyproject.toml names."""
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/conftest.py").write_text(CONFTEST)
+    (tmp_path / "tests/test_some.py").write_text(TESTS)
+    (tmp_path / "pyproject.toml").write_text('[tool.pytest.ini_options]\ntestpaths = ["tests"]\n')
 
-    def run(*options: str) -> str:
-        command = [
-            sys.executable,
-            "-m",
-            "pytest",
-            "-p",
-            "no:cacheprovider",
-            f"--rootdir={tmp_path}",
-            str(tmp_path),
-        ]
+    def run(variable: str) -> str:
+        options = _options_of_make(f"{variable}=passed.txt")
+        command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
         environment = {"PYTHONPATH": str(ROOT), "PATH": ""}
-        return subprocess.run(
-            [*command, *options], env=environment, cwd=tmp_path, capture_output=True, text=True
-        ).stdout
+        completed = subprocess.run(command, env=environment, cwd=tmp_path, capture_output=True, text=True)
+        return completed.stdout + completed.stderr
 
-    assert "1 failed, 2 passed, 1 skipped" in run("--write-passed", "passed.txt")
+    assert "1 failed, 2 passed, 1 skipped" in run("WRITE_PASSED")
     assert (tmp_path / "passed.txt").read_text().splitlines() == [
-        "test_some.py::test_passes",
-        "test_some.py::test_examples",
+        "tests/test_some.py::test_passes",
+        "tests/test_some.py::test_examples",
     ]
-    assert "1 failed, 1 passed, 1 skipped, 1 deselected" in run("--skip-passed", "passed.txt")
+    assert "1 failed, 1 passed, 1 skipped, 1 deselected" in run("SKIP_PASSED")
+
+
+def _options_of_make(variable: str) -> list[str]:
+    """The options that ``make test-all`` gives to pytest for this variable."""
+    command = ["make", "--dry-run", "--no-print-directory", "test-all", variable]
+    lines = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    (run,) = (line for line in lines.splitlines() if "-m pytest" in line)
+    return [word for word in run.split() if "-passed" in word]
