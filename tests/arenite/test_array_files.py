@@ -59,6 +59,7 @@ def test_arrays_are_read_as_numpy_reads_them(tmp_path: Path) -> None:
     assert np.array_equal(read_array(tmp_path / "one.npy"), expected["x"])
 
 
+@pytest.mark.slow
 def test_an_archive_that_expands_to_a_gigabyte_is_refused_before_it_does(bomb: Path) -> None:
     assert bomb.stat().st_size < 8 << 20
     with pytest.raises(ValueError, match="expand to 1,073,741,"):

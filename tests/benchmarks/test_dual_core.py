@@ -41,6 +41,7 @@ def _result(split: dict[str, Any] | None) -> dict[str, Any]:
     }
 
 
+@pytest.mark.slow
 def test_counted_and_predicted_figures_are_in_one_table(project: Project) -> None:
     layer_count = len(project.generated.calls)
     halves = {k: _count(60) for k, layer in enumerate(project.generated.calls) if layer.second is not None}

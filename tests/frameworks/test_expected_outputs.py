@@ -52,6 +52,7 @@ def test_rows_are_read_from_a_shell_that_never_ends() -> None:
     assert time.monotonic() - start < 50
 
 
+@pytest.mark.slow
 def test_a_program_that_prints_too_little_is_ended_and_refused() -> None:
     program = [sys.executable, "-c", "import time; print('7 8', flush=True); time.sleep(600)"]
     rows = printed_rows(program, 2, seconds=3)

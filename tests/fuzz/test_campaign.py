@@ -60,6 +60,7 @@ def count_only(batch: Batch) -> Result:
     return Result(batch.count)
 
 
+@pytest.mark.slow
 def test_a_worker_runs_the_next_batch_after_a_crash(tmp_path: Path) -> None:
     worker = Worker()
     with pytest.raises(BrokenProcessPool):

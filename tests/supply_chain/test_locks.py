@@ -82,6 +82,7 @@ def test_requirements_include_extras_of_extras() -> None:
     assert requirements_of(CORE, settings) == ["numpy"]
 
 
+@pytest.mark.slow
 def test_pip_refuses_a_package_whose_hash_differs(tmp_path: Path) -> None:
     """The form of the lock files makes pip check hashes, also without ``--require-hashes``."""
     (tmp_path / "small").mkdir()

@@ -148,6 +148,7 @@ def test_each_set_of_packages_has_its_own_key(tmp_path: Path) -> None:
     assert len(keys) == 3
 
 
+@pytest.mark.slow
 def test_a_file_with_another_hash_is_refused(cache: Path) -> None:
     spec = _spec(cache, f"six==1.16.0 {_WRONG_HASH}")
     with pytest.raises(HashError, match=r"six==1\.16\.0 .* 'own' is not the one in the lock file") as caught:
@@ -163,6 +164,7 @@ def test_a_package_without_a_hash_is_refused(cache: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="small builds are tried on Linux only")
+@pytest.mark.slow
 def test_the_fallback_replaces_a_missing_small_build_but_not_one_with_a_wrong_hash(cache: Path) -> None:
     attrs = "attrs==25.3.0 --hash=sha256:427318ce031701fea540783410126f03899a97ffc6f61596ad581ac2e40e3bc3"
     lock = "iniconfig==2.0.0 --hash=sha256:b6a85871a79d2e3b22d2d1b94ac2824226a63c6b741c88f7ae975f18b6778374"

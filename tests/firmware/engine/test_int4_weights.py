@@ -104,6 +104,7 @@ def models() -> list[Model]:
     ]
 
 
+@pytest.mark.slow
 def test_int4_layers_are_exact_for_every_tier_and_goal() -> None:
     for mismatch in compare(models(), targets=TARGETS):
         raise AssertionError(str(mismatch))

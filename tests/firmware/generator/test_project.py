@@ -72,6 +72,7 @@ def test_weights_arena_and_stack_have_separate_sections(tmp_path: Path, optimise
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", [b.name for b in all_boards() if b.emulated])
+@pytest.mark.slow
 def test_serial_and_start_up_stay_small(tmp_path: Path, name: str) -> None:
     """All code except the model must take less than 2.5 KB of flash."""
     with direct_build(write(tmp_path / "p", name)).open("rb") as stream:

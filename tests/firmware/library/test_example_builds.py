@@ -35,6 +35,7 @@ def test_the_name_of_a_zephyr_module_is_text(name: str, models: dict[str, Prepar
 
 
 @needs_cmake
+@pytest.mark.slow
 def test_names_of_libraries_do_not_clash_with_targets(models: dict[str, Prepared], tmp_path: Path) -> None:
     """CMake reserves ``test``; Zephyr defines ``app`` and ``kernel``."""
     added = ""

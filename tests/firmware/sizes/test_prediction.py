@@ -136,6 +136,7 @@ def test_the_prediction_of_a_loop_equals_the_linked_firmware(
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["a", "abc", "naïve [b] model?", 'quote " \\ */'])
+@pytest.mark.slow
 def test_the_length_of_the_models_name_is_counted(name: str, tmp_path: Path) -> None:
     board = load_board("qemu_mps2_an386")
     need_the_same_compiler(board)
@@ -159,6 +160,7 @@ def test_equal_layers_are_not_merged(tmp_path: Path) -> None:
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("optimise", ["balanced", "flash"])
+@pytest.mark.slow
 def test_a_board_of_exactly_the_required_size_is_large_enough(optimise: str, tmp_path: Path) -> None:
     """The linker agrees with `fit` on both sides of the limit, for flash and for SRAM."""
     board = load_board("qemu_mps2_an386")

@@ -51,6 +51,7 @@ def saves_until_cut(flash: Flash, size: int, count: int, busy_steps: int = 0) ->
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=str)
+@pytest.mark.slow
 def test_a_cut_in_every_operation_keeps_the_last_record_whole(geometry: tuple[int, int, int, int]) -> None:
     *shape, size = geometry
     updates = 5 if size > 100 else 14

@@ -49,6 +49,7 @@ def assert_equal(folder: Path, predicted: AppPrediction) -> None:
 
 
 @pytest.mark.parametrize("board", BOARDS)
+@pytest.mark.slow
 def test_the_stored_sizes_are_up_to_date(board: str, tmp_path: Path) -> None:
     for folder in sample_apps(load_board(board), tmp_path):
         unknown = predict_app(folder).unknown

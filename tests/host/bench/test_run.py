@@ -165,6 +165,7 @@ def test_a_recurrent_layer_keeps_its_state_from_one_sample_to_the_next(tmp_path:
     assert_sizes_as_predicted(result)
 
 
+@pytest.mark.slow
 def test_a_model_with_two_inputs_and_two_outputs_is_exact(tmp_path: Path) -> None:
     prepared, tensors = prepare_model(two_inputs(), tmp_path)
     columns = random_samples(tensors, 4).inputs

@@ -56,6 +56,7 @@ def test_the_record_has_the_processor_time_of_polling() -> None:
     assert 0 < early_wake["awake"] <= 10 and early_wake["cpu_ms_per_frame"] > 0
 
 
+@pytest.mark.slow
 def test_warm_runs_do_not_change_the_answers() -> None:
     answers: list[dict[int, Any]] = []
     warmed = []
@@ -81,6 +82,7 @@ def test_runs_of_the_model_before_frames_are_counted(threads: int) -> None:
     assert record["early_wake"]["cpu_ms_per_frame"] > 0
 
 
+@pytest.mark.slow
 def test_a_budget_that_restricts_the_loop_pauses_the_early_wake_up() -> None:
     """The power of this computer is estimated from a profile, and is far above the budget."""
     record = record_of(

@@ -66,6 +66,7 @@ def test_a_copying_runtime_has_one_slot_unless_frames_overlap(overlap: bool | No
     assert record["frames"]["served"] == 3 and record["overlapped"] == (slots == 2)
 
 
+@pytest.mark.slow
 def test_a_reconnecting_camera_is_reported_and_notes_are_limited() -> None:
     """A pipeline ends after six pictures and is reopened each time."""
     if shutil.which("gst-launch-1.0") is None:

@@ -68,6 +68,7 @@ def int16_operators(image: bytes) -> list[str]:
 
 
 @pytest.mark.parametrize("data", ["data", pytest.param("unlabeled", marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_only_the_layers_whose_error_in_int8_costs_accuracy_become_int16(folder: Path, data: str) -> None:
     conversion = convert(request(folder, data=data))
     remedy = remedy_of(conversion)
@@ -83,11 +84,13 @@ def test_only_the_layers_whose_error_in_int8_costs_accuracy_become_int16(folder:
     assert f"'{chosen.label}' loses" in remedy.reason and "times the instructions" in remedy.reason
 
 
+@pytest.mark.slow
 def test_the_firmware_of_a_mixed_image_gives_the_bytes_of_litert(folder: Path) -> None:
     model = parse(convert(request(folder)).image)
     assert not [str(mismatch) for mismatch in compare([model], runs=4, seed=1)]
 
 
+@pytest.mark.slow
 def test_a_model_that_int8_does_not_hurt_stays_int8(folder: Path) -> None:
     conversion = convert(replace(request(folder, "trained"), max_drop=0.01))
     plain = convert(replace(request(folder, "trained"), auto=False))
@@ -102,6 +105,7 @@ def test_better_rounding_is_tried_before_int16(folder: Path) -> None:
     assert labels.index("int8, gptq, biases corrected") < labels.index("int16 in all layers")
 
 
+@pytest.mark.slow
 def test_the_best_recipe_is_written_if_none_meets_the_limit(folder: Path) -> None:
     result = command(
         folder, "--calibration", str(folder / "unlabeled.npz"), "--max-drop", "0", "--metric", "r2"
@@ -115,6 +119,7 @@ def test_the_best_recipe_is_written_if_none_meets_the_limit(folder: Path) -> Non
     assert report["score"]["max_drop"] == {"limit": 0.0, "met": False}
 
 
+@pytest.mark.slow
 def test_the_output_shows_what_was_tried(folder: Path) -> None:
     result = command(folder, "--calibration", str(folder / "data.npz"))
     assert result.exception is None and result.return_value == 0

@@ -79,6 +79,7 @@ def test_the_score_agrees_with_the_image(request_: ConversionRequest) -> None:
     assert abs(hits / len(test_indices) - conversion.scores.image.value) <= 1 / len(test_indices)
 
 
+@pytest.mark.slow
 def test_the_same_request_gives_the_same_bytes_and_another_does_not(request_: ConversionRequest) -> None:
     first, second = convert(request_), convert(request_)
     assert first.image == second.image
@@ -115,6 +116,7 @@ def test_an_image_with_float_activations_has_no_plan(request_: ConversionRequest
         convert(replace(request_, recipe="float16", boards=(SMALL,)))
 
 
+@pytest.mark.slow
 def test_field_data_that_clip_are_reported(request_: ConversionRequest, tmp_path: Path) -> None:
     """The field data have twice the amplitude of the calibration data. The input clips, and the report contains the
     share of clipped values."""
@@ -131,6 +133,7 @@ def test_field_data_that_clip_are_reported(request_: ConversionRequest, tmp_path
     assert own_data is not None and own_data.field is not None and own_data.field.passed
 
 
+@pytest.mark.slow
 def test_test_samples_on_another_scale_raise_an_error(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(60, 11)
     np.savez(tmp_path / "pixels.npz", x=255 * x, y=y)
@@ -163,6 +166,7 @@ def test_one_label_per_output_is_recorded(request_: ConversionRequest) -> None:
         convert(replace(request_, attachments=Attachments(labels=("a", "b"))))
 
 
+@pytest.mark.slow
 def test_labels_give_the_class_numbers_of_folders(request_: ConversionRequest, tmp_path: Path) -> None:
     x, y = trained_models.samples(40, 6)
     names = tuple("hgfedcba")  # the folder names are not in alphabetical order

@@ -42,6 +42,7 @@ def wide(tmp_path_factory: pytest.TempPathFactory) -> ConversionRequest:
     )
 
 
+@pytest.mark.slow
 def test_a_large_loss_names_the_layer_and_what_to_try(wide: ConversionRequest) -> None:
     (text,) = [n for n in convert(wide).notes if "points of accuracy" in n]
     assert (
@@ -57,6 +58,7 @@ def test_a_small_loss_adds_no_note(wide: ConversionRequest) -> None:
     assert not [n for n in conversion.notes if "The error begins" in n or "loses" in n]
 
 
+@pytest.mark.slow
 def test_max_drop_decides_the_exit_code(wide: ConversionRequest, tmp_path: Path) -> None:
     output = tmp_path / "image.tflite"
     arguments = [

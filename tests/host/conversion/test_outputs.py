@@ -114,6 +114,7 @@ def run(request: ConversionRequest, output: Path, *options: str) -> Result:
     return result
 
 
+@pytest.mark.slow
 def test_the_loss_of_an_output_after_the_first_is_reported_and_counts_for_max_drop(
     request_: ConversionRequest, tmp_path: Path
 ) -> None:

@@ -235,6 +235,7 @@ def test_weights_that_exceed_the_flash_of_a_board_are_reported_before_the_import
     assert "too much for qemu_microbit (262,144 bytes)." in sentence
 
 
+@pytest.mark.slow
 def test_missing_samples_of_a_tflite_model_come_with_size_and_fit(tmp_path: Path) -> None:
     """The figures are those of a conversion with samples."""
     source = _tflite(tmp_path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.host.conversion.convert import convert
@@ -12,6 +13,7 @@ from arenite.host.conversion.request import ConversionRequest
 from tests.converters.passes.loops.recurrent_models import FEATURES, stateful_model
 
 
+@pytest.mark.slow
 def test_the_state_continues_in_scores_if_the_user_wants(tmp_path: Path) -> None:
     source, samples = tmp_path / "m.tflite", tmp_path / "x.npz"
     source.write_bytes(to_flatbuffer(stateful_model("gru", 4)))

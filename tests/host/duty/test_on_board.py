@@ -136,6 +136,7 @@ def test_the_prediction_agrees_with_other_boards(tmp_path: Path, name: str) -> N
     assert q.dropped == pytest.approx(observed.dropped, abs=1 / 150)
 
 
+@pytest.mark.slow
 def test_runs_are_reproducible(device: DutyBoard, service_s: float) -> None:
     """Virtual time does not depend on the load of this computer."""
     arrivals = PoissonEvents(0.8 / service_s).arrivals(300, np.random.default_rng(1))

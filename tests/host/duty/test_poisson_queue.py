@@ -44,6 +44,7 @@ def test_md1_distribution_agrees_with_erlang() -> None:
         assert md1_cdf(wait, 1.0, waiting, rho) == pytest.approx(erlang, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_md1_percentiles_integrate_to_the_mean() -> None:
     points = [100 * (i + 0.5) / 2000 for i in range(2000)]
     waits = md1_percentiles(8.0, 0.1, points)

@@ -107,6 +107,7 @@ def test_a_missing_or_damaged_firmware_raises_an_error(tmp_path: Path) -> None:
 @needs_unicorn
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.slow
 def test_answers_and_ticks_are_those_of_qemu(toy_firmware: ToyFirmware, name: str) -> None:
     board = load_board(name)
     if board.emulator is None or shutil.which(f"qemu-system-{board.emulator.system}") is None:
@@ -136,6 +137,7 @@ def test_answers_and_ticks_are_those_of_qemu(toy_firmware: ToyFirmware, name: st
 @needs_unicorn
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", BOARDS)
+@pytest.mark.slow
 def test_a_fault_restarts_the_board(toy_firmware: ToyFirmware, name: str) -> None:
     extra = "if (AT(0)[0] == 1) *(volatile uint32_t *)0xF0000000u = 1;"
     with start_unicorn(load_board(name), toy_firmware(name, extra)) as machine:
@@ -162,6 +164,7 @@ FAULTS = """
 @needs_unicorn
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", ["qemu_microbit", "qemu_mps2_an386", "qemu_mps2_an505", "qemu_riscv32"])
+@pytest.mark.slow
 def test_the_log_of_faults_is_that_of_qemu(toy_firmware: ToyFirmware, name: str) -> None:
     board, elf = load_board(name), toy_firmware(name, FAULTS, features=Features(health=True))
     if board.emulator is None or shutil.which(f"qemu-system-{board.emulator.system}") is None:

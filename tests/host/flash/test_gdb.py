@@ -32,6 +32,7 @@ EMULATED = [board.name for board in all_boards() if board.emulated]
 
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", EMULATED)
+@pytest.mark.slow
 def test_an_empty_board_is_loaded_over_gdb_and_runs_the_model(tmp_path: Path, name: str) -> None:
     board = load_board(name)
     directory = project(tmp_path / "p", name)

@@ -27,6 +27,7 @@ def test_limits_are_kept_with_more_frames_than_without_a_governor(scenario: Scen
     assert run.busiest_minute <= 24 and run.actions <= 120
 
 
+@pytest.mark.slow
 def test_the_boxed_nano_and_the_phone_throttle_when_ungoverned() -> None:
     """Without the governor, these devices throttle for more than five minutes. Otherwise the comparison with an
     ungoverned device would show nothing."""

@@ -87,6 +87,7 @@ def test_a_library_of_two_models_is_written(image: Path, tmp_path: Path) -> None
 
 @pytest.mark.qemu
 @NEEDS_QEMU
+@pytest.mark.slow
 def test_bench_with_random_samples_and_with_arrays(image: Path) -> None:
     model = arenite.load(image)
     result = arenite.bench(model, "qemu_mps2_an386", samples=2, cycles=False)
@@ -104,6 +105,7 @@ def test_bench_with_random_samples_and_with_arrays(image: Path) -> None:
 
 @pytest.mark.qemu
 @NEEDS_QEMU
+@pytest.mark.slow
 def test_energy_without_a_meter_is_an_estimate(image: Path) -> None:
     report = arenite.energy(image, "nucleo_l4r5zi")
     assert report.kind == "estimated" and report.median_uj > 0

@@ -173,6 +173,7 @@ def test_the_log_survives_a_request_a_fault_and_the_reset_button(healthy: Firmwa
 
 
 @pytest.mark.parametrize("name", [b for b in BOARDS if b != "qemu_xtensa_lx106"])
+@pytest.mark.slow
 def test_the_report_of_a_fault_has_the_address_that_was_accessed(healthy: Firmware, name: str) -> None:
     with start(load_board(name), healthy(name)) as machine:
         device = connected(machine)

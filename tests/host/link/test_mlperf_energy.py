@@ -104,6 +104,7 @@ def test_a_real_board_needs_a_pin(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["qemu_mps2_an386", "qemu_microbit", "qemu_riscv32", "qemu_xtensa_lx106"])
+@pytest.mark.slow
 def test_the_monitor_accepts_float_inputs_and_returns_an_anomaly_score(name: str, tmp_path: Path) -> None:
     """For anomaly detection, inputs are floats and the result is the mean squared error. Bytes are accepted too."""
     board = load_board(name)

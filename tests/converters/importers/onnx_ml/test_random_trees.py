@@ -214,6 +214,7 @@ def test_outputs_that_the_image_leaves_out_are_named(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_file_of_many_values_is_refused_before_they_take_much_memory(tmp_path: Path) -> None:
     """Each of five attributes has a million integers, of two bytes each in the file."""
     parts = [

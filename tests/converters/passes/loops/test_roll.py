@@ -69,6 +69,7 @@ def assert_exact(models: Sequence[Model], targets: Sequence[Target] = HOST_TARGE
         ),
     ],
 )
+@pytest.mark.slow
 def test_loops_give_the_same_bytes_as_their_copies(recipe: str, cut: str) -> None:
     models = [quantized(recurrent_model(cell, cut=cut), recipe) for cell in CELLS]
     for model in models:
@@ -92,6 +93,7 @@ def test_a_loop_can_begin_with_states_that_another_layer_computes() -> None:
     assert_exact([model])
 
 
+@pytest.mark.slow
 def test_the_outputs_of_all_steps_are_one_tensor() -> None:
     models = [quantized(sequence_model(r, outputs=o)) for r in (False, True) for o in ("all", "both", "some")]
     for model, is_reverse in zip(models, [False] * 3 + [True] * 3, strict=True):
@@ -161,6 +163,7 @@ def test_a_variable_is_read_after_it_is_written() -> None:
     assert names.index(LOOP) < names.index("ASSIGN_VARIABLE") < names.index("READ_VARIABLE")
 
 
+@pytest.mark.slow
 def test_the_body_has_one_copy_of_the_constants() -> None:
     model = quantized(recurrent_model("gru", steps=12))
     plain, rolled = lower(model), lower(roll_loops(model)[0])
@@ -178,6 +181,7 @@ def test_a_model_without_copies_is_not_changed() -> None:
 
 
 @pytest.mark.parametrize("state_is_output", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_no_copy_between_steps_overwrites_a_state(state_is_output: bool) -> None:
     """Small layers share the memory of a state with the next value of another state: the order of the copies
     matters."""

@@ -65,6 +65,7 @@ def test_a_stateful_layer_equals_a_layer_whose_state_the_program_copies(cell: st
 @pytest.mark.parametrize("steps", [1, 5])
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
 @pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.slow
 def test_a_quantized_sequence_continues_over_inferences(cell: str, recipe: str, steps: int) -> None:
     flatbuffer, rolled, answers = quantized(cell, recipe, steps)
     assert [op.name for op in rolled.main.ops].count(LOOP) == (steps > 1)

@@ -82,12 +82,14 @@ def test_litert_computes_the_bytes_of_the_copies_with_the_loop(cell: str, recipe
 @pytest.mark.parametrize("outputs", ["all", "both", "some"])
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("recipe", ["int8", "int16x8"])
+@pytest.mark.slow
 def test_loops_over_sequences_in_both_directions_give_the_bytes_of_the_copies(
     reverse: bool, outputs: str, recipe: str
 ) -> None:
     assert_same(quantized(sequence_model(reverse, outputs=outputs), recipe))
 
 
+@pytest.mark.slow
 def test_the_file_has_the_same_size_for_any_number_of_steps() -> None:
     sizes = [len(as_while(quantized(recurrent_model("lstm", steps=steps)))) for steps in (8, 40)]
     assert abs(sizes[0] - sizes[1]) <= 64

@@ -67,6 +67,7 @@ def test_windows_have_the_bytes_of_whole_clips(
 
 
 @pytest.mark.parametrize(("step", "samples"), [(320, 1120), (480, 1440), (700, 1200), (320, 480)])
+@pytest.mark.slow
 def test_frames_may_overlap_touch_or_leave_gaps(step: int, samples: int) -> None:
     """The last case has windows of one frame."""
     spec = spec_of(FRAME | {"step": step}, FFT, LOG, samples=samples)

@@ -45,6 +45,7 @@ def quality(flatbuffer: bytes, data: Samples, recipe: Recipe) -> float:
 
 @pytest.mark.parametrize("recipe", ["int8", "int8_mse", "w4", "int16x8"])
 @pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.slow
 def test_all_steps_have_the_same_scales_and_constants(cell: str, recipe: str) -> None:
     flatbuffer, data = simplified(recurrent_model(cell))
     (body,) = find_repeated_bodies(parse(flatbuffer).main)
@@ -81,6 +82,7 @@ def test_the_cell_state_of_an_lstm_has_sixteen_bits() -> None:
 
 
 @pytest.mark.parametrize("cell", CELLS)
+@pytest.mark.slow
 def test_scales_that_steps_share_cost_at_most_3_db(cell: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The signal-to-noise ratio is compared with that of separate scales for each step. For an LSTM, the int16 cell
     state gains more than shared scales lose."""

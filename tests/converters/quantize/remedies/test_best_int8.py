@@ -48,6 +48,7 @@ def _arguments() -> tuple[bytes, Recipe, Observations]:
     return flatbuffer, PLAIN, observations
 
 
+@pytest.mark.slow
 def test_the_chosen_recipe_is_nearer_to_the_float_model_on_other_samples() -> None:
     flatbuffer, observations = network()
     choice = choose_int8(flatbuffer, PLAIN, observations, COSTS)
@@ -65,10 +66,12 @@ def test_the_chosen_recipe_is_nearer_to_the_float_model_on_other_samples() -> No
     assert error(choice.recipe) < 0.95 * error(PLAIN)
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_same_in_every_run() -> None:
     assert chosen() == chosen()
 
 
+@pytest.mark.slow
 def test_the_chosen_recipe_needs_the_same_arena_and_at_most_1_percent_more_instructions() -> None:
     flatbuffer, observations = network()
     plain, best = (COSTS(quantize(flatbuffer, r, observations).flatbuffer) for r in (PLAIN, chosen()))

@@ -73,6 +73,7 @@ def test_a_rule_for_one_copy_of_a_layer_applies_to_all_copies() -> None:
     assert {layers[k].activations for k in lane} == {"int16"}
 
 
+@pytest.mark.slow
 def test_a_layer_is_listed_once_for_all_copies() -> None:
     flatbuffer, observations = recurrent("lstm")
     graph = parse(flatbuffer).main

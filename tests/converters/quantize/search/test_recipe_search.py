@@ -109,6 +109,7 @@ def test_a_killed_search_resumes(tmp_path: Path) -> None:
     assert result.trials == run(Budget(flash=9000, drop=0.05), RecipeSearchOptions(trials=9)).trials
 
 
+@pytest.mark.slow
 def test_a_file_of_another_search_is_refused(tmp_path: Path) -> None:
     study_file = tmp_path / "search.db"
     run(Budget(flash=9000), RecipeSearchOptions(trials=1, study_file=study_file))

@@ -101,6 +101,7 @@ def test_a_chip_that_was_unplugged_can_start_again(driver: Driver) -> None:
 
 
 @pytest.mark.parametrize("calls", range(0, 30, 3))
+@pytest.mark.slow
 def test_a_bus_that_fails_in_any_call_gives_no_wrong_frames(driver: Driver, calls: int) -> None:
     driver.start(104)
     for k in range(20):

@@ -23,6 +23,7 @@ def test_random_graphs_are_exact(name: str) -> None:
     assert_bit_exact(name, graphs=40)
 
 
+@pytest.mark.slow
 def test_layers_that_scale_with_a_double_are_exact(monkeypatch: pytest.MonkeyPatch) -> None:
     """LiteRT multiplies the accumulator with a double. If no integer multiplier is proven to give the same outputs, the
     kernel computes the result of the double multiplication. Here no multiplier is proven for any layer."""

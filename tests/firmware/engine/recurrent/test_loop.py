@@ -37,6 +37,7 @@ def prepared(cell: str, *, steps: int = 32, units: int = 24, passes: bool = True
 @pytest.mark.parametrize(
     "cell", [pytest.param(c, marks=pytest.mark.slow if c != "rnn" else ()) for c in CELLS]
 )
+@pytest.mark.slow
 def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: str) -> None:
     target = Target.for_core(BOARD.core, optimise)
     loop, copies = (prepared(cell, passes=p).retarget(target).generated for p in (True, False))
@@ -52,6 +53,7 @@ def test_flash_and_instructions_do_not_grow_with_the_steps(cell: str, optimise: 
     assert estimates[2] / estimates[0] == pytest.approx(1.5, rel=0.1)
 
 
+@pytest.mark.slow
 def test_the_generated_code_has_every_layer_of_the_body_once() -> None:
     model = prepared("gru")
     text = model_sources(model.generated)["model.c"]

@@ -57,6 +57,7 @@ def kernel(ensemble: TreeEnsemble, features: int, optimise: str = "speed") -> st
     [pytest.param(c, marks=pytest.mark.slow) if c.get("trees", 0) > 30 else c for c in CASES],
     ids=str,
 )
+@pytest.mark.slow
 def test_the_portable_kernel_equals_the_reference(case: dict[str, Any]) -> None:
     rng, ensemble = ensemble_of_case(case)
     features = case.get("features", 5)

@@ -14,6 +14,7 @@ from tests.firmware.generator.requant.random_sums import accumulators, random_la
 
 @pytest.mark.parametrize("zero_point", [-128, -3, 0, 127])
 @pytest.mark.parametrize("two_sided", [False, True])
+@pytest.mark.slow
 def test_exact_channels_of_a_convolution_are_exact(zero_point: int, two_sided: bool) -> None:
     rng = np.random.default_rng([zero_point + 128, two_sided])
     exact = 0

@@ -18,6 +18,7 @@ from tests.firmware.generator.requant.random_sums import accumulators, random_la
 
 @pytest.mark.parametrize("zero_point", [-128, -3, 0, 127])
 @pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.slow
 def test_a_convolution_is_exact(zero_point: int, relu: bool) -> None:
     rng = np.random.default_rng([zero_point + 128, relu])
     solved = two_sided = 0

@@ -137,6 +137,7 @@ def test_a_killed_emulator_loses_no_answer(prepared: Prepared, tmp_path: Path) -
     assert list(tmp_path.glob("*.journal")) == []
 
 
+@pytest.mark.slow
 def test_a_killed_emulator_is_started_again_by_wait(prepared: Prepared, tmp_path: Path) -> None:
     messages: list[str] = []
     kills: list[int] = []
@@ -339,6 +340,7 @@ def test_incompatible_options_raise_an_error(prepared: Prepared, run_config: Run
         run(prepared, 1, run_config)
 
 
+@pytest.mark.slow
 def test_samples_of_a_run_that_keeps_state_cannot_be_shared_by_emulators(tmp_path: Path) -> None:
     stateful = prepare(save(counter(), tmp_path / "c.tflite"))
     options = BenchConfig(stateful=True, cycles=False, run_config=RunConfig(copies=2))

@@ -47,6 +47,7 @@ def compare(folder: Path, compiler: list[str], runner: list[str], seed: int, cou
 
 
 @pytest.mark.parametrize("count", [40, pytest.param(300, marks=pytest.mark.slow)])
+@pytest.mark.slow
 def test_neon_code_computes_the_results_of_numpy(tmp_path: Path, count: int) -> None:
     for command in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
         if shutil.which(command) is None:

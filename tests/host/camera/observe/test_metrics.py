@@ -156,6 +156,7 @@ def test_every_metric_has_help_a_type_and_a_name_without_prefixed_units() -> Non
 
 
 @given(st.text(), st.text(), st.floats(allow_nan=True))
+@pytest.mark.slow
 def test_any_label_and_value_is_read_back(label: str, about: str, value: float) -> None:
     # The parser strips and splits the HELP line, so only labels have to be returned unchanged.
     text = render([MetricFamily("a_b", "gauge", about, [({"x": label}, value)])])

@@ -90,6 +90,7 @@ def test_a_throttling_device_settles_at_lower_rate_power_and_clock(throttled: So
     assert minute_1["frames"] == pytest.approx(1800, abs=3)
 
 
+@pytest.mark.slow
 def test_the_table_shows_the_first_minute_the_steady_state_and_the_change(throttled: SoakResult) -> None:
     rows = {row[0]: row[1:] for row in throttled.rows()}
     assert rows[""] == ("minute 1", "steady state", "change")

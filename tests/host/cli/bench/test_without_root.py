@@ -96,6 +96,7 @@ def test_the_other_options_work_without_gcc_and_qemu(options: tuple[str, ...], t
         ),
     ],
 )
+@pytest.mark.slow
 def test_the_error_names_the_program_or_option_that_is_missing_or_unsupported(
     arguments: tuple[str, ...], code: int, words: str, tmp_path: Path
 ) -> None:
@@ -117,6 +118,7 @@ def test_the_error_says_that_unicorn_does_not_execute_helium(tmp_path: Path) -> 
     assert "it does not execute the Helium instructions" in " ".join(done.stderr.split())
 
 
+@pytest.mark.slow
 def test_fit_names_the_toolchain_of_its_sizes(tmp_path: Path) -> None:
     model = save(classifier(), tmp_path / "m.tflite")
     sizes = {}

@@ -111,6 +111,7 @@ def test_a_reversed_current_is_negative(loggers: dict[str, Path], chip: str) -> 
     assert np.median(trace.current_a) == pytest.approx(-0.010, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_current_above_the_range_reads_as_the_limit(loggers: dict[str, Path]) -> None:
     """The limit of an INA226 is 81.92 mV across the shunt of 0.1 ohm, which is 0.8192 A."""
     with running(loggers["ina226"], "ina226", idle=2.0, active=2.0) as port, InaLogger(port) as meter:

@@ -32,6 +32,7 @@ def test_energy_is_within_one_percent_of_the_truth(seed):
     assert result.median_uj == pytest.approx(truth.per_inference_uj(), rel=0.01)
 
 
+@pytest.mark.slow
 def test_errors_of_the_otii_server_are_raised():
     truth = waveform.make(0, inferences=1)
     with (

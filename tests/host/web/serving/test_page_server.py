@@ -92,6 +92,7 @@ def test_a_request_after_one_with_an_empty_body_is_answered(server: PageServer) 
         assert connection.sock is raw  # http.client has not opened a second connection
 
 
+@pytest.mark.slow
 def test_a_slow_client_gets_a_large_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = write_page(tmp_path / "page")
     (folder / "large.bin").write_bytes(bytes(8_000_000))

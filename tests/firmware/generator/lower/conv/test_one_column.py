@@ -27,6 +27,7 @@ def layers(optimise: str) -> list[tuple[tuple[int, ...], dict[str, object]]]:
 
 
 @pytest.mark.parametrize("optimise", ["speed", "balanced"])
+@pytest.mark.slow
 def test_a_column_is_transposed(optimise: str) -> None:
     found = layers(optimise)
     assert len(found) > 5
@@ -34,6 +35,7 @@ def test_a_column_is_transposed(optimise: str) -> None:
         assert (fields["out_h"], fields["out_w"]) == (1, shape[1])
 
 
+@pytest.mark.slow
 def test_a_column_stays_one_for_the_least_ram() -> None:
     found = layers("ram")
     assert len(found) > 5
