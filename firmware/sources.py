@@ -6,8 +6,10 @@ from pathlib import Path
 
 from arenite.c_sources import SourceTree
 
+#: The C code of the FFT and the channels of sound, which kernels and preprocessing share.
+SHARED = Path(__file__).parents[1] / "converters" / "processing" / "c" / "audio" / "signal"
 #: Kernels and the headers that they share.
-ENGINE = SourceTree(Path(__file__).parent / "engine")
+ENGINE = SourceTree(Path(__file__).parent / "engine", SHARED)
 #: Start-up code, ports and the serial agent.
 BOARDS = SourceTree(Path(__file__).parent / "boards")
 #: The store that keeps state in flash through power cuts, and its flash drivers.

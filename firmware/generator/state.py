@@ -1,9 +1,10 @@
-"""Find the state that a model keeps between inferences: variable tensors and resource variables.
+"""Find the state that a model keeps between inferences: variable tensors, resource variables, and the states of signal
+operators, which are planned like resource variables.
 
 A reset gives the state of a new LiteRT interpreter. Variable tensors hold their zero point (LiteRT's
 ResetVariableTensor: int8 the zero point, every other type zero bytes), resource variables hold the values that the
-CALL_ONCE subgraph assigned. LiteRT has no value for a resource variable without an assignment, so a model that reads
-such a variable before an assignment is rejected.
+CALL_ONCE subgraph assigned, and the states of signal operators are zeros. LiteRT has no value for a resource variable
+without an assignment, so a model that reads such a variable before an assignment is rejected.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.graph.resource_variables import handle_names
+from arenite.converters.graph.signal.operators import signal_states
 from arenite.converters.planner.plan import Plan
 from arenite.errors import UnsupportedModelError
 
@@ -71,7 +73,8 @@ def _once_graph(model: Model, op: Op) -> Subgraph:
 
 
 def resource_sizes(model: Model) -> dict[str, int]:
-    """Return the bytes of every resource variable, from the tensors that are read from or assigned to it."""
+    """Return the bytes of every resource variable, from the tensors that are read from or assigned to it, and of every
+    state of a signal operator."""
     first_uses: dict[str, Tensor] = {}
     for graph in _state_graphs(model):
         for op, name, tensor in _variable_uses(graph):
@@ -85,7 +88,7 @@ def resource_sizes(model: Model) -> dict[str, int]:
                     f"variable '{name}' is {first.nbytes} B of {first.dtype} in another operator"
                     f" and {tensor.nbytes} B of {tensor.dtype} here",
                 )
-    return {name: tensor.nbytes for name, tensor in first_uses.items()}
+    return {name: tensor.nbytes for name, tensor in first_uses.items()} | signal_states(model.main)
 
 
 def initial_values(model: Model) -> dict[str, bytes]:

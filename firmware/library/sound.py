@@ -21,7 +21,7 @@ def write_sound(w: ProcessingWriter, plan: AudioPlan | MicroPlan, streams: bool 
     fields: dict[str, Any]
     if isinstance(plan, MicroPlan):
         kind, tables, fields = "micro", structs.micro_tables(plan), structs.micro_fields(plan)
-        fields["noise"] = structs.noise_fields(plan)
+        fields["noise"] = plan.noise.fields()
         scratch = w.scratch(structs.micro_scratch(plan))
         w.kernels |= {"micro.c", "fft16.c", "channels.c"}
     else:

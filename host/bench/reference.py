@@ -16,7 +16,7 @@ class Reference:
 
     ``run`` takes one array per graph input, with the shape and type of the model's input, and returns one
     array per output. LiteRT has no reference kernel for ELU, so ELU is replaced by a table of the results of LiteRT's
-    optimized kernel. A tree ensemble, which LiteRT lacks, is computed by Arenite's NumPy code.
+    optimized kernel. Tree ensembles and signal operators, which LiteRT lacks, are computed by Arenite's NumPy code.
     """
 
     def __init__(self, flatbuffer: bytes) -> None:

@@ -84,7 +84,8 @@ def _streaming(model: Model, needs: Sequence[OpRequirements], streamed_input: in
     streamed input, None if the input is not streamed, or -1 if the model has several inputs. Returns None if there is
     no such plan.
     """
-
+    if resource_sizes(model):
+        return None
     graph = planned_graph(model.main)
     work = sum(
         _INSTRUCTIONS_PER_MAC * op_macs(graph, op)

@@ -13,6 +13,7 @@ from html import escape
 
 from arenite.converters.graph.model import Subgraph
 from arenite.converters.graph.resource_variables import handle_names
+from arenite.converters.graph.signal.operators import signal_states
 from arenite.converters.planner.lifetimes import (
     ArenaRequirements,
     arena_requirements,
@@ -257,9 +258,10 @@ def _has_aliases(graph: Subgraph, plan: Plan, needs: Sequence[OpRequirements]) -
 
 
 def _variable_sizes(graph: Subgraph) -> dict[str, int]:
-    """Return the bytes of each resource variable, from the tensors that are read from or assigned to it."""
+    """Return the bytes of each resource variable, from the tensors that are read from or assigned to it, and of each
+    state of a signal operator."""
     names = handle_names(graph)
-    sizes = {}
+    sizes = signal_states(graph)
     for op in graph.ops:
         if op.input(0) in names and op.name in ("READ_VARIABLE", "ASSIGN_VARIABLE"):
             tensor = op.outputs[0] if op.name == "READ_VARIABLE" else op.input(1)

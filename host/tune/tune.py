@@ -20,6 +20,7 @@ from arenite.converters.decision.record import (
     recorded_gate,
 )
 from arenite.converters.graph.resource_variables import handle_names
+from arenite.converters.graph.signal.operators import signal_states
 from arenite.converters.graph.tensor import Tensor
 from arenite.converters.importers.load import load_any_image
 from arenite.converters.processing.audio.front_end import is_micro, plan_sound
@@ -283,7 +284,7 @@ def _setup(path: Path, options: TuneOptions) -> _Setup:
         )
     bound = spec.bound(graph.tensors[graph.inputs[0]])
     plan = plan_sound(bound)
-    has_state = bool(handle_names(graph)) or any(t.is_variable for t in graph.tensors)
+    has_state = bool(handle_names(graph) or signal_states(graph)) or any(t.is_variable for t in graph.tensors)
     is_stream = is_micro(spec) or has_state
     decision = known or _default(labels, window, rate)
     usual = (

@@ -68,7 +68,8 @@ def lower(model: Model, prefix: str = "", target: Target = PORTABLE) -> Generate
     model = int8_weights(model)
     check_supported(model)
     needs = op_needs(model.main, target)
-    streaming_plan = plan_streaming(model.main, needs) if target.optimise == "ram" else None
+    streams = target.optimise == "ram" and not resource_sizes(model)
+    streaming_plan = plan_streaming(model.main, needs) if streams else None
     if streaming_plan is None:
         streaming_plan = plan(model.main, needs, persistent=resource_sizes(model))
     elif streaming_plan.segments:
@@ -135,7 +136,7 @@ def compare_one(
         reference = Reference(to_flatbuffer(model))
     except AreniteError as error:
         raise AssertionError(f"case {case} is not a model that LiteRT accepts: {error}") from error
-    has_state = any(t.is_variable or t.dtype == "resource" for t in model.main.tensors)
+    has_state = bool(resource_sizes(model)) or any(t.is_variable for t in model.main.tensors)
     mismatches = []
     for run in range(runs + has_state):
         inputs = [random_input(model.main.tensors[i], rng) for i in model.main.inputs]

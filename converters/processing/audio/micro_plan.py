@@ -6,15 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.graph.signal.channels import RATIO_BITS, NoiseSettings, log_table
+from arenite.converters.graph.signal.fft16 import sine_wave
 from arenite.converters.processing.audio.micro_tables import (
     FILTER_BITS,
-    RATIO_BITS,
     SMOOTHING_BITS,
     Bank,
     filter_bank,
     gain_table,
-    log_table,
-    sine_wave,
     window_weights,
 )
 from arenite.converters.processing.specification import input_values
@@ -40,10 +39,7 @@ class MicroPlan:
     window: np.ndarray
     wave: np.ndarray
     bank: Bank
-    smoothing_bits: int
-    even_smoothing: int  # a coefficient has SMOOTHING_BITS fractional bits
-    odd_smoothing: int
-    min_remaining: int
+    noise: NoiseSettings  # a coefficient has SMOOTHING_BITS fractional bits
     gains: np.ndarray | None  # None without gain control
     ratio_shift: int  # shift from the product of signal and gain to RATIO_BITS fractional bits
     logs: np.ndarray | None  # None without logarithm
@@ -85,10 +81,7 @@ def plan_micro(spec: Preprocessing) -> MicroPlan:
         window=window_weights(step.length),
         wave=sine_wave(fft),
         bank=filter_bank(step, source.rate, fft),
-        smoothing_bits=step.smoothing_bits,
-        even_smoothing=_coefficient(step.even_smoothing),
-        odd_smoothing=_coefficient(step.odd_smoothing),
-        min_remaining=_coefficient(step.min_signal_remaining),
+        noise=_noise_settings(step),
         gains=gain_table(step, step.smoothing_bits - correction) if step.pcan else None,
         ratio_shift=step.gain_bits - correction - RATIO_BITS,
         logs=log_table() if step.log else None,
@@ -96,6 +89,18 @@ def plan_micro(spec: Preprocessing) -> MicroPlan:
         correction=correction,
         affine=input_values.affine(spec, 1),
         dtype=input_values.result_type(spec),
+    )
+
+
+def _noise_settings(step: Micro) -> NoiseSettings:
+    smoothing = _coefficient(step.even_smoothing), _coefficient(step.odd_smoothing)
+    return NoiseSettings(
+        smoothing=smoothing,
+        keeping=((1 << SMOOTHING_BITS) - smoothing[0], (1 << SMOOTHING_BITS) - smoothing[1]),
+        min_remaining=_coefficient(step.min_signal_remaining),
+        bits=SMOOTHING_BITS,
+        smoothing_bits=step.smoothing_bits,
+        clamp=False,
     )
 
 

@@ -5,25 +5,21 @@ The noise estimate of a channel depends on all earlier windows, so a recording b
 
 from __future__ import annotations
 
-from math import isqrt
-
 import numpy as np
 
-from arenite.converters.processing.audio.micro_fft import real_fft
-from arenite.converters.processing.audio.micro_plan import MicroPlan, plan_micro
-from arenite.converters.processing.audio.micro_tables import (
-    RATIO_BITS,
-    RESULT_BITS,
-    SMOOTHING_BITS,
-    WINDOW_BITS,
-    Bank,
+from arenite.converters.graph.signal.channels import (
+    controlled,
+    corrected,
+    logarithms,
+    reduce_noise,
+    rounded_root,
 )
+from arenite.converters.graph.signal.fft16 import real_fft
+from arenite.converters.processing.audio.micro_plan import MicroPlan, plan_micro
+from arenite.converters.processing.audio.micro_tables import WINDOW_BITS, Bank
 from arenite.converters.processing.specification import input_values
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
-_WORD = (1 << 32) - 1
-#: ln 2 with 16 fractional bits.
-_LN_2 = 45426
 _MAX_FEATURE = 65535
 
 
@@ -63,7 +59,7 @@ def _features(plan: MicroPlan, samples: np.ndarray, noise: np.ndarray) -> tuple[
     signal = np.array([[rounded_root(int(s)) for s in row] for row in sums]) >> shift[:, np.newaxis]
     rows = []
     for row in signal:
-        row, noise = reduce_noise(plan, row, noise)
+        row, noise = reduce_noise(plan.noise, row, noise)
         if plan.gains is not None:
             row = controlled(row, noise, plan.gains, plan.ratio_shift)
         if plan.logs is not None:
@@ -90,63 +86,3 @@ def filtered(bank: Bank, energy: np.ndarray) -> np.ndarray:
         for w in (bank.weights.astype(np.int64), bank.rests.astype(np.int64))
     )
     return np.asarray(own[:, 1:] + rest[:, :-1])
-
-
-def rounded_root(value: int) -> int:
-    """Return the square root, rounded, but at most 65535 for a value below 2^32, and at most 2^32 - 1."""
-    root = isqrt(value)
-    limit = 0xFFFF if value <= _WORD else _WORD
-    return root + (value - root * root > root and root != limit)
-
-
-def reduce_noise(plan: MicroPlan, signal: np.ndarray, noise: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the signal of a window without noise, and the new estimate of the noise: int64 [channels]."""
-    odd = np.arange(len(signal)) % 2 == 1
-    smoothing = np.where(odd, plan.odd_smoothing, plan.even_smoothing)
-    scaled = (signal << plan.smoothing_bits) & _WORD
-    noise = ((scaled * smoothing + noise * ((1 << SMOOTHING_BITS) - smoothing)) >> SMOOTHING_BITS) & _WORD
-    floor = (signal * plan.min_remaining) >> SMOOTHING_BITS
-    return np.maximum((scaled - np.minimum(noise, scaled)) >> plan.smoothing_bits, floor), noise
-
-
-def controlled(signal: np.ndarray, noise: np.ndarray, gains: np.ndarray, shift: int) -> np.ndarray:
-    """Return the signal of a window after gain control: int64 [channels]."""
-    result = []
-    for value, estimate in zip(signal.tolist(), noise.tolist(), strict=True):
-        ratio = ((value * (gain_of(estimate, gains) & _WORD)) >> shift) & _WORD
-        if ratio < 2 << RATIO_BITS:  # the square of the ratio / 2
-            result.append((ratio * ratio) >> (2 + 2 * RATIO_BITS - RESULT_BITS))
-        else:  # the ratio - 1
-            result.append((ratio >> (RATIO_BITS - RESULT_BITS)) - (1 << RESULT_BITS))
-    return np.array(result, np.int64)
-
-
-def gain_of(noise: int, gains: np.ndarray) -> int:
-    """Return the gain for an estimate of the noise."""
-    if noise <= 2:
-        return int(gains[noise])
-    bits = noise.bit_length()
-    constant, linear, square = (int(g) for g in gains[4 * bits - 6 : 4 * bits - 3])
-    part = (noise << 11 >> bits) & 0x3FF
-    sum_ = (((square * part) >> 5) + (linear << 5)) * part
-    return int(np.int64(((sum_ + (1 << 14)) >> 15) + constant).astype(np.int16))
-
-
-def corrected(signal: np.ndarray, correction: int) -> np.ndarray:
-    """Return the signal shifted to the left by ``correction`` bits, within 32 bits."""
-    return signal >> -correction if correction < 0 else (signal << correction) & _WORD
-
-
-def logarithms(values: np.ndarray, table: np.ndarray, scale: int) -> np.ndarray:
-    """Return ``scale`` * ln(value) rounded, for values below 2^32: int64 [channels]. The result for 0 is 0."""
-    return np.array([_logarithm(int(v), table, scale) if v > 1 else 0 for v in values], np.int64)
-
-
-def _logarithm(value: int, table: np.ndarray, scale: int) -> int:
-    whole = value.bit_length() - 1
-    part = ((value - (1 << whole)) << 16) >> whole
-    segment = part >> 9
-    rise = int(table[segment + 1]) - int(table[segment])
-    # The original code shifts by 16 bits, although a segment has only 9. The interpolation is thus nearly nothing.
-    log2 = (whole << 16) + part + int(table[segment]) + ((rise * (part & 511)) >> 16)
-    return (scale * ((_LN_2 * log2 + 0x8000) >> 16) + 0x8000) >> 16

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.graph.signal.channels import GAINS
 from arenite.converters.processing.specification.micro_step import Micro
 from arenite.converters.processing.specification.record_fields import record_error
 
@@ -19,11 +20,6 @@ WINDOW_BITS = 12
 FILTER_BITS = 12
 #: The fractional bits of a smoothing coefficient.
 SMOOTHING_BITS = 14
-#: The fractional bits of a signal-to-noise ratio, and of the gain control's result.
-RATIO_BITS = 12
-RESULT_BITS = 6
-#: The numbers in the table of gains: two gains, then three coefficients (and a gap) for each further bit length.
-GAINS = 4 * 32 - 3
 
 _F = np.float32
 
@@ -34,13 +30,6 @@ def window_weights(length: int) -> np.ndarray:
     at = turn * (np.arange(length).astype(_F) + _F(0.5))
     values = _F(0.5) - _F(0.5) * np.cos(at.astype(np.float64)).astype(_F)
     return np.asarray(np.floor(values * _F(1 << WINDOW_BITS) + _F(0.5)), np.int16)
-
-
-def sine_wave(length: int) -> np.ndarray:
-    """Return sin(2 pi k / length): int16 [length], where 32767 is 1. ``length`` is a power of two."""
-    quarter = np.sin(2 * np.pi * np.arange(length // 4 + 1) / length)
-    half = np.concatenate([quarter[:-1], quarter[:0:-1]])
-    return np.round(32767 * np.concatenate([half, -half])).astype(np.int16)
 
 
 @dataclass(frozen=True)
@@ -162,9 +151,3 @@ def gain_table(step: Micro, input_bits: int) -> np.ndarray:
         linear = 4 * (y1 - y0) - (y2 - y0)
         table[4 * bits - 6 : 4 * bits - 3] = y0, linear, (y2 - y0) - linear
     return table.astype(np.int16)
-
-
-def log_table() -> np.ndarray:
-    """Return log2(1 + k / 128) - k / 128 for k from 0 to 128: uint16 [129] with 16 fractional bits."""
-    part = np.arange(129) / 128
-    return np.round((np.log2(1 + part) - part) * 65536).astype(np.uint16)

@@ -141,7 +141,7 @@ class AudioFront:
         if isinstance(plan, MicroPlan):
             self.struct = c.MicroStruct()
             self._tables, fields, scratch = c.micro_tables(plan), c.micro_fields(plan), c.micro_scratch(plan)
-            c.fill(self.struct.noise, c.noise_fields(plan))
+            c.fill(self.struct.noise, plan.noise.fields())
         else:
             self.struct = c.AudioStruct()
             self._tables, fields, scratch = c.audio_tables(plan), c.audio_fields(plan), c.audio_scratch(plan)

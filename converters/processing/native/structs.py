@@ -301,22 +301,6 @@ def micro_scratch(plan: MicroPlan) -> int:
     return 4 * (plan.fft // 2 + 1) + 8 * plan.features
 
 
-def noise_fields(plan: MicroPlan) -> dict[str, Any]:
-    """Return the fields of ``ar_noise``."""
-    # Imported late, because a camera's program reads this module before its first answer.
-    from arenite.converters.processing.audio.micro_tables import SMOOTHING_BITS
-
-    smoothing = [plan.even_smoothing, plan.odd_smoothing]
-    return {
-        "smoothing": smoothing,
-        "keeping": [(1 << SMOOTHING_BITS) - s for s in smoothing],
-        "min_remaining": plan.min_remaining,
-        "bits": SMOOTHING_BITS,
-        "smoothing_bits": plan.smoothing_bits,
-        "clamp": 0,
-    }
-
-
 def micro_fields(plan: MicroPlan) -> dict[str, Any]:
     """Return the fields of ``ar_micro`` that are numbers."""
     return {

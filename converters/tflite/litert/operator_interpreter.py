@@ -1,18 +1,25 @@
 """Run models with operators that LiteRT does not compute, one operator after another.
 
-Arenite's NumPy code computes tree ensembles and SVDF with int8 state, and LiteRT computes all other operators.
+Arenite's NumPy code computes tree ensembles, SVDF with int8 state and signal operators, and LiteRT computes all other
+operators.
 ``OperatorInterpreter`` has the methods of LiteRT's interpreter that Arenite uses, so that both can be used in the same
 places.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from arenite.converters.graph.model import DTYPES, Model, Op, Subgraph, Tensor
+from arenite.converters.graph.signal.operator import SignalOperator
+from arenite.converters.graph.signal.operators import (
+    SIGNAL_OPERATORS,
+    is_signal_operator,
+    signal_operator,
+)
 from arenite.converters.graph.single_operator import single_operator_model
 from arenite.converters.graph.svdf import INPUT, Int8StateSvdf, has_int8_state
 from arenite.converters.graph.trees import OPERATOR, ensemble_of, is_tree_ensemble
@@ -20,13 +27,14 @@ from arenite.converters.tflite.reader import parse
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.errors import UnsupportedModelError
 
-#: Computes the output of an operator from the values of all tensors so far, by tensor index.
-Step = Callable[[dict[int, np.ndarray]], np.ndarray]
+#: Computes the outputs of an operator from the values of all tensors so far, by tensor index.
+Step = Callable[[dict[int, np.ndarray]], Sequence[np.ndarray]]
 
 
-def has_tree_operator(flatbuffer: bytes) -> bool:
-    """Return whether a model may have a tree operator. The name of a custom operator is stored as text."""
-    return OPERATOR.encode() in flatbuffer
+def has_custom_operator(flatbuffer: bytes) -> bool:
+    """Return whether a model may have a tree operator or a signal operator. The name of a custom operator is stored as
+    text."""
+    return any(name.encode() in flatbuffer for name in (OPERATOR, *SIGNAL_OPERATORS))
 
 
 class OperatorInterpreter:
@@ -34,13 +42,13 @@ class OperatorInterpreter:
 
     ``kernels`` are LiteRT's kernels (``OpResolverType``) for the operators that LiteRT computes.
 
-    Raises ``UnsupportedModelError`` for a tree ensemble beside other operators, for tables that are not valid, and for
-    an operator with a state or several outputs beside an SVDF with int8 state.
+    Raises ``UnsupportedModelError`` for a tree ensemble beside other operators, for tables and options that are not
+    valid, and for another operator with a state or several outputs, because LiteRT runs only single operators.
     """
 
     def __init__(self, flatbuffer: bytes, kernels: Any) -> None:
         self._graph = graph = parse(flatbuffer).main
-        self._svdfs: list[Int8StateSvdf] = []
+        self._states: list[Int8StateSvdf | SignalOperator] = []
         trees = [is_tree_ensemble(op) for op in graph.ops]
         if any(trees) and not all(trees):
             other = graph.ops[trees.index(False)]
@@ -54,11 +62,15 @@ class OperatorInterpreter:
     def _step(self, op: Op, kernels: Any) -> Step:
         if is_tree_ensemble(op):
             ensemble = ensemble_of(self._graph, op)
-            return lambda values: ensemble.evaluate(values[op.inputs[0]])
+            return lambda values: (ensemble.evaluate(values[op.inputs[0]]),)
         if has_int8_state(self._graph, op):
             svdf = Int8StateSvdf(self._graph, op)
-            self._svdfs.append(svdf)
-            return lambda values: svdf.evaluate(values[op.inputs[INPUT]])
+            self._states.append(svdf)
+            return lambda values: (svdf.evaluate(values[op.inputs[INPUT]]),)
+        if is_signal_operator(op):
+            signal = signal_operator(self._graph, op)
+            self._states.append(signal)
+            return lambda _: signal.evaluate([self.get_tensor(i) for i in op.inputs])
         return _litert_step(self._graph, op, kernels)
 
     def allocate_tensors(self) -> None:
@@ -67,9 +79,9 @@ class OperatorInterpreter:
             self._values[i] = np.zeros(tensor.shape, DTYPES[tensor.dtype])
 
     def reset_all_variables(self) -> None:
-        """Set the states of all SVDF operators to their zero points."""
-        for svdf in self._svdfs:
-            svdf.reset()
+        """Set the states of all operators to those after a reset."""
+        for operator in self._states:
+            operator.reset()
 
     def set_tensor(self, index: int, value: np.ndarray) -> None:
         """Set an input. Raises ``ValueError`` for a wrong shape or type, as LiteRT does."""
@@ -83,7 +95,8 @@ class OperatorInterpreter:
 
     def invoke(self) -> None:
         for op, step in zip(self._graph.ops, self._steps, strict=True):
-            self._values[op.outputs[0]] = step(self._values).reshape(self._graph.tensors[op.outputs[0]].shape)
+            for index, value in zip(op.outputs, step(self._values), strict=True):
+                self._values[index] = value.reshape(self._graph.tensors[index].shape)
 
     def get_tensor(self, index: int) -> np.ndarray:
         tensor = self._graph.tensors[index]
@@ -130,9 +143,9 @@ def _litert_step(graph: Subgraph, op: Op, kernels: Any) -> Step:
 
     if len(op.outputs) != 1 or any(i >= 0 and graph.tensors[i].is_variable for i in op.inputs):
         raise UnsupportedModelError(
-            f"operator {op.index} {op.name}: it has a state or several outputs, in a model with an SVDF whose state is "
-            "int8. There are no reference outputs for such a model.",
-            "Quantize the float model again with TensorFlow's TFLiteConverter, which writes an int16 state.",
+            f"operator {op.index} {op.name}: it has a state or several outputs, in a model with a signal operator, or "
+            "with an SVDF whose state is int8. There are no reference outputs for such a model.",
+            "Divide the model. An SVDF gets an int16 state from TensorFlow's TFLiteConverter.",
         )
     single = single_operator_model(Model((graph,)), op)
     interpreter = Interpreter(
@@ -148,10 +161,10 @@ def _litert_step(graph: Subgraph, op: Op, kernels: Any) -> Step:
     places = [d["index"] for d in interpreter.get_input_details()]
     result = interpreter.get_output_details()[0]["index"]
 
-    def run(values: dict[int, np.ndarray]) -> np.ndarray:
+    def run(values: dict[int, np.ndarray]) -> tuple[np.ndarray]:
         for source, place in zip(sources, places, strict=True):
             interpreter.set_tensor(place, values[source])
         interpreter.invoke()
-        return np.array(interpreter.get_tensor(result))
+        return (np.array(interpreter.get_tensor(result)),)
 
     return run

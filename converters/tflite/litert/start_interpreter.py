@@ -8,7 +8,7 @@ import numpy as np
 
 from arenite.converters.graph.svdf import STATE
 from arenite.converters.tflite.litert.elu_table import replace_elu_by_table
-from arenite.converters.tflite.litert.operator_interpreter import OperatorInterpreter, has_tree_operator
+from arenite.converters.tflite.litert.operator_interpreter import OperatorInterpreter, has_custom_operator
 
 if TYPE_CHECKING:
     from ai_edge_litert.interpreter import Interpreter
@@ -22,11 +22,11 @@ def start_interpreter(
     If ``exact`` is true, the model runs with the reference kernels (``BUILTIN_REF``), else with the optimized kernels
     without delegates. LiteRT has no reference kernel for ELU. Therefore an ELU of int8 values is replaced by a table of
     the results of LiteRT's optimized kernel, and a model with an ELU of float values runs with the optimized kernels.
-    Tree ensembles, and SVDF with int8 state, are computed by Arenite's NumPy code. With ``keep``, LiteRT keeps every
-    tensor readable after a run.
+    Tree ensembles, signal operators, and SVDF with int8 state, are computed by Arenite's NumPy code. With ``keep``,
+    LiteRT keeps every tensor readable after a run.
 
     Raises ``ValueError`` or ``RuntimeError`` if LiteRT cannot load the model, and ``UnsupportedModelError`` if the
-    model has operators that cannot run beside a tree ensemble or an SVDF with int8 state.
+    model has operators that cannot run beside a tree ensemble, a signal operator or an SVDF with int8 state.
     """
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
@@ -48,7 +48,7 @@ def start_interpreter(
         interpreter.allocate_tensors()
         return interpreter
 
-    if has_tree_operator(flatbuffer):
+    if has_custom_operator(flatbuffer):
         return start_operator_interpreter()
     try:
         interpreter = start_litert(flatbuffer, kernels)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from arenite.converters.graph.signal.operators import SIGNAL_OPERATORS
 from arenite.converters.graph.trees import OPERATOR
 from arenite.host.bench.cycles import RULE_TITLES
 from arenite.host.cli.bench.two_cores import two_cores_line
@@ -106,6 +107,8 @@ def _reference(layers: list[dict[str, Any]]) -> str:
         return "the NumPy reference of trees"
     if any(layer["kernel"] == "ar_svdf_s8_state8" for layer in layers):
         return "LiteRT BUILTIN_REF (SVDF: TensorFlow Lite Micro's arithmetic)"
+    if any(layer["op"] in SIGNAL_OPERATORS for layer in layers):
+        return "LiteRT BUILTIN_REF (signal operators: TensorFlow Lite Micro's arithmetic)"
     return "LiteRT BUILTIN_REF"
 
 

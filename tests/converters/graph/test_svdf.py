@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ from arenite.converters.tflite.image import to_flatbuffer
 from arenite.converters.tflite.litert.interpreter import LiteRtModel
 from arenite.host.bench.reference import Reference
 from arenite.host.bench.tflm.runner import available as tflm_is_installed
+from tests.converters.graph.tflm_runs import tflm_outputs
 from tests.fuzz.cases.svdf import add_svdf, svdf_int8_state
 from tests.fuzz.graph_builder import GraphBuilder
 
@@ -46,38 +45,14 @@ def inputs_of(model: Model, runs: int, seed: int) -> list[np.ndarray]:
     return [np.random.default_rng([seed, k]).integers(-128, 128, shape).astype(np.int8) for k in range(runs)]
 
 
-#: Runs models in TFLM, without a reset between the calls. It is a process of its own, because TFLM aborts on errors.
-TFLM = """
-import sys
-from pathlib import Path
-
-import numpy as np
-from tflite_micro.python.tflite_micro import runtime
-
-for path in map(Path, sys.argv[1:]):
-    interpreter = runtime.Interpreter.from_bytes(path.read_bytes(), arena_size=1 << 20)
-    outputs = []
-    for values in np.load(path.with_suffix(".npy")):
-        interpreter.set_input(values, 0)
-        interpreter.invoke()
-        outputs.append(interpreter.get_output(0))
-    np.save(path.with_suffix(".outputs.npy"), outputs)
-"""
-
-
 def test_the_reference_gives_the_bytes_of_tflm_over_many_calls(tmp_path: Path) -> None:
     if not tflm_is_installed():
         pytest.skip("needs tflite-micro")
     models = [one_svdf(seed, biased=True) for seed in range(20)]  # TFLM aborts on an SVDF without a bias
-    paths = [tmp_path / f"{k}.tflite" for k in range(len(models))]
     inputs = [inputs_of(model, 12, k) for k, model in enumerate(models)]
-    for path, model, values in zip(paths, models, inputs, strict=True):
-        path.write_bytes(to_flatbuffer(model))
-        np.save(path.with_suffix(".npy"), values)
-    subprocess.run([sys.executable, "-c", TFLM, *paths], check=True, timeout=120)
-    for path, model, runs in zip(paths, models, inputs, strict=True):
+    outputs = tflm_outputs([to_flatbuffer(model) for model in models], inputs, tmp_path)
+    for model, runs, actual in zip(models, inputs, outputs, strict=True):
         reference = Int8StateSvdf(model.main, model.main.ops[0])
-        actual = np.load(path.with_suffix(".outputs.npy"))
         np.testing.assert_array_equal([reference.evaluate(values) for values in runs], actual)
 
 

@@ -12,7 +12,7 @@ from arenite.firmware.boards.families import agent_sources
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.generator.target import SCALAR, Target
-from arenite.firmware.sources import BOARDS, ENGINE
+from arenite.firmware.sources import BOARDS, ENGINE, SHARED
 from arenite.host.bench.native_model import combined_source
 from tests import toy_model
 from tests.converters import small_models
@@ -79,7 +79,7 @@ def _firmware(
             HERE / target,
             HERE / "serial_port.c",
         ),
-        (folder, HERE, *_folders(BOARDS.folder, ENGINE.folder)),
+        (folder, HERE, *_folders(BOARDS.folder, ENGINE.folder, SHARED)),
         ("PORT_FRAMEWORK=1", "AR_HEALTH=1", "AR_HOST=1"),
     )
 
@@ -136,7 +136,7 @@ def models_program(folder: Path, models: Sequence[Generated], main: str) -> Sour
     kernels = sorted({name for g in models for name in g.engine_sources})
     return Sources(
         (*written, *(ENGINE.path(name) for name in kernels), HERE / main),
-        (folder, HERE, *_folders(ENGINE.folder)),
+        (folder, HERE, *_folders(ENGINE.folder, SHARED)),
         ("AR_HOST=1",),
     )
 

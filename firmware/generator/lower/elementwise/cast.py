@@ -17,12 +17,16 @@ from arenite.firmware.generator.lower.elementwise.binary import TYPE_CODES
 from arenite.firmware.generator.lower.elementwise.unary import require_same_shape
 
 #: TensorType in the TFLite schema.
-CODES = TYPE_CODES | {"int64": 4, "float32": 0}
+CODES = TYPE_CODES | {"uint32": TYPE_CODES["int32"], "int64": 4, "float32": 0}
+
+#: Pairs of types that the kernels do not cast to each other.
+_REFUSED = ({"int64", "float32"}, {"int64", "uint32"}, {"float32", "uint32"})
 
 
 def same_bytes(inp: Tensor, out: Tensor) -> bool:
-    """Return whether every value keeps its bytes: the types are equal, or a byte or bool becomes a byte."""
-    if inp.dtype == out.dtype:
+    """Return whether every value keeps its bytes: the types are equal, or differ only in the sign, or a byte or bool
+    becomes a byte."""
+    if inp.dtype == out.dtype or {inp.dtype, out.dtype} == {"int32", "uint32"}:
         return True
     return inp.dtype in ("int8", "uint8", "bool") and out.dtype in ("int8", "uint8")
 
@@ -30,7 +34,10 @@ def same_bytes(inp: Tensor, out: Tensor) -> bool:
 @register
 class Cast(Lowering):
     op_name = "CAST"
-    supports = "bool, int8, uint8, int16, int32, int64 to each other; float32 to and from all but int64"
+    supports = (
+        "bool, int8, uint8, int16, int32, int64 to each other; uint32 to and from all of them but int64; float32 to "
+        "and from all but int64 and uint32"
+    )
     kernels = ("cast_from_f32.c", "cast_int.c", "cast_to_f32.c")
 
     def check(self, graph: Subgraph, op: Op) -> None:
@@ -38,10 +45,8 @@ class Cast(Lowering):
         for t in (inp, out):
             require_dtype(op, t, tuple(CODES))
         require_same_shape(op, inp, out)
-        if {inp.dtype, out.dtype} == {"int64", "float32"}:
-            raise refuse(
-                op, out, f"{inp.dtype} to {out.dtype} is not supported", "Cast to int32 instead of int64."
-            )
+        if {inp.dtype, out.dtype} in _REFUSED:
+            raise refuse(op, out, f"{inp.dtype} to {out.dtype} is not supported", "Cast to int32 first.")
 
     def in_place(self, graph: Subgraph, op: Op) -> tuple[tuple[int, int], ...]:
         out = graph.tensors[op.outputs[0]]

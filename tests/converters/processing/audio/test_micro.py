@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.audio.micro_fft import input_order, real_fft
+from arenite.converters.graph.signal.channels import log_table, rounded_root
+from arenite.converters.graph.signal.fft16 import input_order, real_fft, sine_wave
 from arenite.converters.processing.audio.micro_plan import plan_micro
-from arenite.converters.processing.audio.micro_reference import micro_features, micro_rows, rounded_root
-from arenite.converters.processing.audio.micro_tables import filter_bank, log_table, sine_wave
+from arenite.converters.processing.audio.micro_reference import micro_features, micro_rows
+from arenite.converters.processing.audio.micro_tables import filter_bank
 from arenite.converters.processing.audio.stream import AudioStream
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_stream import CompiledStream

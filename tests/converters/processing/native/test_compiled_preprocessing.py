@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arenite.converters.processing.audio.micro_plan import plan_micro
-from arenite.converters.processing.audio.micro_reference import preprocess_micro, rounded_root
+from arenite.converters.graph.signal.channels import rounded_root
+from arenite.converters.processing.audio.micro_reference import preprocess_micro
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.audio.reference import preprocess_audio
 from arenite.converters.processing.image.plan import plan_image

@@ -1,4 +1,6 @@
-"""The 16-bit FFT of the micro front end with NumPy: all windows at once, and each rounding as in the C code.
+"""The 16-bit FFT of the micro front end and of SignalRfft with NumPy: all windows at once.
+
+Each rounding is that of the C code.
 
 Products have 15 fractional bits and are rounded. Sums wrap to 16 bits, as they do in the original code.
 """
@@ -10,6 +12,13 @@ import numpy as np
 _HALF, _QUARTER = 32767 // 2, 32767 // 4  # the factors that divide by 2 and by 4
 
 _Complex = tuple[np.ndarray, np.ndarray]
+
+
+def sine_wave(length: int) -> np.ndarray:
+    """Return sin(2 pi k / length): int16 [length], where 32767 is 1. ``length`` is a power of two."""
+    quarter = np.sin(2 * np.pi * np.arange(length // 4 + 1) / length)
+    half = np.concatenate([quarter[:-1], quarter[:0:-1]])
+    return np.round(32767 * np.concatenate([half, -half])).astype(np.int16)
 
 
 def _wrap(values: np.ndarray) -> np.ndarray:
@@ -55,7 +64,7 @@ def input_order(half: int) -> np.ndarray:
 
 def real_fft(values: np.ndarray, wave: np.ndarray) -> _Complex:
     """Return the real and imaginary parts [windows, length / 2 + 1] of the spectra of int64 [windows, length], divided
-    by the length. ``wave`` is the table ``micro_tables.sine_wave(length)``.
+    by the length. ``wave`` is the table ``sine_wave(length)``.
 
     Even and odd samples are the real and imaginary part of a complex series of half the length.
     """

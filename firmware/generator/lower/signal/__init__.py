@@ -1,0 +1,1 @@
+"""Lowerings of TensorFlow Lite Micro's signal operators."""
