@@ -10,12 +10,16 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from arenite.firmware.app.project import supported
 from arenite.firmware.sizes.app_measure import measure_apps, write_table
+from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import Board, all_boards
+from tests.host.app.cascade.cascade_models import GATE as SOUND_GATE
+from tests.host.app.cascade.cascade_models import motion_pair, sound_pair
 from tests.host.app.motion_models import GATE, motion_model
 from tests.host.app.sound_models import DECISION, LABELS, MICRO, SOUND, sound_model
 
@@ -50,6 +54,25 @@ def sample_apps(board: Board, folder: Path) -> list[Path]:
             prepared = motion_model(place / "sampled.tflite", is_raw=is_raw, gate=gate)
             generate_app(prepared, board, place / "app", sensor="imu", optimise=optimise)
             paths.append(place / "app")
+    return paths + sample_cascades(board, folder)
+
+
+def sample_cascades(board: Board, folder: Path) -> list[Path]:
+    """Write a cascade of every kind for ``board``, and return their folders."""
+    kinds = [*SOUNDS, "imu"]
+    rows = [(kind, *options, "balanced") for kind in kinds for options in product((False, True), repeat=2)]
+    rows += [(kind, True, False, "flash") for kind in kinds]  # functions of models with the same features
+    paths = []
+    for kind, is_shared, has_gate, optimise in rows:
+        place = folder / f"{board.name}-cascade-{kind}-{is_shared}-{has_gate}-{optimise}"
+        place.mkdir(parents=True)
+        if kind == "imu":
+            models = motion_pair(place, is_shared, has_gate)
+        else:
+            models = sound_pair(place, is_shared, SOUND_GATE if has_gate else None, SOUNDS[kind])
+        sensor = "imu" if kind == "imu" else "microphone"
+        generate_cascade(*models, board, place / "app", sensor=sensor, optimise=optimise)
+        paths.append(place / "app")
     return paths
 
 

@@ -3,13 +3,17 @@ active."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 
 import numpy as np
 
 from arenite.converters.decision.plan import DecisionPlan, GatePlan
+from arenite.converters.decision.record import MAX_HANG, Decision
 from arenite.converters.decision.reference import Decider, Event, SampleGate
+from arenite.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,39 @@ class CascadeResult:
     runs: list[int] = field(default_factory=list)
 
 
+def plan_hang(decision: Decision, rate: int, window: int, hang_ms: float | None = None) -> int:
+    """Return the number of hops of a small model for which the large model still runs after the small one's events.
+
+    Args:
+        decision: the record of the small model.
+        rate: samples per second.
+        window: samples that an inference of the large model depends on: the time if none is recorded or given.
+        hang_ms: a time in milliseconds instead of the recorded one.
+
+    Raises ``UsageError`` if the time is negative or too long.
+    """
+    hops = decision.hang_hops
+    milliseconds = decision.hang_ms if hang_ms is None else hang_ms
+    if milliseconds is not None and not 0 <= milliseconds <= 1e9:
+        raise UsageError(
+            f"The hang time is {milliseconds:g} ms, expected 0 to 1,000,000,000.",
+            "Give a time in this range.",
+        )
+    if hang_ms is not None or hops is None:
+        samples = Fraction(window) if milliseconds is None else Fraction(milliseconds) * rate / 1000
+        hops = math.ceil(samples / decision.hop)
+    if hops > MAX_HANG:
+        raise UsageError(
+            f"The hang time is {hops:,} hops, expected at most {MAX_HANG:,}.", "Give a shorter time."
+        )
+    return hops
+
+
+def hold_plan(hang: int) -> GatePlan:
+    """Return the plan of the gate that a small model holds open for ``hang`` hops."""
+    return GatePlan(0, 0, hang, 1, 1)
+
+
 def run_cascade(
     gate: GatePlan | None, models: Sequence[CascadeModel], blocks: Sequence[np.ndarray], at: Sequence[int]
 ) -> CascadeResult:
@@ -43,7 +80,7 @@ def run_cascade(
     """
     level = None if gate is None else SampleGate(gate)
     deciders = [Decider(model.plan) for model in models]
-    holds = [SampleGate(GatePlan(0, 0, model.hang, 1, 1)) for model in models[:-1]]
+    holds = [SampleGate(hold_plan(model.hang)) for model in models[:-1]]
     result = CascadeResult(runs=[0] * len(models))
     for hop, (block, end) in enumerate(zip(blocks, at, strict=True)):
         is_open = level is None or level.measure(block)

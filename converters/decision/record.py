@@ -52,6 +52,9 @@ class Decision:
 
     ``hop`` is the number of samples from one inference to the next, and ``rate`` the number of samples per second (0:
     that of the preprocessing). Without a rate, times are counted in hops.
+
+    In a cascade, the next model still runs for ``hang_ms`` milliseconds or ``hang_hops`` hops after an event of this
+    one; None stands for a time that the next model determines.
     """
 
     threshold: float
@@ -68,6 +71,8 @@ class Decision:
     ignore: tuple[str, ...] = ()
     hop: int = 1
     rate: int = 0
+    hang_ms: float | None = None
+    hang_hops: int | None = None
     classes: tuple[ClassThresholds, ...] = ()
 
     def __post_init__(self) -> None:
@@ -80,6 +85,7 @@ class Decision:
         check_within(self.refractory_hops, 0, MAX_SAMPLES, "Decision: refractory_hops")
         check_within(self.hop, 1, 2**31 - 1, "Decision: hop")
         check_within(self.rate, 0, 10**9, "Decision: rate")
+        self._check_hang()
         if self.smooth != "mean" and self.hops != 1:
             raise UsageError(
                 f"Decision: hops is {self.hops}, but smooth is '{self.smooth}', which averages no hops.",
@@ -100,6 +106,14 @@ class Decision:
                 raise UsageError(f"Decision: class '{name}' is listed twice.", "Remove one of the entries.")
             self._check_thresholds(*self.thresholds(name), f"Decision, class '{name}'")
         self._check_thresholds(*self.thresholds(), "Decision")
+
+    def _check_hang(self) -> None:
+        if self.hang_ms is not None:
+            check_within(self.hang_ms, 0, 1e9, "Decision: hang_ms")
+        if self.hang_hops is not None:
+            check_within(self.hang_hops, 0, MAX_HANG, "Decision: hang_hops")
+        if self.hang_ms is not None and self.hang_hops is not None:
+            raise UsageError("Decision: hang_ms and hang_hops are both set.", "Remove one of the two.")
 
     def thresholds(self, name: str = "") -> tuple[float, float]:
         """Return the threshold and the release of the class ``name``, or those of classes without an own entry."""

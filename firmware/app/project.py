@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from arenite.files import write_atomic
+from arenite.firmware.app import cascade_glue as cascade
 from arenite.firmware.app import learning_glue as learning
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.drivers.choice import driver_of
@@ -148,6 +149,8 @@ def write_app(
     app_names: tuple[str, ...] = _CAMERA if has_camera else _STREAM
     if learning.HEADER in model_files:
         app_names = (*app_names, *learning.SOURCES)
+    if cascade.HEADER in model_files:
+        app_names = (*app_names, *cascade.SOURCES)
     files = {
         **{f"lib/app/{n}": APP.read(n) for n in app_names},
         f"lib/app/{HEADER}": settings.header(),
@@ -181,7 +184,9 @@ def write_app(
         user_files[PINS] = driver.pins_header()
     files["README.md"] = _README.format(
         name=name,
-        model=Path(str(manifest["model"]["path"])).name,
+        model=" and ".join(
+            Path(str(manifest[k]["path"])).name for k in ("model", "cascade") if k in manifest
+        ),
         title=board.title,
         commands="\n".join(f"    {command}" for command in app_commands(board, form)),
     )

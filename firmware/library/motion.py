@@ -8,11 +8,12 @@ import numpy as np
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.imu.plan import ImuPlan
 from arenite.converters.processing.native import structs
-from arenite.firmware.library.processing_writer import ProcessingWriter, struct
+from arenite.firmware.library.processing_writer import ProcessingWriter, struct, write_window_copy
 
 
-def write_motion(w: ProcessingWriter, plan: ImuPlan) -> None:
-    """Write the functions that convert samples of a motion sensor to input 0, and their tables."""
+def write_motion(w: ProcessingWriter, plan: ImuPlan, copies: bool = False) -> None:
+    """Write the functions that convert samples of a motion sensor to input 0, and their tables. With ``copies``, a
+    window can be copied to the input of another model."""
     p, upper = w.p, w.upper
     w.includes |= {"imu.h", "audio_stream.h"}
     # The object of imu.c refers to the bands, whether or not they are used.
@@ -35,19 +36,30 @@ def write_motion(w: ProcessingWriter, plan: ImuPlan) -> None:
         "front": f"&{p}imu",
         "step": f"{upper}HOP * {upper}AXES",
     }
-    # A window is one row, which is written to the input when it is complete.
-    state = {"plan": f"&{p}windows", "held": f"{p}held", "ring": to, "missing": 1}
+    # A window is one row, which is written to the input when it is complete, or kept for a second input.
+    state = {"plan": f"&{p}windows", "held": f"{p}held", "ring": f"{p}ring" if copies else to, "missing": 1}
+    feed = f"ar_audio_feed(&{p}stream, samples, {upper}AXES * count, {scratch}) / {upper}AXES"
+    if copies:
+        w.source.append(f"static uint32_t {p}ring[{-(-sizes['row_bytes'] // 4)}];")
     w.source += [
         f"static const ar_audio_windows {p}windows = {struct(windows)};",
         f"static int16_t {p}held[{sizes['length']}];",
         f"static ar_audio_stream {p}stream = {struct(state)};",
         f"void {p}preprocess(const int16_t *samples) {{ ar_imu_frame(&{p}imu, 0, samples, {to}, {scratch}); }}",
         f"uint32_t {p}feed(const int16_t *samples, uint32_t count)\n{{\n"
-        f"    return ar_audio_feed(&{p}stream, samples, {upper}AXES * count, {scratch}) / {upper}AXES;\n}}",
+        + (
+            f"    const uint32_t taken = {feed};\n"
+            f"    if ({p}stream.is_complete) {{\n        ar_audio_window(&{p}stream, {to});\n    }}\n"
+            "    return taken;\n}"
+            if copies
+            else f"    return {feed};\n}}"
+        ),
         f"int {p}is_ready(void) {{ return {p}stream.is_complete; }}",
         f"uint64_t {p}position(void) {{ return {p}stream.position / {upper}AXES; }}",
         f"void {p}restart(uint64_t position) {{ ar_audio_restart(&{p}stream, {upper}AXES * position); }}",
     ]
+    if copies:
+        write_window_copy(w)
 
 
 def _write_bands(w: ProcessingWriter, bands: AudioPlan) -> str:

@@ -135,11 +135,12 @@ def _motion(spec: Preprocessing, tensor: Tensor) -> ImuPlan:
 
 
 def processing_files(
-    g: Generated, processing: Processing, streams: bool = True, rows: bool = False
+    g: Generated, processing: Processing, streams: bool = True, rows: bool = False, copies: bool = False
 ) -> dict[str, str]:
     """Return the text of each file by its name below ``src/``. Without ``streams``, there are no functions for endless
     recordings and for motion. With ``rows``, or if the model takes its input row by row, there are functions for
-    pictures whose rows arrive one by one."""
+    pictures whose rows arrive one by one. With ``copies``, a window of an endless recording can be copied to the input
+    of another model."""
     writer = ProcessingWriter(g)
     if isinstance(processing.before, ImagePlan):
         scratch = _write_image(writer, processing.before)
@@ -147,9 +148,9 @@ def processing_files(
             write_picture_rows(writer, processing.before, scratch)
     elif isinstance(processing.before, ImuPlan):
         if streams:
-            write_motion(writer, processing.before)
+            write_motion(writer, processing.before, copies)
     elif processing.before is not None:
-        write_sound(writer, processing.before, streams)
+        write_sound(writer, processing.before, streams, copies)
     if processing.after is not None:
         write_post(writer, processing.after)
     if processing.decision is not None:

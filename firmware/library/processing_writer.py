@@ -91,6 +91,15 @@ _OPEN = '#ifdef __cplusplus\nextern "C" {\n#endif'
 _CLOSE = "#ifdef __cplusplus\n}\n#endif"
 
 
+def write_window_copy(w: ProcessingWriter) -> None:
+    """Write the function that copies the last complete window of an endless recording."""
+    w.header.append(
+        "/* Copies the last complete window to `to`, the input of another model with the same preprocessing. */\n"
+        f"void {w.p}copy_window(void *to);"
+    )
+    w.source.append(f"void {w.p}copy_window(void *to) {{ ar_audio_window(&{w.p}stream, to); }}")
+
+
 def source_files(names: Sequence[str]) -> dict[str, str]:
     """Return the text of these sources of pre- and postprocessing, the anomaly head and the state store, and of all
     headers that they include, by name."""

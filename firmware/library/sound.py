@@ -11,12 +11,14 @@ from arenite.converters.processing.audio.micro_plan import MicroPlan
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.audio.stream import stream_problem
 from arenite.converters.processing.native import structs
-from arenite.firmware.library.processing_writer import ProcessingWriter, struct
+from arenite.firmware.library.processing_writer import ProcessingWriter, struct, write_window_copy
 
 
-def write_sound(w: ProcessingWriter, plan: AudioPlan | MicroPlan, streams: bool = True) -> None:
+def write_sound(
+    w: ProcessingWriter, plan: AudioPlan | MicroPlan, streams: bool = True, copies: bool = False
+) -> None:
     """Write the functions that convert sound to input 0, and their tables. Without ``streams``, only whole recordings
-    can be converted."""
+    can be converted. With ``copies``, a window can be copied to the input of another model."""
     tables: dict[str, np.ndarray | None]
     fields: dict[str, Any]
     if isinstance(plan, MicroPlan):
@@ -46,6 +48,8 @@ def write_sound(w: ProcessingWriter, plan: AudioPlan | MicroPlan, streams: bool 
     problem = stream_problem(plan)
     if problem is None:
         _write_stream(w, plan, kind, scratch)
+        if copies:
+            write_window_copy(w)
     else:
         w.header.append(f"/* There is no {w.p}feed. {problem[0]} {problem[1]} */")
 

@@ -13,7 +13,7 @@ from typing import Any
 from arenite.files import write_atomic
 from arenite.firmware.boards.toolchains import GCC
 from arenite.firmware.sizes.app_table import BUFFERS, FOLDER, AppFolder, function_key
-from arenite.firmware.sizes.generated_c import definitions
+from arenite.firmware.sizes.generated_c import definitions, longest_first, mark
 from arenite.firmware.sizes.measure import compile_units, compiler_version, library_of
 from arenite.firmware.sizes.object_files import ObjectSet, read_objects
 from arenite.profiles.boards import load_board
@@ -45,7 +45,7 @@ def measure_apps(board_name: str, folders: Sequence[Path], scratch: Path) -> dic
             key = folder.key(source, flags)
             if key in units:
                 continue
-            units[key] = _renamed(own, folder.prefix).to_json()
+            units[key] = _renamed(own, folder.prefixes).to_json()
             if "app_settings.h" in folder.text(source):
                 larger = larger or _with_larger_buffers(folder, scratch / f"l{number}")
                 slopes[key] = _slopes(key, folder, own, larger, source, units)
@@ -82,13 +82,17 @@ def _compiled(folder: AppFolder, output: Path) -> dict[str, ObjectSet]:
     return {source: read_objects({Path(source).name: obj}) for source, obj in paths.items()}
 
 
-def _renamed(objects: ObjectSet, prefix: str) -> ObjectSet:
-    """Return the sections with ``@_`` in place of the model's name in references."""
+def _renamed(objects: ObjectSet, prefixes: Sequence[str]) -> ObjectSet:
+    """Return the sections with the marks of the models in place of their names in references."""
+
+    def renamed(ref: str) -> str:
+        for number, prefix in longest_first(prefixes):
+            if ref.startswith(prefix):
+                return f"{mark(number)}_{ref.removeprefix(prefix)}"
+        return ref
+
     return ObjectSet(
-        {
-            n: replace(s, refs=tuple(re.sub(rf"^{re.escape(prefix)}", "@_", r) for r in s.refs))
-            for n, s in objects.sections.items()
-        },
+        {n: replace(s, refs=tuple(map(renamed, s.refs))) for n, s in objects.sections.items()},
         dict(objects.symbols),
     )
 
@@ -113,7 +117,7 @@ def _measure_generated(
             refs = () if section is None else section.refs
             library = sorted(r for r in refs if r.startswith(("__", "mem")))
             size, stack = (0, 0) if section is None else (section.size, section.stack)
-            functions[function_key(d.text, folder.prefix, flags)] = [size, stack, library]
+            functions[function_key(d.text, folder.prefix_of(source), flags)] = [size, stack, library]
         elif section is not None and d.c_type.startswith("ar_"):
             structs[d.c_type] = section.size // d.size
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.firmware.app.project import MAIN
 from arenite.firmware.generator.model_source import GUARD_BYTES
+from arenite.firmware.generator.shared_arena import ARENA_STEM
 from arenite.firmware.sizes.app_table import BUFFERS, AppFolder, AppTable, app_table, function_key
-from arenite.firmware.sizes.generated_c import Definition, definitions
+from arenite.firmware.sizes.generated_c import Definition, definitions, mark
 from arenite.firmware.sizes.object_files import ObjectSet, Section, read_objects
 from arenite.firmware.sizes.prediction import size_table
 from arenite.firmware.sizes.stacks import direct_depth
@@ -89,10 +90,8 @@ def predict_app(path: Path) -> AppPrediction:
     own = {n for n in live if n.split(":")[0] in kernel_files}
     used = objects.reachable(n for n in own) & {n for n in live if n.startswith("libgcc/")}
     kernels = sum(-(-sections[n].size // 4) * 4 for n in own | used if sections[n].kind in ("text", "rodata"))
-    model = folder.text(f"lib/model/{folder.prefix}model.c")
-    arena = re.search(r"\.arena_bytes = (\d+)", model)
     return AppPrediction(
-        arena=int(arena[1]) if arena else 0,
+        arena=_arena_bytes(folder),
         data=total("data"),
         bss=total("bss", "noinit") + GUARD_BYTES,
         stack=_stack(objects, sections),
@@ -108,6 +107,17 @@ def predict_app(path: Path) -> AppPrediction:
         unknown=tuple(unknown),
         main="measured" if folder.main_object else "edited" if folder.is_edited else "shipped",
     )
+
+
+def _arena_bytes(folder: AppFolder) -> int:
+    """Return the bytes of the arena that all models share, or of all their arenas with the guard words between
+    them."""
+    texts = [folder.text(f"lib/model/{prefix}model.c") for prefix in folder.prefixes]
+    found = [match for text in texts if (match := re.search(r"\.arena_bytes = (\d+)", text)) is not None]
+    arenas = [int(match[1]) for match in found]
+    if any(Path(source).stem == ARENA_STEM for source, _ in folder.units):
+        return max(arenas, default=0)
+    return sum(arenas) + GUARD_BYTES * max(len(arenas) - 1, 0)
 
 
 def stack_bound(path: Path) -> int:
@@ -138,10 +148,11 @@ def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[Obj
             return 0
         return engine.sections[node].size
 
-    generated: list[tuple[Definition, tuple[str, ...]]] = []
+    generated: list[tuple[Definition, tuple[str, ...], str]] = []
     for source, flags in folder.units:
         if folder.is_generated(source):
-            generated += [(d, flags) for d in definitions(folder.text(source), size_of)]
+            prefix = folder.prefix_of(source)
+            generated += [(d, flags, prefix) for d in definitions(folder.text(source), size_of)]
             continue
         name = Path(source).name
         if source == MAIN and folder.main_object is not None:
@@ -158,11 +169,11 @@ def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[Obj
             unknown.append(source)
         objects.sections.update(own)
         objects.symbols.update({s: n for s, n in engine.symbols.items() if n in own})
-    names = {d.name: d for d, _ in generated}
-    for definition, flags in generated:
+    names = {d.name: d for d, _, _ in generated}
+    for definition, flags, prefix in generated:
         section = Section(definition.name, definition.kind, definition.size, 0, definition.refs)
         if definition.kind == "text":
-            size, stack, library = _function(definition, flags, folder.prefix, table, names, unknown)
+            size, stack, library = _function(definition, flags, prefix, table, names, unknown)
             section = replace(section, size=size, stack=stack, refs=(*definition.refs, *library))
         node = f"generated:{definition.name}"
         objects.sections[node] = section
@@ -173,14 +184,19 @@ def _collect(folder: AppFolder, table: AppTable, engine: ObjectSet) -> tuple[Obj
 def _add_unit(
     objects: ObjectSet, unit: ObjectSet, folder: AppFolder, slopes: Mapping[str, Mapping[str, int]]
 ) -> None:
-    """Add the sections of a measured source. ``@_`` in its references stands for the model's name."""
+    """Add the sections of a measured source. Marks in its references stand for the models' names."""
+    marks = {f"{mark(number)}_": prefix for number, prefix in enumerate(folder.prefixes)}
+
+    def named(ref: str) -> str:
+        begin = next((m for m in marks if ref.startswith(m)), "")
+        return marks[begin] + ref.removeprefix(begin) if begin else ref
+
     for node, section in unit.sections.items():
         size = section.size
         for setting in BUFFERS:
             if slope := slopes.get(node, {}).get(setting):
                 size += slope * folder.setting(setting)
-        refs = tuple(ref.replace("@_", folder.prefix) for ref in section.refs)
-        objects.sections[node] = replace(section, size=size, refs=refs)
+        objects.sections[node] = replace(section, size=size, refs=tuple(map(named, section.refs)))
     objects.symbols.update(unit.symbols)
 
 

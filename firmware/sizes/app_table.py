@@ -19,6 +19,7 @@ from typing import Any
 
 from arenite.firmware.app.project import MAIN, shipped_main
 from arenite.firmware.generator.output_folder import MANIFEST
+from arenite.firmware.generator.shared_arena import ARENA_STEM
 from arenite.firmware.sizes.generated_c import normalized, without_comments
 from arenite.firmware.sizes.object_files import ObjectSet
 from arenite.firmware.sizes.targets import SIZES
@@ -95,9 +96,20 @@ class AppFolder:
         return path if path.stat().st_mtime >= (self.path / MAIN).stat().st_mtime else None
 
     @property
-    def prefix(self) -> str:
-        """The prefix of the model's C names."""
-        return f"{self.manifest['model']['name']}_"
+    def prefixes(self) -> tuple[str, ...]:
+        """The prefixes of the models' C names."""
+        entries = (self.manifest["model"], self.manifest.get("cascade"))
+        return tuple(f"{entry['name']}_" for entry in entries if entry is not None)
+
+    def prefix_of(self, source: str) -> str:
+        """Return the prefix of the model that a generated source belongs to; the first one for a source of none."""
+        return next(
+            (p for p in self.prefixes if Path(source).name in self._own_names(p, ".c")), self.prefixes[0]
+        )
+
+    def _own_names(self, prefix: str, suffix: str) -> set[str]:
+        """Return the names of the files that are written for the model with this prefix."""
+        return {f"{prefix}{part}{suffix}" for part in ("model", "weights", "processing")}
 
     @property
     def units(self) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -113,8 +125,8 @@ class AppFolder:
 
     def is_generated(self, source: str) -> bool:
         """Return whether a source is written for one model, so that only its functions can be measured."""
-        own = {f"{self.prefix}{part}.c" for part in ("model", "weights", "processing")}
-        return Path(source).name in own | {"app_model.c", "app_settings.c"}
+        own = {name for prefix in self.prefixes for name in self._own_names(prefix, ".c")}
+        return Path(source).name in own | {"app_model.c", "app_settings.c", f"{ARENA_STEM}.c"}
 
     def setting(self, name: str) -> int:
         """Return a setting of ``BUFFERS``; 0 if the application has none of that name."""
@@ -123,6 +135,8 @@ class AppFolder:
 
     def key(self, source: str, flags: tuple[str, ...]) -> str:
         """Return the key of a source."""
+        own_headers = {f"{p}{part}.h" for p in self.prefixes for part in ("model", "processing")}
+        own_headers.add(f"{ARENA_STEM}.h")
         parts, names = [" ".join(flags)], set[Path]()
         waiting = [Path(source)]
         while waiting:
@@ -132,13 +146,13 @@ class AppFolder:
             names.add(path)
             text = self.text(str(path))
             waiting += [found for name in _INCLUDE.findall(text) if (found := self._header(path, name))]
-            is_own = path.name in (f"{self.prefix}model.h", f"{self.prefix}processing.h")
+            is_own = path.name in own_headers
             text = re.sub(rf"#define ({'|'.join(BUFFERS)}) \d+u?", r"#define \1 0", without_comments(text))
             parts.append(
-                f"{path.name.replace(self.prefix, '@_')}: {normalized(text, self.prefix, not is_own)}"
+                f"{normalized(path.name, self.prefixes, True)}: {normalized(text, self.prefixes, not is_own)}"
             )
         defines = [f for f in self.manifest["build"]["flags"] if f.startswith("-D")]
-        parts += [d for d in defines if not d.startswith(f"-D{self.prefix.upper()}")]
+        parts += [d for d in defines if not d.startswith(tuple(f"-D{p.upper()}" for p in self.prefixes))]
         return f"{Path(source).name} {hashlib.sha256(chr(10).join(parts).encode()).hexdigest()[:16]}"
 
     def _header(self, source: Path, name: str) -> Path | None:
@@ -155,4 +169,4 @@ class AppFolder:
 
 def function_key(text: str, prefix: str, flags: tuple[str, ...]) -> str:
     """Return the key of a generated function."""
-    return hashlib.sha256(f"{' '.join(flags)}: {normalized(text, prefix)}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{' '.join(flags)}: {normalized(text, [prefix])}".encode()).hexdigest()[:16]

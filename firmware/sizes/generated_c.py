@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
@@ -42,12 +42,24 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(" ", text)
 
 
-def normalized(text: str, prefix: str, numbers: bool = False) -> str:
-    """Return C text in which the model's name is ``@`` and white space is single; without ``numbers``, each number is
-    0."""
-    text = re.sub(rf"\b{re.escape(prefix)}", "@_", without_comments(text))
-    text = re.sub(rf"(?:\b|(?<=\bAR_)){re.escape(prefix.upper())}", "@@_", text)
+def mark(number: int) -> str:
+    """Return what stands for the name of model ``number`` of an application: ``@`` for the first one."""
+    return f"@{number or ''}"
+
+
+def normalized(text: str, prefixes: Sequence[str], numbers: bool = False) -> str:
+    """Return C text in which the names of models are their marks and white space is single; without ``numbers``, each
+    number is 0. ``prefixes`` are those of the models' C names."""
+    text = without_comments(text)
+    for number, prefix in longest_first(prefixes):
+        text = re.sub(rf"\b{re.escape(prefix)}", f"{mark(number)}_", text)
+        text = re.sub(rf"(?:\b|(?<=\bAR_)){re.escape(prefix.upper())}", f"@{mark(number)}_", text)
     return " ".join((text if numbers else _NUMBER.sub("0", text)).split())
+
+
+def longest_first(prefixes: Sequence[str]) -> list[tuple[int, str]]:
+    """Return the prefixes with their numbers, the longest first: a shorter one may be its beginning."""
+    return sorted(enumerate(prefixes), key=lambda entry: -len(entry[1]))
 
 
 def definitions(text: str, size_of: Callable[[str], int]) -> list[Definition]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
+from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
@@ -24,7 +26,8 @@ _KEYS = ("board", "sensor", "optimise", "hop")
 class AppFit:
     """The prediction of an application for ``board``, with what to try if it does not fit.
 
-    ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds.
+    ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds. In a
+    cascade, ``prepared`` is the small and ``large`` the large model, and ``inference_s`` is the time of both.
     """
 
     prepared: Prepared
@@ -35,6 +38,7 @@ class AppFit:
     inference_s: float
     hop_s: float
     reasons: tuple[str, ...]
+    large: Prepared | None = None
 
     @property
     def fits(self) -> bool:
@@ -54,6 +58,9 @@ class AppFit:
             "app": {
                 "board": self.board.name,
                 "sensor": self.sensor,
+                "cascade": None
+                if self.large is None
+                else {"path": str(self.large.path), "sha256": self.large.sha256},
                 "optimise": self.optimise,
                 "fits": self.fits,
                 "exact": not p.unknown and p.main != "edited",
@@ -85,14 +92,15 @@ class AppFit:
         }
 
 
-def fit_app(image: Path, where: Path) -> AppFit:
+def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
     """Return the prediction of an application with the model ``image``. ``where`` is its folder, or a TOML file with
-    its settings.
+    its settings. ``cascade`` is the large model that ``image`` wakes, or None.
 
     Raises ``UsageError`` if the folder has another model, if the file has a wrong setting, or if there is no such
     application.
     """
     prepared = prepare(image)
+    large = None if cascade is None else prepare(cascade)
     if where.is_dir():
         manifest = read_manifest(where)
         if manifest.get("protocol") != "app" or not isinstance(manifest.get("sensor"), str):
@@ -101,6 +109,7 @@ def fit_app(image: Path, where: Path) -> AppFit:
             raise UsageError(
                 f"{where} was written for another model than {image}.", "Call `arenite app` again."
             )
+        _check_large(manifest.get("cascade"), large, where)
         settings = {
             "board": manifest["board"],
             "sensor": manifest["sensor"],
@@ -108,13 +117,19 @@ def fit_app(image: Path, where: Path) -> AppFit:
         }
     else:
         settings = _settings(where)
-        prepared = _with_hop(prepared, settings.pop("hop", None))
+        hop = settings.pop("hop", None)
+        prepared = _with_hop(prepared, hop)
+        large = None if large is None else _with_hop(large, hop)
     board = load_board(settings["board"])
     with tempfile.TemporaryDirectory(prefix="arenite-fit-") as name:
         folder = Path(name)
 
         def generated(mode: str) -> App:
             place = folder / mode
+            if large is not None:
+                return generate_cascade(
+                    prepared, large, board, place, sensor=settings["sensor"], optimise=mode
+                )
             return generate_app(prepared, board, place, sensor=settings["sensor"], optimise=mode)
 
         application = generated(settings["optimise"])
@@ -136,7 +151,23 @@ def fit_app(image: Path, where: Path) -> AppFit:
         application.inference_s,
         application.settings.hop / application.settings.rate,
         tuple(reasons),
+        large,
     )
+
+
+def _check_large(entry: Mapping[str, Any] | None, large: Prepared | None, where: Path) -> None:
+    """Raise ``UsageError`` unless ``large`` is the large model of the application in ``where``, whose manifest has
+    ``entry``; both are None if it is no cascade."""
+    if entry is None and large is not None:
+        raise UsageError(f"The application in {where} is no cascade.", "Remove --cascade.")
+    if entry is not None and large is None:
+        raise UsageError(
+            f"The application in {where} is a cascade.", f"Add its large model: --cascade {entry['path']}"
+        )
+    if entry is not None and large is not None and entry["sha256"] != large.sha256:
+        raise UsageError(
+            f"{where} was written for another large model than {large.path}.", "Call `arenite app` again."
+        )
 
 
 def _settings(path: Path) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.app.cascade.plan import CascadePlan
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
@@ -44,7 +46,8 @@ class App:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
-    sensor on a real board.
+    sensor on a real board. In a ``cascade``, ``prepared`` is the small model, ``scores`` are those of the large one,
+    and ``inference_s`` is the time of both.
     """
 
     directory: Path
@@ -58,6 +61,7 @@ class App:
     image_sha256: bytes = b""
     project: str = ""
     driver: Driver | None = None
+    cascade: CascadePlan | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -74,10 +78,11 @@ class App:
             "inference_ms": round(self.inference_s * 1000, 3),
             "classes": list(self.scores.names),
             "wiring": None if self.driver is None else self.driver.wiring,
+            "cascade": None if self.cascade is None else self.cascade.to_json(),
         }
 
 
-def _inference_seconds(g: Generated, board: Board, optimise: str) -> float:
+def inference_seconds(g: Generated, board: Board, optimise: str) -> float:
     """Return the estimated time of one inference. On an emulated board it is the time of the emulator's clock."""
     instructions = estimate_instructions(g, target_of(board).core, optimise)
     emulator = board.emulator
@@ -86,29 +91,23 @@ def _inference_seconds(g: Generated, board: Board, optimise: str) -> float:
     return instructions * cpi_of(board.core) / board.clock_hz
 
 
-def _longer_hop(inference_samples: float, step: int) -> int:
+def longer_hop(inference_samples: float, step: int) -> int:
     """Return the shortest hop, a multiple of ``step``, of which an inference takes at most half."""
     return math.ceil(2 * inference_samples / step) * step
 
 
-def generate_app(
-    prepared: Prepared,
-    board: Board,
-    directory: Path,
-    *,
-    sensor: str = MICROPHONE,
-    project: str | None = None,
-    optimise: str = "balanced",
-    chip: str | None = None,
-) -> App:
-    """Write the application that runs ``prepared`` on ``board`` with ``sensor``.
+def write_with_stack(directory: Path, least: int, write: Callable[[int], None]) -> None:
+    """Call ``write`` with the bytes of stack to reserve: at least ``least``, and the predicted bound of the application
+    that it writes to ``directory``."""
+    stack = -(-least // 16) * 16
+    write(stack)
+    if (bound := stack_bound(directory)) > stack:
+        write(bound)
 
-    ``project`` is the build system, one of ``FORMS``, or None for the board's default. ``chip`` is
-    the chip of a motion sensor, or None for that of the board.
 
-    Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
-    for the board. Then nothing was written.
-    """
+def sensor_driver(board: Board, sensor: str, chip: str | None) -> Driver | None:
+    """Return the driver of ``sensor`` on a real board, or None for an emulated one. Raises ``UsageError`` if there is
+    no driver."""
     if sensor not in SENSORS:
         raise UsageError(f"'{sensor}' is not a sensor.", f"Choose one of {', '.join(SENSORS)}.")
     driver = None if board.emulated else driver_of(board, sensor, chip)
@@ -121,6 +120,30 @@ def generate_app(
             f"There is no driver of {_WITH_ARTICLE[sensor]} for {board.name} yet.",
             "Choose a board of docs/app-boards.md, or write the driver beside the sources of `arenite library`.",
         )
+    return driver
+
+
+def generate_app(
+    prepared: Prepared,
+    board: Board,
+    directory: Path,
+    *,
+    sensor: str = MICROPHONE,
+    project: str | None = None,
+    optimise: str = "balanced",
+    chip: str | None = None,
+    accept: Callable[[StreamSettings], None] = lambda _: None,
+) -> App:
+    """Write the application that runs ``prepared`` on ``board`` with ``sensor``.
+
+    ``project`` is the build system, one of ``FORMS``, or None for the board's default. ``chip`` is
+    the chip of a motion sensor, or None for that of the board. ``accept`` is called with the numbers of the application
+    before anything is written. If it raises an error, nothing is written.
+
+    Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
+    for the board. Then nothing was written.
+    """
+    driver = sensor_driver(board, sensor, chip)
     form = chosen_form(board, project)
     name = identifier(prepared.path.stem)
     generated = lower_models({name: prepared}, Target.for_core(board.core, optimise))[0]
@@ -129,12 +152,12 @@ def generate_app(
     stream = sensor_stream(prepared, processing, sensor)
     assert processing is not None
     hop, rate = stream.hop, stream.rate
-    inference_s = _inference_seconds(generated, board, optimise)
+    inference_s = inference_seconds(generated, board, optimise)
     if inference_s >= hop / rate:
         raise UsageError(
             f"An inference on {board.name} takes an estimated {inference_s * 1000:,.0f} ms, but the decision wants one "
             f"every {hop / rate * 1000:,.0f} ms.",
-            f"Set hop in [decision] to {_longer_hop(inference_s * rate, stream.step)} or more, "
+            f"Set hop in [decision] to {longer_hop(inference_s * rate, stream.step)} or more, "
             "or choose a faster board.",
         )
     learning = planned_learning(processing, rate, hop)
@@ -154,6 +177,7 @@ def generate_app(
         holds=stream.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
+    accept(settings)
     files = library_sources([generated], None) | processing_files(generated, processing)
     scores = event_scores(prepared, stream.decision, learning, labels)
     files |= learning_files(generated, learning)
@@ -166,7 +190,6 @@ def generate_app(
         "sensor": sensor,
         "rate": rate,
     }
-    stack = -(-stack // 16) * 16
 
     def write(stack_bytes: int) -> None:
         write_app(
@@ -183,9 +206,7 @@ def generate_app(
             driver=driver,
         )
 
-    write(stack)
-    if (bound := stack_bound(directory)) > stack:
-        write(bound)
+    write_with_stack(directory, stack, write)
     return App(
         directory,
         board,

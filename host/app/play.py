@@ -13,11 +13,12 @@ from arenite.converters.decision.reference import Event, EventKind
 from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.firmware.app.model_glue import Scores
+from arenite.host.app.cascade.reference import ReferenceCascade
 from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
 from arenite.host.app.flash_memory import flash_contents, newest_record
 from arenite.host.app.generate import App
 from arenite.host.app.learned_events import LearnedEvent, LearnedEvents
-from arenite.host.app.reference import reference_events
+from arenite.host.app.reference import events_with_gaps, reference_events
 from arenite.host.app.sensor_file import LATE, Fault, samples_that_arrive
 from arenite.host.flash.build import direct_build
 
@@ -109,7 +110,10 @@ def expected_events(
         record = newest_record(flash, learning, application.image_sha256)
         learned = LearnedEvents(learning, record, lines)
     values, arrive = samples_that_arrive(samples, faults) if faults else (samples, None)
-    events = reference_events(application.prepared, values, arrive, learned)
+    if application.cascade is None:
+        events = reference_events(application.prepared, values, arrive, learned)
+    else:
+        events = events_with_gaps(ReferenceCascade(application.cascade), values, arrive)
     return tuple(_line(application.scores, event) for event in events)
 
 

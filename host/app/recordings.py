@@ -9,19 +9,18 @@ import numpy as np
 from arenite.converters.processing.long_sound import open_sound
 from arenite.converters.processing.motion_files import MOTION_SUFFIXES, read_motion
 from arenite.errors import UsageError
-from arenite.host.app.generate import App
+from arenite.firmware.app.settings import StreamSettings
 from arenite.host.app.sensor_stream import MICROPHONE
 
 
-def read_samples(path: Path, application: App) -> np.ndarray:
-    """Return the int16 samples [samples, channels] of the recording at ``path`` for the application's sensor. Raises
-    ``UsageError`` if it cannot be read or has another rate, shape or type."""
-    settings = application.settings
-    if application.sensor == MICROPHONE:
+def read_samples(path: Path, sensor: str, settings: StreamSettings) -> np.ndarray:
+    """Return the int16 samples [samples, channels] of the recording at ``path`` for the sensor of an application with
+    ``settings``. Raises ``UsageError`` if it cannot be read or has another rate, shape or type."""
+    if sensor == MICROPHONE:
         return open_sound(path, settings.rate)
     if path.suffix.lower() not in MOTION_SUFFIXES:
         raise UsageError(
-            f"{path} is not a recording for the sensor '{application.sensor}'.",
+            f"{path} is not a recording for the sensor '{sensor}'.",
             f"Give a file {', '.join(MOTION_SUFFIXES)} with {settings.channels} int16 value(s) per sample.",
         )
     return read_motion(path, settings.channels)

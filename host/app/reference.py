@@ -3,50 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from arenite.converters.decision.plan import GatePlan, plan_decision, plan_gate
-from arenite.converters.decision.record import recorded_decision, recorded_gate
-from arenite.converters.decision.reference import Decider, Event, SampleGate
-from arenite.converters.processing.audio.front_end import plan_sound
-from arenite.converters.processing.preprocess import open_stream
-from arenite.converters.processing.specification.audio_steps import AudioSource
-from arenite.converters.processing.specification.imu_steps import ImuSource
-from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
+from arenite.converters.decision.reference import Event
 from arenite.host.app.learned_events import LearnedEvents
-from arenite.host.app.sensor_stream import recorded_hop
-from arenite.host.bench.reference import Reference
-from arenite.host.build.attachments import recorded_labels, sample_rate
+from arenite.host.app.reference_model import ReferenceModel, block_gate
 from arenite.host.build.prepare import Prepared
 
 #: Samples that are given to the features at once: the memory that they need is limited.
 _CHUNK = 1 << 16
-
-
-class _BlockGate:
-    """A gate that measures each complete block of the samples since the start, or since a gap."""
-
-    def __init__(self, plan: GatePlan) -> None:
-        self._plan, self._gate = plan, SampleGate(plan)
-        self.reset()
-
-    def reset(self) -> None:
-        self._gate.reset()
-        self._held = np.zeros((0, self._plan.channels), np.int16)
-
-    def feed(self, samples: np.ndarray) -> None:
-        self._held = np.concatenate([self._held, samples])
-        block = self._plan.block
-        while len(self._held) >= block:
-            self._gate.measure(self._held[:block])
-            self._held = self._held[block:]
-
-    @property
-    def is_open(self) -> bool:
-        return self._gate.is_open
 
 
 class ReferenceApp:
@@ -59,39 +26,19 @@ class ReferenceApp:
     def __init__(self, prepared: Prepared, learned: LearnedEvents | None = None) -> None:
         """Begin with sample 0. ``learned`` is what the application learns. Raises ``UsageError`` if the image does not
         record features, and a decision or an anomaly head."""
-        graph = prepared.model.main
-        inputs, outputs = ([graph.tensors[i] for i in side] for side in (graph.inputs, graph.outputs))
-        spec = Preprocessing.from_json(prepared.extra[KEY]).bound(inputs[0])
-        source = spec.source
-        if isinstance(source, ImuSource):
-            hop = recorded_hop(prepared, 1)
-            spec = replace(spec, source=replace(source, hop=hop))
-            advance, self._channels, self.window, self._holds = 1, source.axes, source.window, True
-        else:
-            assert isinstance(source, AudioSource)
-            sound = plan_sound(spec)
-            advance = recorded_hop(prepared, sound.step) // sound.step
-            self._channels, self._holds = 1, False
-            self.window = (sound.frames - 1) * sound.step + sound.length
-        record, gate = recorded_decision(prepared.extra), recorded_gate(prepared.extra)
-        rate, labels = sample_rate(prepared.extra), recorded_labels(prepared.extra)
-        plan = None if record is None else plan_decision(record, outputs, labels, rate)
-        self._output = 0 if plan is None else plan.output
-        self._decider, self._learned = None if plan is None else Decider(plan), learned
-        self._gate = None if gate is None else _BlockGate(plan_gate(gate, rate))
-        self._stream = open_stream(spec, advance)
-        self._reference, self._shape = Reference(prepared.reference), inputs[0].shape
-        self._is_first = True
-        self._newest = np.zeros((1, self._channels), np.int16)
+        self._model, self._gate, self._learned = ReferenceModel(prepared), block_gate(prepared), learned
+        self.window = self._model.window
+        self._newest = np.zeros((1, self._model.channels), np.int16)
         self.windows = self.gated = 0
 
     def feed(self, samples: np.ndarray) -> Iterator[Event]:
         """Take int16 samples [samples, channels] and yield the events that they start or end."""
         for start in range(0, len(samples), _CHUNK):
             chunk = samples[start : start + _CHUNK]
-            before = self._stream.position
+            before = self._model.stream.position
             fed = 0
-            for window in self._stream.feed(chunk):
+            self._prepare(chunk)
+            for window in self._model.stream.feed(chunk):
                 self._feed_gate(chunk[fed : window.position - before])
                 fed = window.position - before
                 yield from self._decide(window.features, window.position - 1)
@@ -102,17 +49,25 @@ class ReferenceApp:
         """Lose ``count`` samples: after a gap that is longer than a window, all events end and everything starts again.
         The last sample takes the place of other lost samples of motion, silence that of sound."""
         if count <= self.window:
-            value = self._newest if self._holds else np.zeros_like(self._newest)
+            value = self._newest if self._model.holds else np.zeros_like(self._newest)
             yield from self.feed(np.repeat(value, count, axis=0))
             return
-        position = self._stream.position
-        if self._decider is not None:
-            yield from self._decider.end(position - 1)
-            self._decider.reset()
+        position = self._model.stream.position
+        yield from self._end(position - 1)
+        self._restart(position + count)
+
+    def _prepare(self, samples: np.ndarray) -> None:
+        """Called with the samples that are fed next."""
+
+    def _end(self, at: int) -> Iterator[Event]:
+        """End all events before a gap after sample ``at``."""
+        yield from self._model.end(at)
         if self._learned is not None:
-            yield from self._learned.end(position - 1)
-        self._stream.restart(position + count)
-        self._is_first = True  # the model's state is reset
+            yield from self._learned.end(at)
+
+    def _restart(self, position: int) -> None:
+        """Start again after a gap. ``position`` is the index of the next sample."""
+        self._model.restart(position)
         if self._gate is not None:
             self._gate.reset()
 
@@ -125,14 +80,10 @@ class ReferenceApp:
         self.windows += 1
         if self._gate is not None and not self._gate.is_open:
             self.gated += 1
-            if self._decider is not None:
-                yield from self._decider.decide(None, at)
+            yield from self._model.decide(None, at)
             return
-        source = features.reshape(self._shape)
-        values = self._reference.run([source], reset=self._is_first)
-        self._is_first = False
-        if self._decider is not None:
-            yield from self._decider.decide(values[self._output].reshape(-1), at)
+        source, values = self._model.run(features)
+        yield from self._model.decide(values, at)
         if self._learned is not None:
             yield from self._learned.window(values, source, at)
 
@@ -148,7 +99,12 @@ def reference_events(
 
     Raises ``UsageError`` if the image does not record features and a decision.
     """
-    app = ReferenceApp(prepared, learned)
+    yield from events_with_gaps(ReferenceApp(prepared, learned), samples, arrive)
+
+
+def events_with_gaps(app: ReferenceApp, samples: np.ndarray, arrive: np.ndarray | None) -> Iterator[Event]:
+    """Yield the events that ``app`` finds in ``samples``, of which the sensor loses some, as in
+    ``reference_events``."""
     values = samples.reshape(len(samples), -1)
     if arrive is None:
         yield from app.feed(values)

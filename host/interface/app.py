@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.firmware.app.settings import StreamSettings
 from arenite.host.app.applications import application_image, application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
+from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.sensor_stream import MICROPHONE
+from arenite.host.build.prepare import Prepared
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
 
@@ -22,6 +26,9 @@ def app(
     project: str | None = None,
     optimise: str = "balanced",
     chip: str | None = None,
+    cascade: Model | str | Path | None = None,
+    hang_ms: float | None = None,
+    accept: Callable[[StreamSettings], None] = lambda _: None,
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
@@ -36,19 +43,58 @@ def app(
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
             board, or an MPU-6050 if there is none.
+        cascade: a large model that the events of ``model`` wake, given as ``model`` is. Then the events of the
+            application are those of the large model.
+        hang_ms: the time in milliseconds for which the large model still runs after an event of ``model``; None for the
+            recorded one, or else the length of a window of the large model.
+        accept: called with the numbers of an application without a camera before anything is written. If it raises an
+            error, nothing is written.
 
     Raises:
         ProfileError: the board is unknown.
-        ModelError, UsageError: the model cannot be loaded, records no preprocessing or decision for the sensor, or is
-            too slow for the board, or there is no driver for the board.
+        ModelError, UsageError: a model cannot be loaded, records no preprocessing or decision for the sensor, or is
+            too slow for the board, or there is no driver for the board, or the two models do not make a cascade.
     """
-    if not isinstance(model, Model) and str(model) in application_names() and not Path(model).exists():
-        model = application_image(str(model))
-    prepared, profile = prepared_model(model, passes=True), load_board(board)
+    prepared, profile = _prepared(model), load_board(board)
+    if hang_ms is not None and cascade is None:
+        raise UsageError("--hang-ms is for a cascade.", "Add --cascade LARGE, or remove --hang-ms.")
+    if cascade is not None:
+        if sensor == CAMERA:
+            raise UsageError(
+                "A cascade cannot look: its models share the samples of a sensor, but a camera's rows go into one "
+                "model as they arrive.",
+                "Choose another sensor, or give one model.",
+            )
+        return generate_cascade(
+            prepared,
+            _prepared(cascade),
+            profile,
+            Path(output),
+            sensor=sensor,
+            project=project,
+            optimise=optimise,
+            chip=chip,
+            hang_ms=hang_ms,
+            accept=accept,
+        )
     if sensor == CAMERA:
         if chip is not None:
             raise UsageError("--chip is for motion sensors.", "Add --sensor imu, or remove --chip.")
         return generate_camera_app(prepared, profile, Path(output), project=project, optimise=optimise)
     return generate_app(
-        prepared, profile, Path(output), sensor=sensor, project=project, optimise=optimise, chip=chip
+        prepared,
+        profile,
+        Path(output),
+        sensor=sensor,
+        project=project,
+        optimise=optimise,
+        chip=chip,
+        accept=accept,
     )
+
+
+def _prepared(model: Model | str | Path) -> Prepared:
+    """Return a model, which may be the name of a shipped application."""
+    if not isinstance(model, Model) and str(model) in application_names() and not Path(model).exists():
+        model = application_image(str(model))
+    return prepared_model(model, passes=True)

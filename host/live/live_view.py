@@ -159,6 +159,7 @@ class LiveView:
                 else {
                     "samples": health.samples,
                     "windows": health.windows,
+                    "gated": health.gated,
                     "late": health.late,
                     "lost": health.lost,
                     "stuck": health.stuck,

@@ -97,7 +97,8 @@ class EventMessage:
 
 @dataclass(frozen=True)
 class Health:
-    """The counts since the start, as the line ``status`` tells them; ``busy`` and ``worst`` are ticks."""
+    """The counts since the start, as the line ``status`` tells them; ``busy`` and ``worst`` are ticks. ``gated`` is
+    None if the application is older than this count."""
 
     samples: int
     busy: int
@@ -109,6 +110,7 @@ class Health:
     silent: int
     dropped_frames: int
     dropped_lines: int
+    gated: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,8 @@ def _parse(kind: Type, form: int, data: bytes) -> Message | None:
         at, index, is_start, percent, score = struct.unpack_from("<QHBBi", data)
         return EventMessage(at, index, bool(is_start), percent, score)
     if kind == Type.HEALTH:
-        return Health(*struct.unpack_from("<QQ8I", data))
+        gated = struct.unpack_from("<I", data, 48)[0] if len(data) >= 52 else None
+        return Health(*struct.unpack_from("<QQ8I", data), gated)
     if kind == Type.TEXT:
         return Text(data.decode("utf-8", "replace"))
     picture, row, start = struct.unpack_from("<IHH", data)

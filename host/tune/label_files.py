@@ -47,8 +47,11 @@ def read_label_file(path: Path) -> list[LabelledSpan]:
     text = text.removeprefix("\ufeff")  # spreadsheets write a byte order mark
     first = next((line for line in text.splitlines() if line.strip()), "")
     delimiter = "\t" if "\t" in first else ";" if ";" in first else ","
+    # Audacity writes labels as they are, also those that begin with a quotation mark, and no names of columns.
+    is_plain = delimiter == "\t" and _is_number(first.split("\t")[0])
+    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
     try:
-        lines = list(enumerate(csv.reader(io.StringIO(text), delimiter=delimiter), 1))
+        lines = list(enumerate(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), 1))
     except csv.Error as error:
         raise UsageError(f"Cannot read the labels {path}: {error}.", _HINT) from error
     rows = [

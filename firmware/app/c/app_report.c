@@ -65,6 +65,7 @@ static void print_counts(void)
                         : 0,
                     1);
     console_text("%");
+    app_print_runs();
     console_end();
 }
 

@@ -75,6 +75,7 @@ static void send_health(void)
     console_bytes(&app_state, offsetof(app_counts, gated));
     console_value(console_dropped_frames(), 4);
     console_value(console_dropped(), 4);
+    console_value(app_state.gated, 4);
     console_end();
 }
 

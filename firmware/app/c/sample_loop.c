@@ -126,7 +126,7 @@ static void run_window(void)
     window_began = ticks;
     asleep = 0;
     sensor_poll();
-    if (is_open) {
+    if (app_has_scores(is_open)) {
         app_stream_scores(app_state.samples - 1, busy);
     }
     app_stream_events(events, event_count);

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+import numpy as np
 
 from arenite.errors import UsageError
 from arenite.firmware.app.drivers.motion_sensors import CHIPS
@@ -42,6 +43,24 @@ from arenite.host.report.console import note, print_json, show
     "--chip",
     type=click.Choice(tuple(CHIPS)),
     help="Chip of a motion sensor. Without this option, it is the one on the board, or an MPU-6050 on a module.",
+)
+@click.option(
+    "--cascade",
+    type=click.Path(path_type=Path),
+    metavar="LARGE",
+    help=(
+        "A large model that runs only while the events of IMAGE keep it awake. The events of the application are its "
+        "events (docs/cascade.md)."
+    ),
+)
+@click.option(
+    "--hang-ms",
+    type=click.FloatRange(min=0),
+    metavar="TIME",
+    help=(
+        "With --cascade: milliseconds for which the large model still runs after an event of IMAGE. Without this "
+        "option, it is the recorded time, or the length of a window of the large model."
+    ),
 )
 @output_folder_option("the application")
 @click.option(
@@ -86,6 +105,8 @@ def app(
     sensor: str,
     project: str | None,
     chip: str | None,
+    cascade: Path | None,
+    hang_ms: float | None,
     output: Path,
     optimise: str,
     recordings: tuple[Path, ...],
@@ -104,10 +125,26 @@ def app(
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
+    if sensor != CAMERA and len(recordings) > 1:
+        raise UsageError("--play is given several times.", "Give one recording.")
+    if sensor == CAMERA and commands:
+        raise UsageError("--send is not for a camera.", "Remove --send.")
+    samples: list[np.ndarray] = []
     application = write_app(
-        image, output, board=board, sensor=sensor, project=project, optimise=optimise, chip=chip
+        image,
+        output,
+        board=board,
+        sensor=sensor,
+        project=project,
+        optimise=optimise,
+        chip=chip,
+        cascade=cascade,
+        hang_ms=hang_ms,
+        # A recording that cannot be read is told before anything is written.
+        accept=lambda settings: samples.extend(read_samples(path, sensor, settings) for path in recordings),
     )
-    for text in application.prepared.notes:
+    plan = application.cascade if isinstance(application, App) else None
+    for text in (*application.prepared.notes, *(() if plan is None else plan.notes)):
         note(text)
     learns = isinstance(application, App) and application.learning is not None
     if flash is not None and not learns:
@@ -116,13 +153,8 @@ def app(
             "Remove --flash, or record an anomaly head (docs/anomaly.md).",
         )
     if isinstance(application, CameraApp):
-        if commands:
-            raise UsageError("--send is not for a camera.", "Remove --send.")
         return finish_camera(application, recordings, as_json)
-    if len(recordings) > 1:
-        raise UsageError("--play is given several times.", "Give one recording.")
-    recording = recordings[0] if recordings else None
-    playback = None if recording is None else _play(application, recording, as_json, flash, commands)
+    playback = _play(application, samples[0], as_json, flash, commands) if samples else None
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})
     else:
@@ -131,21 +163,26 @@ def app(
 
 
 def _play(
-    application: App, recording: Path, as_json: bool, flash: Path | None, commands: tuple[str, ...]
+    application: App, samples: np.ndarray, as_json: bool, flash: Path | None, commands: tuple[str, ...]
 ) -> Playback:
     """Run the application, and print its lines as they arrive unless standard output is for JSON."""
-    samples = read_samples(recording, application)
     on_line = (lambda _: None) if as_json else show
     return play(application, samples, on_line=on_line, flash=flash, commands=commands)
 
 
 def _show(application: App, playback: Playback | None) -> None:
-    settings = application.settings
+    settings, cascade = application.settings, application.cascade
     hop_s = settings.hop / settings.rate
+    begin = "an inference every {:,.0f} ms, which takes"
+    if cascade is not None:
+        begin = "both inferences, at most once every {:,.0f} ms, take"
+    milliseconds = application.inference_s * 1000
     show(
-        f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms, which takes an estimated "
-        f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
+        f"{application.directory}: {begin.format(hop_s * 1000)} an estimated "
+        f"{milliseconds:,.{1 if milliseconds < 10 else 0}f} ms on {application.board.name}"
     )
+    if cascade is not None:
+        show(cascade.sentence)
     driver = application.driver
     if driver is not None:
         show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")

@@ -61,6 +61,12 @@ from arenite.host.report.console import note, print_json, show, table
         "optimise and hop."
     ),
 )
+@click.option(
+    "--cascade",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --app: the large model of a cascade, as in `arenite app --cascade`.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def fit(
     images: tuple[Path, ...],
@@ -69,6 +75,7 @@ def fit(
     shrink: bool,
     build: BuildOptions,
     application: Path | None,
+    cascade: Path | None,
     as_json: bool,
 ) -> int:
     """Predict whether IMAGES fit the flash and SRAM (arena, stack, static data) of boards, and estimate the time of an
@@ -84,7 +91,9 @@ def fit(
     from its predictions.
     """
     if application is not None:
-        return show_app_fits(images, application, names, as_json)
+        return show_app_fits(images, application, names, cascade, as_json)
+    if cascade is not None:
+        raise UsageError("--cascade needs --app.", "Add --app DIR|FILE.toml.")
     if any((path / MANIFEST).is_file() for path in images):
         return _compare(images, as_json)
     if WASM_BOARD in names:

@@ -15,14 +15,18 @@ _MAIN = {
 }
 
 
-def show_app_fits(images: Sequence[Path], where: Path, boards: Sequence[str], as_json: bool) -> int:
-    """Show the prediction of one model in an application, and return the exit code: 1 if it does not fit."""
+def show_app_fits(
+    images: Sequence[Path], where: Path, boards: Sequence[str], cascade: Path | None, as_json: bool
+) -> int:
+    """Show the prediction of one model in an application, or of two in a cascade, and return the exit code: 1 if it
+    does not fit."""
     if len(images) != 1 or boards:
         raise UsageError(
             "--app predicts one model on the board of the application.",
-            "Give one model, and no --board: the folder or the TOML file names the board.",
+            "Give one model, and no --board: the folder or the TOML file names the board. The large model of a cascade "
+            "is given with --cascade.",
         )
-    fit = fit_app(images[0], where)
+    fit = fit_app(images[0], where, cascade)
     if as_json:
         print_json(fit.to_json())
     else:
@@ -47,8 +51,10 @@ def _show(fit: AppFit, where: Path) -> None:
         ("  data", f"{p.data:,}", ""),
     ]
     show(table(f"{where} on {fit.board.name}, {fit.optimise}: bytes", ("", "needed", "of"), rows))
+    subject = "An inference" if fit.large is None else "Both inferences"
+    verb = "takes" if fit.large is None else "take"
     show(
-        f"An inference every {1000 * fit.hop_s:,.0f} ms takes an estimated {1000 * fit.inference_s:,.1f} ms, "
+        f"{subject} every {1000 * fit.hop_s:,.0f} ms {verb} an estimated {1000 * fit.inference_s:,.1f} ms, "
         f"{fit.inference_share:.1f}% of that time, without the features."
     )
     if p.main in _MAIN:

@@ -22,10 +22,10 @@ DECISION = Decision(threshold=0.5, release=0.4, smooth="mean", hops=2, hop=HOP)
 GATE = Gate(threshold=300.0, release=200.0, block=25, unit="counts", channels=3, hang_blocks=2)
 
 
-def motion_record(axes: int, is_raw: bool) -> dict[str, Any]:
+def motion_record(axes: int, is_raw: bool, window: int = WINDOW) -> dict[str, Any]:
     """Return a preprocessing: statistics and bands, or the window itself. Its hop is not that of the decision."""
     return {
-        "source": {"kind": "imu", "axes": axes, "rate": RATE, "window": WINDOW, "hop": 5, "unit": 8192},
+        "source": {"kind": "imu", "axes": axes, "rate": RATE, "window": window, "hop": 5, "unit": 8192},
         "steps": []
         if is_raw
         else [{"do": "statistics", "values": STATISTICS}, {"do": "bands", "edges": EDGES, "fft": 64}],
@@ -39,10 +39,13 @@ def motion_model(
     decision: Decision = DECISION,
     gate: Gate | None = None,
     rate: float = RATE,
+    window: int = WINDOW,
+    seed: int | None = None,
 ) -> Prepared:
-    """Write a model with random weights as an image, and return it read back."""
-    rng = np.random.default_rng(5 + (axes == 1))  # seeds with several events
-    size = axes * (WINDOW if is_raw else len(STATISTICS) + len(EDGES) - 1)
+    """Write a model with random weights as an image, and return it read back. It takes windows of ``window``
+    samples."""
+    rng = np.random.default_rng(5 + (axes == 1) if seed is None else seed)  # seeds with several events
+    size = axes * (window if is_raw else len(STATISTICS) + len(EDGES) - 1)
     b = GraphBuilder(rng)
     x = b.input((1, size), "int8", quant(0.02, 0))
     weights = b.const(rng.integers(-60, 60, (len(LABELS), size)), "int8", quant(0.02))
@@ -51,7 +54,7 @@ def motion_model(
     b.op("FULLY_CONNECTED", [x, weights, biases], [logits], "FullyConnectedOptions", 4)
     scores = b.tensor((1, len(LABELS)), "int8", quant(1 / 256, -128))
     b.op("SOFTMAX", [logits], [scores], "SoftmaxOptions", 2, beta=1.0)
-    record = motion_record(axes, is_raw)
+    record = motion_record(axes, is_raw, window)
     record["source"]["rate"] = rate
     extra: dict[str, Any] = {"labels": LABELS, "preprocessing": record, "decision": decision.to_json()}
     extra |= {} if gate is None else {"gate": gate.to_json()}

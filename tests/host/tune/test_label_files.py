@@ -30,6 +30,14 @@ def test_formats(text: str, tmp_path: Path) -> None:
     assert read_label_file(path) == SPANS
 
 
+def test_a_label_of_audacity_may_begin_with_a_quotation_mark(tmp_path: Path) -> None:
+    path = tmp_path / "labels.txt"
+    path.write_text('0.5\t1.25\t"yes, she said\n2.0\t2.5\tno\n')
+    assert [span.label for span in read_label_file(path)] == ['"yes, she said', "no"]
+    path.write_text('start\tend\tlabel\n0.5\t1.25\t"a ""tone"""\n2.0\t2.5\tno\n')  # of a spreadsheet
+    assert [span.label for span in read_label_file(path)] == ['a "tone"', "no"]
+
+
 def test_an_empty_file_has_no_events(tmp_path: Path) -> None:
     path = tmp_path / "labels.txt"
     path.write_text("\n")

@@ -1,0 +1,1 @@
+"""Applications in which a small model wakes a large one."""

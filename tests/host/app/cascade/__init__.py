@@ -1,0 +1,1 @@
+"""Tests of applications in which a small model wakes a large one."""

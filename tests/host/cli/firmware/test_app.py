@@ -1,0 +1,66 @@
+"""`arenite app` and `arenite fit --app` with a cascade, and mistakes on the command line."""
+
+from __future__ import annotations
+
+import wave
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.host.app.cascade.cascade_models import sound_pair
+from tests.host.app.sound_models import RATE, sound_model, sounds
+from tests.host.cli.conftest import Arenite
+
+BOARD = "qemu_mps2_an386"
+
+
+def write_wav(path: Path, samples: np.ndarray, rate: int = RATE) -> Path:
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(rate)
+        file.writeframes(samples.tobytes())
+    return path
+
+
+def test_a_recording_is_read_before_anything_is_written(arenite: Arenite, tmp_path: Path) -> None:
+    image = sound_model(tmp_path / "ear.tflite").path
+    arguments = ("app", image, "--board", BOARD, "-o", tmp_path / "app", "--play")
+    arenite(*arguments, tmp_path / "missing.wav").refused(2, "missing.wav")
+    slow = write_wav(tmp_path / "slow.wav", sounds(1), RATE // 2)
+    arenite(*arguments, slow).refused(2, "slow.wav")
+    arenite(*arguments, slow, "--play", slow).refused(2, "--play is given several times")
+    assert not (tmp_path / "app").exists()
+
+
+def test_a_cascade_is_written_and_predicted(arenite: Arenite, tmp_path: Path) -> None:
+    small, large = (prepared.path for prepared in sound_pair(tmp_path))
+    folder = tmp_path / "app"
+    arguments = ("--cascade", large, "--hang-ms", "100", "--board", BOARD, "-o", folder)
+    written = arenite("app", small, *arguments, "--json").json
+    assert written["cascade"] == {
+        "small": str(small),
+        "large": str(large),
+        "hang_hops": 3,
+        "large_every": 1,
+        "shared_features": False,
+    }
+    fitted = arenite("fit", small, "--app", folder, "--cascade", large, "--json").json["app"]
+    assert fitted["fits"] and fitted["cascade"]["path"] == str(large)
+    assert fitted["inference_ms"]["value"] == written["inference_ms"]
+    arenite("fit", small, "--cascade", large).refused(2, "--cascade needs --app")
+    arenite("app", small, "--hang-ms", "5", "--board", BOARD, "-o", folder).refused(
+        2, "--hang-ms is for a cascade"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+def test_a_cascade_is_played(arenite: Arenite, tmp_path: Path) -> None:
+    small, large = (prepared.path for prepared in sound_pair(tmp_path))
+    street = write_wav(tmp_path / "street.wav", sounds(6))
+    arguments = (small, "--cascade", large, "--board", BOARD, "-o", tmp_path / "app", "--play", street)
+    done = arenite("app", *arguments)
+    assert done.code == 0 and "events are those of this computer" in done.out
+    assert "ear.tflite wakes word.tflite" in done.out
