@@ -1,6 +1,9 @@
 """Train a small model of gestures, and run it as an application on an emulated board.
 
-    python examples/gestures.py gestures
+    python examples/gestures.py gestures --board qemu_mps2_an386
+
+Without ``--board``, the model is only trained, and a second command makes the application:
+
     arenite app gestures/gesture.tflite --board qemu_mps2_an386 --sensor imu -o gestures/app --play gestures/day.csv
 
 The data set is BasicMotions: 80 recordings of ten seconds from a smart watch, of people who stand, run, walk or play
@@ -9,6 +12,8 @@ badminton. Half of them are for training. `day.csv` has all the others, one afte
 
 from __future__ import annotations
 
+import argparse
+import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +21,6 @@ from pathlib import Path
 import numpy as np
 
 from arenite import convert
-from arenite.converters.graph.model import Model, Op, Subgraph, Tensor
 from arenite.converters.processing.preprocess import preprocess_motion
 from arenite.converters.processing.specification.preprocessing import Preprocessing, read_record
 from arenite.converters.tflite.writer import to_flatbuffer
@@ -25,6 +29,7 @@ from arenite.host.app.reference import ReferenceApp
 from arenite.host.bench.reference import Reference
 from arenite.host.build.prepare import prepare
 from arenite.models.datasets.motions import LABELS, recordings
+from arenite.models.training.dense import Adam, dense_model
 
 RATE, AXES, WINDOW, HOP = 10, 6, 40, 5
 #: The int16 sample that is 1 in the data set, whose largest value is 35.
@@ -89,9 +94,9 @@ def train(x: np.ndarray, y: np.ndarray, epochs: int = 400) -> list[np.ndarray]:
     sizes = (x.shape[1], HIDDEN, len(LABELS))
     weights = [rng.normal(0, (2 / n) ** 0.5, (m, n)) for n, m in pairwise(sizes)]
     layers = [part for w in weights for part in (w, np.zeros(len(w)))]
-    moments = [(np.zeros_like(p), np.zeros_like(p)) for p in layers]
+    adam = Adam(layers, 0.01)
     target = np.eye(len(LABELS))[y]
-    for step in range(1, epochs + 1):
+    for _ in range(epochs):
         w1, b1, w2, b2 = layers
         inputs = normal + rng.normal(0, 0.3, normal.shape)  # noise, because there are only 40 recordings
         hidden = np.maximum(inputs @ w1.T + b1, 0)
@@ -100,37 +105,9 @@ def train(x: np.ndarray, y: np.ndarray, epochs: int = 400) -> list[np.ndarray]:
         error = (odds / odds.sum(1, keepdims=True) - target) / len(x)
         back = (error @ w2) * (hidden > 0)
         slopes = [back.T @ inputs, back.sum(0), error.T @ hidden, error.sum(0)]
-        for part, slope, (mean, square) in zip(layers, slopes, moments, strict=True):
-            slope += 1e-3 * part / len(layers)
-            mean += 0.1 * (slope - mean)
-            square += 0.001 * (slope * slope - square)
-            part -= 0.01 * (mean / (1 - 0.9**step)) / (np.sqrt(square / (1 - 0.999**step)) + 1e-8)
+        adam.update([slope + 1e-3 * part / len(layers) for slope, part in zip(slopes, layers, strict=True)])
     w1, b1, w2, b2 = layers
     return [w1 / scale, b1 - w1 @ (x.mean(0) / scale), w2, b2]
-
-
-def float_model(layers: list[np.ndarray]) -> Model:
-    """Return a float model: two dense layers and a softmax."""
-    w1, b1, w2, b2 = (part.astype(np.float32) for part in layers)
-    tensors: list[Tensor] = []
-
-    def tensor(name: str, shape: tuple[int, ...], data: np.ndarray | None = None) -> int:
-        tensors.append(Tensor(len(tensors), name, shape, "float32", None, data))
-        return len(tensors) - 1
-
-    x = tensor("features", (1, w1.shape[1]))
-    first = [x, tensor("w1", w1.shape, w1), tensor("b1", b1.shape, b1)]
-    hidden = tensor("hidden", (1, len(w1)))
-    second = [hidden, tensor("w2", w2.shape, w2), tensor("b2", b2.shape, b2)]
-    logits, scores = tensor("logits", (1, len(w2))), tensor("scores", (1, len(w2)))
-    dense = {"weights_format": 0, "keep_num_dims": False, "asymmetric_quantize_inputs": False}
-    relu, none = ({**dense, "fused_activation_function": k} for k in (1, 0))
-    ops = (
-        Op(0, "FULLY_CONNECTED", tuple(first), (hidden,), relu, "FullyConnectedOptions", 1),
-        Op(1, "FULLY_CONNECTED", tuple(second), (logits,), none, "FullyConnectedOptions", 1),
-        Op(2, "SOFTMAX", (logits,), (scores,), {"beta": 1.0}, "SoftmaxOptions", 1),
-    )
-    return Model((Subgraph("main", tuple(tensors), ops, (x,), (scores,)),))
 
 
 def main(folder: Path) -> None:
@@ -145,7 +122,7 @@ def main(folder: Path) -> None:
     x, x_held_out = features(spec, train_samples), features(spec, test_samples)
     per_recording = len(x) // len(x_train)
     y, y_held_out = np.repeat(y_train, per_recording), np.repeat(y_test, per_recording)
-    write_atomic(folder / "float.tflite", to_flatbuffer(float_model(train(x, y))))
+    write_atomic(folder / "float.tflite", to_flatbuffer(dense_model(train(x, y), softmax=True)))
     image = folder / "gesture.tflite"
     convert(
         folder / "float.tflite",
@@ -181,5 +158,27 @@ def report(image: Path, x: np.ndarray, y: np.ndarray, day: np.ndarray, day_label
     )
 
 
+def run_app(folder: Path, board: str) -> int:
+    """Write the application for ``board`` and, if the board is emulated, run it. Return the exit code."""
+    command = [
+        sys.executable,
+        "-m",
+        "arenite.host.cli.main",
+        "app",
+        str(folder / "gesture.tflite"),
+        "--board",
+        board,
+    ]
+    recording = ["--play", str(folder / "day.csv")] if board.startswith("qemu_") else []
+    return subprocess.call([*command, "--sensor", "imu", "-o", str(folder / "app"), *recording])
+
+
 if __name__ == "__main__":
-    main(Path(sys.argv[1] if len(sys.argv) > 1 else "gestures"))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("gestures"), help="folder for all files")
+    parser.add_argument(
+        "--board", help="also write the application for this board, and run it if it is emulated"
+    )
+    options = parser.parse_args()
+    main(options.folder)
+    sys.exit(0 if options.board is None else run_app(options.folder, options.board))

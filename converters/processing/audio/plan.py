@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from arenite.converters.processing.specification.audio_steps import (
     Mel,
     Mfcc,
     Peak,
+    Preemphasis,
 )
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.processing.specification.record_fields import record_error
@@ -38,6 +39,9 @@ FEATURE_BITS = 16
 FRAME_BITS = 29
 #: The power spectrum is shifted right by this number of bits, so that its weighted sum stays below 2^63.
 POWER_SHIFT = 13
+
+#: The fractional bits of the pre-emphasis coefficient. A sample after pre-emphasis has 28 bits, so it fits a frame.
+PREEMPHASIS_BITS = 12
 
 #: The largest number of frames: audio.h stores it in 16 bits.
 MAX_FRAMES = 65535
@@ -62,6 +66,9 @@ class AudioPlan:
     fft: int  # length of the FFT
     power: int  # 1 if the spectrum has magnitudes, 2 if it has powers
     peak: int  # PEAK_..., how the peak that samples are divided by is found
+    preemphasis: (
+        int  # multiplies the previous sample; PREEMPHASIS_BITS fractional bits; 0 for no pre-emphasis
+    )
     unit: bool  # whether the training pipeline's samples are from -1 to 1
     window: np.ndarray | None
     mirror: int  # weight n of the window equals weight mirror - n
@@ -77,8 +84,10 @@ class AudioPlan:
     affine: input_values.Affine
     dtype: str
 
-    #: The bytes that the C code remembers from frame to frame.
-    memory_bytes: ClassVar[int] = 0
+    @property
+    def memory_bytes(self) -> int:
+        """The bytes that the C code remembers from frame to frame: the sample before the next frame."""
+        return 4 if self.preemphasis else 0
 
     @property
     def bins(self) -> int:
@@ -89,11 +98,12 @@ class AudioPlan:
     def base_exponent(self) -> int:
         """The number to add to log2 of a filter's integer sum to get log2 of the training pipeline's value.
 
-        The scaling of the frame is not included. An integer magnitude is the magnitude of the samples divided by half
-        the FFT's length, and a power has twice the exponent of a magnitude.
+        The scaling of the frame is not included, but the bits that pre-emphasis adds are. An integer magnitude is the
+        magnitude of the samples divided by half the FFT's length, and a power has twice the exponent of a magnitude.
         """
         # log2 of half the FFT's length. An int16 sample is 2^15 times a sample from -1 to 1.
         magnitude = (self.fft.bit_length() - 2) - (15 if self.unit and not self.peak else 0)
+        magnitude -= PREEMPHASIS_BITS if self.preemphasis else 0
         return self.power * magnitude - self.filters.exponent + (POWER_SHIFT if self.power == 2 else 0)
 
 
@@ -112,6 +122,12 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
     mfcc: Mfcc | None = find(Mfcc)
     shape: AudioWindow | None = find(AudioWindow)
     peak: Peak | None = find(Peak)
+    preemphasis: Preemphasis | None = find(Preemphasis)
+    if preemphasis and frame.centre != "none":
+        raise record_error(
+            "Preemphasis cannot be combined with frames that are padded at both ends: set centre = 'none' in the "
+            "frame step."
+        )
     if frame.length > fft.length:
         raise record_error(f"Frames of {frame.length} samples do not fit an FFT of {fft.length}.")
     span = fft.length if frame.centre != "none" else frame.length
@@ -148,6 +164,7 @@ def plan_audio(spec: Preprocessing) -> AudioPlan:
         fft=fft.length,
         power=fft.power,
         peak=PEAK_NONE if peak is None else PEAK_SIGNED if peak.signed else PEAK_SIZE,
+        preemphasis=round(preemphasis.coefficient * (1 << PREEMPHASIS_BITS)) if preemphasis else 0,
         unit=source.unit,
         window=None if shape is None or shape.kind == "none" else window(shape, frame.length),
         mirror=frame.length - (0 if shape is None or shape.periodic else 1),

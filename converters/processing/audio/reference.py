@@ -20,6 +20,7 @@ from arenite.converters.processing.audio.plan import (
     PEAK_NONE,
     PEAK_SIGNED,
     POWER_SHIFT,
+    PREEMPHASIS_BITS,
     AudioPlan,
     plan_audio,
 )
@@ -44,17 +45,19 @@ def preprocess_audio(spec: Preprocessing, samples: np.ndarray) -> np.ndarray:
     return plan_features(spec, plan_audio(spec), samples)
 
 
-def plan_features(spec: Preprocessing, plan: AudioPlan, samples: np.ndarray) -> np.ndarray:
-    """Convert int16 samples to the features [frames, features] of ``plan``, which was made for ``spec``."""
-    *_, (_, values) = trace(plan, samples)
+def plan_features(spec: Preprocessing, plan: AudioPlan, samples: np.ndarray, before: int = 0) -> np.ndarray:
+    """Convert int16 samples to the features [frames, features] of ``plan``, which was made for ``spec``. ``before`` is
+    the sample before the first one; only pre-emphasis needs it."""
+    *_, (_, values) = trace(plan, samples, before)
     return input_values.apply_affine(spec, plan.affine, values[..., np.newaxis])[..., 0]
 
 
-def trace(plan: AudioPlan, samples: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+def trace(plan: AudioPlan, samples: np.ndarray, before: int = 0) -> Iterator[tuple[str, np.ndarray]]:
     """Yield the name and the values of each stage: ``spectrum`` and ``mel`` (float64, in the training pipeline's
-    units), then ``log`` and, if there is such a step, ``mfcc`` (int64 with ``FEATURE_BITS`` fractional bits)."""
+    units), then ``log`` and, if there is such a step, ``mfcc`` (int64 with ``FEATURE_BITS`` fractional bits).
+    ``before`` is the sample before the first one."""
     clip, top = prepare_clip(plan, samples)
-    values, scale = _scaled_frames(plan, clip)
+    values, scale = _scaled_frames(plan, _emphasized(plan, clip, before))
     # Only the bins up to the last one that a filter reads are computed.
     spectrum = _spectrum(plan, values)
     yield (
@@ -83,6 +86,14 @@ def prepare_clip(plan: AudioPlan, samples: np.ndarray) -> tuple[np.ndarray, int]
     if plan.peak == PEAK_NONE:
         return clip, 1
     return clip, max(int(clip.max() if plan.peak == PEAK_SIGNED else np.abs(clip).max()), 1)
+
+
+def _emphasized(plan: AudioPlan, clip: np.ndarray, before: int) -> np.ndarray:
+    """Return ``clip`` after pre-emphasis, with ``PREEMPHASIS_BITS`` fractional bits; unchanged if there is none."""
+    if not plan.preemphasis:
+        return clip
+    previous = np.concatenate([[before], clip[:-1]])
+    return (clip << PREEMPHASIS_BITS) - plan.preemphasis * previous
 
 
 def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,8 +2,10 @@
 
 Frame k has the samples from ``k * step`` on, counted from the first sample after a restart. A window has the rows of
 ``frames`` successive frames. It equals what ``preprocess_audio`` returns for a recording that begins at the window's
-first frame, byte for byte. The micro front end estimates the noise from all frames since the restart, so its windows
-are the newest rows of the features of a recording that begins there.
+first frame, byte for byte.
+
+With pre-emphasis, the sample before that frame counts too, and the micro front end estimates the noise from all frames
+since the restart. Their windows are the newest rows of the features of a recording that begins at the restart.
 """
 
 from __future__ import annotations
@@ -44,6 +46,12 @@ def stream_problem(plan: AudioPlan | MicroPlan) -> tuple[str, str] | None:
             "The step 'frame' pads both ends of a recording (centre), and a stream has no ends.",
             'Train with frames that are not centred, and set centre = "none".',
         )
+    if plan.preemphasis and plan.step > plan.length:
+        return (
+            f"Frames of {plan.length} samples every {plan.step} samples leave out the sample before a frame, which the "
+            "step 'preemphasis' needs.",
+            f"Train with a step of at most {plan.length} samples.",
+        )
     return None
 
 
@@ -77,6 +85,7 @@ class AudioStream:
         self._rows = np.zeros((0, self.plan.features), self.plan.dtype)
         self._missing = self.plan.frames
         self._noise = np.zeros(self.plan.features, np.int64)
+        self._before = 0  # the sample before the next frame
 
     def feed(self, samples: np.ndarray) -> list[Window]:
         """Take int16 samples, any number of them, and return the windows that they complete."""
@@ -103,7 +112,10 @@ class AudioStream:
             rows, self._noise = micro_rows(self.spec, micro, self._held, self._noise)
             return rows
         frames = replace(self.plan, samples=len(self._held), frames=count)
-        return plan_features(self.spec, frames, self._held)
+        rows = plan_features(self.spec, frames, self._held, self._before)
+        if self.plan.preemphasis:
+            self._before = int(self._held[count * self.plan.step - 1])
+        return rows
 
     def _hold(self, samples: np.ndarray) -> None:
         """Add samples, and drop those before the next frame."""

@@ -117,6 +117,7 @@ def _plan_bands(spec: Preprocessing, source: ImuSource, bands: Bands) -> AudioPl
         fft=bands.fft,
         power=2,
         peak=PEAK_NONE,
+        preemphasis=0,
         unit=False,
         window=None if shape is None else window(shape, source.window),
         mirror=source.window,

@@ -94,6 +94,7 @@ class AudioStruct(ctypes.Structure):
         ("affine", AffineStruct),
         *((n, _U16) for n in ("frames", "length", "mirror", "inset", "fft", "bins", "last_bin", "features")),
         *((n, _U8) for n in ("power", "peak", "pad", "is_floor")),
+        ("preemphasis", _U16),
     ]
 
 
@@ -266,6 +267,7 @@ def audio_fields(plan: AudioPlan) -> dict[str, Any]:
         "peak": plan.peak,
         "pad": plan.centre,
         "is_floor": int(plan.is_floor),
+        "preemphasis": plan.preemphasis,
     }
 
 

@@ -18,6 +18,7 @@ from arenite.converters.processing.specification.audio_steps import (
     Log,
     Mel,
     Mfcc,
+    Preemphasis,
 )
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 
@@ -41,6 +42,9 @@ class SoundSteps:
         kinds = {type(step): step for step in spec.steps}
         self.frame, self.fft, self.log = kinds[Frame], kinds[Fft], kinds[Log]
         self.window, self.mel, self.mfcc = (kinds.get(k) for k in (AudioWindow, Mel, Mfcc))
+        self.preemphasis: Preemphasis | None = next(
+            (s for s in spec.steps if isinstance(s, Preemphasis)), None
+        )
         self.convention = self.mel.convention if isinstance(self.mel, Mel) else ""
 
     def expected(self, stage: str, before: np.ndarray) -> Expected:
@@ -49,11 +53,14 @@ class SoundSteps:
         return cast(Expected, getattr(self, f"_{stage}")(before))
 
     def real_clip(self, samples: np.ndarray) -> np.ndarray:
-        """Return float64 samples as in the training pipeline: padded or cut, and with ``unit`` in [-1, 1), or
-        divided by the peak if there is such a step."""
+        """Return float64 samples as in the training pipeline: padded or cut, with ``unit`` in [-1, 1), or divided by
+        the peak if there is such a step, and after pre-emphasis."""
         clip, top = prepare_clip(self.plan, samples)
         unit = 32768.0 if self.source.unit and not self.plan.peak else 1.0
-        return clip / unit / top
+        real = clip / unit / top
+        if self.preemphasis is not None:
+            real = np.append(real[0], real[1:] - self.preemphasis.coefficient * real[:-1])
+        return real
 
     def _spectrum(self, samples: np.ndarray) -> Expected:
         clip = self.real_clip(samples)

@@ -36,6 +36,18 @@ class Peak:
 
 
 @dataclass(frozen=True)
+class Preemphasis:
+    """Subtract ``coefficient`` times the previous sample from each sample, so that high frequencies become louder. The
+    sample before the first one is 0, as in MLPerf Tiny. The coefficient is rounded to 12 fractional bits."""
+
+    do: ClassVar[str] = "preemphasis"
+    coefficient: float = 0.97
+
+    def __post_init__(self) -> None:
+        check_within(self.coefficient, 0.001, 0.999, "Preemphasis: coefficient")
+
+
+@dataclass(frozen=True)
 class Frame:
     """Cut the samples into overlapping frames of ``length`` samples, one every ``step`` samples. If ``centre`` is
     ``zeros`` or ``reflect``, half of the FFT length is added as padding at each end, as librosa does with
@@ -139,11 +151,11 @@ class Mfcc:
         check_one_of(self.scaling, ("tf", "ortho"), "MFCC: scaling")
 
 
-AudioStep = Peak | Frame | AudioWindow | Fft | Mel | Log | Mfcc | Micro
-_LOG_STEPS: tuple[type, ...] = (Peak, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
+AudioStep = Peak | Preemphasis | Frame | AudioWindow | Fft | Mel | Log | Mfcc | Micro
+_LOG_STEPS: tuple[type, ...] = (Peak, Preemphasis, Frame, AudioWindow, Fft, Mel, Log, Mfcc)
 #: The steps of sound preprocessing, in the order in which they run. ``Micro`` takes the place of all others.
 STEPS: tuple[type, ...] = (*_LOG_STEPS, Micro)
-_OPTIONAL = (Peak, AudioWindow, Mel, Mfcc)
+_OPTIONAL = (Peak, Preemphasis, AudioWindow, Mel, Mfcc)
 
 
 def check_audio_order(kinds: list[type]) -> None:
@@ -154,6 +166,6 @@ def check_audio_order(kinds: list[type]) -> None:
     required = [k for k in _LOG_STEPS if k not in _OPTIONAL]
     if kinds != [k for k in _LOG_STEPS if k in kinds] or any(k not in kinds for k in required):
         raise record_error(
-            "Audio preprocessing consists of the steps peak, frame, window, fft, mel, log, mfcc in this order; "
-            "frame, fft and log are required. Or it has the step micro instead of all these."
+            "Audio preprocessing consists of the steps peak, preemphasis, frame, window, fft, mel, log, mfcc in this "
+            "order; frame, fft and log are required. Or it has the step micro instead of all these."
         )

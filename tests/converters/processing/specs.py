@@ -152,7 +152,11 @@ def audio_cases(draw: st.DrawFn, stream: bool = False) -> tuple[Preprocessing, n
     steps: list[dict[str, Any]] = []
     if not stream and draw(st.booleans()):
         steps.append({"do": "peak", "signed": draw(st.booleans())})
-    steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, 200)), "centre": center})
+    max_step = 200
+    if center == "none" and draw(st.booleans()):
+        steps.append({"do": "preemphasis", "coefficient": draw(st.sampled_from([0.001, 0.5, 0.97, 0.999]))})
+        max_step = length if stream else max_step
+    steps.append({"do": "frame", "length": length, "step": draw(st.integers(1, max_step)), "centre": center})
     kind = draw(st.sampled_from(["hann", "hamming", "none"]))
     steps.append({"do": "window", "kind": kind, "periodic": draw(st.booleans())})
     steps.append({"do": "fft", "length": fft, "power": draw(st.integers(1, 2)), "padding": padding})

@@ -108,6 +108,23 @@ def test_feed_fills_the_input_with_the_newest_rows(chunk: int, tmp_path: Path) -
     assert numbers(output.stdout.decode()) == expected(samples, 1)
 
 
+def test_feed_remembers_the_sample_before_a_frame(tmp_path: Path) -> None:
+    """With pre-emphasis, the rows are those of the whole recording since the start."""
+    samples = noise(3000)
+    record = RECORD | {"steps": [{"do": "preemphasis"}, *STEPS]}
+    whole = record | {"source": record["source"] | {"samples": len(samples)}}
+    quantized = {"do": "quantise", "dtype": "int8", "scale": quant(0.1).scale[0]}
+    spec = Preprocessing.from_json(whole | {"steps": [*record["steps"], quantized]})
+    rows = preprocess_audio(spec, samples)
+    program = build(stateless(), record, tmp_path)
+    output = subprocess.run([program, "77"], input=samples.tobytes(), capture_output=True, check=True)
+    windows = [
+        [40 * (k + ROWS - 1) + 60, *map(int, rows[k : k + ROWS].reshape(-1))]
+        for k in range(len(rows) - ROWS + 1)
+    ]
+    assert numbers(output.stdout.decode()) == windows
+
+
 def test_a_model_with_state_gets_only_new_rows(tmp_path: Path) -> None:
     samples = noise(3000)
     program = build(counter((1, ROWS, FEATURES)), RECORD, tmp_path)

@@ -9,27 +9,31 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+from PIL import Image
 
 import arenite
 from arenite.converters.decision.record import load_decision, recorded_decision
 from arenite.converters.processing.specification.preprocessing import load_preprocessing
-from arenite.errors import AreniteError, ModelError
+from arenite.errors import ModelError, UsageError
 from arenite.host.app import applications
+from arenite.host.app.camera.frames import read_frames
+from arenite.host.app.camera.generate import CameraApp
+from arenite.host.app.camera.play import play_frames
 from arenite.host.app.generate import App
 from arenite.host.app.play import play
 from arenite.host.app.reference import reference_events
 from arenite.host.build.prepare import prepare
+from arenite.host.camera.sources.photos import photographs
+from arenite.host.cli.firmware.app import app
+from tests.host.app.shipped import shipped_image
 
 resample_poly = pytest.importorskip("scipy.signal", reason="needs SciPy").resample_poly
 
 NAMES = applications.application_names()
 
 
-def image(name: str) -> Path:
-    try:
-        return applications.application_image(name, progress=False)
-    except AreniteError as error:
-        pytest.skip(f"needs to download from the package index once: {error.problem}")
+CAMERAS = ("person_detect", "vww01")
 
 
 def spoken(text: str) -> np.ndarray:
@@ -46,31 +50,49 @@ def spoken(text: str) -> np.ndarray:
 
 
 def test_every_record_can_be_read() -> None:
-    assert {"micro_speech", "wake_okay_nabu"} <= set(NAMES)
+    assert {"micro_speech", "sww01", "wake_okay_nabu", *CAMERAS} <= set(NAMES)
     for name in NAMES:
         record = Path(arenite.__file__).parent / "models" / "applications" / f"{name}.toml"
-        assert load_decision(record)[0] is not None and load_preprocessing(record) is not None
+        assert load_decision(record)[0] is not None
+        assert applications.application_sensor(name) == ("camera" if name in CAMERAS else "microphone")
+        if name not in CAMERAS:
+            assert load_preprocessing(record).source.kind == "audio"
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="wake_up"):
+    with pytest.raises(ModelError, match="wake_up is no file") as caught:
         arenite.app("wake_up", tmp_path / "app", board="qemu_mps2_an386")
+    assert all(name in str(caught.value.hint) for name in NAMES)
+    with pytest.raises(ModelError, match=r"wake_up\.tflite"):
+        arenite.app("wake_up.tflite", tmp_path / "app", board="qemu_mps2_an386")
+
+
+def test_the_help_names_every_application() -> None:
+    text = CliRunner().invoke(app, ["--help"]).output
+    assert all(name in text for name in NAMES)
+
+
+def test_another_sensor_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="person_detect has the sensor 'camera', not 'microphone'") as caught:
+        arenite.app("person_detect", tmp_path / "app", board="qemu_mps2_an386", sensor="microphone")
+    assert "--sensor camera" in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_image_has_the_record_and_its_labels(name: str) -> None:
-    prepared = prepare(image(name))
+    prepared = prepare(shipped_image(name))
     decision = recorded_decision(prepared.extra)
-    assert decision is not None and decision.hop in (480, 1600)
-    assert "hop" in prepared.extra["decision"] and prepared.extra["labels"]
+    assert decision is not None and decision.hop in (1, 480, 1600, 2048)
+    assert (decision.hop == 1) == (name in CAMERAS)
+    assert "decision" in prepared.extra and prepared.extra["labels"]
 
 
 @pytest.mark.slow
 @pytest.mark.qemu
-@pytest.mark.parametrize("name", ["wake_okay_nabu", "micro_speech"])
+@pytest.mark.parametrize("name", ["wake_okay_nabu", "micro_speech", "sww01"])
 def test_an_application_hears_its_keyword(name: str, tmp_path: Path) -> None:
     """A model with state starts anew with each application, and its events are those of the reference."""
-    prepared = prepare(image(name))
+    prepared = prepare(shipped_image(name))
     word = prepared.extra["labels"][0]
     samples = spoken(word)
     application = arenite.app(name, tmp_path / "app", board="qemu_mps2_an386")
@@ -79,3 +101,20 @@ def test_an_application_hears_its_keyword(name: str, tmp_path: Path) -> None:
     assert playback.is_equal
     assert any(event.label == word and event.is_start for event in playback.events)
     assert len(list(reference_events(prepared, samples))) == len(playback.events)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", CAMERAS)
+def test_a_person_detector_sees_a_person(name: str, tmp_path: Path) -> None:
+    """The first photograph is an astronaut. The application needs no frame in memory."""
+    shipped_image(name)
+    astronaut = photographs()[0]
+    empty = np.full((96, 96, 3), 90, np.uint8)
+    for number in range(6):
+        Image.fromarray(astronaut if number >= 3 else empty).save(tmp_path / f"{number}.png")
+    application = arenite.app(name, tmp_path / "app", board="qemu_mps2_an386")
+    assert isinstance(application, CameraApp) and not application.held_bytes
+    playback = play_frames(application, read_frames([str(tmp_path)], application.pictures.plan))
+    assert playback.is_equal
+    assert [event.label for event in playback.events if event.is_start] == ["person"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from arenite.converters.anomaly.head import AnomalyHead
 from arenite.errors import UsageError
 from arenite.firmware.app.project import supported
 from arenite.host.app.generate import generate_app
@@ -35,6 +37,23 @@ def test_the_folder_has_every_source_that_its_build_files_name(name: str, tmp_pa
         for source in re.findall(r'^    "(.+)"$', path.read_text(), re.MULTILINE):
             named.add((path.parent / source).resolve().relative_to(folder.resolve()).as_posix())
     assert named == own
+
+
+@pytest.mark.parametrize("name", ["nano33ble", "pico", "esp32-c3-devkitm-1", "nrf5340dk"])
+def test_a_real_board_learns_without_flash(name: str, tmp_path: Path) -> None:
+    """The state is not kept, and a function of the user can take the place of ours. The sources that learn compile."""
+    folder = tmp_path / "app"
+    prepared = sound_model(tmp_path / "fan.tflite", None, softmax=False, anomaly=AnomalyHead(hop=160))
+    application = generate_app(prepared, load_board(name), folder)
+    own = sorted(path.name for path in (folder / "lib/app").glob("*.c"))
+    assert application.learning is not None and {"flash_none.c", "learning.c"} <= set(own)
+    for listing in folder.rglob("CMakeLists.txt"):
+        text = listing.read_text()
+        assert ("flash_none.c" in text) == ("learning.c" in text)
+    flags = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-DAR_HOST", "-fsyntax-only"]
+    includes = [f"-I{folder / path}" for path in ("src", "lib/app", "lib/model", "lib/board")]
+    sources = [str(folder / "lib/app" / n) for n in ("flash_none.c", "learning.c", "learning_commands.c")]
+    subprocess.run(["gcc", *flags, *includes, *sources], check=True)
 
 
 def test_the_pins_of_the_user_are_kept(tmp_path: Path) -> None:

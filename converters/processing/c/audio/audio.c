@@ -2,9 +2,10 @@
 #include "audio.h"
 #include "logarithm.h"
 
-#define FRAME_BITS 29  /* bits of the largest value of a scaled frame */
-#define POWER_SHIFT 13 /* bits by which powers are shifted right */
-#define MAX_BITS 62    /* bits of a sum before its logarithm is computed */
+#define FRAME_BITS 29    /* bits of the largest value of a scaled frame */
+#define POWER_SHIFT 13   /* bits by which powers are shifted right */
+#define MAX_BITS 62      /* bits of a sum before its logarithm is computed */
+#define EMPHASIS_BITS 12 /* fractional bits of p->preemphasis, which pre-emphasis adds to a sample */
 /* The shift from the product of a logarithm and p->factor to 16 fractional bits. */
 #define FEATURE_SHIFT (AR_LOG2_BITS + 28 - 16)
 
@@ -34,29 +35,43 @@ static int32_t peak_of(const ar_audio *p, const int16_t *samples, uint32_t count
     return peak;
 }
 
+/* Returns `raw` after pre-emphasis, if there is one. `before` is the sample before it, which `raw` replaces. */
+static inline int32_t emphasize(const ar_audio *p, int32_t raw, int32_t *before)
+{
+    if (p->preemphasis == 0) {
+        return raw;
+    }
+    const int32_t value = raw * (1 << EMPHASIS_BITS) - p->preemphasis * *before;
+    *before = raw;
+    return value;
+}
+
 /* Writes a frame, windowed and scaled, in the order that ar_fft expects. Returns the power of two by which it was
- * scaled. */
-static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t *values)
+ * scaled. `before` is the sample before the frame; only pre-emphasis needs it. */
+static int load(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t before,
+                int32_t *values)
 {
     const int32_t length = p->length;
     const uint32_t there = count < p->samples ? count : p->samples;
     /* A frame inside the recording is read without a check for each sample. */
     const int16_t *inside = from >= 0 && (uint32_t)from + p->length <= there ? samples + from : 0;
-    int32_t top = 0;
+    int32_t top = 0, last = before;
     for (int32_t n = 0; n < length; n++) {
-        const int32_t value = inside ? inside[n] : sample(p, samples, count, from + n);
+        const int32_t raw = inside ? inside[n] : sample(p, samples, count, from + n);
+        const int32_t value = emphasize(p, raw, &last);
         const int32_t size = value < 0 ? -value : value;
         top |= size; /* only the highest bit counts */
     }
     const int bits = ar_bit_length((uint32_t)top);
     uint32_t reversed = 0;
+    last = before;
     for (uint32_t n = 0; n < p->fft; n++) {
         const int32_t k = (int32_t)n - p->inset;
         int32_t value = 0;
         if (k >= 0 && k < length) {
             const int32_t raw = inside ? inside[k] : sample(p, samples, count, from + k);
             const int32_t other = p->mirror - k;
-            value = raw * (1 << (FRAME_BITS + 1 - bits));
+            value = emphasize(p, raw, &last) * (1 << (FRAME_BITS + 1 - bits));
             value =
                 p->window ? (int32_t)(((int64_t)value * p->window[k < other ? k : other]) >> 32) : value >> 1;
         }
@@ -115,15 +130,15 @@ static int32_t saturated(int64_t value)
     return (int32_t)(value < INT32_MIN ? INT32_MIN : value > INT32_MAX ? INT32_MAX : value);
 }
 
-/* Converts the frame that begins at sample `from` to features, and writes them from element `out` of `to` on. `top` is the
- * peak to divide by. */
-static void convert(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int64_t top,
-                    void *to, uint32_t out, void *scratch)
+/* Converts the frame that begins at sample `from` to features, and writes them from element `out` of `to` on. `before` is
+ * the sample before the frame, and `top` is the peak to divide by. */
+static void convert(const ar_audio *p, const int16_t *samples, uint32_t count, int32_t from, int32_t before,
+                    int64_t top, void *to, uint32_t out, void *scratch)
 {
     int32_t *values = scratch;
     int32_t *features = values + (p->fft + 2u);
     const int64_t peak = p->power == 2 ? top * top : top;
-    const int32_t exponent = p->base_exponent - p->power * load(p, samples, count, from, values);
+    const int32_t exponent = p->base_exponent - p->power * load(p, samples, count, from, before, values);
     ar_fft(values, p->fft, p->sines);
     sizes(p, values);
     const uint64_t *spectrum = (const uint64_t *)(const void *)values;
@@ -162,13 +177,17 @@ void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, voi
     const int64_t top = p->peak == AR_PEAK_NONE ? 1 : peak_of(p, samples, count);
     for (uint32_t frame = 0; frame < p->frames; frame++) {
         const int32_t from = (int32_t)(frame * p->step) - p->lead;
-        convert(p, samples, count, from, top, to, frame * p->features, scratch);
+        const int32_t before = from > 0 ? sample(p, samples, count, from - 1) : 0;
+        convert(p, samples, count, from, before, top, to, frame * p->features, scratch);
     }
 }
 
 void ar_audio_frame(const void *front, void *memory, const int16_t *frame, void *row, void *scratch)
 {
     const ar_audio *p = front;
-    (void)memory;
-    convert(p, frame, p->length, 0, 1, row, 0, scratch);
+    int32_t *before = memory;
+    convert(p, frame, p->length, 0, p->preemphasis ? *before : 0, 1, row, 0, scratch);
+    if (p->preemphasis) {
+        *before = frame[p->step - 1u];
+    }
 }

@@ -1,5 +1,5 @@
-/* Convert sound to a tensor with integer arithmetic, in these steps: frames, window, FFT, filters, logarithm, DCT,
- * quantize.
+/* Convert sound to a tensor with integer arithmetic, in these steps: pre-emphasis, frames, window, FFT,
+ * filters, logarithm, DCT, quantize.
  *
  * A frame is windowed and scaled to fill 29 bits. Each stage of the FFT halves the values, so that no value
  * overflows. A scale that is a power of two, such as the frame's scale, is added after the logarithm to base 2. All
@@ -33,24 +33,26 @@ typedef struct {
     int64_t factor;          /* multiplies a logarithm to base 2; 28 fractional bits */
     ar_affine affine;        /* map of features with 16 fractional bits */
     uint16_t frames;
-    uint16_t length;   /* samples of a frame */
-    uint16_t mirror;   /* see `window` */
-    uint16_t inset;    /* position of a frame in the FFT's input */
-    uint16_t fft;      /* numbers in the FFT's input */
-    uint16_t bins;     /* number of filters */
-    uint16_t last_bin; /* last bin that a filter reads, plus 1 */
-    uint16_t features; /* features per frame */
-    uint8_t power;     /* 2 for a spectrum of powers, 1 for magnitudes */
-    uint8_t peak;      /* AR_PEAK_: what the samples are divided by */
-    uint8_t pad;       /* AR_PAD_ */
-    uint8_t is_floor;  /* whether `mantissa` and `exponent` are a floor instead of an offset */
+    uint16_t length;      /* samples of a frame */
+    uint16_t mirror;      /* see `window` */
+    uint16_t inset;       /* position of a frame in the FFT's input */
+    uint16_t fft;         /* numbers in the FFT's input */
+    uint16_t bins;        /* number of filters */
+    uint16_t last_bin;    /* last bin that a filter reads, plus 1 */
+    uint16_t features;    /* features per frame */
+    uint8_t power;        /* 2 for a spectrum of powers, 1 for magnitudes */
+    uint8_t peak;         /* AR_PEAK_: what the samples are divided by */
+    uint8_t pad;          /* AR_PAD_ */
+    uint8_t is_floor;     /* whether `mantissa` and `exponent` are a floor instead of an offset */
+    uint16_t preemphasis; /* multiplies the previous sample, 12 fractional bits; 0 for no pre-emphasis */
 } ar_audio;
 
 /* Writes the tensor of a recording to `to`. The `count` samples are padded with zeros, or cut, to p->samples. */
 void ar_audio_run(const ar_audio *p, const int16_t *samples, uint32_t count, void *to, void *scratch);
 
 /* Converts one frame of p->length samples to a row of p->features: the ar_frame_function of audio_stream.h. `front` is an
- * ar_audio without a peak and without padding at the ends; `memory` is not used. */
+ * ar_audio without a peak and without padding at the ends. With pre-emphasis, `memory` is an int32_t, the sample before the
+ * frame, and p->step is at most p->length; otherwise `memory` is not used. */
 void ar_audio_frame(const void *front, void *memory, const int16_t *frame, void *row, void *scratch);
 
 /* Computes the FFT of `length` real numbers below 2^29, divided by length / 2, in place. Input n is at

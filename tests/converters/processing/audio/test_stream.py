@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -38,10 +39,14 @@ def streams(spec: Preprocessing, advance: int) -> list[Stream]:
 
 
 def whole_clips(spec: Preprocessing, samples: np.ndarray, advance: int) -> list[tuple[int, bytes]]:
-    """Return the position and the bytes of each window, converted as a recording of its own."""
+    """Return the position and the bytes of each window, converted as a recording of its own. With pre-emphasis, it is
+    a part of the whole recording's features, because the sample before it counts."""
     plan = plan_audio(spec)
     span = (plan.frames - 1) * plan.step + plan.length
     begins = range(0, len(samples) - span + 1, advance * plan.step)
+    if plan.preemphasis and len(begins):
+        rows = preprocess_audio(replace(spec, source=replace(spec.source, samples=len(samples))), samples)
+        return [(b + span, rows[b // plan.step :][: plan.frames].tobytes()) for b in begins]
     return [(b + span, preprocess_audio(spec, samples[b : b + plan.samples]).tobytes()) for b in begins]
 
 
@@ -124,6 +129,7 @@ def test_a_restart_forgets_what_came_before() -> None:
             'centre = "none"',
         ),
         ([FRAME | {"centre": "reflect"}, FFT | {"padding": "both"}, LOG], 1, "pads both ends", "not centred"),
+        ([{"do": "preemphasis"}, FRAME | {"step": 481}, FFT, LOG], 1, "sample before a frame", "at most 480"),
         ([FRAME, FFT, LOG], 50, "advance by 50 rows, but a window has 49", "1 to 49"),
         ([FRAME, FFT, LOG], 0, "advance by 0 rows", "1 to 49"),
     ],
