@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from arenite.errors import UsageError
 from arenite.host.app.applications import application_image, application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.generate import App, generate_app
@@ -35,7 +34,8 @@ def app(
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
-            board, or an MPU-6050 if there is none.
+            board, or an MPU-6050 if there is none. Or that of a camera: ``hm01b0``, ``ov7670``, ``ov2640`` or ``ov5640``;
+            None for the board's usual one.
 
     Raises:
         ProfileError: the board is unknown.
@@ -46,9 +46,9 @@ def app(
         model = application_image(str(model))
     prepared, profile = prepared_model(model, passes=True), load_board(board)
     if sensor == CAMERA:
-        if chip is not None:
-            raise UsageError("--chip is for motion sensors.", "Add --sensor imu, or remove --chip.")
-        return generate_camera_app(prepared, profile, Path(output), project=project, optimise=optimise)
+        return generate_camera_app(
+            prepared, profile, Path(output), project=project, optimise=optimise, chip=chip
+        )
     return generate_app(
         prepared, profile, Path(output), sensor=sensor, project=project, optimise=optimise, chip=chip
     )
