@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from arenite.firmware.app.drivers.camera_chips import CameraFrame
+
 #: Seconds without a row, or without a change of the picture, that are a fault. At least three frames are waited for.
 FAULT_S, FAULT_FRAMES = 1.0, 3
 
@@ -22,6 +24,7 @@ class CameraSettings:
         room: rows that can wait while the model runs.
         classes: scores of the model.
         events: the largest number of events of one inference.
+        frame: what the chip of a real camera sends; None for a virtual one.
     """
 
     rate: int
@@ -33,6 +36,7 @@ class CameraSettings:
     room: int
     classes: int
     events: int
+    frame: CameraFrame | None = None
 
     @property
     def frame_us(self) -> int:
@@ -63,7 +67,7 @@ class CameraSettings:
 #define APP_GAP {self.fault_frames}u /* after more frames without an answer, decisions start again */
 #define APP_STUCK {max(self.fault_frames // self.hop, 1)}u /* equal pictures in a row that are a fault */
 #define APP_SILENT_US {self.fault_frames * self.frame_us}u /* time without rows that is a fault */
-
+{"" if self.frame is None else self.frame.macros(self.row_us)}
 #endif
 """
 

@@ -72,18 +72,25 @@ def _needed(plan: ImagePlan, y: int) -> int:
     return int(plan.window[1] + plan.down.start[o] + plan.down.taps)
 
 
-def choose_timing(row_us_costs: Sequence[float], frame_us: int, hop: int) -> RowTiming | None:
-    """Return the timing with the smallest room, or None if the model is too slow.
+def choose_timing(
+    row_us_costs: Sequence[float], frame_us: int, hop: int, row_us_range: tuple[int, int] | None = None
+) -> RowTiming | None:
+    """Return the timing with the smallest room, or None if the model or the camera is too slow.
 
     Args:
         row_us_costs: the estimated microseconds of work after each source row.
         frame_us: microseconds from frame to frame.
         hop: frames from one that the model takes to the next.
+        row_us_range: the least and the most microseconds from row to row that the camera can have.
     """
     height = len(row_us_costs)
     best: RowTiming | None = None
     for share in _SHARES:
         row_us = int(frame_us * share / height)
+        if row_us_range is not None:
+            row_us = min(row_us, row_us_range[1])
+            if row_us < row_us_range[0]:
+                continue
         room = _room(row_us_costs, row_us, frame_us, hop) if row_us else None
         if room is not None and (best is None or room <= best.room):
             best = RowTiming(row_us, room)

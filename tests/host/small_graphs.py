@@ -45,10 +45,10 @@ def _conv(b: GraphBuilder, x: int, channels: int, name: str = "CONV_2D") -> int:
     return y
 
 
-def classifier(size: int = 12, channels: int = 6) -> Model:
+def classifier(size: int = 12, channels: int = 6, colors: int = 3) -> Model:
     """Return an int8 model with convolutions, max pool, fully connected and softmax; one input, one output."""
     b = GraphBuilder(np.random.default_rng(1))
-    x = b.input((1, size, size, 3), "int8", quant(0.02, 3))
+    x = b.input((1, size, size, colors), "int8", quant(0.02, 3))
     y = _conv(b, _conv(b, x, channels), channels, "DEPTHWISE_CONV_2D")
     n, h, w, c = b[y].shape
     pooled = b.tensor((n, -(-h // 2), -(-w // 2), c), "int8", b[y].quant)

@@ -85,7 +85,7 @@ static void milliseconds(uint64_t ticks, const char *text)
     console_text(text);
 }
 
-#ifndef PORT_FRAMEWORK
+#if !defined(PORT_FRAMEWORK) && !defined(PICO_ON_DEVICE)
 extern uint32_t ar_stack_low[], ar_stack_top[];
 
 /* Appends how much of the stack was used, by the paint of start-up that is left. */

@@ -29,6 +29,7 @@ class Driver:
         defines: further macros for all sources.
         needs: what the driver needs of its framework: components of ESP-IDF, libraries of the Pico SDK, symbols of
             Zephyr's Kconfig, or libraries for PlatformIO's ``lib_deps``.
+        registry: components of ESP-IDF's registry, each ``NAMESPACE/NAME`` with its version.
         needs_files: what the user must add to ``src/``, for display; "" if nothing.
     """
 
@@ -39,6 +40,7 @@ class Driver:
     defines: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
     needs_files: str = ""
+    registry: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_sources(self) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from arenite.errors import UsageError
 from arenite.firmware.app.camera_glue import camera_model_header
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.camera_timing import MARGIN, RowTiming, choose_timing, row_instructions
+from arenite.firmware.app.drivers.camera_chips import CameraFrame
+from arenite.firmware.app.drivers.cameras import CameraDriver, camera_of
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
@@ -41,7 +43,8 @@ class CameraApp:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference. ``held_bytes`` is the size of the model's input if the
-    application holds it as a whole, because the model cannot take it row by row; otherwise 0.
+    application holds it as a whole, because the model cannot take it row by row, or that of the frame that the framework
+    of a real board holds; otherwise 0.
     """
 
     directory: Path
@@ -53,6 +56,8 @@ class CameraApp:
     scores: Scores
     held_bytes: int
     sensor: str = CAMERA
+    project: str = ""
+    driver: CameraDriver | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -62,6 +67,8 @@ class CameraApp:
             "directory": str(self.directory),
             "board": self.board.name,
             "sensor": self.sensor,
+            "project": self.project,
+            "wiring": None if self.driver is None else self.driver.wiring,
             "rate": settings.rate,
             "hop": settings.hop,
             "frame": {"width": plan.width, "height": plan.height, "format": plan.format},
@@ -108,9 +115,25 @@ def _us_per_instruction(board: Board) -> float:
     return cpi_of(board.core) / board.clock_hz * 1e6
 
 
-def _timing(costs: list[float], record: Decision, board: Board) -> RowTiming:
-    """Return when rows arrive. Raises ``UsageError`` if an inference takes too long."""
-    timing = choose_timing(costs, 1_000_000 // record.rate, record.hop)
+def _timing(
+    costs: list[float], record: Decision, board: Board, frame: CameraFrame | None = None
+) -> RowTiming:
+    """Return when rows arrive. ``frame`` is what the chip of a real camera sends. Raises ``UsageError`` if an inference
+    takes too long, or the camera is too slow."""
+    frame_us = 1_000_000 // record.rate
+    if frame is None:
+        timing = choose_timing(costs, frame_us, record.hop)
+    else:
+        # The chip sends rows above and below those of the model, and has a blanking time of its own.
+        below = max(frame.frame_rows - frame.top - len(costs), 0)
+        padded = [0.0] * frame.top + costs + [0.0] * below
+        if frame.row_us[0] * len(padded) > frame_us:
+            raise UsageError(
+                f"The decision wants {record.rate} frames per second, but the camera's chip has at most "
+                f"{1e6 / frame.row_us[0] / len(padded):.1f}.",
+                "Set a lower rate in [decision], or a smaller width and height in [preprocessing.source].",
+            )
+        timing = choose_timing(padded, frame_us, record.hop, frame.row_us)
     if timing is None:
         ms = sum(costs) / 1000
         hop = math.ceil(1.5 * MARGIN * ms * record.rate / 1000)
@@ -130,18 +153,25 @@ def generate_camera_app(
     *,
     project: str | None = None,
     optimise: str = "balanced",
+    chip: str | None = None,
 ) -> CameraApp:
     """Write the application that runs ``prepared`` on ``board`` with a camera.
 
-    ``project`` is the build system, or None for the board's default.
+    ``project`` is the build system, or None for the board's default. ``chip`` is the chip of the camera, or None for the
+    usual one.
 
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
     no driver for the board. Then nothing was written.
     """
+    if chip is not None and board.emulated:
+        raise UsageError(
+            f"--chip is for real boards, but {board.name} has a virtual camera.", "Remove --chip."
+        )
+    driver = None if board.emulated else camera_of(board, chip)
     if not supported(board, CAMERA):
         raise UsageError(
             f"There is no driver of a camera for {board.name} yet.",
-            "Choose one of the boards qemu_mps2_*, or call the functions for rows of `arenite library --stream-input`.",
+            "Choose a board of docs/app-boards.md, or call the functions for rows of `arenite library --stream-input`.",
         )
     form = chosen_form(board, project)
     pictures = pictures_of(prepared)
@@ -149,9 +179,10 @@ def generate_camera_app(
     name = identifier(prepared.path.stem)
     generated = _lowered(name, prepared, board, optimise)
     plan = pictures.plan
+    frame = None if driver is None else driver.frame(plan.width, plan.height, plan.format)
     us = _us_per_instruction(board)
     costs = [us * k for k in row_instructions(generated, plan, target_of(board).core, optimise)]
-    timing = _timing(costs, record, board)
+    timing = _timing(costs, record, board, frame)
     graph = generated.model.main
     tensor = graph.tensors[graph.outputs[decision.output]]
     scores = Scores.of(tensor, recorded_labels(prepared.extra), record.logits, decision.output)
@@ -165,6 +196,7 @@ def generate_camera_app(
         room=timing.room,
         classes=len(scores.names),
         events=decision.max_events,
+        frame=frame,
     )
     processing = Processing(plan, None, decision)
     files = library_sources([generated], None) | processing_files(generated, processing, rows=True)
@@ -187,6 +219,10 @@ def generate_camera_app(
         stack_bytes=-(-stack // 16) * 16,
         defines=(),
         manifest=manifest,
+        driver=driver,
     )
     held = 0 if generated.streamed_input is not None else graph.tensors[graph.inputs[0]].nbytes
-    return CameraApp(directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held)
+    if driver is not None and driver.holds_frame:
+        assert frame is not None
+        held = frame.bytes
+    return CameraApp(directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held, CAMERA, form, driver)

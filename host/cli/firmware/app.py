@@ -8,14 +8,16 @@ import click
 import numpy as np
 
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.camera_chips import CHIPS as CAMERA_CHIPS
 from arenite.firmware.app.drivers.motion_sensors import CHIPS
-from arenite.firmware.app.forms.choice import FORMS, PLATFORMIO, app_commands
+from arenite.firmware.app.forms.choice import FORMS
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.applications import application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
+from arenite.host.cli.firmware.app_lines import show_driver, show_next
 from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
@@ -41,8 +43,11 @@ from arenite.host.report.console import note, print_json, show
 )
 @click.option(
     "--chip",
-    type=click.Choice(tuple(CHIPS)),
-    help="Chip of a motion sensor. Without this option, it is the one on the board, or an MPU-6050 on a module.",
+    type=click.Choice((*CHIPS, *CAMERA_CHIPS)),
+    help=(
+        "Chip of a motion sensor or of a camera. Without this option, it is the one on the board, or the usual one on a "
+        "module (docs/app-boards.md)."
+    ),
 )
 @click.option(
     "--cascade",
@@ -185,13 +190,9 @@ def _show(application: App, playback: Playback | None) -> None:
         show(cascade.sentence)
     driver = application.driver
     if driver is not None:
-        show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")
-        if driver.needs_files:
-            show(f"Copy these files to {application.directory}/src: {driver.needs_files}.")
+        show_driver(driver, application.directory)
     if playback is None:
-        commands = app_commands(application.board, application.project, str(application.directory))
-        is_built_here = application.board.emulated or application.project == PLATFORMIO
-        show(f"Next: {f'arenite build {application.directory}' if is_built_here else ' && '.join(commands)}")
+        show_next(application.board, application.project, application.directory)
     elif playback.expected is not None:
         same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
         most = max(len(playback.events), len(playback.expected))

@@ -8,6 +8,7 @@ from pathlib import Path
 from arenite.host.app.camera.frames import read_frames
 from arenite.host.app.camera.generate import CameraApp
 from arenite.host.app.camera.play import FramePlayback, play_frames
+from arenite.host.cli.firmware.app_lines import show_driver, show_next
 from arenite.host.cli.progress import steps_of
 from arenite.host.report.console import note, print_json, show
 
@@ -42,13 +43,17 @@ def _show(application: CameraApp, playback: FramePlayback | None) -> None:
         f"({plan.format}), an inference every {1000 * settings.hop / settings.rate:,.0f} ms, which takes an estimated "
         f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
     )
-    if application.held_bytes:
+    if application.driver is not None and application.driver.holds_frame:
+        note(f"The framework of this board holds a frame of {application.held_bytes:,} bytes.")
+    elif application.held_bytes:
         note(
             f"This model cannot take its input row by row: its whole input of {application.held_bytes:,} bytes is in "
             "memory."
         )
+    if application.driver is not None:
+        show_driver(application.driver, application.directory)
     if playback is None:
-        show(f"Next: arenite build {application.directory}")
+        show_next(application.board, application.project, application.directory)
         return
     same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
     most = max(len(playback.events), len(playback.expected))

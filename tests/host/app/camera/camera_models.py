@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,12 @@ def picture_model(
     extra |= {} if decision is None else {"decision": decision.to_json()}
     write_atomic(path, image_bytes(model or classifier(SIZE), None, extra=extra))
     return prepare(path)
+
+
+def gray_model(folder: Path, rate: int = 2) -> Prepared:
+    """Return a model that takes 96x96 gray pixels, with a decision of ``rate`` frames per second."""
+    decision = replace(DECISION, rate=rate)
+    return picture_model(folder / "eye.tflite", decision, model=classifier(96, colors=1))
 
 
 def pictures(count: int, size: int = 32, seed: int = 5) -> list[np.ndarray]:

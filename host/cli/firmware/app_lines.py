@@ -1,0 +1,24 @@
+"""Lines that ``arenite app`` prints for every kind of sensor: what is connected where, and what to do next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from arenite.firmware.app.drivers.driver import Driver
+from arenite.firmware.app.forms.choice import PLATFORMIO, app_commands
+from arenite.host.report.console import show
+from arenite.profiles.board import Board
+
+
+def show_driver(driver: Driver, directory: Path) -> None:
+    """Print where the sensor of a real board is, and what the user must add to the application in ``directory``."""
+    show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")
+    if driver.needs_files:
+        show(f"Copy these files to {directory}/src: {driver.needs_files}.")
+
+
+def show_next(board: Board, project: str, directory: Path) -> None:
+    """Print the command that builds the application in ``directory``, whose build system is ``project``."""
+    commands = app_commands(board, project, str(directory))
+    is_built_here = board.emulated or project == PLATFORMIO
+    show(f"Next: {f'arenite build {directory}' if is_built_here else ' && '.join(commands)}")
