@@ -10,14 +10,16 @@
 /* The message HEALTH begins with these counts up to `silent`, in this order (docs/protocol.md). */
 typedef struct {
     uint64_t samples; /* index of the next sample; lost ones count */
-    uint64_t busy;    /* ticks of all windows, without sleep */
-    uint32_t worst;   /* ticks of the slowest window, without sleep */
+    uint64_t busy;    /* ticks of all windows but the first ones, without sleep */
+    uint32_t worst;   /* ticks of the slowest of these windows, without sleep */
     uint32_t windows; /* inferences, and windows that a gate left out */
     uint32_t late;    /* windows that ended only after all samples of the next window had arrived */
     uint32_t lost;    /* samples that the sensor or its driver lost */
     uint32_t stuck;   /* times that the samples did not change for a second */
     uint32_t silent;  /* times that no samples arrived for a second */
     uint32_t gated;   /* windows in which the gate was closed, so that the model did not run */
+    uint32_t starts;  /* first windows: after the start and after each gap, all samples of a window arrive before it */
+    uint32_t first;   /* ticks of the slowest first window, without sleep */
 } app_counts;
 
 extern app_counts app_state;

@@ -46,9 +46,14 @@ void app_print(const ar_event *event)
     console_end();
 }
 
+/* Prints the share that the ticks of `windows` windows have of their time. */
+static void print_percent(uint64_t ticks, uint32_t windows)
+{
+    console_decimal(windows ? console_divide(console_divide(ticks * 10000u, app_period()), windows) : 0, 2);
+}
+
 static void print_counts(void)
 {
-    const uint64_t period = app_period();
     console_begin();
     console_count(app_state.samples, " samples, ");
     console_count(app_state.lost, " lost, ");
@@ -58,12 +63,11 @@ static void print_counts(void)
     console_count(app_state.stuck, " times stuck, ");
     console_count(app_state.silent, " times silent, ");
     console_count(console_dropped(), " lines dropped, slowest window ");
-    console_decimal(console_divide((uint64_t)app_state.worst * 1000u, period), 1);
+    print_percent(app_state.worst, 1);
     console_text("% of its time, mean ");
-    console_decimal(app_state.windows
-                        ? console_divide(console_divide(app_state.busy * 1000u, period), app_state.windows)
-                        : 0,
-                    1);
+    print_percent(app_state.busy, app_state.windows - app_state.starts);
+    console_text("%, first ");
+    print_percent(app_state.first, 1);
     console_text("%");
     app_print_runs();
     console_end();

@@ -19,6 +19,7 @@ static uint32_t missing;                      /* lost samples before `block` tha
 static const int16_t *chunk;                  /* the samples that are fed now */
 static uint32_t in_chunk;
 static uint32_t window_began, asleep; /* ticks at the end of the last window, and ticks asleep since then */
+static uint32_t is_steady;            /* the next window is not a first one */
 static ar_event events[APP_EVENTS];   /* of the last window */
 static uint32_t event_count, event_next;
 
@@ -103,6 +104,7 @@ static uint32_t next_chunk(void)
         app_state.samples += missing;
         missing = 0;
         app_restart(app_state.samples);
+        is_steady = 0;
     }
     if (missing) {
         chunk = fill_gap();
@@ -132,8 +134,14 @@ static void run_window(void)
     app_stream_events(events, event_count);
     app_state.windows++;
     app_state.gated += !is_open;
-    app_state.busy += busy;
-    app_state.worst = busy > app_state.worst ? busy : app_state.worst;
+    if (is_steady) {
+        app_state.busy += busy;
+        app_state.worst = busy > app_state.worst ? busy : app_state.worst;
+    } else {
+        app_state.starts++;
+        app_state.first = busy > app_state.first ? busy : app_state.first;
+    }
+    is_steady = 1;
     app_state.late += sensor_waiting() + in_block + in_chunk + missing >= APP_HOP;
 }
 

@@ -24,7 +24,7 @@ from tests.host.app.sound_models import DECISION, RATE, sound_model, sounds
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
 STATUS = re.compile(
     r"(\d+) samples, (\d+) lost, (\d+) windows, (\d+) gated, (\d+) late, (\d+) times stuck, (\d+) times silent, "
-    r"(\d+) lines dropped, slowest window ([\d.]+)% of its time, mean ([\d.]+)%"
+    r"(\d+) lines dropped, slowest window ([\d.]+)% of its time, mean ([\d.]+)%, first ([\d.]+)%"
 )
 
 
