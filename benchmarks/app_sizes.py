@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 import tempfile
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 from arenite.firmware.app.project import supported
@@ -60,7 +59,10 @@ def sample_apps(board: Board, folder: Path) -> list[Path]:
 def sample_cascades(board: Board, folder: Path) -> list[Path]:
     """Write a cascade of every kind for ``board``, and return their folders."""
     kinds = [*SOUNDS, "imu"]
-    rows = [(kind, *options, "balanced") for kind in kinds for options in product((False, True), repeat=2)]
+    both = (False, True)
+    rows = [
+        (kind, is_shared, has_gate, "balanced") for kind in kinds for is_shared in both for has_gate in both
+    ]
     rows += [(kind, True, False, "flash") for kind in kinds]  # functions of models with the same features
     paths = []
     for kind, is_shared, has_gate, optimise in rows:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from arenite.errors import UsageError
 from arenite.firmware.app.cascade_glue import CascadeGlue
@@ -97,7 +98,7 @@ def generate_cascade(
         {"path": str(prepared.path), "sha256": prepared.sha256, "name": name}
         for name, prepared in models.items()
     ]
-    manifest = {
+    manifest: dict[str, Any] = {
         "model": entries[0],
         "cascade": {**entries[1], "hang_hops": plan.hang},
         "image_sha256": lowered[0].sha256.hex(),

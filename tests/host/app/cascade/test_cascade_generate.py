@@ -64,7 +64,7 @@ def test_the_hang_time_is_given_recorded_or_a_window(tmp_path: Path) -> None:
 
     def hang(prepared: Prepared, hang_ms: float | None = None) -> int:
         application = generate_cascade(prepared, large, BOARD, tmp_path / "app", hang_ms=hang_ms)
-        return application.to_json()["cascade"]["hang_hops"]
+        return int(application.to_json()["cascade"]["hang_hops"])
 
     assert hang(small) == -(-window // HOP)
     assert hang(small, 0) == 0

@@ -14,7 +14,7 @@ from arenite.host.app.emulated_run import run_emulated
 from arenite.host.app.generate import App
 from arenite.host.app.play import play
 from arenite.host.app.sensor_file import LOST, UNPLUGGED, Fault
-from arenite.host.app.sensor_stream import IMU
+from arenite.host.app.sensor_stream import IMU, MICROPHONE
 from arenite.host.build.prepare import Prepared
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
@@ -56,9 +56,13 @@ def assert_equal(application: App, samples: np.ndarray) -> ReferenceCascade:
 
 
 def cascade(
-    models: tuple[Prepared, Prepared], folder: Path, hang_ms: float = 80, board: str = M4F.name, **more: str
+    models: tuple[Prepared, Prepared],
+    folder: Path,
+    hang_ms: float = 80,
+    board: str = M4F.name,
+    sensor: str = MICROPHONE,
 ) -> App:
-    return generate_cascade(*models, load_board(board), folder / "app", hang_ms=hang_ms, **more)
+    return generate_cascade(*models, load_board(board), folder / "app", hang_ms=hang_ms, sensor=sensor)
 
 
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
