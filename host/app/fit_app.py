@@ -11,6 +11,7 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
+from arenite.host.app.headroom import Headroom
 from arenite.host.app.generate import App, generate_app
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
@@ -25,6 +26,7 @@ class AppFit:
     """The prediction of an application for ``board``, with what to try if it does not fit.
 
     ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds.
+    ``headroom`` are the predicted instructions of a window; None if their costs were not measured.
     """
 
     prepared: Prepared
@@ -35,6 +37,7 @@ class AppFit:
     inference_s: float
     hop_s: float
     reasons: tuple[str, ...]
+    headroom: Headroom | None = None
 
     @property
     def fits(self) -> bool:
@@ -80,6 +83,7 @@ class AppFit:
                 "hop_ms": round(1000 * self.hop_s, 3),
                 "inference_ms": {"value": round(1000 * self.inference_s, 3), "kind": "estimated"},
                 "inference_percent": {"value": round(self.inference_share, 2), "kind": "estimated"},
+                "headroom": None if self.headroom is None else self.headroom.to_json(),
                 "reasons": list(self.reasons),
             },
         }
@@ -136,6 +140,7 @@ def fit_app(image: Path, where: Path) -> AppFit:
         application.inference_s,
         application.settings.hop / application.settings.rate,
         tuple(reasons),
+        application.headroom,
     )
 
 

@@ -26,6 +26,7 @@ from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
@@ -44,7 +45,7 @@ class App:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
-    sensor on a real board.
+    sensor on a real board. ``headroom`` is the predicted time of a window; None if its costs were not measured.
     """
 
     directory: Path
@@ -58,6 +59,7 @@ class App:
     image_sha256: bytes = b""
     project: str = ""
     driver: Driver | None = None
+    headroom: Headroom | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -72,6 +74,7 @@ class App:
             "window": self.settings.window,
             "hop": self.settings.hop,
             "inference_ms": round(self.inference_s * 1000, 3),
+            "headroom": None if self.headroom is None else self.headroom.to_json(),
             "classes": list(self.scores.names),
             "wiring": None if self.driver is None else self.driver.wiring,
         }
@@ -198,4 +201,5 @@ def generate_app(
         generated.sha256,
         form,
         driver,
+        predict_headroom(generated, processing, settings, board, optimise, scores.names),
     )

@@ -12,6 +12,7 @@ from arenite.firmware.app.forms.choice import FORMS, PLATFORMIO, app_commands
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
+from arenite.host.app.measured_time import time_lines
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
 from arenite.host.app.sensor_stream import MICROPHONE
@@ -142,10 +143,15 @@ def _play(
 def _show(application: App, playback: Playback | None) -> None:
     settings = application.settings
     hop_s = settings.hop / settings.rate
-    show(
-        f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms, which takes an estimated "
-        f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
-    )
+    if application.headroom is None:
+        show(
+            f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms, which takes an estimated "
+            f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
+        )
+    else:
+        show(f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms on {application.board.name}")
+    for line in time_lines(application.headroom, None if playback is None else playback.measured):
+        show(line)
     driver = application.driver
     if driver is not None:
         show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")
