@@ -14,6 +14,7 @@ from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
+from arenite.host.app.headroom import Headroom
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
 from arenite.input_files import parse_toml, read_text
@@ -28,6 +29,7 @@ class AppFit:
 
     ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds. In a
     cascade, ``prepared`` is the small and ``large`` the large model, and ``inference_s`` is the time of both.
+    ``headroom`` are the predicted instructions of a window; None if their costs were not measured.
     """
 
     prepared: Prepared
@@ -39,6 +41,7 @@ class AppFit:
     hop_s: float
     reasons: tuple[str, ...]
     large: Prepared | None = None
+    headroom: Headroom | None = None
 
     @property
     def fits(self) -> bool:
@@ -87,6 +90,7 @@ class AppFit:
                 "hop_ms": round(1000 * self.hop_s, 3),
                 "inference_ms": {"value": round(1000 * self.inference_s, 3), "kind": "estimated"},
                 "inference_percent": {"value": round(self.inference_share, 2), "kind": "estimated"},
+                "headroom": None if self.headroom is None else self.headroom.to_json(),
                 "reasons": list(self.reasons),
             },
         }
@@ -152,6 +156,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         application.settings.hop / application.settings.rate,
         tuple(reasons),
         large,
+        application.headroom,
     )
 
 

@@ -28,6 +28,7 @@ from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
 from arenite.host.app.cascade.plan import CascadePlan
+from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
@@ -46,8 +47,9 @@ class App:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
-    sensor on a real board. In a ``cascade``, ``prepared`` is the small model, ``scores`` are those of the large one,
-    and ``inference_s`` is the time of both.
+    sensor on a real board. ``headroom`` is the predicted time of a window; None if its costs were not measured. In a
+    ``cascade``, ``prepared`` is the small model, ``scores`` are those of the large one, and ``inference_s`` is the time
+    of both.
     """
 
     directory: Path
@@ -62,6 +64,7 @@ class App:
     project: str = ""
     driver: Driver | None = None
     cascade: CascadePlan | None = None
+    headroom: Headroom | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -76,6 +79,7 @@ class App:
             "window": self.settings.window,
             "hop": self.settings.hop,
             "inference_ms": round(self.inference_s * 1000, 3),
+            "headroom": None if self.headroom is None else self.headroom.to_json(),
             "classes": list(self.scores.names),
             "wiring": None if self.driver is None else self.driver.wiring,
             "cascade": None if self.cascade is None else self.cascade.to_json(),
@@ -214,4 +218,5 @@ def generate_app(
         generated.sha256,
         form,
         driver,
+        predict_headroom(generated, processing, settings, board, optimise, scores.names),
     )

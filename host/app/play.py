@@ -18,6 +18,7 @@ from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
 from arenite.host.app.flash_memory import flash_contents, newest_record
 from arenite.host.app.generate import App
 from arenite.host.app.learned_events import LearnedEvent, LearnedEvents
+from arenite.host.app.measured_time import STATUS, MeasuredTime, parse_status
 from arenite.host.app.reference import events_with_gaps, reference_events
 from arenite.host.app.sensor_file import LATE, Fault, samples_that_arrive
 from arenite.host.flash.build import direct_build
@@ -28,12 +29,14 @@ class Playback:
     """What an application printed while it took the samples of a recording.
 
     ``lines`` are all lines, ``events`` those of events. ``expected`` are the events that this computer finds in the
-    same samples; None if samples were late, because the board may have lost some of them.
+    same samples; None if samples were late, because the board may have lost some of them. ``measured`` is the time that
+    its windows took; None if the run ended with another command.
     """
 
     lines: tuple[str, ...]
     events: tuple[EventLine, ...]
     expected: tuple[EventLine, ...] | None
+    measured: MeasuredTime | None = None
 
     @property
     def is_equal(self) -> bool | None:
@@ -48,6 +51,7 @@ class Playback:
                 for e in self.events
             ],
             "equal_to_reference": self.is_equal,
+            "measured": None if self.measured is None else self.measured.to_json(),
         }
 
 
@@ -80,20 +84,28 @@ def play(
     learning = application.learning
     memory = None if learning is None else bytearray(flash_contents(flash, learning))
     before = None if memory is None else bytes(memory)
-    last = None if flash is None or learning is None else "save"
+    last = STATUS if flash is None or learning is None else "save"
     rate = application.settings.rate
-    lines = []
+    lines: list[str] = []
+    answer = ""  # to the last command
     for line in run_emulated(
         elf, board, samples, faults, commands, rate=rate, last_command=last, flash=memory
     ):
-        on_line(line)
-        lines.append(line)
+        if answer:
+            on_line(answer)
+            lines.append(answer)
+        answer = line
+    events = tuple(event for line in lines if (event := parse_event(line)) is not None)
+    measured = parse_status(answer, events) if last == STATUS else None
+    if measured is None:
+        on_line(answer)
+        lines.append(answer)
     if flash is not None and memory is not None:
         write_atomic(flash, bytes(memory))
     events = tuple(event for line in lines if (event := parse_event(line)) is not None)
     late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
     expected = None if late else expected_events(application, samples, faults, before, lines)
-    return Playback(tuple(lines), events, expected)
+    return Playback(tuple(lines), events, expected, measured)
 
 
 def expected_events(

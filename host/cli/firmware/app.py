@@ -15,6 +15,7 @@ from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.applications import application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
+from arenite.host.app.measured_time import time_lines
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
 from arenite.host.cli.firmware.app_lines import show_driver, show_next
@@ -178,14 +179,17 @@ def _play(
 def _show(application: App, playback: Playback | None) -> None:
     settings, cascade = application.settings, application.cascade
     hop_s = settings.hop / settings.rate
-    begin = "an inference every {:,.0f} ms, which takes"
+    begin = "an inference every {:,.0f} ms"
     if cascade is not None:
-        begin = "both inferences, at most once every {:,.0f} ms, take"
-    milliseconds = application.inference_s * 1000
-    show(
-        f"{application.directory}: {begin.format(hop_s * 1000)} an estimated "
-        f"{milliseconds:,.{1 if milliseconds < 10 else 0}f} ms on {application.board.name}"
-    )
+        begin = "both inferences, at most once every {:,.0f} ms"
+    line = f"{application.directory}: {begin.format(hop_s * 1000)}"
+    if application.headroom is None:
+        verb = "take" if cascade is not None else "which takes"
+        milliseconds = application.inference_s * 1000
+        line += f", {verb} an estimated {milliseconds:,.{1 if milliseconds < 10 else 0}f} ms"
+    show(f"{line} on {application.board.name}")
+    for line in time_lines(application.headroom, None if playback is None else playback.measured):
+        show(line)
     if cascade is not None:
         show(cascade.sentence)
     driver = application.driver

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from arenite.errors import UsageError
 from arenite.host.app.fit_app import AppFit, fit_app
+from arenite.host.app.measured_time import time_lines
 from arenite.host.report.console import print_json, show, table
 
 _MAIN = {
@@ -51,12 +52,30 @@ def _show(fit: AppFit, where: Path) -> None:
         ("  data", f"{p.data:,}", ""),
     ]
     show(table(f"{where} on {fit.board.name}, {fit.optimise}: bytes", ("", "needed", "of"), rows))
-    subject = "An inference" if fit.large is None else "Both inferences"
-    verb = "takes" if fit.large is None else "take"
-    show(
-        f"{subject} every {1000 * fit.hop_s:,.0f} ms {verb} an estimated {1000 * fit.inference_s:,.1f} ms, "
-        f"{fit.inference_share:.1f}% of that time, without the features."
-    )
+    if fit.headroom is None:
+        subject = "An inference" if fit.large is None else "Both inferences"
+        verb = "takes" if fit.large is None else "take"
+        show(
+            f"{subject} every {1000 * fit.hop_s:,.0f} ms {verb} an estimated {1000 * fit.inference_s:,.1f} ms, "
+            f"{fit.inference_share:.1f}% of that time, without the features."
+        )
+    else:
+        h = fit.headroom
+        parts = (
+            ("features", h.features.usual),
+            ("inference", h.inference.usual),
+            ("decision", h.decision.usual),
+            ("loop and serial port", h.loop),
+            ("mean", h.mean),
+            ("slowest window", h.worst()),
+            ("a hop has", h.per_hop),
+        )
+        show(table(f"instructions every {1000 * fit.hop_s:,.0f} ms, {h.kind}", ("", "instructions"),
+                   [(name, f"{count:,.0f}") for name, count in parts]))
+        for line in time_lines(h, None):
+            show(f"{line}.")
+        if h.unmeasured:
+            show(f"Only roughly estimated: {', '.join(h.unmeasured)}.")
     if p.main in _MAIN:
         show(_MAIN[p.main])
     if p.unknown:

@@ -1,0 +1,238 @@
+"""Predict the instructions of an application, and the share of its time that it has left, before it is built.
+
+The work from one window to the next is known from the image and the settings: the new rows of features, the inference,
+the decision, and how often each part of the loop runs. Its costs were measured (``firmware/sizes/instructions.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.converters.processing.imu.plan import ImuPlan
+from arenite.firmware.app.settings import StreamSettings
+from arenite.firmware.boards.cores import cpi_of
+from arenite.firmware.generator.generated_model import Generated
+from arenite.firmware.library.processing import Processing
+from arenite.firmware.sizes.instructions import (
+    Costs,
+    CostTable,
+    Count,
+    cost_table,
+    inference_count,
+    row_count,
+    total,
+)
+from arenite.firmware.sizes.targets import target_of
+from arenite.host.app.loop_schedule import Schedule, window_counts
+from arenite.host.app.sensor_file import block_of
+from arenite.profiles.board import Board
+
+#: Windows whose schedule is computed.
+_WINDOWS = 16
+#: A processor that sleeps wakes this often without an interrupt of the sensor.
+_WAKE_S = 0.001
+#: The longest line is that of the last sample whose index has 32 bits: after 74 hours at 16,000 samples per second.
+_LAST_SAMPLE = (1 << 32) - 1
+
+
+@dataclass(frozen=True)
+class EventLines:
+    """The lines of events: ``costs`` of printing, samples per second, the bytes of the longest name of a class, whether
+    only one class can be active, and the most events of a window."""
+
+    costs: Costs
+    rate: int
+    name_bytes: int
+    is_exclusive: bool
+    events: int
+
+    def most(self, count: int | None = None, at: int = _LAST_SAMPLE) -> float:
+        """Return the instructions of printing ``count`` events at sample ``at``, None for all of a window, each with
+        the longest name."""
+        lines = [
+            total(self.costs, line_work(self.rate, self.name_bytes, is_start, at)) for is_start in (True, False)
+        ]
+        longest = sorted(lines, reverse=True) if self.is_exclusive else [max(lines)] * self.events
+        return sum(longest[: self.events if count is None else count])
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """The predicted instructions of an application from one window to the next, without sleep.
+
+    Attributes:
+        features: new rows of features, and filling the input.
+        inference: the model.
+        decision: the decision.
+        loop: the loop, the driver of the sensor and the serial port of a usual window without an event.
+        loop_most: the same of the window with most.
+        lines: the lines of events.
+        hop_s: seconds from one window to the next.
+        second: instructions that the board executes per second.
+        kind: ``predicted`` on an emulated board, whose instructions all take the same time; otherwise ``estimated``.
+        unmeasured: kernels whose instructions are only a rough estimate.
+    """
+
+    features: Count
+    inference: Count
+    decision: Count
+    loop: float
+    loop_most: float
+    lines: EventLines
+    hop_s: float
+    second: float
+    kind: str
+    unmeasured: tuple[str, ...]
+
+    @property
+    def mean(self) -> float:
+        """The instructions of a usual window, without an event."""
+        return self.features.usual + self.inference.usual + self.decision.usual + self.loop
+
+    def worst(self, lines: int | None = None, at: int = _LAST_SAMPLE) -> float:
+        """Return the instructions of the slowest window, after which ``lines`` events are printed; None: all that a
+        window can start or end. ``at`` is the last sample: its number is printed."""
+        parts = self.features.most + self.inference.most + self.decision.most + self.loop_most
+        return parts + self.lines.most(lines, at)
+
+    @property
+    def per_hop(self) -> float:
+        """The instructions that the board executes from one window to the next."""
+        return self.hop_s * self.second
+
+    @property
+    def duty(self) -> float:
+        """The mean share of the time that the processor does not sleep."""
+        return self.mean / self.per_hop
+
+    def share(self, lines: int | None = None, at: int = _LAST_SAMPLE) -> float:
+        """Return the share of its time that the slowest window takes, as in ``worst``."""
+        return self.worst(lines, at) / self.per_hop
+
+    @property
+    def headroom(self) -> float:
+        """The share of its time that the slowest window leaves; below 0, windows are late."""
+        return 1 - self.share()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object ``headroom`` of the schemas ``arenite.fit/1`` and ``arenite.app/1``."""
+        return {
+            "kind": self.kind,
+            "instructions_per_hop": {
+                "features": round(self.features.usual),
+                "inference": round(self.inference.usual),
+                "decision": round(self.decision.usual),
+                "loop": round(self.loop),
+                "mean": round(self.mean),
+                "worst": round(self.worst()),
+            },
+            "instructions_per_s": round(self.mean / self.hop_s),
+            "mean_percent": round(100 * self.duty, 2),
+            "worst_percent": round(100 * self.share(), 2),
+            "headroom_percent": round(100 * self.headroom, 2),
+            "unmeasured": list(self.unmeasured),
+        }
+
+
+def predict_headroom(
+    g: Generated,
+    processing: Processing,
+    settings: StreamSettings,
+    board: Board,
+    optimise: str,
+    names: tuple[str, ...],
+) -> Headroom | None:
+    """Return the prediction for an application, or None if a part of it was never measured: a core without measured
+    costs, a build for size, or an application that learns.
+
+    ``names`` are those of the classes.
+    """
+    table = cost_table(target_of(board).core, optimise)
+    before, decision = processing.before, processing.decision
+    if table is None or decision is None or processing.anomaly is not None or before is None:
+        return None
+    rate, hop = settings.rate, settings.hop
+    record = block_of(rate, settings.channels)
+    second = _instructions_per_second(board)
+    schedule = Schedule(
+        rate, settings.channels, settings.window, hop, record, second * _WAKE_S, second
+    )
+    inference, unmeasured = inference_count(g, table, target_of(board).core, optimise)
+    work = {"call": 1.0, "class": float(decision.classes)}
+    decided = Count(total(table.decision, work), total(table.decision, work))
+    rows = 1 if isinstance(before, ImuPlan) else hop // before.step  # type: ignore[union-attr]
+    # The calls for whole blocks of samples, as in the measurement; ``loop`` has the cost of the others. The end of a
+    # window divides a block unless it is the block's end.
+    feeds = hop / schedule.block + 1 - math.gcd(hop, schedule.block) / schedule.block
+    features = row_count(before, table, rows, feeds)  # type: ignore[arg-type]
+    if features is None:
+        return None
+    busy = features + inference + decided
+    counts = window_counts(
+        schedule, table.loop, features.usual / hop, inference.usual + decided.usual, _WINDOWS
+    )
+    loops = [total(table.loop, c) + _gate(processing, settings, table, c) for c in counts]
+    if busy.usual >= hop / rate * second:
+        loops = loops[:1]
+    return Headroom(
+        features=features,
+        inference=inference,
+        decision=decided,
+        loop=sum(loops) / len(loops),
+        loop_most=max(loops),
+        lines=EventLines(
+            table.line,
+            rate,
+            max((len(name.encode()) for name in names), default=0),
+            decision.exclusive,
+            settings.events,
+        ),
+        hop_s=hop / rate,
+        second=second,
+        kind="predicted" if board.emulated else "estimated",
+        unmeasured=unmeasured,
+    )
+
+
+def _instructions_per_second(board: Board) -> float:
+    """Return the instructions of a second. On an emulated board, each takes the same time."""
+    emulator = board.emulator
+    if emulator is not None:
+        return board.clock_hz * emulator.ticks_denominator / emulator.ticks_numerator
+    return board.clock_hz / cpi_of(board.core)
+
+
+def _gate(processing: Processing, settings: StreamSettings, table: CostTable, counts: dict[str, float]) -> float:
+    """Return the instructions of a gate that measures the samples of a window."""
+    gate = processing.gate
+    if gate is None:
+        return 0.0
+    kind = "motion" if isinstance(processing.before, ImuPlan) else "micro"
+    work = {
+        "gate feed": counts.get("feed", 0.0),
+        "gate sample": float(settings.hop),
+        "gate value": float(settings.hop * settings.channels),
+        "gate block": settings.hop / gate.block,
+    }
+    return total(table.front_ends[kind], work)
+
+
+def line_work(rate: int, name_bytes: int, is_start: bool, at: int = _LAST_SAMPLE) -> dict[str, float]:
+    """Return the work of printing an event at sample ``at``, with a class whose name has ``name_bytes`` bytes."""
+    milliseconds = at * 1000 // rate
+    digits = len(str(at)) + max(len(str(milliseconds)), 4) + 2 * is_start
+    # A division of more than 32 bits takes a step for each bit.
+    slow = at * 1000 >= 1 << 32
+    for value in (at, milliseconds):
+        while value >= 1 << 32:
+            slow, value = slow + 1, value // 10
+    fixed = len("[.] s  % (sample )" if is_start else "[.] s  ended (sample )")
+    return {
+        "line": 1.0,
+        "start": float(is_start),
+        "character": float(fixed + name_bytes + digits),
+        "digit": float(digits),
+        "slow division": float(slow),
+    }

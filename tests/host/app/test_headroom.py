@@ -1,0 +1,122 @@
+"""The predicted instructions of applications are those that the running device measures, within two percent. Virtual time
+makes both independent of the computer's load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from arenite.host.app.applications import application_image
+from arenite.host.app.fit_app import fit_app
+from arenite.host.app.generate import App, generate_app
+from arenite.host.app.measured_time import parse_status, predicted_duty, time_lines
+from arenite.host.app.play import Playback, play
+from arenite.host.build.prepare import prepare
+from arenite.profiles.boards import load_board
+from tests.docs.schemas import problems
+from tests.host.app.motion_models import motion_model, motions
+from tests.host.app.sound_models import MICRO, SOUND, sound_model, sounds
+
+M4F = load_board("qemu_mps2_an386")
+#: The largest relative error of the prediction.
+TOLERANCE = 0.02
+STATUS = (
+    "96000 samples, 0 lost, 51 windows, 3 gated, 0 late, 0 times stuck, 1 times silent, 0 lines dropped, slowest window "
+    "60.71% of its time, mean 60.47%, first 299.01%"
+)
+
+
+def assert_predicted(application: App, playback: Playback) -> None:
+    headroom, measured = application.headroom, playback.measured
+    assert headroom is not None and measured is not None and not headroom.unmeasured
+    assert measured.windows > 10
+    assert 100 * headroom.duty == pytest.approx(measured.mean_percent, rel=TOLERANCE)
+    assert 100 * headroom.share(measured.lines, measured.samples) == pytest.approx(measured.worst_percent, rel=TOLERANCE)
+    assert 100 * headroom.share() >= measured.worst_percent * (1 - TOLERANCE)
+    duty = predicted_duty(headroom)
+    assert (duty is None) == (headroom.duty >= 1)
+    if duty is not None:
+        assert 100 * duty == pytest.approx(measured.mean_percent, rel=TOLERANCE)
+
+
+@pytest.mark.qemu
+def test_a_small_application_takes_the_predicted_time(tmp_path: Path) -> None:
+    application = generate_app(sound_model(tmp_path / "ear.tflite"), M4F, tmp_path / "app")
+    playback = play(application, sounds(1.5))
+    assert_predicted(application, playback)
+    assert not problems({**application.to_json(), "playback": playback.to_json()})
+    told = time_lines(application.headroom, playback.measured)
+    assert [line.split(":")[0] for line in told] == [
+        "Predicted",
+        "Measured",
+        "Predicted for the events of this recording",
+        "Duty",
+    ]
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
+@pytest.mark.parametrize("name", ["wake_okay_nabu", "wake_alexa", "micro_speech"])
+def test_shipped_applications_take_the_predicted_time(name: str, board: str, tmp_path: Path) -> None:
+    application = generate_app(prepare(application_image(name)), load_board(board), tmp_path / "app")
+    assert_predicted(application, play(application, sounds(4)))
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
+@pytest.mark.parametrize("kind", ["sound", "micro", "motion"])
+def test_other_front_ends_take_the_predicted_time(kind: str, board: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.tflite"
+    if kind == "motion":
+        application = generate_app(motion_model(path), load_board(board), tmp_path / "app", sensor="imu")
+        samples = motions(10)
+    else:
+        prepared = sound_model(path, sound=SOUND if kind == "sound" else MICRO)
+        application = generate_app(prepared, load_board(board), tmp_path / "app")
+        samples = sounds(4)
+    assert_predicted(application, play(application, samples))
+
+
+def test_the_prediction_needs_no_compiler_and_is_told_as_json(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite")
+    (tmp_path / "app.toml").write_text('board = "qemu_mps2_an386"\n')
+    fit = fit_app(prepared.path, tmp_path / "app.toml")
+    assert not problems(fit.to_json())
+    headroom = fit.headroom
+    assert headroom is not None and headroom.kind == "predicted"
+    record = headroom.to_json()
+    parts = record["instructions_per_hop"]
+    assert abs(sum(parts[name] for name in ("features", "inference", "decision", "loop")) - parts["mean"]) <= 2
+    assert parts["mean"] < parts["worst"] < headroom.per_hop
+    assert record["headroom_percent"] == pytest.approx(100 - record["worst_percent"])
+    assert headroom.worst(0) < headroom.worst(1) < headroom.worst(2) == headroom.worst()
+
+
+def test_a_build_for_size_has_no_prediction(tmp_path: Path) -> None:
+    application = generate_app(
+        sound_model(tmp_path / "ear.tflite"), M4F, tmp_path / "app", optimise="flash"
+    )
+    assert application.headroom is None and application.to_json()["headroom"] is None
+
+
+def test_the_answer_to_status_is_read() -> None:
+    measured = parse_status(STATUS, ())
+    assert measured is not None
+    assert (measured.mean_percent, measured.worst_percent, measured.first_percent) == (60.47, 60.71, 299.01)
+    assert (measured.windows, measured.gated, measured.lines) == (51, 3, 0)
+    assert measured.to_json()["headroom_percent"] == 39.29
+    assert parse_status("No samples arrived for a second.", ()) is None
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+def test_a_board_that_is_too_slow_is_told(tmp_path: Path) -> None:
+    board = load_board("qemu_mps2_an385")
+    application = generate_app(prepare(application_image("wake_okay_nabu")), board, tmp_path / "app")
+    playback = play(application, np.zeros(32000, np.int16))
+    assert application.headroom is not None and application.headroom.headroom < 0
+    assert playback.measured is not None and playback.measured.worst_percent > 100
