@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arenite.converters.processing.audio.micro_plan import plan_micro
 from arenite.converters.graph.signal.channels import rounded_root
+from arenite.converters.processing.audio.micro_plan import plan_micro
 from arenite.converters.processing.audio.micro_reference import preprocess_micro
 from arenite.converters.processing.audio.plan import plan_audio
 from arenite.converters.processing.audio.reference import preprocess_audio
