@@ -10,6 +10,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.app.drivers.choice import driver_of
 from arenite.firmware.app.drivers.driver import Driver
+from arenite.firmware.app.drivers.flash_stores import flash_store_of
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.learning_glue import Learning
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
@@ -138,11 +139,14 @@ def generate_app(
             "or choose a faster board.",
         )
     learning = planned_learning(processing, rate, hop)
-    if learning is not None and not board.emulated:
-        raise UsageError(
-            f"There is no driver of the flash memory of {board.name} for the state of an anomaly head yet.",
-            "Choose one of the boards qemu_mps2_*, or an image without an anomaly head.",
-        )
+    if learning is not None and driver is not None:
+        store = flash_store_of(board)
+        if store is None:
+            raise UsageError(
+                f"There is no driver of the flash memory of {board.name} for the state of an anomaly head yet.",
+                "Choose a board with one (docs/anomaly.md), or an image without an anomaly head.",
+            )
+        driver, learning = store.add_to(driver, learning)
     settings = StreamSettings(
         rate=rate,
         window=stream.window,
