@@ -34,8 +34,8 @@ def app(
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
-            board, or an MPU-6050 if there is none. Or that of a camera: ``hm01b0``, ``ov7670``, ``ov2640`` or ``ov5640``;
-            None for the board's usual one.
+            board, or an MPU-6050 if there is none. Or that of a camera: ``hm01b0``, ``ov7670``, ``ov2640`` or
+            ``ov5640``; None for the board's usual one.
 
     Raises:
         ProfileError: the board is unknown.
