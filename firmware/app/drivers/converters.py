@@ -41,6 +41,9 @@ def converter_of(board: Board) -> Driver | None:
     wiring = "the analog inputs from A0 on, in their order"
     if board.name in _NRF_INPUTS:
         return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]})
+    if board.name == "zeroUSB":
+        pins = {"ADC_FIRST": "2u", "ADC_PINS": "{'B', 8}, {'B', 9}, {'A', 4}, {'A', 5}"}
+        return Driver(ARDUINO, ("adc_samd21.c",), "the analog inputs from A1 to A4, in their order", pins)
     if board.name in _STM32F4_INPUTS:
         return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": _STM32F4_INPUTS[board.name]})
     esp = board.espressif

@@ -1,7 +1,7 @@
 """The drivers of analog-to-digital converters compile without a warning with the headers of the chips' vendors.
 
 ``ARENITE_DRIVER_HEADERS`` names a folder with checkouts of these repositories, each by its name: nrfx, CMSIS_5,
-cmsis_device_f4. The Pico's driver is linked by ``tests/host/app/test_real_links.py``.
+cmsis_device_f4, ArduinoModule-CMSIS-Atmel. The Pico's driver is linked by ``tests/host/app/test_real_links.py``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ _BOARDS = [
     ("nano33ble", "NRF52840_XXAA", "nrfx/bsp/stable/mdk"),
     ("nucleo_f411re", "STM32F411xE", "cmsis_device_f4/Include"),
     ("nucleo_f446re", "STM32F446xx", "cmsis_device_f4/Include"),
+    ("zeroUSB", "__SAMD21G18A__", "ArduinoModule-CMSIS-Atmel/CMSIS-Atmel/CMSIS/Device/ATMEL"),
 ]
 
 
@@ -42,7 +43,14 @@ def test_a_converter_compiles_with_the_vendor_s_registers(
     (tmp_path / "app_pins.h").write_text(driver.pins_header())
     (tmp_path / "app_settings.h").write_text(f"#define SENSOR_CHANNELS {channels}u\n")
     command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Werror", "-std=c99", "-ffreestanding", "-c"]
-    command += ["-mthumb", "-mcpu=cortex-m4", "-O2", f"-D{chip}", f"-I{tmp_path}", f"-I{APP.folder}"]
+    command += [
+        "-mthumb",
+        f"-mcpu={'cortex-m0plus' if board == 'zeroUSB' else 'cortex-m4'}",
+        "-O2",
+        f"-D{chip}",
+        f"-I{tmp_path}",
+        f"-I{APP.folder}",
+    ]
     command += [word for folder in folders for word in ("-isystem", str(folder))]
     (source,) = driver.sources
     result = subprocess.run(
