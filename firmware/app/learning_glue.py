@@ -16,14 +16,14 @@ HEADER = "app_learning.h"
 SOURCES = ("learning.c", "learning.h", "learning_commands.c", "learning_state.h")
 #: The file with the flash memory of each family of emulated boards, and what it includes.
 FLASH = {"mps2": ("flash_file.c", "semihosting.h")}
-#: The file with the flash memory of Nordic's chips, for boards whose drivers are added.
+#: The file with the flash memory of Nordic's chips, for boards that leave its end to the program.
 NRF_FLASH = "flash_region_nrf.c"
 ANOMALY = "anomaly"
 #: Bytes of a class's name (LEARNING_NAME_BYTES).
 NAME_BYTES = 16
-#: The file of real boards, which have no flash memory for the state yet.
+#: The file of real boards without a driver of their flash memory.
 NO_FLASH = "flash_none.c"
-#: The flash memory of an emulated board.
+#: Bytes of a page of the flash memory: an emulated one, an nRF52's, or a sector at an RP2040 or ESP32.
 PAGE_BYTES = 4096
 _BLOCKS = 3
 #: Bytes of a slot of the state store besides the record, and the unit of the emulated flash memory.
@@ -52,7 +52,7 @@ _TEXT = """\
 #define APP_LEARNING_EVENTS {events}u /* most events of a window */
 #define APP_FLASH_PAGE {page}u
 #define APP_FLASH_PAGES {pages}u
-
+{address}
 #endif
 """
 
@@ -80,13 +80,15 @@ _PARTS = (
 class Learning:
     """What an application learns: the plan of its anomaly head, the index of its first event, and the times in windows.
 
-    ``first`` is the number of the decision's classes.
+    ``first`` is the number of the decision's classes. ``flash_address`` is the address of the first page of the flash
+    memory, if its driver needs it.
     """
 
     plan: AnomalyPlan
     first: int
     rate: int
     hop: int
+    flash_address: int | None = None
 
     @property
     def has_decision(self) -> bool:
@@ -111,7 +113,7 @@ class Learning:
 
     @property
     def flash_pages(self) -> int:
-        """Pages of the emulated flash memory."""
+        """Pages of the flash memory."""
         slot = -(-(self.record_dtype.itemsize + _SLOT_BYTES) // UNIT_BYTES) * UNIT_BYTES
         return _BLOCKS * -(-slot // PAGE_BYTES)
 
@@ -139,6 +141,9 @@ def learning_header(g: Generated, learning: Learning) -> str:
         decision="" if learning.has_decision else _NO_DECISION.format(p=g.prefix),
         page=PAGE_BYTES,
         pages=learning.flash_pages,
+        address=""
+        if learning.flash_address is None
+        else f"#define APP_FLASH_ADDRESS {learning.flash_address:#x}u\n",
     )
 
 

@@ -179,8 +179,6 @@ def write_app(
     else:
         assert driver is not None
         files |= real_board_files(board, driver, PROTOCOL)
-        if learning.HEADER in model_files:
-            files[f"lib/app/{learning.NO_FLASH}"] = APP.read(learning.NO_FLASH)
         application = Application(board, files, driver, optimise, defines, stack_bytes)
         files |= real_build_files(application, form)
         user_files[PINS] = driver.pins_header()

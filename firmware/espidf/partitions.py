@@ -43,8 +43,9 @@ class Partition:
     size: int
 
 
-def partitions(board: Board) -> list[Partition]:
-    """Return the table for ``board``. The application is as large as the board's first flash region.
+def partitions(board: Board, state_bytes: int = 0) -> list[Partition]:
+    """Return the table for ``board``. The application is as large as the board's first flash region, less
+    ``state_bytes`` at its end, a number of whole sectors, for a partition ``arenite``.
 
     Raises ``ProfileError`` when that region does not fit the flash or is not a number of whole sectors.
     """
@@ -52,7 +53,7 @@ def partitions(board: Board) -> list[Partition]:
     table = [
         Partition("nvs", "data", "nvs", TABLE_OFFSET + TABLE_BYTES, 5 * SECTOR_BYTES),
         Partition("otadata", "data", "ota", OTADATA_OFFSET, 2 * SECTOR_BYTES),
-        Partition("factory", "app", "factory", PAGE_BYTES, board.flash_bytes),
+        Partition("factory", "app", "factory", PAGE_BYTES, board.flash_bytes - state_bytes),
     ]
     end = PAGE_BYTES + board.flash_bytes
     if end > board.espressif.flash_size or board.flash_bytes % SECTOR_BYTES:
@@ -61,15 +62,17 @@ def partitions(board: Board) -> list[Partition]:
             f"{board.espressif.flash_size:,} B.",
             "Set the size of its [[flash]] region to flash_size minus 65,536.",
         )
+    if state_bytes:
+        table.append(Partition("arenite", "data", "0x40", end - state_bytes, state_bytes))
     return table
 
 
-def partitions_csv(board: Board) -> str:
-    """Return the text of ``partitions.csv``."""
+def partitions_csv(board: Board, state_bytes: int = 0) -> str:
+    """Return the text of ``partitions.csv``, with a partition of ``state_bytes`` for what an application learned."""
     assert board.espressif is not None
     rows = [
         f"{p.name + ',':<9} {p.type + ',':<5} {p.subtype + ',':<8} {p.offset:#x}, {p.size:#x}\n"
-        for p in partitions(board)
+        for p in partitions(board, state_bytes)
     ]
     megabytes = board.espressif.flash_size >> 20
     return _HEAD.format(board=board.name, megabytes=megabytes) + "".join(rows)

@@ -11,6 +11,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.app.drivers.choice import driver_of
 from arenite.firmware.app.drivers.driver import Driver
+from arenite.firmware.app.drivers.flash_stores import flash_store_of
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.learning_glue import Learning
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
@@ -165,6 +166,8 @@ def generate_app(
             "or choose a faster board.",
         )
     learning = planned_learning(processing, rate, hop)
+    if learning is not None and driver is not None:
+        driver, learning = flash_store_of(board).add_to(driver, learning)
     settings = StreamSettings(
         rate=rate,
         window=stream.window,

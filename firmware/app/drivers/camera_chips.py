@@ -211,5 +211,7 @@ def chip_named(name: str | None, on_board: str, names: Sequence[str]) -> CameraC
     """Return the chip ``name``, or ``on_board`` if that is None. Raises ``UsageError`` if it is none of ``names``."""
     used = name or on_board
     if used not in names:
-        raise UsageError(f"'{used}' is not a camera with a driver for this board.", f"Choose one of {', '.join(names)}.")
+        raise UsageError(
+            f"'{used}' is not a camera with a driver for this board.", f"Choose one of {', '.join(names)}."
+        )
     return CHIPS[used]

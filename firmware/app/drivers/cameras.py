@@ -10,7 +10,14 @@ from arenite.firmware.app.drivers.esp_cameras import esp_camera_of
 from arenite.firmware.app.drivers.stm32_cameras import stm32_camera_of
 from arenite.profiles.board import Board
 
-_PICO_NEEDS = ("hardware_pio", "hardware_dma", "hardware_irq", "hardware_clocks", "hardware_i2c", "hardware_pwm")
+_PICO_NEEDS = (
+    "hardware_pio",
+    "hardware_dma",
+    "hardware_irq",
+    "hardware_clocks",
+    "hardware_i2c",
+    "hardware_pwm",
+)
 
 
 def _pico(chip: str | None) -> CameraDriver:
@@ -34,7 +41,14 @@ def _pico(chip: str | None) -> CameraDriver:
     data = "D0 GP6" if used.name == "hm01b0" else "D0 to D7 GP6 to GP13"
     return CameraDriver(
         PICO,
-        (f"{used.name}.c", "camera_rp2.c", "rp2_camera_program.h", "rp2_blocks.h", "camera_bus_pico.c", *CHIP_FILES),
+        (
+            f"{used.name}.c",
+            "camera_rp2.c",
+            "rp2_camera_program.h",
+            "rp2_blocks.h",
+            "camera_bus_pico.c",
+            *CHIP_FILES,
+        ),
         f"{used.name.upper()} on a module; clock GP3, SDA GP4, SCL GP5, {data}, PCLK GP14, HREF GP15, VSYNC GP16",
         pins,
         needs=_PICO_NEEDS,

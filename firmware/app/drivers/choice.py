@@ -15,11 +15,13 @@ def driver_of(board: Board, sensor: str, chip: str | None = None) -> Driver | No
     """Return the driver of ``sensor`` at a real board, or None if there is none. ``chip`` is the name of the sensor's
     chip, or None for the usual one of the board.
 
-    Raises ``UsageError`` if the sensor is neither a motion sensor nor a camera but has a ``chip``, or if the chip has no driver.
+    Raises ``UsageError`` if the sensor is neither a motion sensor nor a camera but has a ``chip``, or if the chip has
+    no driver.
     """
     if chip is not None and sensor not in ("imu", "camera"):
         raise UsageError(
-            "--chip is for motion sensors and cameras.", "Add --sensor imu or --sensor camera, or remove --chip."
+            "--chip is for motion sensors and cameras.",
+            "Add --sensor imu or --sensor camera, or remove --chip.",
         )
     if sensor == "imu":
         return motion_sensor_of(board, chip)

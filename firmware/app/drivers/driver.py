@@ -30,6 +30,7 @@ class Driver:
         needs: what the driver needs of its framework: components of ESP-IDF, libraries of the Pico SDK, symbols of
             Zephyr's Kconfig, or libraries for PlatformIO's ``lib_deps``.
         registry: components of ESP-IDF's registry, each ``NAMESPACE/NAME`` with its version.
+        state_bytes: bytes of a partition of the flash memory for what was learned.
         needs_files: what the user must add to ``src/``, for display; "" if nothing.
     """
 
@@ -41,6 +42,7 @@ class Driver:
     needs: tuple[str, ...] = ()
     needs_files: str = ""
     registry: Mapping[str, str] = field(default_factory=dict)
+    state_bytes: int = 0
 
     @property
     def all_sources(self) -> tuple[str, ...]:

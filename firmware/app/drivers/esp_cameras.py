@@ -11,8 +11,21 @@ from arenite.firmware.app.drivers.camera_driver import CameraDriver
 from arenite.firmware.app.drivers.driver import ESPIDF
 from arenite.profiles.board import Board
 
-_NAMES = ("POWER_DOWN", "RESET", "CLOCK", "SDA", "SCL", *(f"D{k}" for k in range(8)), "VSYNC", "HREF", "PIXEL_CLOCK")
-_EYE = ("the camera of an ESP32-S3-EYE, or one with the same wires", "-1 -1 15 4 5 11 9 8 10 12 18 17 16 6 7 13")
+_NAMES = (
+    "POWER_DOWN",
+    "RESET",
+    "CLOCK",
+    "SDA",
+    "SCL",
+    *(f"D{k}" for k in range(8)),
+    "VSYNC",
+    "HREF",
+    "PIXEL_CLOCK",
+)
+_EYE = (
+    "the camera of an ESP32-S3-EYE, or one with the same wires",
+    "-1 -1 15 4 5 11 9 8 10 12 18 17 16 6 7 13",
+)
 #: Where the camera is, and the GPIOs in the order of ``_NAMES``.
 _BOARDS = {
     "esp32cam": ("the board's camera", "32 -1 0 26 27 5 18 19 21 36 39 34 35 25 23 22"),
@@ -46,7 +59,8 @@ def esp_camera_of(board: Board, chip: str | None) -> CameraDriver | None:
     pins["CAMERA_IN_PSRAM"] = "0" if board.espressif.psram == "none" else "1"
     # The size that the component knows by a name follows from the width and the height in app_settings.h.
     sizes = " : ".join(
-        f"CAMERA_CHIP_WIDTH == {w}u && CAMERA_CHIP_HEIGHT == {h}u ? FRAMESIZE_{name}" for name, w, h in ANY_CHIP_SIZES
+        f"CAMERA_CHIP_WIDTH == {w}u && CAMERA_CHIP_HEIGHT == {h}u ? FRAMESIZE_{name}"
+        for name, w, h in ANY_CHIP_SIZES
     )
     return CameraDriver(
         ESPIDF,

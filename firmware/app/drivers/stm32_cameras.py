@@ -33,7 +33,7 @@ _NUCLEO = "PA6 PA4 PG9 PC6 PC7 PE0 PE1 PE4 PD3 PE5 PE6"
 _PORTS = {
     "portenta_h7_m7": _Port(
         "STM32H7",
-        "PA6 PA4 PI5 PH9 PH10 PH11 PH12 PI4 PH14 PI6 PI7",
+        "PA6 PA4 PI5 PH9 PH10 PH11 PH12 PH14 PI4 PI6 PI7",
         "of the Portenta Vision Shield",
         "hm01b0",
         6_000_000,

@@ -57,5 +57,5 @@ def espidf_app_files(app: Application) -> dict[str, str]:
             components=" ".join(app.driver.needs), **app.cmake("../", *macros)
         ),
         "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, app.optimise) + _TICK,
-        "partitions.csv": partitions_csv(board),
+        "partitions.csv": partitions_csv(board, app.driver.state_bytes),
     }

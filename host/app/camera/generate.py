@@ -43,8 +43,8 @@ class CameraApp:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference. ``held_bytes`` is the size of the model's input if the
-    application holds it as a whole, because the model cannot take it row by row, or that of the frame that the framework
-    of a real board holds; otherwise 0.
+    application holds it as a whole, because the model cannot take it row by row, or that of the frame that the
+    framework of a real board holds; otherwise 0.
     """
 
     directory: Path
@@ -157,8 +157,8 @@ def generate_camera_app(
 ) -> CameraApp:
     """Write the application that runs ``prepared`` on ``board`` with a camera.
 
-    ``project`` is the build system, or None for the board's default. ``chip`` is the chip of the camera, or None for the
-    usual one.
+    ``project`` is the build system, or None for the board's default. ``chip`` is the chip of the camera, or None for
+    the usual one.
 
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
     no driver for the board. Then nothing was written.
@@ -225,4 +225,6 @@ def generate_camera_app(
     if driver is not None and driver.holds_frame:
         assert frame is not None
         held = frame.bytes
-    return CameraApp(directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held, CAMERA, form, driver)
+    return CameraApp(
+        directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held, CAMERA, form, driver
+    )

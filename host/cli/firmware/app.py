@@ -46,8 +46,8 @@ from arenite.host.report.console import note, print_json, show
     "--chip",
     type=click.Choice((*CHIPS, *CAMERA_CHIPS)),
     help=(
-        "Chip of a motion sensor or of a camera. Without this option, it is the one on the board, or the usual one on a "
-        "module (docs/app-boards.md)."
+        "Chip of a motion sensor or of a camera. Without this option, it is the one on the board, or the usual one on "
+        "a module (docs/app-boards.md)."
     ),
 )
 @click.option(

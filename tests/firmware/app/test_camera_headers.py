@@ -14,7 +14,7 @@ import pytest
 
 from arenite.host.app.camera.generate import generate_camera_app
 from arenite.profiles.boards import load_board
-from tests.firmware.app.test_driver_headers import HEADERS
+from tests.firmware.app.vendor_headers import HEADERS
 from tests.host.app.camera.camera_models import gray_model
 
 #: Board, chip of the camera, compiler options and folders of headers.
@@ -42,7 +42,15 @@ def test_dcmi_compiles_with_the_vendor_s_registers(
     own = [f"-I{tmp_path / 'app' / name}" for name in ("src", "lib/app", "lib/board")]
     system = [word for folder in folders for word in ("-isystem", str(folder))]
     command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Werror", "-std=c99", "-mthumb", "-ffreestanding"]
-    command += ["-O2", "-c", "-DARDUINO=10819", *flags, *(f"-D{name}" for name in made.driver.defines), *own, *system]
+    command += [
+        "-O2",
+        "-c",
+        "-DARDUINO=10819",
+        *flags,
+        *(f"-D{name}" for name in made.driver.defines),
+        *own,
+        *system,
+    ]
     for name in ("camera_stm32_dcmi.c", "camera_rows.c", f"{made.driver.chip}.c"):
         source = tmp_path / "app/lib/app" / name
         result = subprocess.run(

@@ -8,7 +8,6 @@ and for RISC-V.
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -20,11 +19,9 @@ from arenite.firmware.app.drivers.microphones import microphone_of
 from arenite.firmware.app.forms.folders import sources_of
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import load_board
+from tests.firmware.app.vendor_headers import HEADERS, NEWLIB, PICOLIBC
 from tests.host.app.sound_models import sound_model
 
-HEADERS = Path(os.environ.get("ARENITE_DRIVER_HEADERS", "/nonexistent"))
-NEWLIB = Path(os.environ.get("ARENITE_NEWLIB", "/nonexistent"))
-PICOLIBC = Path(os.environ.get("ARENITE_PICOLIBC", "/nonexistent"))
 _WARNINGS = ("-Wall", "-Wextra", "-Werror", "-c")
 _CMSIS = "CMSIS_5/CMSIS/Core/Include"
 #: Board, compiler options and folders of headers of the drivers that need no C library.

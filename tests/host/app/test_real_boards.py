@@ -39,7 +39,7 @@ def test_the_folder_has_every_source_that_its_build_files_name(name: str, tmp_pa
     assert named == own
 
 
-@pytest.mark.parametrize("name", ["nano33ble", "pico", "esp32-c3-devkitm-1", "nrf5340dk"])
+@pytest.mark.parametrize("name", ["zeroUSB", "nucleo_f411re", "nrf5340dk"])
 def test_a_real_board_learns_without_flash(name: str, tmp_path: Path) -> None:
     """The state is not kept, and a function of the user can take the place of ours. The sources that learn compile."""
     folder = tmp_path / "app"
@@ -151,5 +151,24 @@ def test_the_analog_inputs_of_a_pico_have_a_driver(tmp_path: Path) -> None:
     generate_app(prepared, load_board("pico"), folder, sensor="adc")
     assert {"adc_rp2.c", "app_pico.c"} <= _sources_exist(folder)
     assert "#define ADC_FIRST 0u\n" in (folder / "src/app_pins.h").read_text()
-    with pytest.raises(UsageError, match="no driver of an analog-to-digital converter for nano33ble"):
-        generate_app(prepared, load_board("nano33ble"), tmp_path / "b", sensor="adc")
+    with pytest.raises(UsageError, match="no driver of an analog-to-digital converter for nucleo_l476rg"):
+        generate_app(prepared, load_board("nucleo_l476rg"), tmp_path / "b", sensor="adc")
+
+
+@pytest.mark.parametrize(
+    ("board", "source", "inputs"),
+    [
+        ("nano33ble", "adc_nrf52.c", "2, 3, 6, 5, 7, 0"),
+        ("zeroUSB", "adc_samd21.c", "2u"),
+        ("nucleo_f411re", "adc_stm32f4.c", "{'A', 0, 0}, {'A', 1, 1}"),
+        ("esp32-c3-devkitm-1", "adc_esp.c", "0, 1, 2, 3, 4"),
+    ],
+)
+def test_the_analog_inputs_of_other_families_have_drivers(
+    board: str, source: str, inputs: str, tmp_path: Path
+) -> None:
+    prepared, folder = motion_model(tmp_path / "g.tflite"), tmp_path / "app"
+    generate_app(prepared, load_board(board), folder, sensor="adc")
+    assert source in _sources_exist(folder)
+    name = "ADC_FIRST" if source == "adc_samd21.c" else "ADC_INPUTS"
+    assert f"#define {name} {inputs}" in (folder / "src/app_pins.h").read_text()

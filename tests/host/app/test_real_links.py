@@ -19,6 +19,7 @@ from arenite.host.app.camera.generate import generate_camera_app
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import load_board
 from tests.host.app.camera.camera_models import gray_model
+from tests.host.app.learning_models import learning_model
 from tests.host.app.motion_models import motion_model
 from tests.host.app.offline_arduino import CHECKOUTS, write_core_directory
 from tests.host.app.sound_models import sound_model
@@ -50,6 +51,9 @@ def _generate(board: str, sensor: str, tmp_path: Path) -> Path:
     if sensor == "camera":
         generate_camera_app(gray_model(tmp_path), load_board(board), tmp_path / "app")
         return tmp_path / "app"
+    if sensor == "learning":
+        generate_app(learning_model(tmp_path), load_board(board), tmp_path / "app")
+        return tmp_path / "app"
     make = sound_model if sensor == "microphone" else motion_model
     generate_app(make(tmp_path / "m.tflite"), load_board(board), tmp_path / "app", sensor=sensor)
     return tmp_path / "app"
@@ -67,6 +71,7 @@ def _symbols(elf: Path) -> set[str]:
         ("imu", {"imu_start", "i2c_init"}),
         ("adc", {"adc_init", "dma_claim_unused_channel"}),
         ("camera", {"camera_hand_over", "camera_chip_start", "pio_add_program"}),
+        ("learning", {"learning_flash", "ar_store_step", "flash_range_erase"}),
     ],
 )
 def test_the_pico_sdk_links_an_application(sensor: str, functions: set[str], tmp_path: Path) -> None:

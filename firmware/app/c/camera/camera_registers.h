@@ -51,7 +51,8 @@ static inline uint32_t camera_identify(uint32_t number, uint32_t id, uint32_t ma
     uint8_t bytes[2], high, low;
     if (!camera_bus_read(bytes, camera_number(bytes, number, wide), &high) ||
         !camera_bus_read(bytes, camera_number(bytes, number + 1u, wide), &low)) {
-        console_note("No camera answers: check its supply, its clock, the wires of the bus, and CAMERA_ADDRESS.");
+        console_note(
+            "No camera answers: check its supply, its clock, the wires of the bus, and CAMERA_ADDRESS.");
         return CAMERA_NO_ANSWER;
     }
     const uint32_t found = (uint32_t)high << 8 | low;

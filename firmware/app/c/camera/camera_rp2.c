@@ -22,11 +22,7 @@
 #include <hardware/pwm.h>
 #include <hardware/timer.h>
 
-enum {
-    ROW_BYTES = CAMERA_CHIP_WIDTH * CAMERA_CHIP_PIXEL,
-    NO_MACHINE = CAMERA_OTHER_PROBLEM,
-    NO_CHANNELS
-};
+enum { ROW_BYTES = CAMERA_CHIP_WIDTH * CAMERA_CHIP_PIXEL, NO_MACHINE = CAMERA_OTHER_PROBLEM, NO_CHANNELS };
 
 static uint8_t rows[2][ROW_BYTES];
 static uint32_t frame, row; /* that arrive */
@@ -83,7 +79,8 @@ static void end_frame(void)
 static void start_clock(void)
 {
 #if CAMERA_CLOCK_PIN >= 0
-    const uint32_t periods = clock_get_hz(clk_sys) / CAMERA_CLOCK_HZ, slice = pwm_gpio_to_slice_num(CAMERA_CLOCK_PIN);
+    const uint32_t periods = clock_get_hz(clk_sys) / CAMERA_CLOCK_HZ,
+                   slice = pwm_gpio_to_slice_num(CAMERA_CLOCK_PIN);
     gpio_set_function(CAMERA_CLOCK_PIN, GPIO_FUNC_PWM);
     pwm_set_wrap(slice, (uint16_t)(periods - 1u));
     pwm_set_gpio_level(CAMERA_CLOCK_PIN, (uint16_t)(periods / 2u));
@@ -142,12 +139,13 @@ uint32_t camera_start(void)
         return NO_CHANNELS;
     }
     const rp2_source source = {&pio->rxf[machine], DMA_SIZE_8, ROW_BYTES, pio_get_dreq(pio, machine, false)};
-    rp2_start_blocks(&source, rows[0], rows[1], receive); /* waits for the first byte; the machine does not run yet */
-    frame = UINT32_MAX; /* rows before the first edge are not handed over */
+    rp2_start_blocks(&source, rows[0], rows[1],
+                     receive); /* waits for the first byte; the machine does not run yet */
+    frame = UINT32_MAX;        /* rows before the first edge are not handed over */
     row = CAMERA_CHIP_HEIGHT;
     gpio_add_raw_irq_handler(CAMERA_VSYNC_PIN, end_frame);
-    gpio_set_irq_enabled(CAMERA_VSYNC_PIN,
-                         camera_chip_valid_high ? GPIO_IRQ_EDGE_FALL : GPIO_IRQ_EDGE_RISE, true);
+    gpio_set_irq_enabled(CAMERA_VSYNC_PIN, camera_chip_valid_high ? GPIO_IRQ_EDGE_FALL : GPIO_IRQ_EDGE_RISE,
+                         true);
     irq_set_enabled(IO_IRQ_BANK0, true);
     return CAMERA_OK;
 }

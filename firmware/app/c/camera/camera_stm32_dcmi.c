@@ -30,13 +30,12 @@ enum {
     WORDS = (CAMERA_WIDTH * CAMERA_CHIP_PIXEL + 3u) / 4u,
     STRIDE = (WORDS + 7u) / 8u * 8u, /* words; a row begins and ends with a line of the cache */
     FUNCTION_DCMI = 13,
-    STREAM_FLAGS = DMA_LIFCR_CTCIF1 | DMA_LIFCR_CHTIF1 | DMA_LIFCR_CTEIF1 | DMA_LIFCR_CDMEIF1 | DMA_LIFCR_CFEIF1
+    STREAM_FLAGS = DMA_LIFCR_CTCIF1 | DMA_LIFCR_CHTIF1 | DMA_LIFCR_CTEIF1 | DMA_LIFCR_CDMEIF1 |
+        DMA_LIFCR_CFEIF1
 };
 /* The compiler refuses an array of negative size: DCMI takes whole words, so up to 3 bytes more than a row. */
-typedef char dcmi_row_is_inside[CAMERA_LEFT * CAMERA_CHIP_PIXEL + 4u * WORDS <=
-                                        CAMERA_CHIP_WIDTH * CAMERA_CHIP_PIXEL
-                                    ? 1
-                                    : -1];
+typedef char dcmi_row_is_inside
+    [CAMERA_LEFT * CAMERA_CHIP_PIXEL + 4u * WORDS <= CAMERA_CHIP_WIDTH * CAMERA_CHIP_PIXEL ? 1 : -1];
 
 typedef struct {
     char port;

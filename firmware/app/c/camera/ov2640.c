@@ -49,8 +49,7 @@ enum {
 /* The largest power of two by which pixels are first averaged, as its logarithm. */
 #define HALVES(from, to) ((from) >= 8 * (to) ? 3 : (from) >= 4 * (to) ? 2 : (from) >= 2 * (to) ? 1 : 0)
 /* Periods of the clock in a line, without the prescaler. */
-#define PERIODS \
-    (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT * (CAMERA_CLOCK_HZ / 1000) / 1000)
+#define PERIODS (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT * (CAMERA_CLOCK_HZ / 1000) / 1000)
 #define DIVIDER (PERIODS / 1190 > 64 ? 64 : PERIODS / 1190)
 #define MORE_PERIODS (PERIODS / (DIVIDER ? DIVIDER : 1) - 1190)
 #define LINES (CAMERA_FRAME_US / (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT))
@@ -100,7 +99,8 @@ uint32_t camera_chip_start(void)
 {
     static const camera_setting reset[] = {{BANK, 1}, {COM7, 0x80}};
     if (!camera_set(BANK, 1, WIDE)) { /* the number is in the bank of the sensor */
-        console_note("No camera answers: check its supply, its clock, the wires of the bus, and CAMERA_ADDRESS.");
+        console_note(
+            "No camera answers: check its supply, its clock, the wires of the bus, and CAMERA_ADDRESS.");
         return CAMERA_NO_ANSWER;
     }
     const uint32_t problem = camera_identify(PRODUCT, 0x2640, 0xFFF0, WIDE);

@@ -46,8 +46,7 @@ enum {
 #define LAST_COLUMN (FIRST_COLUMN + 2 * PART_WIDTH + 64 - 1)
 #define LAST_LINE (FIRST_LINE + 2 * PART_HEIGHT + 24 - 1)
 /* Periods of the clock in a line, before it is divided by 1, 2, 4 or 8. A line has at least 1896. */
-#define PERIODS \
-    (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT * (CAMERA_CLOCK_HZ / 1000) / 1000)
+#define PERIODS (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT * (CAMERA_CLOCK_HZ / 1000) / 1000)
 #define HALVES (PERIODS >= 8 * 1896 ? 3 : PERIODS >= 4 * 1896 ? 2 : PERIODS >= 2 * 1896 ? 1 : 0)
 #define LENGTH (PERIODS >> HALVES)
 #define LINES (CAMERA_FRAME_US / (CAMERA_CHIP_ROW_US * CAMERA_CHIP_HEIGHT / PART_HEIGHT))
@@ -55,7 +54,8 @@ typedef char ov5640_size_is_possible[CAMERA_CHIP_WIDTH % 2 == 0 && CAMERA_CHIP_H
 typedef char ov5640_row_time_is_possible[LENGTH >= 1896 && LENGTH <= 8191 ? 1 : -1];
 typedef char ov5640_frame_time_is_possible[LINES >= 984 && LINES <= 65535 ? 1 : -1];
 
-#define WORD(number, value) {number, (uint8_t)((value) >> 8)}, {(number) + 1, (uint8_t)(value)}
+#define WORD(number, value) \
+    {number, (uint8_t)((value) >> 8)}, { (number) + 1, (uint8_t)(value) }
 
 const uint32_t camera_chip_valid_high = 0;
 

@@ -4,7 +4,9 @@ its bus, and tells from the registers which frames it would send."""
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 
 @dataclass(frozen=True)
@@ -22,9 +24,8 @@ class SimCamera:
     """A chip with registers of 8 bits, whose numbers have ``number_bytes`` bytes. Its clock has ``clock_hz``."""
 
     number_bytes = 1
-    identity: dict[int, int]
-    defaults: dict[int, int] = {}
-    columns, lines = 0, 0
+    identity: Mapping[int, int]
+    defaults: Mapping[int, int] = MappingProxyType({})
 
     def __init__(self, clock_hz: int) -> None:
         self.clock_hz = clock_hz
@@ -81,8 +82,8 @@ class Hm01b0(SimCamera):
     """An HM01B0."""
 
     number_bytes = 2
-    identity = {0x0000: 0x01, 0x0001: 0xB0}
-    defaults = {0x0383: 1, 0x0387: 1, 0x3059: 0x02, 0x2100: 1}
+    identity = MappingProxyType({0x0000: 0x01, 0x0001: 0xB0})
+    defaults = MappingProxyType({0x0383: 1, 0x0387: 1, 0x3059: 0x02, 0x2100: 1})
 
     def was_written(self, number: int, value: int) -> None:
         if number == 0x0103:
@@ -109,8 +110,8 @@ class Hm01b0(SimCamera):
 class Ov7670(SimCamera):
     """An OV7670."""
 
-    identity = {0x0A: 0x76, 0x0B: 0x73, 0x1C: 0x7F, 0x1D: 0xA2}
-    defaults = {0x11: 0x80, 0x3A: 0x0D, 0x3D: 0x88, 0x40: 0xC0}
+    identity = MappingProxyType({0x0A: 0x76, 0x0B: 0x73, 0x1C: 0x7F, 0x1D: 0xA2})
+    defaults = MappingProxyType({0x11: 0x80, 0x3A: 0x0D, 0x3D: 0x88, 0x40: 0xC0})
 
     def was_written(self, number: int, value: int) -> None:
         if number == 0x12 and value & 0x80:
@@ -142,7 +143,7 @@ class Ov7670(SimCamera):
 class Ov2640(SimCamera):
     """An OV2640, whose registers are in two banks."""
 
-    identity = {0x10A: 0x26, 0x10B: 0x42, 0x11C: 0x7F, 0x11D: 0xA2}
+    identity = MappingProxyType({0x10A: 0x26, 0x10B: 0x42, 0x11C: 0x7F, 0x11D: 0xA2})
     bank = 0
 
     def key(self, number: int) -> int:
@@ -158,7 +159,9 @@ class Ov2640(SimCamera):
         r = self.registers
         if not self.resets or r[0xE0] & 4 or r[0x05] & 1:
             return None
-        assert r[0x112] == 0x40 and (r[0xC0], r[0xC1], r[0x8C]) == (100, 75, 0), "800x600 pixels of the sensor"
+        assert r[0x112] == 0x40 and (r[0xC0], r[0xC1], r[0x8C]) == (100, 75, 0), (
+            "800x600 pixels of the sensor"
+        )
         part = (4 * (r[0x51] | (r[0x55] >> 3 & 1) << 8), 4 * (r[0x52] | (r[0x55] >> 7) << 8))
         left, top = r[0x53] | (r[0x55] & 7) << 8, r[0x54] | (r[0x55] >> 4 & 7) << 8
         assert abs(2 * left + part[0] - 800) <= 1 and abs(2 * top + part[1] - 600) <= 1, "the middle"
@@ -181,8 +184,8 @@ class Ov5640(SimCamera):
     """An OV5640."""
 
     number_bytes = 2
-    identity = {0x300A: 0x56, 0x300B: 0x40}
-    defaults = {0x3008: 0x02, 0x3103: 0x00}
+    identity = MappingProxyType({0x300A: 0x56, 0x300B: 0x40})
+    defaults = MappingProxyType({0x3008: 0x02, 0x3103: 0x00})
 
     def was_written(self, number: int, value: int) -> None:
         if number == 0x3008 and value & 0x80:

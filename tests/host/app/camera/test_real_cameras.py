@@ -30,10 +30,25 @@ def _generate(board: str, chip: str | None, tmp_path: Path) -> CameraApp:
 @pytest.mark.parametrize(
     ("board", "chip", "sources", "pin"),
     [
-        ("pico", None, {"hm01b0.c", "camera_rp2.c", "camera_bus_pico.c", "camera_rows.c"}, "CAMERA_HREF_PIN 15u"),
+        (
+            "pico",
+            None,
+            {"hm01b0.c", "camera_rp2.c", "camera_bus_pico.c", "camera_rows.c"},
+            "CAMERA_HREF_PIN 15u",
+        ),
         ("rpipico2", "ov7670", {"ov7670.c", "camera_rp2.c", "camera_bus_pico.c"}, "CAMERA_ADDRESS 0x21"),
-        ("portenta_h7_m7", None, {"hm01b0.c", "camera_stm32_dcmi.c", "camera_bus_wire.cpp"}, "CAMERA_CLOCK_TIMER 1"),
-        ("disco_f407vg", None, {"ov2640.c", "camera_stm32_dcmi.c"}, "CAMERA_PINS {'A', 6}, {'A', 4}, {'B', 7}"),
+        (
+            "portenta_h7_m7",
+            None,
+            {"hm01b0.c", "camera_stm32_dcmi.c", "camera_bus_wire.cpp"},
+            "CAMERA_CLOCK_TIMER 1",
+        ),
+        (
+            "disco_f407vg",
+            None,
+            {"ov2640.c", "camera_stm32_dcmi.c"},
+            "CAMERA_PINS {'A', 6}, {'A', 4}, {'B', 7}",
+        ),
         ("nucleo_h743zi", "ov5640", {"ov5640.c", "camera_stm32_dcmi.c"}, "CAMERA_ADDRESS 0x3c"),
     ],
 )
@@ -69,7 +84,10 @@ def test_a_recorded_format_is_what_the_chip_sends(tmp_path: Path) -> None:
     generate_camera_app(prepared, load_board("pico"), tmp_path / "app", chip="ov2640")
     text = (tmp_path / "app/lib/app/app_settings.h").read_text()
     assert "CAMERA_CHIP_SENDS CAMERA_SENDS_YUYV" in text and "CAMERA_CHANGE CAMERA_COPY" in text
-    assert (_number(tmp_path / "app", "CAMERA_CHIP_WIDTH"), _number(tmp_path / "app", "CAMERA_CHIP_HEIGHT")) == (
+    assert (
+        _number(tmp_path / "app", "CAMERA_CHIP_WIDTH"),
+        _number(tmp_path / "app", "CAMERA_CHIP_HEIGHT"),
+    ) == (
         40,
         32,
     )
