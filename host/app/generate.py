@@ -165,6 +165,7 @@ def generate_app(
         "image_sha256": generated.sha256.hex(),
         "sensor": sensor,
         "rate": rate,
+        "channels": stream.channels,
     }
     stack = -(-stack // 16) * 16
 

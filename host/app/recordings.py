@@ -17,11 +17,16 @@ def read_samples(path: Path, application: App) -> np.ndarray:
     """Return the int16 samples [samples, channels] of the recording at ``path`` for the application's sensor. Raises
     ``UsageError`` if it cannot be read or has another rate, shape or type."""
     settings = application.settings
-    if application.sensor == MICROPHONE:
-        return open_sound(path, settings.rate)
+    return read_recording(path, application.sensor, settings.rate, settings.channels)
+
+
+def read_recording(path: Path, sensor: str, rate: int, channels: int) -> np.ndarray:
+    """Do the same for a sensor with ``rate`` samples per second and ``channels`` values of a sample."""
+    if sensor == MICROPHONE:
+        return open_sound(path, rate)
     if path.suffix.lower() not in MOTION_SUFFIXES:
         raise UsageError(
-            f"{path} is not a recording for the sensor '{application.sensor}'.",
-            f"Give a file {', '.join(MOTION_SUFFIXES)} with {settings.channels} int16 value(s) per sample.",
+            f"{path} is not a recording for the sensor '{sensor}'.",
+            f"Give a file {', '.join(MOTION_SUFFIXES)} with {channels} int16 value(s) per sample.",
         )
-    return read_motion(path, settings.channels)
+    return read_motion(path, channels)
