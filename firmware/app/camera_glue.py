@@ -3,7 +3,7 @@ application calls."""
 
 from __future__ import annotations
 
-from arenite.firmware.app.model_glue import Scores
+from arenite.firmware.app.model_glue import Scores, model_source
 from arenite.firmware.generator.generated_model import Generated
 
 _TEXT = """\
@@ -46,18 +46,28 @@ static inline const char *app_class(uint32_t index)
     return app_class_names[index];
 }}
 
-{percent}
+/* In app_model.c: returns a score of the model's output in percent. */
+uint32_t app_percent(int32_t score);
+
+/* Return the score of a class in the latest frame, and that of an event, in percent. */
+static inline uint32_t app_window_percent(uint32_t index) {{ return app_percent(app_score(index)); }}
+static inline uint32_t app_event_percent(const ar_event *event) {{ return app_percent(event->score); }}
 
 #endif
 """
 
 
 def camera_model_header(g: Generated, scores: Scores) -> str:
-    """Return the text of ``app_model.h``; ``model_source`` returns that of ``app_model.c``."""
+    """Return the text of ``app_model.h``."""
     return _TEXT.format(
         name=g.name,
         p=g.prefix,
         output=scores.output,
         model_reset=f"    {g.prefix}model_reset();\n" if g.variables else "",
-        percent=scores.percent_function(),
     )
+
+
+def camera_model_source(scores: Scores) -> str:
+    """Return the text of ``app_model.c``. It has ``app_percent`` as a function that is not inline, because several
+    sources call it."""
+    return f"{model_source(scores)}\n{scores.percent_function().replace('static inline ', '')}\n"

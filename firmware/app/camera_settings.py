@@ -6,6 +6,19 @@ from dataclasses import dataclass
 
 from arenite.firmware.app.drivers.camera_chips import CameraFrame
 
+#: The numbers of pixel formats in the message ROW (docs/protocol.md).
+PIXEL_CODES = {
+    "grey": 1,
+    "rgb565be": 2,
+    "rgb": 3,
+    "rgba": 4,
+    "bgr": 5,
+    "bgra": 6,
+    "rgb565": 7,
+    "yuyv": 8,
+    "uyvy": 9,
+}
+
 #: Seconds without a row, or without a change of the picture, that are a fault. At least three frames are waited for.
 FAULT_S, FAULT_FRAMES = 1.0, 3
 
@@ -24,6 +37,7 @@ class CameraSettings:
         room: rows that can wait while the model runs.
         classes: scores of the model.
         events: the largest number of events of one inference.
+        format: the format of the pixels, one of ``PIXEL_CODES``.
         frame: what the chip of a real camera sends; None for a virtual one.
     """
 
@@ -36,6 +50,7 @@ class CameraSettings:
     room: int
     classes: int
     events: int
+    format: str
     frame: CameraFrame | None = None
 
     @property
@@ -61,6 +76,12 @@ class CameraSettings:
 #define CAMERA_FRAME_US {self.frame_us}u /* from frame to frame */
 #define CAMERA_ROW_US {self.row_us}u /* from row to row */
 #define CAMERA_ROOM {self.room}u /* rows that can wait while the model runs */
+#define CAMERA_FORMAT {PIXEL_CODES[self.format]}u /* of the pixels: {self.format} */
+#define APP_SENSOR 4u /* pictures */
+#define APP_WIDTH CAMERA_WIDTH
+#define APP_HEIGHT CAMERA_HEIGHT
+#define APP_RATE {self.rate}u /* frames per second */
+#define APP_WINDOW 1u /* frames that an inference takes */
 #define APP_HOP {self.hop}u /* frames from inference to inference */
 #define APP_CLASSES {self.classes}u
 #define APP_EVENTS {self.events}u /* most events of an inference */

@@ -191,6 +191,7 @@ def generate_app(
         "image_sha256": generated.sha256.hex(),
         "sensor": sensor,
         "rate": rate,
+        "channels": stream.channels,
     }
 
     def write(stack_bytes: int) -> None:

@@ -16,11 +16,16 @@ from arenite.host.app.sensor_stream import MICROPHONE
 def read_samples(path: Path, sensor: str, settings: StreamSettings) -> np.ndarray:
     """Return the int16 samples [samples, channels] of the recording at ``path`` for the sensor of an application with
     ``settings``. Raises ``UsageError`` if it cannot be read or has another rate, shape or type."""
+    return read_recording(path, sensor, settings.rate, settings.channels)
+
+
+def read_recording(path: Path, sensor: str, rate: int, channels: int) -> np.ndarray:
+    """Do the same for a sensor with ``rate`` samples per second and ``channels`` values of a sample."""
     if sensor == MICROPHONE:
-        return open_sound(path, settings.rate)
+        return open_sound(path, rate)
     if path.suffix.lower() not in MOTION_SUFFIXES:
         raise UsageError(
             f"{path} is not a recording for the sensor '{sensor}'.",
-            f"Give a file {', '.join(MOTION_SUFFIXES)} with {settings.channels} int16 value(s) per sample.",
+            f"Give a file {', '.join(MOTION_SUFFIXES)} with {channels} int16 value(s) per sample.",
         )
-    return read_motion(path, settings.channels)
+    return read_motion(path, channels)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import select
 import sys
 from collections.abc import Iterator
@@ -17,11 +18,14 @@ class Keys:
     def read(self) -> str:
         """Return the characters of the keys, or an empty text."""
         text = ""
-        while self.has_terminal and select.select([sys.stdin], [], [], 0)[0]:
-            character = sys.stdin.read(1)
-            if not character:
+        # sys.stdin has a buffer, in which select() sees no keys.
+        descriptor = sys.stdin.fileno() if self.has_terminal else -1
+        while self.has_terminal and select.select([descriptor], [], [], 0)[0]:
+            data = os.read(descriptor, 64)
+            if not data:
+                self.has_terminal = False
                 break
-            text += character
+            text += data.decode("utf-8", "replace")
         return text
 
 

@@ -53,7 +53,7 @@ class LiveView:
         self._event_count = 0
         self._health: Health | None = None
         self._notes: deque[str] = deque(maxlen=20)
-        self._missing_frames = 0
+        self._missing_frames = self._incomplete = 0
         self._spectrum: Spectrum | None = None
         self._pictures: PictureAssembler | None = None
         self.picture: Picture | None = None
@@ -88,12 +88,20 @@ class LiveView:
             self._health = message
         elif isinstance(message, Row) and self._pictures is not None:
             self.picture = self._pictures.add(message) or self.picture
+            self._incomplete += len(self._pictures.incomplete)
+            self._pictures.incomplete.clear()
         elif isinstance(message, Lost):
-            self._notes.append(f"The sensor lost {message.count} samples from sample {message.at} on.")
+            unit = self._unit
+            self._notes.append(f"The sensor lost {message.count} {unit}(s) from {unit} {message.at} on.")
         elif isinstance(message, MissingFrames):
             self._missing_frames += message.count
         elif isinstance(message, Text):
             self._notes.append(message.line)
+
+    @property
+    def _unit(self) -> str:
+        """What the application counts."""
+        return "sample" if self._pictures is None else "frame"
 
     def _begin(self, hello: Hello) -> None:
         if hello == self._hello:
@@ -109,7 +117,7 @@ class LiveView:
     def _add_samples(self, values: np.ndarray) -> None:
         if self._hello is None or values.shape[1] != self._hello.channels:
             return
-        size = max(self._hello.rate // COLUMNS_PER_S, 1)
+        size = _column_samples(self._hello)
         self._rest = np.concatenate([self._rest, values])
         while len(self._rest) >= size:
             part, self._rest = self._rest[:size], self._rest[size:]
@@ -146,6 +154,8 @@ class LiveView:
                 "sensor": hello.sensor.name.lower() if hello is not None else None,
                 "rate": hello.rate if hello is not None else None,
                 "channels": hello.channels if hello is not None else None,
+                "unit": self._unit,
+                "column_ms": None if hello is None else 1000 * _column_samples(hello) / hello.rate,
                 "bands": BANDS if self._spectrum is not None else 0,
                 "scores": [
                     {"class": self._classes.get(k, f"class {k}"), "percent": percent}
@@ -159,15 +169,16 @@ class LiveView:
                 else {
                     "samples": health.samples,
                     "windows": health.windows,
-                    "gated": health.gated,
                     "late": health.late,
                     "lost": health.lost,
                     "stuck": health.stuck,
                     "silent": health.silent,
                     "dropped_messages": health.dropped_frames,
                     "dropped_lines": health.dropped_lines,
+                    **({} if health.gated is None else {"gated": health.gated}),
                 },
                 "missing_messages": self._missing_frames,
+                "incomplete_pictures": None if self._pictures is None else self._incomplete,
                 "events": list(self._events),
                 "notes": list(self._notes),
                 "picture": self.picture.number if self.picture is not None else None,
@@ -185,3 +196,8 @@ class LiveView:
         if hello is None or health is None or not health.windows or not hello.period:
             return None
         return round(100 - 100 * health.worst / hello.period, 1)
+
+
+def _column_samples(hello: Hello) -> int:
+    """Return the samples of a column."""
+    return max(hello.rate // COLUMNS_PER_S, 1)

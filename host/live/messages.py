@@ -8,7 +8,10 @@ from enum import IntEnum
 
 import numpy as np
 
+from arenite.firmware.app.camera_settings import PIXEL_CODES
+
 VERSION = 1
+_PIXEL_FORMATS = {code: name for name, code in PIXEL_CODES.items()}
 
 
 class Sensor(IntEnum):
@@ -97,8 +100,11 @@ class EventMessage:
 
 @dataclass(frozen=True)
 class Health:
-    """The counts since the start, as the line ``status`` tells them; ``busy`` and ``worst`` are ticks. ``gated`` is
-    None if the application is older than this count."""
+    """The counts since the start, as the line ``status`` tells them; ``busy`` and ``worst`` are ticks. Samples and
+    windows of a camera are frames and inferences, and lost are the frames that were dropped or missing.
+
+    ``gated`` are the windows that a gate skipped; None if the application is of an older version.
+    """
 
     samples: int
     busy: int
@@ -122,12 +128,12 @@ class Text:
 
 @dataclass(frozen=True)
 class Row:
-    """Bytes of row ``row`` of picture ``picture``, from byte ``start`` on."""
+    """Bytes of row ``row`` of picture ``picture``, from byte ``start`` on. ``format`` is one of ``PIXEL_BYTES``."""
 
     picture: int
     row: int
     start: int
-    bytes_per_pixel: int
+    format: str
     data: bytes
 
 
@@ -173,9 +179,10 @@ def _parse(kind: Type, form: int, data: bytes) -> Message | None:
         at, index, is_start, percent, score = struct.unpack_from("<QHBBi", data)
         return EventMessage(at, index, bool(is_start), percent, score)
     if kind == Type.HEALTH:
-        gated = struct.unpack_from("<I", data, 48)[0] if len(data) >= 52 else None
-        return Health(*struct.unpack_from("<QQ8I", data), gated)
+        return Health(*struct.unpack_from("<QQ9I" if len(data) >= 52 else "<QQ8I", data))
     if kind == Type.TEXT:
         return Text(data.decode("utf-8", "replace"))
+    if form not in _PIXEL_FORMATS:
+        return None
     picture, row, start = struct.unpack_from("<IHH", data)
-    return Row(picture, row, start, form, data[8:])
+    return Row(picture, row, start, _PIXEL_FORMATS[form], data[8:])

@@ -7,23 +7,25 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTES, color_order, unpack
 from arenite.errors import UsageError
 from arenite.host.live.messages import Row
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A complete picture: uint8 ``pixels`` [height, width, 1 or 3]."""
+    """A complete picture: uint8 ``pixels`` [height, width, 1 (gray) or 3 (red, green, blue)]."""
 
     number: int
     pixels: np.ndarray
 
 
 class PictureAssembler:
-    """Collects the rows of one picture after the other. A picture with a missing row is dropped and counted."""
+    """Collects the rows of one picture after the other. A picture with a missing row is dropped, and its number added
+    to ``incomplete``."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.incomplete = 0
+        self.incomplete: list[int] = []
         self._width, self._height = width, height
         self._number: int | None = None
         self._bytes = np.zeros((0, 0), np.uint8)
@@ -32,9 +34,10 @@ class PictureAssembler:
     def add(self, row: Row) -> Picture | None:
         """Add a part of a row, and return the picture that it completes, or None."""
         if row.picture != self._number:
-            self.incomplete += self._number is not None and not self._has.all()
+            if self._number is not None and not self._has.all():
+                self.incomplete.append(self._number)
             self._number = row.picture
-            self._bytes = np.zeros((self._height, self._width * row.bytes_per_pixel), np.uint8)
+            self._bytes = np.zeros((self._height, self._width * PIXEL_BYTES[row.format]), np.uint8)
             self._has = np.zeros(self._bytes.shape, bool)
         end = row.start + len(row.data)
         if row.row >= self._height or end > self._bytes.shape[1] or self._has.all():
@@ -43,17 +46,8 @@ class PictureAssembler:
         self._has[row.row, row.start : end] = True
         if not self._has.all():
             return None
-        pixels = self._bytes.reshape(self._height, self._width, row.bytes_per_pixel)
-        return Picture(row.picture, _rgb565(pixels) if row.bytes_per_pixel == 2 else pixels)
-
-
-def _rgb565(pixels: np.ndarray) -> np.ndarray:
-    """Return RGB pixels of 5, 6 and 5 bits, high byte first as cameras send them, as 8 bits per color."""
-    value = pixels[..., 0].astype(np.uint16) << 8 | pixels[..., 1]
-    red, green, blue = value >> 11, value >> 5 & 63, value & 31
-    return np.stack([red << 3 | red >> 2, green << 2 | green >> 4, blue << 3 | blue >> 2], -1).astype(
-        np.uint8
-    )
+        pixels = unpack(self._bytes, row.format, self._width, self._height)
+        return Picture(row.picture, pixels[..., ::-1] if color_order(row.format) == "bgr" else pixels)
 
 
 def png_of(pixels: np.ndarray) -> bytes:

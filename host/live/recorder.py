@@ -18,7 +18,7 @@ from arenite.host.live.messages import (
     Samples,
     Sensor,
 )
-from arenite.host.live.pictures import Picture, PictureAssembler, png_of
+from arenite.host.live.picture_recorder import PictureRecorder
 from arenite.host.live.sample_store import SampleStore
 
 
@@ -42,19 +42,27 @@ class Recorder:
     ) -> None:
         self.label = label
         self.store: SampleStore | None = None
-        self.received = 0
         self.classes: dict[int, str] = {}
         self._folder, self._per_event, self._clip_s, self._report = folder, per_event, clip_s, report
         self._hello: Hello | None = None
         self._samples = ContinuousSamples(1, 1)
-        self._next = 0
+        self._received = self._next = 0
         self._events: list[EventMessage] = []
-        self._pictures: PictureAssembler | None = None
+        self._pictures: PictureRecorder | None = None
 
     @property
     def seconds(self) -> float:
         """The seconds of samples that arrived so far."""
-        return self.received / self._hello.rate if self._hello is not None else 0.0
+        if self._hello is None:
+            return 0.0
+        if self._pictures is not None:
+            return self._pictures.received * self._hello.hop / self._hello.rate
+        return self._received / self._hello.rate
+
+    def choose(self, label: str | None) -> None:
+        """Choose the label of the clips that begin now, or None to store none."""
+        self.label = label
+        self._next = self._samples.end
 
     def take(self, message: Message | Notice) -> None:
         """Take a message of the application. Raises ``UsageError`` if the folder cannot be used."""
@@ -67,15 +75,19 @@ class Recorder:
         elif isinstance(message, Samples):
             self._take_samples(message)
         elif isinstance(message, Lost):
-            self._samples.lost(message)
+            (self._pictures or self._samples).lost(message)
         elif isinstance(message, EventMessage):
             if message.is_start and self._per_event:
-                self._events.append(message)
-                self._store_events()
+                self._take_event(message)
         elif isinstance(message, Row) and self._pictures is not None:
-            picture = self._pictures.add(message)
-            if picture is not None:
-                self._take_picture(picture)
+            self._pictures.row(message)
+
+    def _take_event(self, event: EventMessage) -> None:
+        if self._pictures is not None:
+            self._pictures.event(event)
+            return
+        self._events.append(event)
+        self._store_events()
 
     def _begin(self, hello: Hello) -> None:
         if hello == self._hello:
@@ -85,14 +97,22 @@ class Recorder:
         self._clip = max(clip, 1)
         self._samples = ContinuousSamples(hello.channels, self._clip + 4 * hello.window + hello.rate)
         self._next = 0
-        if hello.sensor == Sensor.PICTURES:
-            self._pictures = PictureAssembler(hello.width, hello.height)
         self.store = SampleStore(self._folder, hello)
+        self._pictures = None
+        if hello.sensor == Sensor.PICTURES:
+            self._pictures = PictureRecorder(
+                hello,
+                self.store,
+                lambda: self.label,
+                self._event_label,
+                per_event=self._per_event,
+                report=self._report,
+            )
 
     def _take_samples(self, message: Samples) -> None:
         assert self.store is not None
         gap = self._samples.add(message)
-        self.received += len(message.values)
+        self._received += len(message.values)
         if gap is not None:
             self.store.add_gap(gap)
             self._report(
@@ -116,8 +136,7 @@ class Recorder:
             end = event.at + 1
             clip = self._samples.between(end - self._clip, end)
             if clip is not None:
-                name = self.classes.get(event.index, f"class {event.index}")
-                self.store.add(clip, name if self.label is None else self.label, end - self._clip)
+                self.store.add(clip, self._event_label(event), end - self._clip)
             elif end > self._samples.end:
                 waiting.append(event)
             else:
@@ -126,11 +145,9 @@ class Recorder:
                 )
         self._events = waiting
 
-    def _take_picture(self, picture: Picture) -> None:
-        assert self.store is not None
-        self.received += 1
-        if self.label is not None:
-            self.store.add_picture(png_of(picture.pixels), self.label, picture.number)
+    def _event_label(self, event: EventMessage) -> str:
+        """Return the label of an event: its class, unless another label was given."""
+        return self.label if self.label is not None else self.classes.get(event.index, f"class {event.index}")
 
     def check(self) -> SampleStore:
         """Return the store. Raises ``UsageError`` if no application has described its sensor."""

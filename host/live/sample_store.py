@@ -64,6 +64,11 @@ class SampleStore:
                 )
         self._append({"run": run})
 
+    @property
+    def unit(self) -> str:
+        """What is counted in gaps: samples or pictures."""
+        return "pictures" if self._hello.sensor == Sensor.PICTURES else "samples"
+
     def add(self, samples: np.ndarray, label: str, at: int) -> Path:
         """Store int16 ``samples`` [samples, channels] under ``label``; ``at`` is the index of the first one. Return the
         path of the file. Raises ``UsageError`` if it cannot be written."""

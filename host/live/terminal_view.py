@@ -1,4 +1,4 @@
-"""The live view in a terminal: waveform, spectrogram, scores, events and health as text."""
+"""The live view in a terminal: waveform, spectrogram, traces, picture, scores, events and health as text."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from typing import Any
 from rich.console import Group
 from rich.text import Text
 
+from arenite.host.live.pictures import Picture
+from arenite.host.live.terminal_picture import picture_lines
 from arenite.host.report.console import table
 from arenite.printable import printable
 
@@ -15,15 +17,19 @@ _ROWS = 8
 _EVENTS = 6
 
 
-def render(view: dict[str, Any], width: int) -> Group:
-    """Return the view of a snapshot of ``LiveView`` for a terminal with ``width`` columns."""
+def render(view: dict[str, Any], width: int, picture: Picture | None = None, has_color: bool = True) -> Group:
+    """Return the view of a snapshot of ``LiveView`` for a terminal with ``width`` columns. ``picture`` is the newest
+    one of a camera, and ``has_color`` tells whether the terminal has colors."""
     style = "green" if view["is_connected"] else "red"
     title = f"{view['device']}: {view['status']}"
     if view["rate"]:
-        title += f" · {view['sensor']}, {view['rate']} samples per second"
+        title += f" · {view['sensor']}, {view['rate']} {view['unit']}s per second"
     columns = view["columns"][-max(width - 2, 10) :]
     parts: list[Any] = [Text(printable(title), style)]
-    parts += [Text(line, no_wrap=True) for line in waveform(columns)]
+    draw = waveform if view["sensor"] == "sound" else traces
+    parts += [Text(line, no_wrap=True) for line in draw(columns)]
+    if picture is not None:
+        parts += picture_lines(picture.pixels, width - 2, has_color)
     if view["bands"]:
         parts += [Text(line, style="cyan", no_wrap=True) for line in spectrogram(columns)]
     parts += [Text(line) for line in score_lines(view["scores"])]
@@ -47,6 +53,17 @@ def waveform(columns: list[dict[str, Any]]) -> list[str]:
         ranges = [column["high"][channel] - column["low"][channel] for column in columns]
         most = max(*ranges, 1) if len(ranges) > 1 else max(ranges[0], 1)
         lines.append("".join(_LEVELS[round(8 * value / most)] for value in ranges))
+    return lines
+
+
+def traces(columns: list[dict[str, Any]]) -> list[str]:
+    """Return a line for each channel: the middle of each column's values, between the lowest and the highest one."""
+    lines = []
+    for channel in range(len(columns[0]["low"]) if columns else 0):
+        middles = [(column["low"][channel] + column["high"][channel]) / 2 for column in columns]
+        lowest, highest = min(middles), max(middles)
+        span = max(highest - lowest, 1)
+        lines.append("".join(_LEVELS[1 + round(7 * (value - lowest) / span)] for value in middles))
     return lines
 
 

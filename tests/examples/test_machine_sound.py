@@ -39,6 +39,6 @@ def test_faults_are_heard_on_the_device(tmp_path: Path) -> None:
         (1, 640)
     ]
     application = generate_app(prepared, load_board("qemu_mps2_an386"), tmp_path / "app")
-    playback = play(application, read_samples(tmp_path / "day.wav", application))
+    playback = play(application, read_samples(tmp_path / "day.wav", application.sensor, application.settings))
     starts = [event for event in playback.events if event.is_start]
     assert playback.is_equal and len(starts) >= int(day[1]) and len(FAULTS) == 5

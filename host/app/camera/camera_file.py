@@ -14,12 +14,20 @@ from arenite.errors import UsageError
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.host.app.sensor_file import LATE, LOST, STUCK, UNPLUGGED, Fault
 
+#: The name of the file that virtual_camera.c reads.
+CAMERA_FILE = "camera.bin"
 #: The number of a row that stands for the end.
 _END = 2**32 - 1
+#: What the first number tells.
+_PRINTS_SCORES, _BEGINS_HELD = 1, 2
 
 
 def camera_records(
-    frames: Sequence[np.ndarray], settings: CameraSettings, faults: Iterable[Fault] = ()
+    frames: Sequence[np.ndarray],
+    settings: CameraSettings,
+    faults: Iterable[Fault] = (),
+    *,
+    begins_held: bool = False,
 ) -> Iterator[bytes]:
     """Yield the contents of ``camera.bin``.
 
@@ -30,6 +38,7 @@ def camera_records(
             rows never arrive. ``late`` rows arrive together with the last one of them. ``stuck`` rows repeat the same
             row of the frame before them. An ``unplugged`` camera sends nothing for the time of so many rows, a frame's
             time divided by its rows; then the next row follows.
+        begins_held: whether the camera waits for the command ``binary hold``.
 
     Raises ``UsageError`` for a fault after the last row.
     """
@@ -57,13 +66,13 @@ def camera_records(
             assert fault.kind == UNPLUGGED
             arrival[fault.at :] += fault.count * settings.frame_us // height
     last = int(arrival[-1]) if total else 0
+    yield struct.pack("<I", _BEGINS_HELD if begins_held else _PRINTS_SCORES)
     yield from _records(rows, arrival, keep, height, last + 2 * settings.hop * settings.frame_us)
 
 
 def _records(
     rows: np.ndarray, arrival: np.ndarray, keep: np.ndarray, height: int, end: int
 ) -> Iterator[bytes]:
-    yield struct.pack("<I", 1)  # the scores of each frame are printed
     for k in np.flatnonzero(keep).tolist():
         at = int(arrival[k])
         yield struct.pack("<IIII", at & _END, at >> 32, k // height, k % height) + rows[k].tobytes()

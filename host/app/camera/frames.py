@@ -4,17 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 
 from arenite.array_files import read_arrays
-from arenite.converters.processing.image.plan import ImagePlan
 from arenite.converters.processing.media_files import PICTURE_SUFFIXES, read_picture
 from arenite.converters.processing.specification.pixel_formats import PIXEL_BYTES
 from arenite.errors import UsageError
 
 
-def read_frames(paths: Sequence[str | Path], plan: ImagePlan) -> list[np.ndarray]:
+class FrameShape(Protocol):
+    """The size and the pixel format of a camera's frames, such as an ``ImagePlan`` or ``CameraSettings``."""
+
+    @property
+    def width(self) -> int: ...
+
+    @property
+    def height(self) -> int: ...
+
+    @property
+    def format(self) -> str: ...
+
+
+def read_frames(paths: Sequence[str | Path], plan: FrameShape) -> list[np.ndarray]:
     """Return the frames of a camera with the format and the size of ``plan``, each as uint8 [bytes of a frame].
 
     Each path is a picture, a folder of pictures, which are read in the order of their names, or an ``.npz`` file whose
@@ -59,7 +72,7 @@ def _arrays(path: Path) -> np.ndarray:
     return pictures
 
 
-def frame_of(picture: np.ndarray, plan: ImagePlan) -> np.ndarray:
+def frame_of(picture: np.ndarray, plan: FrameShape) -> np.ndarray:
     """Return the frame of a camera that sees ``picture``, uint8 [height, width, 1 or 3 (red, green, blue)]."""
     from PIL import Image, ImageOps
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from arenite.converters.decision.plan import DecisionPlan, plan_decision
 from arenite.converters.decision.record import Decision, recorded_decision
 from arenite.errors import UsageError
-from arenite.firmware.app.camera_glue import camera_model_header
+from arenite.firmware.app.camera_glue import camera_model_header, camera_model_source
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.camera_timing import MARGIN, RowTiming, choose_timing, row_instructions
 from arenite.firmware.app.drivers.camera_chips import CameraFrame
@@ -18,7 +18,7 @@ from arenite.firmware.app.drivers.cameras import CameraDriver, camera_of
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
-from arenite.firmware.app.model_glue import Scores, model_source
+from arenite.firmware.app.model_glue import Scores
 from arenite.firmware.app.project import supported, write_app
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generated_model import Generated
@@ -196,17 +196,19 @@ def generate_camera_app(
         room=timing.room,
         classes=len(scores.names),
         events=decision.max_events,
+        format=plan.format,
         frame=frame,
     )
     processing = Processing(plan, None, decision)
     files = library_sources([generated], None) | processing_files(generated, processing, rows=True)
     files[MODEL_HEADER] = camera_model_header(generated, scores)
-    files[MODEL_SOURCE] = model_source(scores)
+    files[MODEL_SOURCE] = camera_model_source(scores)
     stack = predict(generated, board, optimise).stack + STACK_MARGIN
     manifest: dict[str, Any] = {
         "model": {"path": str(prepared.path), "sha256": prepared.sha256, "name": name},
         "image_sha256": generated.sha256.hex(),
         "sensor": CAMERA,
+        "frames": asdict(settings),
     }
     write_app(
         directory,

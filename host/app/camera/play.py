@@ -11,15 +11,13 @@ import numpy as np
 
 from arenite.converters.decision.reference import Decider, EventKind
 from arenite.errors import UsageError
-from arenite.host.app.camera.camera_file import camera_records
+from arenite.host.app.camera.camera_file import CAMERA_FILE, camera_records
 from arenite.host.app.camera.generate import CameraApp, decision_of
 from arenite.host.app.emulated_run import run_with_file
 from arenite.host.app.sensor_file import Fault
 from arenite.host.bench.reference import Reference
 from arenite.host.flash.build import direct_build
 
-#: The name of the file that virtual_camera.c reads.
-CAMERA_FILE = "camera.bin"
 _EVENT = re.compile(r"\[\d+\.\d{3} s\] (.+?)(?: (\d+)%| (ended)) \(frame (\d+)\)")
 _SCORES = re.compile(r"\[\d+\.\d{3} s\] scores((?: -?\d+)*) sum (\d+) \(frame (\d+)\)")
 

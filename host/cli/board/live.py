@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.console import Group
 from rich.live import Live
 
 from arenite.errors import UsageError
@@ -51,16 +52,16 @@ def live(
     target: str | None,
     board: str | None,
     baud: int | None,
-    play: Path | None,
+    play: tuple[Path, ...],
     address: str | None,
     token: str | None,
     seconds: float | None,
     as_json: bool,
 ) -> int:
-    """Show the waveform, spectrogram, scores, events, latency and health of the application on PORT.
+    """Show the waveform, spectrogram, traces or picture, scores, events, latency and health of the application on PORT.
 
-    With --board, the application in the folder APP runs on an emulated board that hears the file of --play. If the port
-    disappears, the command waits until it returns. With --web, the page stays until Ctrl-C.
+    With --board, the application in the folder APP runs on an emulated board whose sensor plays the file of --play. If
+    the port disappears, the command waits until it returns. With --web, the page stays until Ctrl-C.
     """
     source = live_source(target, board, baud, play, is_real_time=True)
     view = LiveView(source.name)
@@ -119,7 +120,7 @@ def _printer(view: LiveView, as_json: bool) -> Iterator[Callable[[Message | Noti
 
             def draw() -> None:
                 while not ended.wait(0.2):
-                    screen.update(render(view.snapshot(), stdout.width), refresh=True)
+                    screen.update(_screen(view), refresh=True)
 
             thread = threading.Thread(target=draw, daemon=True)
             thread.start()
@@ -128,7 +129,11 @@ def _printer(view: LiveView, as_json: bool) -> Iterator[Callable[[Message | Noti
             finally:
                 ended.set()
                 thread.join()
-                screen.update(render(view.snapshot(), stdout.width), refresh=True)
+                screen.update(_screen(view), refresh=True)
+
+
+def _screen(view: LiveView) -> Group:
+    return render(view.snapshot(), stdout.width, view.picture, stdout.color_system is not None)
 
 
 def _print_json(message: Message | Notice) -> None:
@@ -146,6 +151,7 @@ def _print_line(view: LiveView, message: Message | Notice) -> None:
     elif isinstance(message, Ended):
         show("The recording ended.")
     elif type(message).__name__ == "EventMessage":
-        event = view.snapshot()["events"][-1]
+        snapshot = view.snapshot()
+        event = snapshot["events"][-1]
         score = f" {event['percent']}%" if event["kind"] == "start" else " ended"
-        show(f"[{event['seconds']:.3f} s] {event['class']}{score} (sample {event['sample']})")
+        show(f"[{event['seconds']:.3f} s] {event['class']}{score} ({snapshot['unit']} {event['sample']})")

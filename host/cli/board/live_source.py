@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -33,8 +33,13 @@ def source_options(function: _F) -> _F:
         click.option(
             "--play",
             type=click.Path(path_type=Path),
-            metavar="FILE.wav",
-            help="The recording that the sensor of the emulated board plays.",
+            metavar="FILE",
+            multiple=True,
+            help=(
+                "The recording that the sensor of the emulated board plays: a WAV file for a microphone; pictures, "
+                "folders of them or .npz files for a camera (repeat the option); otherwise .csv, .npy or .npz with "
+                "int16 samples."
+            ),
         ),
     )
     for decorator in reversed(decorators):
@@ -51,12 +56,12 @@ class LiveSource:
 
 
 def live_source(
-    target: str | None, board: str | None, baud: int | None, play: Path | None, *, is_real_time: bool
+    target: str | None, board: str | None, baud: int | None, play: Sequence[Path], *, is_real_time: bool
 ) -> LiveSource:
     """Return the device that the options choose. Raises ``UsageError`` if they do not fit together."""
     emulated = board is not None and load_board(board).emulated
     if board is None or not emulated:
-        if play is not None:
+        if play:
             raise UsageError(
                 "Only the sensor of an emulated board can play a file.", "Give --board qemu_mps2_an386."
             )
@@ -69,8 +74,8 @@ def live_source(
         )
         speed = baud or (load_board(board).uart.baud if board is not None else _BAUD)
         return LiveSource(port, lambda is_stopped: port_messages(port, speed, "binary samples", is_stopped))
-    if play is None:
-        raise UsageError("The emulated board has nothing to hear.", "Give a recording: --play FILE.wav.")
+    if not play:
+        raise UsageError("The emulated board has nothing to sense.", "Give a recording: --play FILE.")
     app = emulated_app(Path(target or "."), board)
     return LiveSource(
         board,

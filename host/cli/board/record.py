@@ -16,8 +16,8 @@ from arenite.host.live.messages import Text
 from arenite.host.live.recorder import Recorder
 from arenite.host.report.console import note, print_json, show
 
-#: Seconds without an answer of the device, after which nothing can be recorded.
-_ANSWER_S = 20.0
+#: Seconds without an answer of a connected device, after which nothing can be recorded. An emulated board may be slow.
+_ANSWER_S, _EMULATED_ANSWER_S = 20.0, 300.0
 
 
 @click.command()
@@ -58,7 +58,7 @@ def record(
     target: str | None,
     board: str | None,
     baud: int | None,
-    play: Path | None,
+    play: tuple[Path, ...],
     output: Path,
     label: str | None,
     per_event: bool,
@@ -74,10 +74,11 @@ def record(
     """
     source = live_source(target, board, baud, play, is_real_time=False)
     recorder = Recorder(output, label, per_event=per_event, clip_s=clip_s, report=note)
-    began = time.monotonic()
+    connected = time.monotonic()
+    answer_s = _EMULATED_ANSWER_S if play else _ANSWER_S
 
     def is_stopped() -> bool:
-        if recorder.store is None and time.monotonic() - began > _ANSWER_S:
+        if recorder.store is None and time.monotonic() - connected > answer_s:
             recorder.check()
         return seconds is not None and recorder.seconds >= seconds
 
@@ -90,8 +91,10 @@ def record(
             for message in source.messages(is_stopped):
                 if isinstance(message, Disconnected):
                     note(f"{message.problem} Waiting for {message.port} to return.")
-                elif isinstance(message, Connected) and message.is_again:
-                    note(f"Connected to {message.port} again.")
+                elif isinstance(message, Connected):
+                    connected = time.monotonic()
+                    if message.is_again:
+                        note(f"Connected to {message.port} again.")
                 elif isinstance(message, Text):
                     note(message.line)
                 elif isinstance(message, Ended):
@@ -117,15 +120,15 @@ def record(
         show(f"{output}: {recorder.seconds:.1f} s received, clips stored: {clips}")
         if store.gaps:
             missing = sum(gap.count for gap in store.gaps)
-            show(f"{missing} samples are missing in {len(store.gaps)} gaps; no clip contains one")
+            show(f"{missing} {store.unit} are missing in {len(store.gaps)} gaps; no clip contains one")
     return 0
 
 
 def _choose(recorder: Recorder, key: str) -> None:
     """Choose the label that a key stands for."""
     if key == "0":
-        recorder.label = None
+        recorder.choose(None)
         note("Paused: clips are not stored.")
     elif key.isdigit() and int(key) - 1 in recorder.classes:
-        recorder.label = recorder.classes[int(key) - 1]
+        recorder.choose(recorder.classes[int(key) - 1])
         note(f"Label: {recorder.label}")

@@ -1,7 +1,7 @@
 // Draws the columns of samples: the range of each channel, and the levels of frequency bands.
 
-const SHOWN = 500;
-const COLORS = ["#f0a067", "#74aee8", "#7fcf91", "#bb97ea", "#e8b04a", "#4fc3b5"];
+export const SHOWN = 500;
+export const COLORS = ["#f0a067", "#74aee8", "#7fcf91", "#bb97ea", "#e8b04a", "#4fc3b5"];
 
 export class Drawing {
   constructor(waveform, spectrogram) {
@@ -34,7 +34,10 @@ export class Drawing {
     for (let c = 0; c < channels; c++) {
       context.fillStyle = COLORS[c % COLORS.length];
       this.columns.forEach((column, k) => {
-        const top = height / 2 * (1 - column.high[c] / most), bottom = height / 2 * (1 - column.low[c] / most);
+        // A column reaches to the one before it, so that slow samples are a line and no dots.
+        const before = this.columns[Math.max(k - 1, 0)];
+        const high = Math.max(column.high[c], before.low[c]), low = Math.min(column.low[c], before.high[c]);
+        const top = height / 2 * (1 - high / most), bottom = height / 2 * (1 - low / most);
         context.fillRect(k * width / SHOWN, top, width / SHOWN, Math.max(bottom - top, 1));
       });
     }

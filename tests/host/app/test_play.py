@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import time
 from dataclasses import replace
@@ -19,6 +17,7 @@ from arenite.host.app.sensor_file import LATE, LOST, STUCK, UNPLUGGED, Fault, se
 from arenite.host.emulator.machine import start
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
+from tests.host.app.file_position import wait_until_read
 from tests.host.app.sound_models import DECISION, RATE, sound_model, sounds
 
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
@@ -115,7 +114,7 @@ def test_nobody_reads_the_serial_port_for_ten_minutes(application: App, tmp_path
     (tmp_path / SENSOR_FILE).write_bytes(data)
     elf = direct_build(application.directory)
     with start(application.board, elf, skip_sleep=True, folder=tmp_path) as machine:
-        assert _wait_until_read(machine.process.pid, len(data))
+        assert wait_until_read(machine.process.pid, SENSOR_FILE, len(data))
         text = ""
         end = time.monotonic() + 60
         while not re.search(r"mean [\d.]+%", text) and time.monotonic() < end:
@@ -130,17 +129,3 @@ def test_nobody_reads_the_serial_port_for_ten_minutes(application: App, tmp_path
     assert dropped > 1000
     told = sum(int(count) for count in re.findall(r"^(\d+) lines? (?:was|were) dropped$", text, re.MULTILINE))
     assert told == dropped
-
-
-def _wait_until_read(pid: int, size: int, timeout_s: float = 300.0) -> bool:
-    """Wait until process ``pid`` has read its file of samples to the end."""
-    end = time.monotonic() + timeout_s
-    while time.monotonic() < end:
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # the process has closed this file meanwhile
-                if os.readlink(entry).endswith(SENSOR_FILE):
-                    position = Path(f"/proc/{pid}/fdinfo/{entry.name}").read_text().splitlines()[0]
-                    if int(position.split()[1]) == size:
-                        return True
-        time.sleep(0.2)
-    return False

@@ -1,4 +1,4 @@
-"""The live view of a real emulated run: lines, JSON, a page in a browser; and a port that disappears."""
+"""The live view of a real emulated run: lines and JSON; and a port that disappears."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import json
 import os
 import pty
 import threading
-import wave
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,7 +15,6 @@ from arenite.host.app.generate import generate_app
 from arenite.host.cli.main import main
 from arenite.host.link.frames import encode_frame
 from arenite.host.live.connection import Connected, Disconnected, port_messages
-from arenite.host.live.emulated import emulated_app, emulated_messages
 from arenite.host.live.live_view import LiveView
 from arenite.host.live.messages import (
     ClassName,
@@ -31,11 +28,10 @@ from arenite.host.live.messages import (
     WindowScores,
 )
 from arenite.host.live.terminal_view import render
-from arenite.host.live.web.live_server import LiveServer
 from arenite.host.report.console import stdout
 from arenite.profiles.boards import load_board
-from tests.browser import Browser
 from tests.host.app.sound_models import RATE, sound_model, sounds
+from tests.host.live.recorded_data import write_wav
 
 BOARD = "qemu_mps2_an386"
 
@@ -45,11 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with an application and a recording."""
     folder = tmp_path_factory.mktemp("live")
     generate_app(sound_model(folder / "ear.tflite"), load_board(BOARD), folder / "app")
-    with wave.open(str(folder / "street.wav"), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(sounds(4).astype("<i2").tobytes())
+    write_wav(folder / "street.wav", sounds(4), RATE)
     return folder
 
 
@@ -62,7 +54,7 @@ def _view() -> LiveView:
     view.take(Samples(0, tone[:, None]))
     view.take(WindowScores(1999, 12_500, (93, 7)))
     view.take(EventMessage(1999, 0, True, 93, 100))
-    view.take(Health(16000, 100_000, 25_000, 8, 0, 3, 0, 0, 5, 0))
+    view.take(Health(16000, 100_000, 25_000, 8, 0, 3, 0, 0, 5, 0, 6))
     return view
 
 
@@ -75,7 +67,7 @@ def test_the_view_has_columns_scores_events_and_headroom() -> None:
     assert snapshot["latency_ms"] == 12.5 and snapshot["period_ms"] == 50.0
     assert snapshot["headroom_percent"] == 50.0
     assert snapshot["events"][0]["class"] == "yes"
-    assert snapshot["health"]["lost"] == 3
+    assert snapshot["health"]["lost"] == 3 and snapshot["health"]["gated"] == 6
     assert len(_view().snapshot(after=48)["columns"]) == 2
 
 
@@ -148,50 +140,3 @@ def test_json_has_the_events_of_the_application(folder: Path, capfd: pytest.Capt
     lines = capfd.readouterr().out.splitlines()
     starts = [entry["at"] for entry in entries if entry["kind"] == "EventMessage" and entry["is_start"]]
     assert [line for line in lines if line.endswith(f"% (sample {starts[0]})")]
-
-
-@pytest.fixture
-def browser(tmp_path: Path) -> Iterator[Browser]:
-    with Browser(tmp_path / "profile") as running_browser:
-        yield running_browser
-
-
-@pytest.mark.slow
-@pytest.mark.qemu
-@pytest.mark.browser
-def test_the_page_shows_a_real_run(folder: Path, browser: Browser) -> None:
-    view = LiveView(BOARD)
-    server = LiveServer(view, "127.0.0.1:0", "auto")
-    server.start()
-    ended = threading.Event()
-
-    def run() -> None:
-        app = emulated_app(folder / "app", BOARD)
-        for message in emulated_messages(app, folder / "street.wav", ended.is_set, is_real_time=True):
-            view.take(message)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    try:
-        browser.open(server.url)
-        browser.until("document.querySelectorAll('#events tr').length > 4")
-        browser.until("document.querySelectorAll('#health div').length > 8")
-        browser.until("document.getElementById('status').innerText == 'The recording ended'")
-        shown = browser.value(
-            "Array.from(document.querySelectorAll('#events tr')).map((row) => row.cells[4].innerText)"
-        )
-        assert sorted(map(int, shown)) == sorted(event["sample"] for event in view.snapshot()["events"])
-        for canvas, bright in (("waveform", 200), ("spectrogram", 150)):
-            pixels = browser.value(
-                f"(() => {{ const c = document.getElementById('{canvas}'); const d = c.getContext('2d')"
-                ".getImageData(0, 0, c.width, c.height).data; let n = 0;"
-                f" for (let k = 0; k < d.length; k += 4) n += d[k] > {bright}; return n; }})()"
-            )
-            assert pixels > 500, canvas
-        assert browser.value("document.getElementById('scores').childElementCount") == 3
-        browser.open("about:blank")
-        assert browser.errors == []
-    finally:
-        ended.set()
-        thread.join(60)
-        server.end()

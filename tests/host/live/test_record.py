@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arenite.converters.tflite.image import image_bytes
 from arenite.host.app.generate import generate_app
 from arenite.host.app.sensor_file import LOST, Fault
 from arenite.host.cli.main import main
@@ -19,8 +18,8 @@ from arenite.host.live.emulated import emulated_app, emulated_messages
 from arenite.host.live.messages import ClassName, EventMessage, Hello, Lost, Row, Samples, Sensor
 from arenite.host.live.recorder import Recorder
 from arenite.profiles.boards import load_board
-from tests.fuzz.graph_builder import GraphBuilder
 from tests.host.app.sound_models import BINS, LENGTH, RATE, ROWS, STEP, sound_model, sounds
+from tests.host.live.recorded_data import write_float_model, write_wav
 
 BOARD = "qemu_mps2_an386"
 LABELS = ["hiss", "tone", "quiet"]
@@ -116,7 +115,7 @@ def test_motion_becomes_numpy_files_and_rows_become_pictures(tmp_path: Path) -> 
             if (number, row) != (0, 1):  # a row of the first picture is missing
                 for start in (0, 4):
                     data = pixels[number, row, start : start + 4].tobytes()
-                    camera.take(Row(number, row, start, 1, data))
+                    camera.take(Row(number, row, start, "grey", data))
     (file,) = (tmp_path / "camera" / "person").iterdir()
     from PIL import Image
 
@@ -130,26 +129,6 @@ def test_samples_of_a_device_that_started_again_are_not_joined() -> None:
     assert joined.between(0, 10) is not None and joined.between(500, 510) is None
 
 
-def _write_wav(path: Path, samples: np.ndarray) -> None:
-    with wave.open(str(path), "wb") as file:
-        file.setnchannels(1)
-        file.setsampwidth(2)
-        file.setframerate(RATE)
-        file.writeframes(samples.astype("<i2").tobytes())
-
-
-def _float_model(path: Path) -> None:
-    """Write the float32 network of ``sound_model``."""
-    rng = np.random.default_rng(16)
-    b = GraphBuilder(rng)
-    x = b.input((1, ROWS * BINS), "float32")
-    weights = b.const(rng.normal(0, 0.3, (len(LABELS), ROWS * BINS)).astype(np.float32), "float32")
-    logits = b.tensor((1, len(LABELS)), "float32")
-    b.op("FULLY_CONNECTED", [x, weights], [logits], "FullyConnectedOptions", 4)
-    b.op("SOFTMAX", [logits], [b.tensor((1, len(LABELS)), "float32")], "SoftmaxOptions", 2, beta=1.0)
-    path.write_bytes(image_bytes(b.build(), None))
-
-
 @pytest.mark.slow
 @pytest.mark.qemu
 def test_record_convert_and_bench(
@@ -157,8 +136,8 @@ def test_record_convert_and_bench(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     generate_app(sound_model(tmp_path / "ear.tflite", labels=LABELS), load_board(BOARD), tmp_path / "app")
-    _write_wav(tmp_path / "street.wav", sounds(12))
-    _float_model(tmp_path / "float.tflite")
+    write_wav(tmp_path / "street.wav", sounds(12), RATE)
+    write_float_model(tmp_path / "float.tflite", (1, ROWS * BINS), len(LABELS))
     Path("steps.toml").write_text(PREPROCESSING)
     Path("labels.txt").write_text("\n".join(LABELS) + "\n")
     assert (
@@ -187,11 +166,11 @@ def test_record_convert_and_bench(
 def test_samples_that_the_sensor_loses_are_told(tmp_path: Path) -> None:
     generate_app(sound_model(tmp_path / "ear.tflite"), load_board(BOARD), tmp_path / "app")
     samples = sounds(3)
-    _write_wav(tmp_path / "street.wav", samples)
+    write_wav(tmp_path / "street.wav", samples, RATE)
     recorder = Recorder(tmp_path / "field", "street", clip_s=0.5)
     messages = emulated_messages(
         emulated_app(tmp_path / "app", BOARD),
-        tmp_path / "street.wav",
+        [tmp_path / "street.wav"],
         lambda: False,
         is_real_time=False,
         faults=[Fault(LOST, RATE, 777)],

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from arenite.errors import AreniteError
 from arenite.host.web.serving.serve_page import ServingOptions, open_page
-from arenite.models.npm_files import npm_file, npm_package
+from tests.axe import axe_script, barriers
 from tests.browser import BROWSER, Browser
 from tests.host.web.page_parts import COUNT, FAKE_DEVICES, STATUS, collecting_page
 
@@ -22,33 +20,11 @@ pytestmark = [
     pytest.mark.skipif(BROWSER is None, reason="no Chromium"),
 ]
 
-AXE = npm_package(
-    "axe-core",
-    "4.14.1",
-    "e6b0ce02b84d892e2e33e403485e7f3d6c29e2be6df65daf44d89ba564139745",
-    708405,
-    "MPL-2.0",
-)
-
 
 @pytest.fixture(scope="module")
 def axe() -> str:
-    """The JavaScript of axe-core. The test is skipped if it cannot be fetched."""
-    try:
-        return npm_file(AXE, "package/axe.min.js").decode()
-    except AreniteError as error:
-        pytest.skip(error.problem)
-
-
-def barriers(browser: Browser, axe: str) -> list[Any]:
-    """Return the violations that axe-core finds, each as [rule, description, HTML of the elements]. The rules are
-    those of WCAG 2.2, levels A and AA, and axe-core's best practices."""
-    browser.value(f"{axe}; 0")
-    violations: list[Any] = browser.value(
-        "axe.run(document, {runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']})"
-        ".then((r) => r.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html)]))"
-    )
-    return violations
+    """The JavaScript of axe-core."""
+    return axe_script()
 
 
 @pytest.mark.parametrize("source", ["camera", "files"])
