@@ -11,8 +11,8 @@ from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.output_folder import MANIFEST
 from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
-from arenite.host.app.headroom import Headroom
 from arenite.host.app.generate import App, generate_app
+from arenite.host.app.headroom import Headroom
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
 from arenite.input_files import parse_toml, read_text

@@ -149,7 +149,9 @@ def _show(application: App, playback: Playback | None) -> None:
             f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
         )
     else:
-        show(f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms on {application.board.name}")
+        show(
+            f"{application.directory}: an inference every {hop_s * 1000:,.0f} ms on {application.board.name}"
+        )
     for line in time_lines(application.headroom, None if playback is None else playback.measured):
         show(line)
     driver = application.driver
