@@ -2,7 +2,7 @@
 of their loops runs. ``instructions.py`` has the costs.
 
 Only a few branches depend on the samples: the roots and logarithms of a value of 0, and the square root of the micro
-front end, which is shorter for values below 2^32. Costs were fitted to several signals, and the largest of them is kept.
+front end, which is shorter for values below 2^32. Costs were fitted to several signals, and the largest are kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ def row_work(plan: AudioPlan | MicroPlan | ImuPlan, rows: int, feeds: float) -> 
     samples arrive in ``feeds`` calls. A window of motion is one row."""
     if isinstance(plan, ImuPlan):
         kind, row = "motion", _motion(plan)
-        values, length, shared = plan.hop * plan.axes, plan.window * plan.axes, (plan.window - plan.hop) * plan.axes
+        values, length, shared = (
+            plan.hop * plan.axes,
+            plan.window * plan.axes,
+            (plan.window - plan.hop) * plan.axes,
+        )
     else:
         kind, row = ("micro", _micro(plan)) if isinstance(plan, MicroPlan) else ("sound", _spectrum(plan))
         values, length, shared = plan.step * rows, plan.length, plan.length - plan.step

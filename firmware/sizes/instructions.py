@@ -77,7 +77,9 @@ def total(costs: Costs, work: Mapping[str, float]) -> float:
     return sum(costs.get(name, 0.0) * count for name, count in work.items())
 
 
-def inference_count(g: Generated, table: CostTable, core: str, optimise: str) -> tuple[Count, tuple[str, ...]]:
+def inference_count(
+    g: Generated, table: CostTable, core: str, optimise: str
+) -> tuple[Count, tuple[str, ...]]:
     """Return the instructions of an inference, and the kernels whose costs were not measured. For these, the estimate
     of ``timing.py`` is used."""
     count, unknown = Count(0.0, 0.0), set[str]()
@@ -94,7 +96,9 @@ def inference_count(g: Generated, table: CostTable, core: str, optimise: str) ->
     return count, tuple(sorted(unknown))
 
 
-def row_count(plan: AudioPlan | MicroPlan | ImuPlan, table: CostTable, rows: int, feeds: float) -> Count | None:
+def row_count(
+    plan: AudioPlan | MicroPlan | ImuPlan, table: CostTable, rows: int, feeds: float
+) -> Count | None:
     """Return the instructions of the features from one window to the next, and of filling the input.
 
     ``rows`` are the new rows and ``feeds`` the calls that bring their samples. None if the front end was not measured.

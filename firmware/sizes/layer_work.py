@@ -7,6 +7,7 @@ The instructions of a layer are a sum over these counts, with a cost for each on
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -36,10 +37,7 @@ def _is_clamped(f: _Fields) -> bool:
 def _taps_inside(f: _Fields) -> float:
     """Return the number of taps of all windows of one image that are inside the image."""
     rows, columns = (
-        sum(
-            max(0, min(size - at, taps) - max(-at, 0))
-            for at in (y * stride - pad for y in range(outputs))
-        )
+        sum(max(0, min(size - at, taps) - max(-at, 0)) for at in (y * stride - pad for y in range(outputs)))
         for size, taps, stride, pad, outputs in (
             (f["in_h"], f["k_h"], f["stride_h"], f["pad_top"], f["out_h"]),
             (f["in_w"], f["k_w"], f["stride_w"], f["pad_left"], f["out_w"]),
@@ -75,20 +73,14 @@ def _dot(work: Work, blocks: Mapping[int, float], out_c: int, groups: int, f: _F
 
 def _conv_dsp(_: Generated, call: KernelCall) -> Work:
     f = call.fields
-    k_h, runs, width, groups, rest = (
-        f[name] for name in ("k_h", "runs", "run_width", "run_groups", "rest")
-    )
+    k_h, runs, width, groups, rest = (f[name] for name in ("k_h", "runs", "run_width", "run_groups", "rest"))
     out_w, in_w, rows = f["out_w"], f["in_w"], f["batches"] * f["out_h"]
     if k_h * runs * width == 1 and f["stride_h"] == f["stride_w"] == 1:
         in_w = out_w = f["batches"] * f["in_h"] * f["in_w"]
         rows = 1
     step, run_bytes = f["stride_w"] * f["in_c"], groups * 4
     reach = run_bytes + rest + 2 * step
-    work: Work = dict.fromkeys(
-        ("expand", "wide expand", "expand 3", "expand round 3", "expand row 3", "expand 2", "expand round 2", "expand row 2", "rest call", "rest row", "rest 3", "rest 2", "wide", "window", "missing window",
-         "filled words", "filled halves", "filled bytes", "copied words", "copied bytes"),
-        0.0,
-    )  # fmt: skip
+    work: Work = defaultdict(float)
     counts: dict[int, float] = {}
     tops = [
         [0 <= y * f["stride_h"] - f["pad_top"] + k * f["dilation_h"] < f["in_h"] for k in range(k_h)]
@@ -240,9 +232,9 @@ def _depthwise_3x3(_: Generated, call: KernelCall) -> Work:
     work = {
         "group": groups,
         "line": lines,
-        "missing line": f["batches"] * groups * sum(
-            not 0 <= y - f["pad_top"] < f["in_h"] for y in range((f["out_h"] - 1) * f["stride"] + 3)
-        ),
+        "missing line": f["batches"]
+        * groups
+        * sum(not 0 <= y - f["pad_top"] < f["in_h"] for y in range((f["out_h"] - 1) * f["stride"] + 3)),
         "line block": lines * (pixels // 6),
         "line rest": lines * bool(pixels % 6),
         "line rest pixel": lines * (pixels % 6),
@@ -312,9 +304,7 @@ def _packed_windows(f: _Fields) -> tuple[float, float, float, float]:
         for at in range(0, f["out_w"], 4):
             last = min(4, f["out_w"] - at) - 1
             for n in (0, 2):
-                x0, x1 = (
-                    (at + min(k, last)) * f["stride_w"] - f["pad_left"] for k in (n, n + 1)
-                )
+                x0, x1 = ((at + min(k, last)) * f["stride_w"] - f["pad_left"] for k in (n, n + 1))
                 is_inside = f["dilation_w"] == 1 and x0 >= 0 and x1 + f["k_w"] <= f["in_w"]
                 for row in rows:
                     runs, length = (1, f["k_w"] * f["in_c"]) if row and is_inside else (f["k_w"], f["in_c"])
@@ -431,9 +421,7 @@ def _strided_copy(_: Generated, call: KernelCall) -> Work:
         runs = math.prod(d["count"] for d in dims)
         strides = [d[side] for d in dims for side in ("in_stride", "out_stride")]
         is_word = all(s % 4 == 0 for s in strides)
-        copied = _copied(
-            runs, piece["run"] if is_word else piece["run"] | 1, piece["input"], piece["output"]
-        )
+        copied = _copied(runs, piece["run"] if is_word else piece["run"] | 1, piece["input"], piece["output"])
         copied["bytes"] -= 0 if is_word or piece["run"] % 2 else runs
         work["piece"] += 1
         work["run"] += runs

@@ -52,7 +52,8 @@ class EventLines:
         """Return the instructions of printing ``count`` events at sample ``at``, None for all of a window, each with
         the longest name."""
         lines = [
-            total(self.costs, line_work(self.rate, self.name_bytes, is_start, at)) for is_start in (True, False)
+            total(self.costs, line_work(self.rate, self.name_bytes, is_start, at))
+            for is_start in (True, False)
         ]
         longest = sorted(lines, reverse=True) if self.is_exclusive else [max(lines)] * self.events
         return sum(longest[: self.events if count is None else count])
@@ -156,9 +157,7 @@ def predict_headroom(
     rate, hop = settings.rate, settings.hop
     record = block_of(rate, settings.channels)
     second = _instructions_per_second(board)
-    schedule = Schedule(
-        rate, settings.channels, settings.window, hop, record, second * _WAKE_S, second
-    )
+    schedule = Schedule(rate, settings.channels, settings.window, hop, record, second * _WAKE_S, second)
     inference, unmeasured = inference_count(g, table, target_of(board).core, optimise)
     work = {"call": 1.0, "class": float(decision.classes)}
     decided = Count(total(table.decision, work), total(table.decision, work))
@@ -204,7 +203,9 @@ def _instructions_per_second(board: Board) -> float:
     return board.clock_hz / cpi_of(board.core)
 
 
-def _gate(processing: Processing, settings: StreamSettings, table: CostTable, counts: dict[str, float]) -> float:
+def _gate(
+    processing: Processing, settings: StreamSettings, table: CostTable, counts: dict[str, float]
+) -> float:
     """Return the instructions of a gate that measures the samples of a window."""
     gate = processing.gate
     if gate is None:

@@ -1,5 +1,5 @@
-"""How often each part of an application's loop runs, by its schedule: when samples arrive, how long work takes, and when
-the processor sleeps.
+"""How often each part of an application's loop runs: when samples arrive, how long work takes, and when the processor
+sleeps.
 
 The loop of ``sample_loop.c`` is repeated with the instructions that each part takes instead of the part itself. The
 counts of a window are those from the end of the window before to its own end, as the application measures them.

@@ -17,16 +17,17 @@ from arenite.host.duty.model import PowerStates, predict
 #: The command whose answer has the measured time.
 STATUS = "status"
 _ANSWER = re.compile(
-    r"(?P<samples>\d+) samples, .*?(\d+) windows, (\d+) gated, .*slowest window ([\d.]+)% of its time, mean ([\d.]+)%, first ([\d.]+)%"
+    r"(?P<samples>\d+) samples, .*?(\d+) windows, (\d+) gated, .*"
+    r"slowest window ([\d.]+)% of its time, mean ([\d.]+)%, first ([\d.]+)%"
 )
 
 
 @dataclass(frozen=True)
 class MeasuredTime:
     """What an application measured: the percent of the time between two windows in which the processor did not sleep,
-    on average, in the slowest window, and in the slowest first window after the start or a gap. ``lines`` is the largest
-    number of events of a window, whose lines were printed after it; ``samples`` are all samples, ``windows`` all windows,
-    and ``gated`` those in which a gate was closed."""
+    on average, in the slowest window, and in the slowest first window after the start or a gap. ``lines`` is the
+    largest number of events of a window, whose lines were printed after it; ``samples`` are all samples, ``windows``
+    all windows, and ``gated`` those in which a gate was closed."""
 
     mean_percent: float
     worst_percent: float
@@ -72,7 +73,8 @@ def time_lines(headroom: Headroom | None, measured: MeasuredTime | None) -> list
     lines = []
     if headroom is not None:
         lines.append(
-            f"{headroom.kind.capitalize()}: {headroom.mean / headroom.hop_s:,.0f} instructions per second; a window takes "
+            f"{headroom.kind.capitalize()}: {headroom.mean / headroom.hop_s:,.0f} instructions per second; a window "
+            f"takes "
             f"{100 * headroom.duty:.2f}% of its time, the slowest {100 * headroom.share():.2f}%, "
             f"so the headroom is {100 * headroom.headroom:.2f}%"
         )

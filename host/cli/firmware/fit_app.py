@@ -70,8 +70,13 @@ def _show(fit: AppFit, where: Path) -> None:
             ("slowest window", h.worst()),
             ("a hop has", h.per_hop),
         )
-        show(table(f"instructions every {1000 * fit.hop_s:,.0f} ms, {h.kind}", ("", "instructions"),
-                   [(name, f"{count:,.0f}") for name, count in parts]))
+        show(
+            table(
+                f"instructions every {1000 * fit.hop_s:,.0f} ms, {h.kind}",
+                ("", "instructions"),
+                [(name, f"{count:,.0f}") for name, count in parts],
+            )
+        )
         for line in time_lines(h, None):
             show(f"{line}.")
         if h.unmeasured:
