@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,39 +12,19 @@ import numpy as np
 import pytest
 
 from arenite.errors import UsageError
-from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
-from arenite.firmware.sizes.app_table import app_table
-from arenite.firmware.sizes.measure import compiler_version
+from arenite.firmware.sizes.app_prediction import predict_app
 from arenite.host.app.emulated_run import run_emulated
 from arenite.host.app.fit_app import fit_app
 from arenite.host.app.generate import generate_app
-from arenite.host.build.elf_sizes import read_elf
 from arenite.host.flash.build import direct_build
 from arenite.profiles.boards import load_board
 from benchmarks.app_sizes import app_boards, sample_apps
+from tests.host.app.linked_sizes import assert_equal, need_the_measured_compiler
 from tests.host.app.motion_models import GATE, motion_model
 from tests.host.app.sound_models import DECISION, MICRO, RATE, SOUND, STEP, sound_model, sounds
 
 BOARDS = [board.name for board in app_boards()]
 M4F = load_board("qemu_mps2_an386")
-
-
-def need_the_measured_compiler(board: str) -> None:
-    table = app_table(board)
-    assert table is not None
-    core = load_board(board).core
-    if shutil.which("arm-none-eabi-gcc") is None or compiler_version(core) != table.compiler:
-        pytest.skip(f"the sizes were measured with {table.compiler}")
-
-
-def assert_equal(folder: Path, predicted: AppPrediction) -> None:
-    elf = read_elf(direct_build(folder))
-    assert not predicted.unknown
-    assert predicted.arena == elf.arena
-    assert predicted.data + predicted.bss == elf.static
-    assert predicted.weights == elf.weights
-    assert predicted.text + predicted.data == elf.code
-    assert predicted.stack <= predicted.stack_reserved == elf.stack_reserved
 
 
 @pytest.mark.parametrize("board", BOARDS)

@@ -14,10 +14,12 @@ from arenite.host.app.fit_app import fit_app
 from arenite.host.app.generate import generate_app
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.boards import load_board
+from benchmarks.app_sizes import app_boards
 from tests.host.app.cascade.cascade_models import GATE, motion_pair, sound_pair
+from tests.host.app.linked_sizes import assert_equal, need_the_measured_compiler
 from tests.host.app.sound_models import MICRO, RATE, SOUND, STEP, sound_model
-from tests.host.app.test_fit_app import BOARDS, assert_equal, need_the_measured_compiler
 
+BOARDS = [board.name for board in app_boards()]
 M4F = load_board("qemu_mps2_an386")
 
 

@@ -122,7 +122,7 @@ def test_both_models_start_again_after_a_long_gap(tmp_path: Path) -> None:
     first = next(e for e in play(application, samples).events if e.is_start)
     faults = [
         Fault(LOST, first.sample + 10, window + 1),
-        Fault(LOST, 8 * RATE, window),  # the longest gap that silence fills
+        Fault(LOST, 8 * RATE, 500),  # silence fills this gap
         Fault(UNPLUGGED, 12 * RATE, RATE),
     ]
     playback = play(application, samples, faults)
