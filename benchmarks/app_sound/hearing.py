@@ -6,9 +6,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from arenite.converters.processing.long_sound import open_sound
 from arenite.errors import DeviceError
 from arenite.host.app.emulated_run import EventLine, parse_event, run_emulated
+from arenite.host.app.flash_memory import flash_contents
 from arenite.host.app.generate import App
 from arenite.host.app.play import expected_events
 from arenite.host.flash.build import direct_build
@@ -30,10 +33,17 @@ class Hearing:
 
 def hear(application: App, sound: Path) -> Hearing:
     """Build ``application``, and run it on its emulated board until it has heard ``sound``."""
-    rate = application.settings.rate
+    return sense(application, open_sound(sound, application.settings.rate))
+
+
+def sense(application: App, samples: np.ndarray) -> Hearing:
+    """Build ``application``, and run it on its emulated board until it has taken int16 ``samples`` [samples] or
+    [samples, channels]."""
+    rate, learning = application.settings.rate, application.learning
     elf = direct_build(application.directory)
+    flash = None if learning is None else bytearray(flash_contents(None, learning))
     lines = run_emulated(
-        elf, application.board, open_sound(sound, rate), rate=rate, silence_s=3600, last_command="status"
+        elf, application.board, samples, rate=rate, silence_s=3600, last_command="status", flash=flash
     )
     events, counts = [], None
     for line in lines:
