@@ -36,13 +36,14 @@ from arenite.profiles.board import Board
 PROTOCOL = "app"
 MAIN = "src/main.c"
 PINS = "src/app_pins.h"
+#: The C files of the messages of all applications.
+_MESSAGES = ("app_stream.c", "app_stream.h")
 #: The C files of an application with a sensor of samples, besides those of the board.
 _STREAM = (
     "app.h",
     "app_report.c",
     "app_report.h",
-    "app_stream.c",
-    "app_stream.h",
+    *_MESSAGES,
     "console.c",
     "console.h",
     "sensor.c",
@@ -57,6 +58,9 @@ _CAMERA = (
     "camera_loop.c",
     "camera_report.c",
     "camera_report.h",
+    "camera_stream.c",
+    "camera_stream.h",
+    *_MESSAGES,
     "console.c",
     "console.h",
     "sensor.h",

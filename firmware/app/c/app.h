@@ -7,7 +7,7 @@
 
 #include "app_model.h"
 
-/* The message HEALTH begins with these counts up to `silent`, in this order (docs/protocol.md). */
+/* The message HEALTH begins with these counts up to `silent`, in this order (app_put_health, docs/protocol.md). */
 typedef struct {
     uint64_t samples; /* index of the next sample; lost ones count */
     uint64_t busy;    /* ticks of all windows but the first ones, without sleep */
@@ -35,8 +35,5 @@ void app_print(const ar_event *event);
 
 /* Sleeps until there may be more samples. */
 void app_sleep(void);
-
-/* Returns the ticks from one window to the next. */
-uint64_t app_period(void);
 
 #endif

@@ -1,4 +1,5 @@
 #include "app_report.h"
+#include <stddef.h>
 #include "app.h"
 #include "app_settings.h"
 #include "app_stream.h"
@@ -71,6 +72,14 @@ static void print_counts(void)
     console_text("%");
     app_print_runs();
     console_end();
+}
+
+void app_put_health(void)
+{
+    console_bytes(&app_state, offsetof(app_counts, gated));
+    console_value(console_dropped_frames(), 4);
+    console_value(console_dropped(), 4);
+    console_value(app_state.gated, 4);
 }
 
 void app_watch(const int16_t *samples, uint32_t count)

@@ -1,13 +1,14 @@
 #include "app_stream.h"
-#include <stddef.h>
 #include "app_settings.h"
 #include "console.h"
 #include "port.h"
 
-enum { HELLO = 1, CLASS, SAMPLES, LOST, SCORES, EVENT, HEALTH, ROW = 9 }; /* 8: CONSOLE_TEXT */
+enum { HELLO = 1, CLASS, SAMPLES, LOST, SCORES, EVENT, HEALTH }; /* 8: CONSOLE_TEXT, 9: in camera_stream.c */
 enum { VERSION = 1, MAX_SCORES = 200 };
 /* Samples are only sent if the buffer then still has room for an event, the scores and a line. */
 enum { RESERVE = 192, OVERHEAD = 24 };
+
+enum { TEXT, BINARY, WITH_SAMPLES, HOLD };
 
 #ifndef APP_SENSOR /* 1 sound, 2 motion, 3 analog inputs, 4 pictures */
 #define APP_SENSOR 1u
@@ -27,37 +28,40 @@ enum { RESERVE = 192, OVERHEAD = 24 };
 #error "Messages have the lower byte first, and samples and counts are sent as they are in memory."
 #endif
 
-static uint32_t sends_samples, holds;
+static uint32_t mode;      /* the command that was sent last */
 static uint32_t described; /* frames of the description that were sent: HELLO, and a CLASS for each class */
 static uint32_t last_health;
 
 uint32_t app_stream_command(const char *command)
 {
-    const uint32_t hold = console_is_equal(command, "binary hold");
-    const uint32_t samples = hold || console_is_equal(command, "binary samples");
-    const uint32_t text = console_is_equal(command, "text");
-    if (!samples && !text && !console_is_equal(command, "binary")) {
-        return 0;
+    static const char names[][15] = {"text", "binary", "binary samples", "binary hold"};
+    uint32_t k = 0;
+    while (!console_is_equal(command, names[k])) {
+        if (k == HOLD) {
+            return 0;
+        }
+        k++;
     }
-    console_use_frames(!text);
-    sends_samples = samples;
-    holds = hold;
+    mode = k;
+    console_use_frames(k != TEXT);
     described = 0;
     last_health = port_ticks() - PORT_TICKS_PER_US * 1000000u;
     return 1;
 }
 
+static void put_word(uint32_t value) { console_value(value, 4); }
+
 static void send_description(void)
 {
     if (described == 0) {
         console_frame(HELLO, VERSION);
-        console_value(APP_SENSOR | APP_CHANNELS << 8 | APP_CLASSES << 16, 4);
-        console_value(APP_RATE, 4);
-        console_value(APP_WINDOW, 4);
-        console_value(APP_HOP, 4);
-        console_value(PORT_TICKS_PER_US * UINT64_C(1000000), 4);
-        console_value(app_period(), 4);
-        console_value(APP_WIDTH | APP_HEIGHT << 16, 4);
+        put_word(APP_SENSOR | APP_CHANNELS << 8 | APP_CLASSES << 16);
+        put_word(APP_RATE);
+        put_word(APP_WINDOW);
+        put_word(APP_HOP);
+        put_word(PORT_TICKS_PER_US * 1000000u);
+        put_word((uint32_t)app_period());
+        put_word(APP_WIDTH | APP_HEIGHT << 16);
     } else {
         console_frame(CLASS, 0);
         console_value(described - 1, 2);
@@ -72,10 +76,14 @@ static void send_description(void)
 static void send_health(void)
 {
     console_frame(HEALTH, 0);
+<<<<<<< HEAD
     console_bytes(&app_state, offsetof(app_counts, gated));
     console_value(console_dropped_frames(), 4);
     console_value(console_dropped(), 4);
     console_value(app_state.gated, 4);
+=======
+    app_put_health();
+>>>>>>> live-camera-messages
     console_end();
 }
 
@@ -99,10 +107,9 @@ void app_stream_serve(void)
     }
 }
 
-/* Returns whether a frame of samples with `bytes` bytes may be sent now. */
-static uint32_t may_send(uint32_t bytes)
+uint32_t app_stream_may_send(uint32_t bytes)
 {
-    if (!console_uses_frames() || !sends_samples) {
+    if (mode < WITH_SAMPLES) {
         return 0;
     }
     if (console_room() < bytes + OVERHEAD + RESERVE) {
@@ -114,31 +121,13 @@ static uint32_t may_send(uint32_t bytes)
 
 void app_stream_samples(uint64_t at, const int16_t *samples, uint32_t count, uint32_t channels)
 {
-    if (count == 0 || !may_send(8 + 2 * count * channels)) {
+    if (count == 0 || !app_stream_may_send(8 + 2 * count * channels)) {
         return;
     }
     console_frame(SAMPLES, channels);
     console_value(at, 8);
     console_bytes(samples, 2 * count * channels);
     console_end();
-}
-
-void app_stream_row(uint32_t picture, uint32_t row, uint32_t from, const uint8_t *bytes, uint32_t count,
-                    uint32_t bytes_per_pixel)
-{
-    enum { PART = 192 }; /* bytes of a frame */
-    for (uint32_t at = 0; at < count; at += PART) {
-        const uint32_t part = count - at < PART ? count - at : PART;
-        if (!may_send(8 + part)) {
-            continue;
-        }
-        console_frame(ROW, bytes_per_pixel);
-        console_value(picture, 4);
-        console_value(row | (from + at) << 16, 4);
-        console_bytes(bytes + at, part);
-        console_end();
-        console_poll();
-    }
 }
 
 uint32_t app_stream_lost(uint64_t at, uint32_t count)
@@ -148,7 +137,7 @@ uint32_t app_stream_lost(uint64_t at, uint32_t count)
     }
     console_frame(LOST, 0);
     console_value(at, 8);
-    console_value(count, 4);
+    put_word(count);
     console_end();
     return 1;
 }
@@ -168,7 +157,7 @@ static void send_event(const ar_event *event)
 #else
     console_value(0, 1);
 #endif
-    console_value((uint32_t)event->score, 4);
+    put_word((uint32_t)event->score);
     console_end();
 }
 
@@ -179,7 +168,7 @@ void app_stream_scores(uint64_t at, uint32_t ticks)
     }
     console_frame(SCORES, 0);
     console_value(at, 8);
-    console_value(ticks, 4);
+    put_word(ticks);
 #if APP_CLASSES
     for (uint32_t k = 0; k < APP_CLASSES && k < MAX_SCORES; k++) {
         put_percent(app_window_percent(k));
@@ -195,4 +184,10 @@ void app_stream_events(const ar_event *events, uint32_t count)
     }
 }
 
-uint32_t app_stream_holds(void) { return holds && console_room() < CONSOLE_FRAME_DATA + OVERHEAD + RESERVE; }
+uint32_t app_stream_keeps_all(void) { return mode == HOLD; }
+
+uint32_t app_stream_holds(void)
+{
+    return mode == HOLD &&
+           (described <= APP_CLASSES || console_room() < CONSOLE_FRAME_DATA + OVERHEAD + RESERVE);
+}

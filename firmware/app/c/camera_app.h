@@ -7,18 +7,19 @@
 
 #include "app_model.h"
 
+/* The message HEALTH begins with these counts up to `silent`, in this order (app_put_health, docs/protocol.md). */
 typedef struct {
-    uint32_t frames;        /* frames of which a row arrived, or that are missing */
-    uint32_t inferences;    /* frames that the model has answered */
-    uint32_t dropped;       /* frames that the model did not answer because rows were lost */
-    uint32_t missing;       /* frames of which no row arrived */
-    uint32_t late;          /* answers that came after the last row of the next frame to be answered */
-    uint32_t stuck;         /* times that the picture did not change */
-    uint32_t silent;        /* times that no rows arrived */
-    uint64_t latency;       /* ticks from the last row that the model needs to the decision, of all frames */
+    uint64_t frames;     /* frames of which a row arrived, or that are missing */
+    uint64_t busy;       /* ticks from decision to decision, without sleep, of all frames */
+    uint32_t worst_busy; /* the most */
+    uint32_t inferences; /* frames that the model has answered */
+    uint32_t late;       /* answers that came after the last row of the next frame to be answered */
+    uint32_t lost;       /* frames that the model did not answer because rows were lost, and missing frames */
+    uint32_t stuck;      /* times that the picture did not change */
+    uint32_t silent;     /* times that no rows arrived */
+    uint32_t missing;    /* frames of which no row arrived */
+    uint64_t latency;    /* ticks from the last row that the model needs to the decision, of all frames */
     uint32_t worst_latency; /* the longest one */
-    uint64_t busy;          /* ticks from decision to decision, without sleep, of all frames */
-    uint32_t worst_busy;    /* the most */
 } camera_counts;
 
 extern camera_counts app_state;

@@ -1,8 +1,10 @@
 /* An application that looks: each row of a frame goes into the model as it arrives. */
 #include "camera_app.h"
 #include "app_settings.h"
+#include "app_stream.h"
 #include "camera.h"
 #include "camera_report.h"
+#include "camera_stream.h"
 #include "console.h"
 #include "port.h"
 #include "sensor.h"
@@ -19,11 +21,9 @@ static uint32_t event_count, event_next;
 void app_start(void)
 {
     console_port_init();
-    app_restart();
     frame = UINT32_MAX; /* the one before frame 0 */
-    answered = UINT32_MAX;
+    answered = UINT32_MAX - APP_GAP;
     app_report_start(camera_start());
-    began = port_ticks();
 }
 
 void app_sleep(void)
@@ -40,7 +40,7 @@ static void drop(uint32_t row)
         is_taken = 0;
         began = port_ticks();
         asleep = 0;
-        app_state.dropped++;
+        app_state.lost++;
         app_report_dropped(frame, row);
     }
 }
@@ -51,6 +51,7 @@ static void begin_frame(uint32_t number)
     drop(next_row);
     if (missing) {
         app_state.missing += missing;
+        app_state.lost += missing;
         app_report_missing(number, missing);
     }
     app_state.frames += missing + 1;
@@ -59,8 +60,10 @@ static void begin_frame(uint32_t number)
     sum = 0;
     is_taken = number % APP_HOP == 0;
     if (is_taken) {
-        if (number - answered > APP_GAP) {
+        if (number - answered > APP_GAP) { /* also in the first frame */
             app_restart();
+            began = port_ticks();
+            asleep = 0;
         }
         app_begin();
     }
@@ -81,7 +84,8 @@ static void answer(uint32_t arrival)
     app_state.busy += busy;
     app_state.worst_busy = busy > app_state.worst_busy ? busy : app_state.worst_busy;
     app_state.late += latency > (uint64_t)APP_HOP * CAMERA_FRAME_US * PORT_TICKS_PER_US;
-    app_report_scores(frame);
+    app_report_scores(frame, busy);
+    app_stream_events(events, event_count);
     app_watch_picture(sum);
 }
 
@@ -99,9 +103,8 @@ static void add_to_sum(const uint8_t *pixels)
 
 static void take(const camera_row *row)
 {
-    if (row->frame != frame) {
-        begin_frame(row->frame);
-    }
+    /* With the command "binary hold", the camera waits for the port: a row arrives when the port has room. */
+    const uint32_t arrival = app_stream_keeps_all() ? port_ticks() : row->ticks;
     if (is_taken && row->row != next_row) {
         drop(next_row);
     }
@@ -113,7 +116,19 @@ static void take(const camera_row *row)
     }
     camera_release();
     if (is_complete) {
-        answer(row->ticks);
+        answer(arrival);
+    }
+}
+
+/* Waits while the command "binary hold" stops the camera's time. This counts as sleep. */
+static void wait_for_port(void)
+{
+    while (app_stream_holds()) {
+        const uint32_t start = port_ticks();
+        sensor_wait();
+        camera_poll();
+        app_serve();
+        asleep += port_ticks() - start;
     }
 }
 
@@ -126,11 +141,18 @@ uint32_t app_next_event(ar_event *event)
             *event = events[event_next++];
             return 1;
         }
+        wait_for_port();
         camera_poll();
         const uint32_t has_arrived = camera_oldest(&row);
         app_watch_rows(has_arrived);
         if (!has_arrived) {
             return 0;
+        }
+        if (row.frame != frame) {
+            begin_frame(row.frame);
+        }
+        while (row.frame % APP_HOP == 0 && !camera_stream_row(&row)) {
+            wait_for_port();
         }
         take(&row);
     }

@@ -1,5 +1,6 @@
 #include "camera_report.h"
 #include "app_settings.h"
+#include "app_stream.h"
 #include "camera_app.h"
 #include "console.h"
 #include "port.h"
@@ -30,6 +31,9 @@ void app_report_start(uint32_t problem)
 
 void app_report_dropped(uint32_t frame, uint32_t row)
 {
+    if (app_stream_lost(frame, 1)) {
+        return;
+    }
     begin_at(frame);
     console_count(frame, ": frame dropped, because row ");
     console_count(row, " was lost");
@@ -38,6 +42,9 @@ void app_report_dropped(uint32_t frame, uint32_t row)
 
 void app_report_missing(uint32_t frame, uint32_t count)
 {
+    if (app_stream_lost(frame - count, count)) {
+        return;
+    }
     begin_at(frame);
     console_count(count, count == 1 ? " frame is missing" : " frames are missing");
     console_end();
@@ -45,6 +52,9 @@ void app_report_missing(uint32_t frame, uint32_t count)
 
 void app_print(const ar_event *event)
 {
+    if (console_uses_frames()) {
+        return; /* the event was sent with the scores of its frame */
+    }
     begin_at((uint32_t)event->at);
     console_text(app_class(event->index));
     if (event->kind == AR_EVENT_START) {
@@ -57,9 +67,10 @@ void app_print(const ar_event *event)
     console_end();
 }
 
-void app_report_scores(uint32_t frame)
+void app_report_scores(uint32_t frame, uint32_t ticks)
 {
-    if (!app_shows_scores) {
+    app_stream_scores(frame, ticks);
+    if (console_uses_frames() || !app_shows_scores) {
         return;
     }
     uint32_t sum = 2166136261u; /* FNV-1a of all scores */
@@ -110,7 +121,7 @@ void app_report_counts(void)
     console_begin();
     console_count(app_state.frames, " frames, ");
     console_count(app_state.inferences, " answered, ");
-    console_count(app_state.dropped, " dropped, ");
+    console_count(app_state.lost - app_state.missing, " dropped, ");
     console_count(app_state.missing, " missing, ");
     console_count(app_state.late, " late, ");
     console_count(app_state.stuck, " times stuck, ");
@@ -158,6 +169,7 @@ void app_watch_picture(uint32_t sum)
 void app_serve(void)
 {
     console_poll();
+    app_stream_serve();
     const char *command = console_received();
     if (!command) {
         return;
@@ -166,7 +178,7 @@ void app_serve(void)
         app_report_counts();
     } else if (console_is_equal(command, "scores")) {
         app_shows_scores = !app_shows_scores;
-    } else {
-        console_note("Unknown command. The commands are: status, scores");
+    } else if (!app_stream_command(command)) {
+        console_note("Unknown command. The commands are: status, scores, binary, text");
     }
 }

@@ -22,8 +22,8 @@ void app_watch_picture(uint32_t sum);
 /* Checks that rows arrive. */
 void app_watch_rows(uint32_t has_arrived);
 
-/* Prints the scores of a frame, if app_shows_scores is not 0. */
-void app_report_scores(uint32_t frame);
+/* Prints the scores of a frame, if app_shows_scores is not 0, or sends them as a message. The frame took `ticks`. */
+void app_report_scores(uint32_t frame, uint32_t ticks);
 
 /* Prints all counts, as the command "status" does. */
 void app_report_counts(void);

@@ -74,13 +74,23 @@ void app_sleep(void)
     asleep += port_ticks() - began;
 }
 
+/* Waits while the command "binary hold" stops the time of the sensor. This counts as sleep. */
+static void wait_for_port(void)
+{
+    const uint32_t began = port_ticks();
+    while (app_stream_holds()) {
+        sensor_wait();
+        sensor_poll();
+        app_watch(block[0], 0);
+        app_serve();
+    }
+    asleep += port_ticks() - began;
+}
+
 static void read_sensor(void)
 {
     sensor_poll();
-    if (app_stream_holds()) {
-        app_watch(block[0], 0);
-        return;
-    }
+    wait_for_port();
     in_block = sensor_read(block[0], BLOCK, &missing);
     app_watch(block[0], in_block);
     if (missing) {

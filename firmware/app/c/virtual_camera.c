@@ -1,14 +1,17 @@
 /* A camera of an emulated Arm board. The emulator's semihosting reads the file camera.bin, so rows arrive at exact times
  * of the emulator's virtual clock.
  *
- * The file begins with a 32-bit number: whether the application prints the scores of each frame. Then it is a sequence
- * of records: a header, and the pixels of a row. A header has 32-bit numbers, lower byte first:
+ * The file begins with a 32-bit number. 0: scores are not printed; 1: the scores of each frame are printed; 2: time begins
+ * only after the command "binary hold". Then it is a sequence of records: a header, and the pixels of
+ * a row. A header has 32-bit numbers, lower byte first:
  * the time at which the row arrives, in microseconds since the start, in two numbers, the lower half first; the number of
  * the frame; and the number of the row in it. The last record has only a header: a row with the number UINT32_MAX. When
  * it arrives, the counts and a line are printed. */
 #include "app_settings.h"
+#include "app_stream.h"
 #include "camera.h"
 #include "camera_report.h"
+#include "camera_stream.h"
 #include "console.h"
 #include "port.h"
 #include "semihosting.h"
@@ -47,19 +50,23 @@ uint32_t camera_start(void)
 void camera_poll(void)
 {
     const uint32_t counter = port_ticks();
-    ticks += counter - last_ticks;
+    if (camera_stream_holds() || (app_shows_scores > 1 && !app_stream_keeps_all())) {
+        app_watch_rows(1); /* nobody asked the camera */
+    } else {
+        ticks += counter - last_ticks;
+    }
     last_ticks = counter;
-    while (!has_ended) {
+    while (!has_ended && !camera_stream_holds()) {
         const uint64_t at = ((uint64_t)header.at_high << 32 | header.at_low) * PORT_TICKS_PER_US;
         if (at > ticks) {
             return;
         }
         if (header.row == UINT32_MAX) {
             has_ended = 1;
-            app_report_counts();
-            console_begin();
-            console_text("The recording ended.");
-            console_end();
+            if (!console_uses_frames()) {
+                app_report_counts();
+            }
+            console_note("The recording ended.");
             return;
         }
         uint8_t *place = camera_place();
