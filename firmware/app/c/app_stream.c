@@ -76,14 +76,7 @@ static void send_description(void)
 static void send_health(void)
 {
     console_frame(HEALTH, 0);
-<<<<<<< HEAD
-    console_bytes(&app_state, offsetof(app_counts, gated));
-    console_value(console_dropped_frames(), 4);
-    console_value(console_dropped(), 4);
-    console_value(app_state.gated, 4);
-=======
     app_put_health();
->>>>>>> live-camera-messages
     console_end();
 }
 
