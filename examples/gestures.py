@@ -174,7 +174,7 @@ def run_app(folder: Path, board: str) -> int:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", nargs="?", type=Path, default=Path("gestures"), help="folder for all files")
     parser.add_argument(
         "--board", help="also write the application for this board, and run it if it is emulated"

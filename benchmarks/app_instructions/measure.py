@@ -15,6 +15,7 @@ from arenite.converters.processing.audio.front_end import plan_sound
 from arenite.converters.processing.audio.micro_plan import MicroPlan
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.imu.plan import ImuPlan, plan_imu
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.preprocessing import KEY, Preprocessing
 from arenite.converters.tflite.writer import to_flatbuffer
 from arenite.firmware.sizes.layer_work import layer_work
@@ -50,7 +51,7 @@ def measure_layers(
     config = BenchConfig(build=options, cycles=False)
     result = bench(prepared, board, random_samples(inputs, 1), config, lambda *_: None)
     generated = generate_project(prepared, board, folder / f"p{seed}", options).generated
-    rows = []
+    rows: list[tuple[str, Mapping[str, float], float]] = []
     for layer, row in zip(generated.layers, result.layers, strict=True):
         work = None if layer.call is None else layer_work(generated, layer)
         if work is not None and layer.call is not None:
@@ -106,5 +107,6 @@ def _plan(prepared: Prepared, hop: int) -> AudioPlan | MicroPlan | ImuPlan:
     graph = prepared.model.main
     spec = Preprocessing.from_json(prepared.extra[KEY]).bound(graph.tensors[graph.inputs[0]])
     if spec.source.kind == "imu":
-        return plan_imu(replace(spec, source=replace(spec.source, hop=hop)))  # type: ignore[call-arg]
+        assert isinstance(spec.source, ImuSource)
+        return plan_imu(replace(spec, source=replace(spec.source, hop=hop)))
     return plan_sound(spec)

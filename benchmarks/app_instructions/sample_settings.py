@@ -217,13 +217,13 @@ def random_settings() -> dict[str, Any]:
         stats = list(r.permutation(STATS)[: int(r.integers(0, 5))])
         stats = [str(s) for s in stats]
         edges = None
-        fft = None
+        points: int | None = None
         if r.random() < 0.45 or (not stats and r.random() < 0.5):
-            fft = min(f for f in (64, 128, 256) if f >= window)
+            points = min(f for f in (64, 128, 256) if f >= window)
             edges = (rate * 0.03, rate * 0.1, rate * 0.2, rate * 0.45)[: int(r.integers(2, 5))]
         hop = max(1, window // int(pick(1, 2, 4, 8)))
         out[f"ri{k}"] = (
-            imu(axes=axes, rate=rate, window=window, stats=tuple(stats), edges=edges, fft=fft),
+            imu(axes=axes, rate=rate, window=window, stats=tuple(stats), edges=edges, fft=points),
             hop,
             "imu",
             int(r.integers(2, 9)),

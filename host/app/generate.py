@@ -222,5 +222,5 @@ def generate_app(
         generated.sha256,
         form,
         driver,
-        predict_headroom(generated, processing, settings, board, optimise, scores.names),
+        headroom=predict_headroom(generated, processing, settings, board, optimise, scores.names),
     )

@@ -225,7 +225,7 @@ def line_work(rate: int, name_bytes: int, is_start: bool, at: int = _LAST_SAMPLE
     milliseconds = at * 1000 // rate
     digits = len(str(at)) + max(len(str(milliseconds)), 4) + 2 * is_start
     # A division of more than 32 bits takes a step for each bit.
-    slow = at * 1000 >= 1 << 32
+    slow = int(at * 1000 >= 1 << 32)
     for value in (at, milliseconds):
         while value >= 1 << 32:
             slow, value = slow + 1, value // 10

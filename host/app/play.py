@@ -95,7 +95,7 @@ def play(
             on_line(answer)
             lines.append(answer)
         answer = line
-    events = tuple(event for line in lines if (event := parse_event(line)) is not None)
+    events: tuple[EventLine, ...] = tuple(event for line in lines if (event := parse_event(line)) is not None)
     measured = parse_status(answer, events) if last == STATUS else None
     if measured is None:
         on_line(answer)

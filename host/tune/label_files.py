@@ -49,9 +49,12 @@ def read_label_file(path: Path) -> list[LabelledSpan]:
     delimiter = "\t" if "\t" in first else ";" if ";" in first else ","
     # Audacity writes labels as they are, also those that begin with a quotation mark, and no names of columns.
     is_plain = delimiter == "\t" and _is_number(first.split("\t")[0])
-    quoting = csv.QUOTE_NONE if is_plain else csv.QUOTE_MINIMAL
     try:
-        lines = list(enumerate(csv.reader(io.StringIO(text), delimiter=delimiter, quoting=quoting), 1))
+        if is_plain:
+            reader = csv.reader(io.StringIO(text), delimiter=delimiter, quoting=csv.QUOTE_NONE)
+        else:
+            reader = csv.reader(io.StringIO(text), delimiter=delimiter)
+        lines = list(enumerate(reader, 1))
     except csv.Error as error:
         raise UsageError(f"Cannot read the labels {path}: {error}.", _HINT) from error
     rows = [

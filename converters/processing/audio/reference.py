@@ -93,7 +93,8 @@ def _emphasized(plan: AudioPlan, clip: np.ndarray, before: int) -> np.ndarray:
     if not plan.preemphasis:
         return clip
     previous = np.concatenate([[before], clip[:-1]])
-    return (clip << PREEMPHASIS_BITS) - plan.preemphasis * previous
+    emphasized: np.ndarray = (clip << PREEMPHASIS_BITS) - plan.preemphasis * previous
+    return emphasized
 
 
 def _scaled_frames(plan: AudioPlan, clip: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -18,8 +18,9 @@ typedef struct {
     uint32_t stuck;   /* times that the samples did not change for a second */
     uint32_t silent;  /* times that no samples arrived for a second */
     uint32_t gated;   /* windows in which the gate was closed, so that the model did not run */
-    uint32_t starts;  /* first windows: after the start and after each gap, all samples of a window arrive before it */
-    uint32_t first;   /* ticks of the slowest first window, without sleep */
+    uint32_t
+        starts; /* first windows: after the start and after each gap, all samples of a window arrive before it */
+    uint32_t first; /* ticks of the slowest first window, without sleep */
 } app_counts;
 
 extern app_counts app_state;

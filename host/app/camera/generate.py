@@ -14,7 +14,8 @@ from arenite.firmware.app.camera_glue import camera_model_header, camera_model_s
 from arenite.firmware.app.camera_settings import CameraSettings
 from arenite.firmware.app.camera_timing import MARGIN, RowTiming, choose_timing, row_instructions
 from arenite.firmware.app.drivers.camera_chips import CameraFrame
-from arenite.firmware.app.drivers.cameras import CameraDriver, camera_of
+from arenite.firmware.app.drivers.camera_driver import CameraDriver
+from arenite.firmware.app.drivers.cameras import camera_of
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.model_glue import HEADER as MODEL_HEADER
 from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE

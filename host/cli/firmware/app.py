@@ -11,6 +11,7 @@ from arenite.errors import UsageError
 from arenite.firmware.app.drivers.camera_chips import CHIPS as CAMERA_CHIPS
 from arenite.firmware.app.drivers.motion_sensors import CHIPS
 from arenite.firmware.app.forms.choice import FORMS
+from arenite.firmware.app.settings import StreamSettings
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.applications import application_names
 from arenite.host.app.camera.generate import CAMERA, CameraApp
@@ -18,6 +19,7 @@ from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.measured_time import time_lines
 from arenite.host.app.play import Playback, play
 from arenite.host.app.recordings import read_samples
+from arenite.host.app.sensor_stream import STREAM_SENSORS
 from arenite.host.cli.firmware.app_lines import show_driver, show_next
 from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
@@ -131,11 +133,16 @@ def app(
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
-    if sensor != CAMERA and len(recordings) > 1:
-        raise UsageError("--play is given several times.", "Give one recording.")
-    if sensor == CAMERA and commands:
-        raise UsageError("--send is not for a camera.", "Remove --send.")
     samples: list[np.ndarray] = []
+
+    def accept(settings: StreamSettings) -> None:
+        """Read the recording before anything is written, so that one that cannot be read is told first."""
+        if len(recordings) > 1:
+            raise UsageError("--play is given several times.", "Give one recording.")
+        samples.extend(
+            read_samples(path, STREAM_SENSORS[settings.sensor - 1], settings) for path in recordings
+        )
+
     application = write_app(
         image,
         output,
@@ -146,8 +153,7 @@ def app(
         chip=chip,
         cascade=cascade,
         hang_ms=hang_ms,
-        # A recording that cannot be read is told before anything is written.
-        accept=lambda settings: samples.extend(read_samples(path, sensor, settings) for path in recordings),
+        accept=accept,
     )
     plan = application.cascade if isinstance(application, App) else None
     for text in (*application.prepared.notes, *(() if plan is None else plan.notes)):
@@ -159,6 +165,8 @@ def app(
             "Remove --flash, or record an anomaly head (docs/anomaly.md).",
         )
     if isinstance(application, CameraApp):
+        if commands:
+            raise UsageError("--send is not for a camera.", "Remove --send.")
         return finish_camera(application, recordings, as_json)
     playback = _play(application, samples[0], as_json, flash, commands) if samples else None
     if as_json:

@@ -112,7 +112,7 @@ def test_feed_remembers_the_sample_before_a_frame(tmp_path: Path) -> None:
     """With pre-emphasis, the rows are those of the whole recording since the start."""
     samples = noise(3000)
     record = RECORD | {"steps": [{"do": "preemphasis"}, *STEPS]}
-    whole = record | {"source": record["source"] | {"samples": len(samples)}}
+    whole = record | {"source": {**RECORD["source"], "samples": len(samples)}}
     quantized = {"do": "quantise", "dtype": "int8", "scale": quant(0.1).scale[0]}
     spec = Preprocessing.from_json(whole | {"steps": [*record["steps"], quantized]})
     rows = preprocess_audio(spec, samples)

@@ -17,6 +17,7 @@ from arenite.converters.processing.audio.stream import AudioStream
 from arenite.converters.processing.native import library as native
 from arenite.converters.processing.native.compiled_stream import CompiledStream
 from arenite.converters.processing.preprocess import open_stream
+from arenite.converters.processing.specification.audio_steps import AudioSource
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
 from tests.converters.processing.specs import audio_cases
@@ -45,6 +46,7 @@ def whole_clips(spec: Preprocessing, samples: np.ndarray, advance: int) -> list[
     span = (plan.frames - 1) * plan.step + plan.length
     begins = range(0, len(samples) - span + 1, advance * plan.step)
     if plan.preemphasis and len(begins):
+        assert isinstance(spec.source, AudioSource)
         rows = preprocess_audio(replace(spec, source=replace(spec.source, samples=len(samples))), samples)
         return [(b + span, rows[b // plan.step :][: plan.frames].tobytes()) for b in begins]
     return [(b + span, preprocess_audio(spec, samples[b : b + plan.samples]).tobytes()) for b in begins]

@@ -48,6 +48,7 @@ def settings_of(frame: CameraFrame, width: int, height: int, row_us: int, frame_
         room=2,
         classes=2,
         events=2,
+        format="grey",
         frame=frame,
     )
 

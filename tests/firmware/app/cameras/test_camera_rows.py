@@ -40,7 +40,7 @@ void camera_arrived(uint32_t frame, uint32_t row, uint32_t ticks)
 )
 def test_rows_are_cut_and_changed(chip: str, format: str, tmp_path: Path) -> None:
     frame = frame_for(chip, WIDTH, HEIGHT, format)
-    settings = CameraSettings(1, WIDTH, HEIGHT, WIDTH * PIXEL_BYTES[format], 5000, 1, 2, 2, 2, frame)
+    settings = CameraSettings(1, WIDTH, HEIGHT, WIDTH * PIXEL_BYTES[format], 5000, 1, 2, 2, 2, format, frame)
     library = compiled(tmp_path, ["camera_rows.c"], _TAKE, {"app_settings.h": settings.header()})
     sent_bytes = 1 if frame.sends == "GREY" else 2
     pixels = np.random.default_rng(3).integers(
@@ -66,7 +66,7 @@ def test_rows_are_cut_and_changed(chip: str, format: str, tmp_path: Path) -> Non
 
 def test_a_row_without_room_is_lost_and_the_next_one_keeps_its_number(tmp_path: Path) -> None:
     frame = frame_for("hm01b0", WIDTH, HEIGHT, "grey")
-    settings = CameraSettings(1, WIDTH, HEIGHT, WIDTH, 5000, 1, 2, 2, 2, frame)
+    settings = CameraSettings(1, WIDTH, HEIGHT, WIDTH, 5000, 1, 2, 2, 2, "grey", frame)
     library = compiled(tmp_path, ["camera_rows.c"], _TAKE, {"app_settings.h": settings.header()})
     row = ctypes.create_string_buffer(324)
     for y, room in ((frame.top, 1), (frame.top + 1, 0), (frame.top + 2, 1)):

@@ -54,7 +54,7 @@ def _run(program: list[int], pins: np.ndarray) -> bytes:
 def _signals(rows: np.ndarray, bits: int, half: int, gated: bool) -> np.ndarray:
     """Return the pins in each cycle. The pixel clock has ``half`` cycles high and low; HREF and data change when it
     falls, one cycle later than the clock. ``gated`` stops the clock between rows."""
-    values = []
+    values: list[int] = []
 
     def period(href: int, data: int, high: int) -> None:
         low = [0 | values[-1] & ~(1 << CLOCK)] if values else [0]
