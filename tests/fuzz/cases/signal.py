@@ -20,7 +20,7 @@ def signal_op(
     b.ops[-1] = replace(b.ops[-1], custom_code=name, custom_options=bytes(flexbuffers.Dumps(options)))
 
 
-@case("signal operators", alone=True)
+@case("CUSTOM signal operators", alone=True)
 def signal(b: GraphBuilder) -> None:
     rng = b.rng
     fft = 1 << int(rng.integers(5, 11))

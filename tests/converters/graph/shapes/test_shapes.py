@@ -50,7 +50,8 @@ def _compare(model: Model) -> set[str]:
     return compared
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+# LiteRT has no signal operators. tests/converters/graph/signal compares them with TensorFlow Lite Micro.
+@pytest.mark.parametrize("name", sorted(name for name in CASES if not name.startswith("CUSTOM")))
 def test_rules_agree_with_litert(name: str) -> None:
     compared = set()
     for seed in range(4):

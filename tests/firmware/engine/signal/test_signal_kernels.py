@@ -38,7 +38,7 @@ def test_windows_of_noise_are_exact_on_this_computer() -> None:
 
 @pytest.mark.slow
 def test_random_chains_are_exact() -> None:
-    assert_bit_exact("signal operators", graphs=40)
+    assert_bit_exact("CUSTOM signal operators", graphs=40)
 
 
 def bench(board: str, windows: np.ndarray, folder: Path) -> arenite.BenchResult:
