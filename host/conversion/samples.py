@@ -12,6 +12,7 @@ import numpy as np
 
 from arenite.converters.graph.model import Model
 from arenite.converters.processing.media_files import preprocess_file
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.quantize.calibration.random_calibration import random_calibration
 from arenite.converters.quantize.dataset.dataset import MIN_SAMPLES, Dataset, load_dataset
 from arenite.host.conversion.request import ConversionRequest, check_class_names
@@ -32,7 +33,13 @@ def load_samples(
         assert spec is not None
         return [preprocess_file(spec.real, file, tensors[0].shape)]
 
-    loaded = load_dataset(path, tensors, calibration=calibration, preprocessing=preprocess if spec else None)
+    loaded = load_dataset(
+        path,
+        tensors,
+        calibration=calibration,
+        preprocessing=preprocess if spec else None,
+        axes=spec.source.axes if spec is not None and isinstance(spec.source, ImuSource) else None,
+    )
     return replace(_number_classes(loaded, request.attachments.labels), continues=request.stateful)
 
 

@@ -64,7 +64,7 @@ def check_samples(request: ConversionRequest, outline: Outline) -> None:
         if len(outputs) == 1:
             _check_classes(request, path, outputs[0].shape[-1])
         if layouts:
-            check_arrays(path, layouts, calibration=path == request.calibration)
+            check_arrays(path, layouts, spec, calibration=path == request.calibration)
         if spec is not None:
             check_files(path, spec, layouts[0][0])
 

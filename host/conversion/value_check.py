@@ -9,9 +9,14 @@ from pathlib import Path
 
 from arenite.converters.graph.model import Tensor
 from arenite.converters.processing.media_files import preprocess_file
+from arenite.converters.processing.specification.imu_steps import ImuSource
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.converters.quantize.dataset.sample_files import ARRAYS, RawData, read_file
-from arenite.converters.quantize.dataset.sample_folders import read_folder, sample_paths
+from arenite.converters.quantize.dataset.sample_folders import (
+    is_motion_recording,
+    read_folder,
+    sample_paths,
+)
 from arenite.converters.quantize.dataset.sample_values import (
     check_finite,
     check_numbers,
@@ -28,13 +33,17 @@ MAX_BYTES = 64 << 20
 MAX_SECONDS = 0.7
 
 
-def check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]], *, calibration: bool) -> None:
+def check_arrays(
+    path: Path, layouts: Sequence[Sequence[Tensor]], spec: Preprocessing | None, *, calibration: bool
+) -> None:
     """Raise ``UsageError`` if the arrays at ``path`` (a file or a folder) fit none of the ``layouts`` of the inputs,
     have values that are no finite numbers, or are all the same and meant for ``calibration``.
 
-    The types of the inputs in ``layouts`` are not used.
+    The types of the inputs in ``layouts`` are not used. Recordings that ``spec`` converts are not checked.
     """
     files = sample_paths(path, True) if path.is_dir() else [path]
+    if path.is_dir() and _is_motion(files[0], spec):
+        return
     if files[0].suffix.lower() not in ARRAYS or sum(file.stat().st_size for file in files) > MAX_BYTES:
         return
     errors = []
@@ -46,6 +55,13 @@ def check_arrays(path: Path, layouts: Sequence[Sequence[Tensor]], *, calibration
         except UsageError as error:
             errors.append(error)
     raise errors[0]
+
+
+def _is_motion(path: Path, spec: Preprocessing | None) -> bool:
+    """Return whether ``spec`` converts the array at ``path``, which is a recording of a motion sensor."""
+    if spec is None or not isinstance(spec.source, ImuSource):
+        return False
+    return is_motion_recording(path, spec.source.axes)
 
 
 def _check_values(where: str, raw: RawData, tensors: Sequence[Tensor], *, calibration: bool) -> None:
@@ -71,6 +87,7 @@ def check_files(path: Path, spec: Preprocessing, tensor: Tensor) -> None:
         return
     end = time.monotonic() + MAX_SECONDS
     for file in sample_paths(path, True):
-        if file.suffix.lower() in ARRAYS or time.monotonic() > end:
+        is_array = file.suffix.lower() in ARRAYS and not _is_motion(file, spec)
+        if is_array or time.monotonic() > end:
             return
         preprocess_file(spec.real, file, tensor.shape)

@@ -105,6 +105,7 @@ def load_dataset(
     *,
     limit: int | None = None,
     preprocessing: Preprocessing | None = None,
+    axes: int | None = None,
     quantized: tuple[float, int] | None = None,
     calibration: bool = True,
     labels: bool = False,
@@ -114,6 +115,7 @@ def load_dataset(
     Args:
         limit: the largest number of samples to use. They are taken at even distances.
         preprocessing: converts a picture or recording to one array per input.
+        axes: the values of a moment in recordings of a motion sensor, which ``preprocessing`` converts; otherwise None.
         quantized: the scale and zero point of integer samples, used if the file does not state them.
         calibration: whether the samples are for calibration. In this case at least ``MIN_SAMPLES`` samples are
         required,     and they must differ.
@@ -128,7 +130,7 @@ def load_dataset(
     if not source.exists():
         raise UsageError(f"{path} does not exist.", "Give an .npz file with x and y, or a folder of samples.")
     if source.is_dir():
-        raw = read_folder(source, tensors, limit, preprocessing)
+        raw = read_folder(source, tensors, limit, preprocessing, axes)
     else:
         raw = limited(read_file(source, tensors), source, limit)
         if preprocessing is not None:

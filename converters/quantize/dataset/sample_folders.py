@@ -24,12 +24,18 @@ from arenite.errors import UsageError
 
 
 def read_folder(
-    folder: Path, tensors: Sequence[Tensor], limit: int | None, preprocessing: Preprocessing | None
+    folder: Path,
+    tensors: Sequence[Tensor],
+    limit: int | None,
+    preprocessing: Preprocessing | None,
+    axes: int | None = None,
 ) -> RawData:
-    """Read every sample file in ``folder`` and its sub-folders, which are classes. Raises ``UsageError`` if there
-    are no samples, or if samples do not fit together or do not fit the inputs ``tensors``."""
+    """Read every sample file in ``folder`` and its sub-folders, which are classes. With ``axes``, arrays may be
+    recordings of a motion sensor. Raises ``UsageError`` if there are no samples, or if samples do not fit together or
+    do not fit the inputs ``tensors``."""
     files = sample_paths(folder, preprocessing is not None)
-    if preprocessing is None or _kind(files[0]) == "arrays":
+    is_motion = axes is not None and is_motion_recording(files[0], axes)
+    if preprocessing is None or (_kind(files[0]) == "arrays" and not is_motion):
         return limited(_array_file_samples(folder, files, tensors), folder, limit)
     chosen = [files[k] for k in evenly_spread_indices(len(files), limit)]
     samples = [_preprocess(p, preprocessing, len(tensors)) for p in chosen]
@@ -72,6 +78,18 @@ def sample_paths(folder: Path, has_preprocessing: bool) -> list[Path]:
     if kinds != {"arrays"} and not has_preprocessing:
         raise _preprocessing_is_unknown(folder, kinds.pop())
     return files
+
+
+def is_motion_recording(path: Path, axes: int) -> bool:
+    """Return whether the file at ``path`` has int16 samples [moments, ``axes``] of a motion sensor, as those of
+    ``arenite record``, and not values of the model's input."""
+    if path.suffix.lower() != ".npy":
+        return False
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError):
+        return False  # the reader of arrays tells what is wrong
+    return array.dtype == np.int16 and array.ndim == 2 and array.shape[1] == axes
 
 
 def _preprocessing_is_unknown(folder: Path, kind: str) -> UsageError:

@@ -17,12 +17,17 @@ from arenite.host.live.terminal_view import render
 from arenite.host.report.console import stdout
 from arenite.profiles.boards import load_board
 from tests.host.app.motion_models import (
+    EDGES,
     GATE,
+    LABELS,
     RATE,
+    STATISTICS,
     WINDOW,
     motion_model,
+    motion_record,
     motions,
 )
+from tests.host.live.recorded_data import write_float_model
 
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
 BOARD = "qemu_mps2_an386"
@@ -74,8 +79,8 @@ def test_a_csv_file_is_played_and_others_are_refused(folder: Path, capfd: pytest
     assert "--play is given several times" in capfd.readouterr().err
 
 
-def test_clips_are_the_windows_of_events(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_clips_are_the_windows_of_events_and_make_a_better_model(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     arguments = [str(folder / "app"), "--board", BOARD, "--play", str(folder / "day.npy")]
@@ -86,3 +91,16 @@ def test_clips_are_the_windows_of_events(
     for path in recorded:
         at = int(path.stem.split("-")[1])
         assert (np.load(path) == played[at : at + WINDOW]).all()
+    size = 3 * (len(STATISTICS) + len(EDGES) - 1)
+    write_float_model(tmp_path / "float.tflite", (1, size), len(LABELS))
+    Path("steps.json").write_text(json.dumps(motion_record(3, False)))
+    Path("labels.txt").write_text("\n".join(LABELS) + "\n")
+    convert = ["convert", "float.tflite", "--calibration", "field", "--preprocessing", "steps.json"]
+    assert main([*convert, "--labels", "labels.txt", "-o", "better.tflite"]) == 0
+    capfd.readouterr()
+    assert (
+        main(["bench", "better.tflite", "--board", BOARD, "--data", "field", "--samples", "5", "--json"]) == 0
+    )
+    result = json.loads(capfd.readouterr().out)
+    assert result["samples"]["bit_exact"] == result["samples"]["count"] == 5
+    assert result["samples"]["accuracy"] is not None
