@@ -2,11 +2,13 @@
 
 It builds random layers and about 80 applications for each emulated board, counts their instructions in the emulator,
 and fits the costs of each kind of work (fit.py). It takes about ten minutes for a board. Run it after a
-change of the kernels, the front ends, the decision or the sources of applications.
+change of the kernels, the front ends, the decision or the sources of applications. The option --applications keeps
+the stored costs of kernels.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import sys
 import tempfile
@@ -44,8 +46,8 @@ def _applications(board: Board, folder: Path) -> Iterator[Stages]:
         yield measure_stages(board, record, decision, sensor, 4, gate, folder / name)
 
 
-def measured_costs(board: Board, folder: Path) -> dict[str, Any]:
-    """Return the costs of a board's core."""
+def measured_kernels(board: Board, folder: Path) -> dict[str, Any]:
+    """Return the costs of the kernels of a board's core, and the largest costs that were measured."""
     layers = []
     for seed in _SEEDS:
         for number, (kinds, count) in enumerate(GROUPS):
@@ -53,16 +55,20 @@ def measured_costs(board: Board, folder: Path) -> dict[str, Any]:
             place.mkdir()
             layers += measure_layers(board, kinds, count, seed, place)
     kernels, largest = fit_kernels(layers)
-    rest = fit_applications(list(_applications(board, folder / "apps")))
-    return {"kernels": kernels, **rest, "largest": {**rest["largest"], **largest}}
+    return {"kernels": kernels, "largest": largest}
 
 
 def main(argv: list[str] | None = None) -> int:
-    names = sys.argv[1:] if argv is None else argv
-    boards = [load_board(name) for name in names] or app_boards()
-    for board in boards:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("boards", nargs="*", help="emulated boards; all without names")
+    parser.add_argument("--applications", action="store_true", help="keep the stored costs of kernels")
+    arguments = parser.parse_args(argv)
+    for board in [load_board(name) for name in arguments.boards] or app_boards():
         with tempfile.TemporaryDirectory(prefix="arenite-") as name:
-            costs = measured_costs(board, Path(name))
+            stored = json.loads(PATH.read_text())["cores"][board.core] if arguments.applications else None
+            known = stored or measured_kernels(board, Path(name))
+            rest = fit_applications(list(_applications(board, Path(name) / "apps")))
+        costs = {**known, **rest, "largest": {**known["largest"], **rest["largest"]}}
         cores = json.loads(PATH.read_text())["cores"] if PATH.is_file() else {}
         table = {
             "schema": "arenite.instructions/1",

@@ -97,7 +97,7 @@ def play(
         answer = line
     events: tuple[EventLine, ...] = tuple(event for line in lines if (event := parse_event(line)) is not None)
     measured = parse_status(answer, events) if last == STATUS else None
-    if measured is None:
+    if measured is None or application.cascade is not None:  # it tells how often each model ran
         on_line(answer)
         lines.append(answer)
     if flash is not None and memory is not None:

@@ -26,7 +26,8 @@ from tests.host.app.sound_models import LENGTH, MICRO, RATE, ROWS, STEP, sounds
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
 M4F = load_board("qemu_mps2_an386")
 RUNS = re.compile(
-    r".* (\d+) windows, .* mean [\d.]+%, (\w+) ran (\d+) times and slept (\d+), (\w+) ran (\d+) times and slept (\d+)"
+    r".* (\d+) windows, .* mean [\d.]+%, first [\d.]+%, (\w+) ran (\d+) times and slept (\d+), "
+    r"(\w+) ran (\d+) times and slept (\d+)"
 )
 
 
@@ -37,9 +38,9 @@ def assert_equal(application: App, samples: np.ndarray) -> ReferenceCascade:
     assert application.cascade is not None
     reference = ReferenceCascade(application.cascade)
     events = list(reference.feed(samples.reshape(len(samples), -1)))
-    assert len(events) == len(playback.events) > 4
+    assert len(events) == len(playback.events) > 3
     # Both models ran, and the large one slept.
-    assert reference.windows > reference.large_runs > 10 and reference.large_slept > 10
+    assert reference.windows > reference.large_runs >= 10 and reference.large_slept > 10
     *_, status = run_emulated(
         direct_build(application.directory),
         application.board,
