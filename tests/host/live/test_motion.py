@@ -12,7 +12,7 @@ from arenite.host.app.generate import generate_app
 from arenite.host.cli.main import main
 from arenite.host.live.emulated import emulated_app, emulated_messages
 from arenite.host.live.live_view import LiveView
-from arenite.host.live.messages import EventMessage, Health
+from arenite.host.live.messages import EventMessage, Health, Samples
 from arenite.host.live.terminal_view import render
 from arenite.host.report.console import stdout
 from arenite.profiles.boards import load_board
@@ -56,8 +56,13 @@ def test_traces_events_and_the_windows_that_the_gate_skipped(folder: Path) -> No
     snapshot = view.snapshot()
     assert snapshot["sensor"] == "motion" and snapshot["channels"] == 3 and snapshot["column_ms"] == 20
     shown = np.array([[column["low"], column["high"]] for column in snapshot["columns"]])
-    played = motions(SECONDS)[-2 * len(shown) :].reshape(-1, 2, 3)
-    assert (shown == np.stack([played.min(1), played.max(1)], 1)).all()
+    samples = [message for message in messages if isinstance(message, Samples)]
+    played = motions(SECONDS)
+    assert all((played[part.at :][: len(part.values)] == part.values).all() for part in samples)
+    # A column has two samples, from the first one on that arrived.
+    arrived = np.concatenate([part.values for part in samples])
+    pairs = arrived[: len(arrived) // 2 * 2].reshape(-1, 2, 3)[-len(shown) :]
+    assert (shown == np.stack([pairs.min(1), pairs.max(1)], 1)).all()
     health = [message for message in messages if isinstance(message, Health)][-1]
     assert health.gated is not None and 0 < health.gated < health.windows
     assert snapshot["health"]["gated"] == health.gated

@@ -135,6 +135,8 @@ def test_no_other_operator_differs() -> None:
     run."""
     models = []
     for name, case in load_all().items():
+        if name.startswith("CUSTOM"):  # SignalEnergy leaves the energies outside its range undefined in TFLM
+            continue  # tests/converters/graph/signal compares chains of these operators
         for seed in range(2):
             builder = GraphBuilder(np.random.default_rng([seed, len(name)]))
             case(builder)
