@@ -89,7 +89,7 @@ def is_motion_recording(path: Path, axes: int) -> bool:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError):
         return False  # the reader of arrays tells what is wrong
-    return array.dtype == np.int16 and array.ndim == 2 and array.shape[1] == axes
+    return bool(array.dtype == np.int16 and array.ndim == 2 and array.shape[1] == axes)
 
 
 def _preprocessing_is_unknown(folder: Path, kind: str) -> UsageError:
