@@ -95,17 +95,20 @@ def play(
             on_line(answer)
             lines.append(answer)
         answer = line
-    events: tuple[EventLine, ...] = tuple(event for line in lines if (event := parse_event(line)) is not None)
-    measured = parse_status(answer, events) if last == STATUS else None
+    measured = parse_status(answer, _events_in(lines)) if last == STATUS else None
     if measured is None or application.cascade is not None:  # it tells how often each model ran
         on_line(answer)
         lines.append(answer)
     if flash is not None and memory is not None:
         write_atomic(flash, bytes(memory))
-    events = tuple(event for line in lines if (event := parse_event(line)) is not None)
     late = any(fault.kind == LATE for fault in faults)  # samples may find no room in the board's buffer
     expected = None if late else expected_events(application, samples, faults, before, lines)
-    return Playback(tuple(lines), events, expected, measured)
+    return Playback(tuple(lines), _events_in(lines), expected, measured)
+
+
+def _events_in(lines: Sequence[str]) -> tuple[EventLine, ...]:
+    """Return the events of those ``lines`` that tell one."""
+    return tuple(event for line in lines if (event := parse_event(line)) is not None)
 
 
 def expected_events(

@@ -38,9 +38,9 @@ def assert_equal(application: App, samples: np.ndarray) -> ReferenceCascade:
     assert application.cascade is not None
     reference = ReferenceCascade(application.cascade)
     events = list(reference.feed(samples.reshape(len(samples), -1)))
-    assert len(events) == len(playback.events) > 3
+    assert len(events) == len(playback.events) > 4
     # Both models ran, and the large one slept.
-    assert reference.windows > reference.large_runs >= 10 and reference.large_slept > 10
+    assert reference.windows > reference.large_runs > 10 and reference.large_slept > 10
     *_, status = run_emulated(
         direct_build(application.directory),
         application.board,
@@ -86,10 +86,10 @@ def test_the_large_model_may_run_less_often(is_shared: bool, every: int, tmp_pat
 @pytest.mark.parametrize("rows", [(12, 31), (31, 12), (10, 13)])
 def test_windows_of_any_length_end_together(rows: tuple[int, int], tmp_path: Path) -> None:
     application = cascade(sound_pair(tmp_path, rows=rows), tmp_path, hang_ms=200)
-    reference = assert_equal(application, sounds(20, seed=5))
+    reference = assert_equal(application, sounds(30, seed=5))
     first = [(count - 1) * STEP + LENGTH for count in rows]
     assert application.settings.window == max(first)
-    assert reference.windows == (20 * RATE - first[0]) // application.settings.hop + 1
+    assert reference.windows == (30 * RATE - first[0]) // application.settings.hop + 1
 
 
 @pytest.mark.parametrize("has_gate", [False, True], ids=["always", "gated"])
