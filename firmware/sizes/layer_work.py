@@ -6,19 +6,16 @@ The instructions of a layer are a sum over these counts, with a cost for each on
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from arenite.firmware.generator.generated_model import Generated, Layer
-from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall, StructArray
-
-#: How often each loop runs, by a name for it.
-Work = dict[str, float]
-_Fields = Mapping[str, Any]
+from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall
+from arenite.firmware.sizes.conv_dsp_work import conv_columns, conv_dsp
+from arenite.firmware.sizes.copy_work import copy, strided_copy
+from arenite.firmware.sizes.work_counts import Fields, Work, is_clamped, taps_inside
 
 
 def layer_work(g: Generated, layer: Layer) -> Work | None:
@@ -28,146 +25,6 @@ def layer_work(g: Generated, layer: Layer) -> Work | None:
         return None
     describe = _KERNELS.get(call.kernel)
     return None if describe is None else {"call": 1.0, **describe(g, call)}
-
-
-def _is_clamped(f: _Fields) -> bool:
-    return (f["act_min"], f["act_max"]) != (-128, 127)
-
-
-def _taps_inside(f: _Fields) -> float:
-    """Return the number of taps of all windows of one image that are inside the image."""
-    rows, columns = (
-        sum(max(0, min(size - at, taps) - max(-at, 0)) for at in (y * stride - pad for y in range(outputs)))
-        for size, taps, stride, pad, outputs in (
-            (f["in_h"], f["k_h"], f["stride_h"], f["pad_top"], f["out_h"]),
-            (f["in_w"], f["k_w"], f["stride_w"], f["pad_left"], f["out_w"]),
-        )
-    )
-    return float(rows * columns)
-
-
-def _blocks(pixels: int) -> list[int]:
-    """Return the pixels of each block of a row: 3, or 2 where 2 or 4 are left."""
-    blocks = []
-    while pixels:
-        blocks.append(1 if pixels == 1 else 2 if pixels in (2, 4) else 3)
-        pixels -= blocks[-1]
-    return blocks
-
-
-def _dot(work: Work, blocks: Mapping[int, float], out_c: int, groups: int, f: _Fields) -> None:
-    """Add the products of widened blocks with pairs of filters. ``blocks`` has the number of blocks by their pixels."""
-    pairs = -(-out_c // 2)
-    work["dot 3"] = blocks.get(3, 0)
-    work["dot 2"] = two = blocks.get(2, 0) + blocks.get(1, 0)
-    work["pair 3"], work["pair 2"] = work["dot 3"] * pairs, two * pairs
-    work["group 3"], work["group 2"] = work["pair 3"] * (groups - 1), work["pair 2"] * groups
-    work["round 3"] = work["pair 3"] * -(-(groups - 1) // 8)
-    work["round 2"] = work["pair 2"] * -(-groups // 4)
-    work["one-sided 3"] = work["pair 3"] * (f["form"] == 1)
-    work["two-sided 3"] = work["pair 3"] * (f["form"] == 2)
-    work["two-sided shift 3"] = work["pair 3"] * (f["form"] == 2 and f["shift"] != 12)
-    work["two-sided 2"] = work["pair 2"] * (f["form"] == 2)
-    work["single"] = (work["dot 3"] + two) * (out_c & 1)
-
-
-def _conv_dsp(_: Generated, call: KernelCall) -> Work:
-    f = call.fields
-    k_h, runs, width, groups, rest = (f[name] for name in ("k_h", "runs", "run_width", "run_groups", "rest"))
-    out_w, in_w, rows = f["out_w"], f["in_w"], f["batches"] * f["out_h"]
-    if k_h * runs * width == 1 and f["stride_h"] == f["stride_w"] == 1:
-        in_w = out_w = f["batches"] * f["in_h"] * f["in_w"]
-        rows = 1
-    step, run_bytes = f["stride_w"] * f["in_c"], groups * 4
-    reach = run_bytes + rest + 2 * step
-    work: Work = defaultdict(float)
-    counts: dict[int, float] = {}
-    tops = [
-        [0 <= y * f["stride_h"] - f["pad_top"] + k * f["dilation_h"] < f["in_h"] for k in range(k_h)]
-        for y in range(f["out_h"])
-    ]
-    for inside_rows in tops if rows > 1 or f["out_h"] == 1 else [[True]]:
-        column, all_rows, inside, columns = -f["pad_left"], all(inside_rows), in_w * f["in_c"] - reach, in_w
-        if f["padded_w"]:
-            overhang = run_bytes + rest - width * f["in_c"]
-            for is_row in inside_rows if len(inside_rows) == k_h else [True] * k_h:
-                _pad(work, f["batches"], in_w if is_row else 0, column, f["padded_w"], f["in_c"])
-            inside = f["padded_w"] * f["in_c"] + overhang - reach
-            column, columns, all_rows = 0, f["padded_w"] + overhang, True
-        if not all_rows or runs > 1:
-            inside = -1 - step
-        for pixels in _blocks(out_w):
-            counts[pixels] = counts.get(pixels, 0) + f["batches"]
-            wide = max(pixels, 2)
-            offset = column * f["in_c"]
-            is_inside = (pixels == 3 and 0 <= offset <= inside) or (
-                pixels == 2 and rest == 0 and 0 <= offset <= inside + step
-            )
-            work[f"expand {wide}"] += f["batches"] * runs * k_h * groups
-            work[f"expand round {wide}"] += f["batches"] * runs * k_h * (groups // 2)
-            work[f"expand row {wide}"] += f["batches"] * runs * k_h * bool(groups)
-            work["rest row"] += f["batches"] * runs * k_h * bool(rest)
-            work[f"rest {wide}"] += f["batches"] * runs * k_h * rest
-            if is_inside:
-                work["expand"] += f["batches"] * bool(groups)
-                work["rest call"] += f["batches"] * bool(rest)
-            else:
-                work["wide"] += f["batches"]
-                _widen_window(work, f, column, pixels, columns, all_rows, inside_rows)
-            column += pixels * f["stride_w"]
-    work["row"], work["row tap"] = rows, rows * k_h
-    _dot(work, counts, f["out_c"], f["groups"], f)
-    work["clamped row"] = rows * _is_clamped(f)
-    work["clamped"] = rows * out_w * f["out_c"] * _is_clamped(f)
-    return work
-
-
-def _widen_window(
-    work: Work, f: _Fields, column: int, pixels: int, columns: int, all_rows: bool, inside_rows: list[bool]
-) -> None:
-    """Add the copies of windows that are partly outside the image."""
-    in_c, step = f["in_c"], 0 if pixels == 1 else f["stride_w"] * f["in_c"]
-    width = (pixels - 1) * f["stride_w"] + f["run_width"]
-    read = f["run_groups"] * 4 + f["rest"] + (pixels - 1) * step
-    for run in range(f["runs"]):
-        first = column + run * f["dilation_w"]
-        if all_rows and first * in_c >= 0 and first * in_c + read <= columns * in_c:
-            work["wide expand"] += f["batches"] * bool(f["run_groups"])
-            work["rest call"] += f["batches"] * bool(f["rest"])
-            continue
-        work["wide expand"] += f["batches"] * f["k_h"] * bool(f["run_groups"])
-        work["rest call"] += f["batches"] * f["k_h"] * bool(f["rest"])
-        for is_row in inside_rows if len(inside_rows) == f["k_h"] else [True] * f["k_h"]:
-            _pad(work, f["batches"], columns if is_row else 0, first, width, in_c)
-
-
-def _pad(work: Work, times: int, columns: int, first: int, width: int, in_c: int) -> None:
-    """Add the copy of ``width`` columns from column ``first`` on, with padding for those outside the image."""
-    before, end = max(-first, 0), min(columns - first, width)
-    filled = [before, width - end] if end > before else [width]
-    work["window"] += times
-    work["missing window"] += times * (end <= before)
-    for count in filled:
-        work["filled words"] += times * (count * in_c // 4)
-        work["filled halves"] += times * bool(count * in_c & 2)
-        work["filled bytes"] += times * (count * in_c & 1)
-    copied = max(end - before, 0) * in_c
-    work["copied words"] += times * (copied // 4)
-    work["copied bytes"] += times * (copied % 4)
-
-
-def _conv_columns(_: Generated, call: KernelCall) -> Work:
-    f = call.fields
-    rows, blocks = f["batches"] * f["out_h"], _blocks(f["out_w"])
-    counts = {pixels: float(rows * blocks.count(pixels)) for pixels in set(blocks)}
-    groups = f["k_h"] * (f["in_c"] // 4)
-    work: Work = {"row": rows, "row tap": rows * f["k_h"], "padding": rows * (f["in_c"] // 4)}
-    for pixels, count in ((3, counts.get(3, 0.0)), (2, counts.get(2, 0.0))):
-        work[f"expand {pixels}"] = count * groups
-        work[f"expand row {pixels}"] = count * f["k_h"]
-    _dot(work, counts, f["out_c"], groups * 3, f)
-    work["clamped"] = rows * f["out_w"] * f["out_c"] * _is_clamped(f)
-    return work
 
 
 def _dense_dsp(_: Generated, call: KernelCall) -> Work:
@@ -184,8 +41,8 @@ def _dense_dsp(_: Generated, call: KernelCall) -> Work:
         "group": quads * f["groups"],
         "round": quads * -(-f["groups"] // 4),
         "rest": rest,
-        "clamp": _is_clamped(f),
-        "clamped": f["units"] * _is_clamped(f),
+        "clamp": is_clamped(f),
+        "clamped": f["units"] * is_clamped(f),
     }
 
 
@@ -206,16 +63,16 @@ def _depthwise_dsp(_: Generated, call: KernelCall) -> Work:
         "pixel": pixels,
         "tap row": pixels * f["k_h"],
         "tap": pixels * f["k_h"] * f["k_w"],
-        "tap outside": pixels * f["k_h"] * f["k_w"] - f["batches"] * _taps_inside(f),
+        "tap outside": pixels * f["k_h"] * f["k_w"] - f["batches"] * taps_inside(f),
         "tap of a missing row": rows * f["out_w"] * f["k_h"] * f["k_w"]
-        - f["batches"] * _taps_inside({**f, "in_w": 1, "k_w": 1, "stride_w": 0, "pad_left": 0}) * f["k_w"],
+        - f["batches"] * taps_inside({**f, "in_w": 1, "k_w": 1, "stride_w": 0, "pad_left": 0}) * f["k_w"],
         "four": pixels * fours,
         "pair": pixels * fours * (f["taps"] // 2),
         "odd": pixels * fours * (f["taps"] % 2),
         "two-sided": pixels * fours * f["two_sided"],
         "last": pixels * last,
         "last tap": pixels * last * f["taps"],
-        "clamped": pixels * f["channels"] * _is_clamped(f),
+        "clamped": pixels * f["channels"] * is_clamped(f),
     }
 
 
@@ -290,11 +147,11 @@ def _conv_scalar(g: Generated, call: KernelCall) -> Work:
         "tile": rows * f["out_w"] * -(-f["out_c"] // 32),
         "output": rows * f["out_w"] * f["out_c"],
         "two-sided": rows * f["out_w"] * f["out_c"] * f["requant"]["two_sided"],
-        "clamped": rows * f["out_w"] * f["out_c"] * _is_clamped(f),
+        "clamped": rows * f["out_w"] * f["out_c"] * is_clamped(f),
     }
 
 
-def _packed_windows(f: _Fields) -> tuple[float, float, float, float]:
+def _packed_windows(f: Fields) -> tuple[float, float, float, float]:
     """Return the quads that windows are packed from, the taps outside, the runs, and the bytes besides quads."""
     quads = outside = packs = tails = 0.0
     for y in range(f["out_h"]):
@@ -355,14 +212,14 @@ def _depthwise_scalar(_: Generated, call: KernelCall) -> Work:
         "output tile": rows * f["out_w"] * tiles,
         "output": rows * f["out_w"] * channels,
         "two-sided": rows * f["out_w"] * channels * f["requant"]["two_sided"],
-        "clamped": rows * f["out_w"] * channels * _is_clamped(f),
+        "clamped": rows * f["out_w"] * channels * is_clamped(f),
     }
 
 
 def _pool(_: Generated, call: KernelCall) -> Work:
     f = call.fields
     windows = f["batches"] * f["out_h"] * f["out_w"]
-    taps = f["batches"] * _taps_inside(f)
+    taps = f["batches"] * taps_inside(f)
     fours, last = f["channels"] // 4, f["channels"] % 4
     return {
         "window": windows,
@@ -378,7 +235,7 @@ def _pool(_: Generated, call: KernelCall) -> Work:
 def _pool_plain(_: Generated, call: KernelCall) -> Work:
     f = call.fields
     windows = f["batches"] * f["out_h"] * f["out_w"]
-    taps = f["batches"] * _taps_inside(f) * f["channels"]
+    taps = f["batches"] * taps_inside(f) * f["channels"]
     return {"window": windows, "output": windows * f["channels"], "row": taps / f["k_w"], "tap": taps}
 
 
@@ -391,53 +248,13 @@ def _map(_: Generated, call: KernelCall) -> Work:
     return {"value": call.fields["count"]}
 
 
-def _copy(_: Generated, call: KernelCall) -> Work:
-    return _copied(1, call.fields["bytes"], call.fields["input"], call.fields["output"])
-
-
-def _copied(times: float, count: int, source: Any, to: Any) -> Work:
-    """Return the work of copying ``count`` bytes ``times`` times: words, if sizes and addresses allow it."""
-    if _is_aligned(source) and _is_aligned(to) and count % 4 == 0:
-        return {"words": times * count // 4, "bytes": 0.0}
-    return {"words": 0.0, "bytes": float(times * count)}
-
-
-def _is_aligned(address: Any) -> bool:
-    """Return whether an address is one of a word: other addresses than those in the arena always are."""
-    text = getattr(address, "text", "")
-    offset = getattr(address, "offset", 0)
-    number = text.removeprefix("AT(").removesuffix(")") if text.startswith("AT(") else "0"
-    return (int(number) + offset) % 4 == 0 if number.isdigit() else offset % 4 == 0
-
-
-def _structs(value: Any) -> Any:
-    return value.items if isinstance(value, StructArray) else value
-
-
-def _strided_copy(_: Generated, call: KernelCall) -> Work:
-    work: Work = {"piece": 0.0, "turn": 0.0, "run": 0.0, "words": 0.0, "bytes": 0.0}
-    for piece in _structs(call.fields["pieces"]):
-        dims = _structs(piece["dims"])[: piece["rank"]]
-        runs = math.prod(d["count"] for d in dims)
-        strides = [d[side] for d in dims for side in ("in_stride", "out_stride")]
-        is_word = all(s % 4 == 0 for s in strides)
-        copied = _copied(runs, piece["run"] if is_word else piece["run"] | 1, piece["input"], piece["output"])
-        copied["bytes"] -= 0 if is_word or piece["run"] % 2 else runs
-        work["piece"] += 1
-        work["run"] += runs
-        work["turn"] += runs / dims[0]["count"]
-        for name, count in copied.items():
-            work[name] += count
-    return work
-
-
 _KERNELS: dict[str, Callable[[Generated, KernelCall], Work]] = {
     "ar_average_pool_2d_s8": _pool_plain,
     "ar_average_pool_2d_s8_dsp": _pool,
-    "ar_conv_2d_s8_columns_dsp": _conv_columns,
-    "ar_conv_2d_s8_dsp": _conv_dsp,
+    "ar_conv_2d_s8_columns_dsp": conv_columns,
+    "ar_conv_2d_s8_dsp": conv_dsp,
     "ar_conv_2d_s8_scalar": _conv_scalar,
-    "ar_copy": _copy,
+    "ar_copy": copy,
     "ar_depthwise_3x3_s8_dsp": _depthwise_3x3,
     "ar_depthwise_conv_2d_s8_dsp": _depthwise_dsp,
     "ar_depthwise_conv_2d_s8_scalar": _depthwise_scalar,
@@ -447,5 +264,5 @@ _KERNELS: dict[str, Callable[[Generated, KernelCall], Work]] = {
     "ar_map_8": _map,
     "ar_max_pool_2d_s8": _pool_plain,
     "ar_softmax_s8": _softmax,
-    "ar_strided_copy": _strided_copy,
+    "ar_strided_copy": strided_copy,
 }
