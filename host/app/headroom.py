@@ -7,7 +7,7 @@ the decision, and how often each part of the loop runs. Its costs were measured 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from arenite.converters.processing.imu.plan import ImuPlan
@@ -155,6 +155,8 @@ def predict_headroom(
     if table is None or decision is None or processing.anomaly is not None or before is None:
         return None
     rate, hop = settings.rate, settings.hop
+    if isinstance(before, ImuPlan):
+        before = replace(before, hop=hop)  # that of the source is for other uses of the image
     record = block_of(rate, settings.channels)
     second = _instructions_per_second(board)
     schedule = Schedule(rate, settings.channels, settings.window, hop, record, second * _WAKE_S, second)
