@@ -22,7 +22,7 @@ from arenite.firmware.app.settings import StreamSettings, room_for
 from arenite.firmware.boards.cores import OPTIMISE_MODES, cpi_of
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
-from arenite.firmware.library.processing import bind_processing, processing_files
+from arenite.firmware.library.processing import Processing, bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
@@ -230,7 +230,8 @@ def generate_app(
     write_with_stack(directory, stack, write)
 
     def predicted(other: Board, goal: str, other_hop: int) -> Headroom | None:
-        g, bound = generated, processing
+        g = generated
+        bound: Processing | None = processing
         if (other.name, goal) != (board.name, optimise):
             g = lower_models({name: prepared}, Target.for_core(other.core, goal))[0]
             bound = bind_processing(g, prepared.extra, labels)

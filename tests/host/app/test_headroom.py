@@ -75,12 +75,15 @@ def test_shipped_applications_take_the_predicted_time(name: str, board: str, tmp
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
-@pytest.mark.parametrize("kind", ["sound", "micro", "motion"])
+@pytest.mark.parametrize("kind", ["sound", "micro", "motion", "adc"])
 def test_other_front_ends_take_the_predicted_time(kind: str, board: str, tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
-    if kind == "motion":
-        application = generate_app(motion_model(path), load_board(board), tmp_path / "app", sensor="imu")
-        samples = motions(10)
+    if kind in ("motion", "adc"):
+        axes, sensor = (3, "imu") if kind == "motion" else (1, "adc")
+        application = generate_app(
+            motion_model(path, axes), load_board(board), tmp_path / "app", sensor=sensor
+        )
+        samples = motions(10, axes)
     else:
         prepared = sound_model(path, sound=SOUND if kind == "sound" else MICRO)
         application = generate_app(prepared, load_board(board), tmp_path / "app")
