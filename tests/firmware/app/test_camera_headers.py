@@ -20,6 +20,7 @@ from tests.host.app.camera.camera_models import gray_model
 #: Board, chip of the camera, compiler options and folders of headers.
 _BOARDS = [
     ("portenta_h7_m7", None, ["-mcpu=cortex-m7", "-DSTM32H747xx", "-DCORE_CM7"], "cmsis_device_h7"),
+    ("nicla_vision", None, ["-mcpu=cortex-m7", "-DSTM32H747xx", "-DCORE_CM7"], "cmsis_device_h7"),
     ("nucleo_h743zi", "ov5640", ["-mcpu=cortex-m7", "-DSTM32H743xx"], "cmsis_device_h7"),
     ("nucleo_f767zi", "ov7670", ["-mcpu=cortex-m7", "-DSTM32F767xx"], "cmsis_device_f7"),
     ("disco_f407vg", None, ["-mcpu=cortex-m4", "-DSTM32F407xx"], "cmsis_device_f4"),

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import pytest
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -213,4 +215,50 @@ class Ov5640(SimCamera):
         return Sent(*size, pixels, line * part[1] / size[1], line * rows)
 
 
-CAMERAS: dict[str, type[SimCamera]] = {"hm01b0": Hm01b0, "ov7670": Ov7670, "ov2640": Ov2640, "ov5640": Ov5640}
+class Gc2145(SimCamera):
+    """A GC2145, whose registers below 0xF0 are in pages."""
+
+    identity = MappingProxyType({0xF0: 0x21, 0xF1: 0x45})
+    page = 0
+
+    def key(self, number: int) -> int:
+        return number if number >= 0xF0 else self.page << 8 | number
+
+    def was_written(self, number: int, value: int) -> None:
+        if number == 0xFE:
+            if value & 0x80:
+                self.done_reset()
+            self.page = value & 7
+
+    def sent(self) -> Sent | None:
+        r = self.registers
+        if not self.resets or r[0xF2] != 0x0F:
+            return None
+        assert self.page == 0 and r[0xF8] & 0x80 and r[0xF9] == 0xFE and r[0x86] == 0x23
+        ratio = r[0x99] & 15
+        assert r[0x99] >> 4 == ratio and ratio in (1, 2, 3, 4, 5) and r[0x9A] == 0x0E
+        top, left, lines, columns = (self.word(number) for number in (0x09, 0x0B, 0x0D, 0x0F))
+        assert top + lines <= 1200 + 8 and left + columns <= 1600 + 16, "the window is on the sensor"
+        size = self.word(0x97), self.word(0x95)
+        assert r[0x90] == 1 and size[0] * ratio == columns - 16 and size[1] * ratio == lines - 8
+        assert 2 * left + columns - 16 == 1600 and 2 * top + lines - 8 == 1200, "the middle"
+        blank, delay, blank_lines = self.word(0x05), self.word(0x11), self.word(0x07)
+        assert 256 <= blank <= 0xFFF and delay <= 0x3FF and 16 <= blank_lines <= 0x1FFF
+        clock = self.clock_hz * (r[0xF8] & 63) / 2 / ((r[0xFA] >> 4) + 1)
+        line = (blank + delay + columns + 4) / clock * 1e6
+        exposures = [self.word(0x100 + number) for number in (0x27, 0x29, 0x2B, 0x2D)]
+        assert max(exposures) < blank_lines + lines and max(exposures) <= 0x1FFF, (
+            "frames stay as long as they are"
+        )
+        assert self.word(0x125) * line == pytest.approx(10_000, abs=line)
+        pixels = {0x06: "RGB565", 0x02: "YUYV", 0x00: "UYVY"}[r[0x84]]
+        return Sent(*size, pixels, line * ratio, line * (blank_lines + lines))
+
+
+CAMERAS: dict[str, type[SimCamera]] = {
+    "hm01b0": Hm01b0,
+    "ov7670": Ov7670,
+    "ov2640": Ov2640,
+    "ov5640": Ov5640,
+    "gc2145": Gc2145,
+}
