@@ -23,9 +23,11 @@ class Sent:
 
 
 class SimCamera:
-    """A chip with registers of 8 bits, whose numbers have ``number_bytes`` bytes. Its clock has ``clock_hz``."""
+    """A chip with registers of 8 bits, whose numbers have ``number_bytes`` bytes, at ``address`` of the bus. Its clock
+    has ``clock_hz``."""
 
     number_bytes = 1
+    address: int
     identity: Mapping[int, int]
     defaults: Mapping[int, int] = MappingProxyType({})
 
@@ -83,6 +85,7 @@ class SimCamera:
 class Hm01b0(SimCamera):
     """An HM01B0."""
 
+    address = 0x24
     number_bytes = 2
     identity = MappingProxyType({0x0000: 0x01, 0x0001: 0xB0})
     defaults = MappingProxyType({0x0383: 1, 0x0387: 1, 0x3059: 0x02, 0x2100: 1})
@@ -112,6 +115,7 @@ class Hm01b0(SimCamera):
 class Ov7670(SimCamera):
     """An OV7670."""
 
+    address = 0x21
     identity = MappingProxyType({0x0A: 0x76, 0x0B: 0x73, 0x1C: 0x7F, 0x1D: 0xA2})
     defaults = MappingProxyType({0x11: 0x80, 0x3A: 0x0D, 0x3D: 0x88, 0x40: 0xC0})
 
@@ -145,6 +149,7 @@ class Ov7670(SimCamera):
 class Ov2640(SimCamera):
     """An OV2640, whose registers are in two banks."""
 
+    address = 0x30
     identity = MappingProxyType({0x10A: 0x26, 0x10B: 0x42, 0x11C: 0x7F, 0x11D: 0xA2})
     bank = 0
 
@@ -185,6 +190,7 @@ class Ov2640(SimCamera):
 class Ov5640(SimCamera):
     """An OV5640."""
 
+    address = 0x3C
     number_bytes = 2
     identity = MappingProxyType({0x300A: 0x56, 0x300B: 0x40})
     defaults = MappingProxyType({0x3008: 0x02, 0x3103: 0x00})
@@ -218,6 +224,7 @@ class Ov5640(SimCamera):
 class Gc2145(SimCamera):
     """A GC2145, whose registers below 0xF0 are in pages."""
 
+    address = 0x3C
     identity = MappingProxyType({0xF0: 0x21, 0xF1: 0x45})
     page = 0
 
