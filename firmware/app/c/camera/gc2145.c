@@ -1,9 +1,11 @@
-/* GC2145 of GalaxyCore: YUV or RGB565, 640x480, 320x240 or 160x120 pixels. Registers and times: data sheet of the GC2145
- * CSP, release 1.0, whose section each value names. The sensor reads a window in its middle, and of this window every
+/* GC2145 of GalaxyCore: YUV or RGB565, 640x480, 320x240 or 160x120 pixels. Registers and times: those of the data sheet
+ * GC2145 CSP 1.0, as the public drivers of Linux, ESP-IDF and ArduinoCore-mbed name them; the data sheet itself was not at
+ * hand. A comment names the group of registers. The values of PLL_MODE1, CM_MODE, ANALOG_MODE, SYNC_MODE and SUBSAMPLE_MODE
+ * are those on which these drivers agree or which ArduinoCore-mbed uses. The sensor reads a window in its middle, and of this window every
  * second or fifth pixel and line is sent.
  *
- * A line lasts HB + SH_DELAY + WIN_WIDTH + 4 periods (7.1.1), and a frame VB + WIN_HEIGHT lines. The data sheet does not
- * tell the frequency of these periods. It is taken as half of the multiplier of PLL_MODE2 times the clock at the chip,
+ * A line lasts HB + SH_DELAY + WIN_WIDTH + 4 periods (7.1.1), and a frame VB + WIN_HEIGHT lines. Nothing at
+ * hand tells the frequency of these periods. It is taken as half of the multiplier of PLL_MODE2 times the clock at the chip,
  * because this gives the frame rates that public drivers name for three multipliers. CLK_DIV_MODE halves it.
  *
  * Lens, gamma and color correction keep the values of a reset. */
