@@ -81,7 +81,8 @@ class Learning:
     """What an application learns: the plan of its anomaly head, the index of its first event, and the times in windows.
 
     ``first`` is the number of the decision's classes. ``flash_address`` is the address of the first page of the flash
-    memory, if its driver needs it.
+    memory, if its driver needs it. ``page_bytes`` and ``unit_bytes`` are those of this memory, and ``blocks`` is the
+    number of blocks between which the state store goes round.
     """
 
     plan: AnomalyPlan
@@ -89,6 +90,9 @@ class Learning:
     rate: int
     hop: int
     flash_address: int | None = None
+    page_bytes: int = PAGE_BYTES
+    unit_bytes: int = UNIT_BYTES
+    blocks: int = _BLOCKS
 
     @property
     def has_decision(self) -> bool:
@@ -114,8 +118,8 @@ class Learning:
     @property
     def flash_pages(self) -> int:
         """Pages of the flash memory."""
-        slot = -(-(self.record_dtype.itemsize + _SLOT_BYTES) // UNIT_BYTES) * UNIT_BYTES
-        return _BLOCKS * -(-slot // PAGE_BYTES)
+        slot = -(-(self.record_dtype.itemsize + _SLOT_BYTES) // self.unit_bytes) * self.unit_bytes
+        return self.blocks * -(-slot // self.page_bytes)
 
     @property
     def save_windows(self) -> int:
@@ -139,7 +143,7 @@ def learning_header(g: Generated, learning: Learning) -> str:
         classes=head.classes,
         events=learning.max_events,
         decision="" if learning.has_decision else _NO_DECISION.format(p=g.prefix),
-        page=PAGE_BYTES,
+        page=learning.page_bytes,
         pages=learning.flash_pages,
         address=""
         if learning.flash_address is None

@@ -43,8 +43,8 @@ def app(
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
-            board, or an MPU-6050 if there is none. Or that of a camera: ``hm01b0``, ``ov7670``, ``ov2640`` or
-            ``ov5640``; None for the board's usual one.
+            board, or an MPU-6050 if there is none. Or that of a camera: ``hm01b0``, ``ov7670``, ``ov2640``,
+            ``ov5640`` or ``gc2145``; None for the board's usual one.
         cascade: a large model that the events of ``model`` wake, given as ``model`` is. Then the events of the
             application are those of the large model.
         hang_ms: the time in milliseconds for which the large model still runs after an event of ``model``; None for the

@@ -37,6 +37,7 @@ class _Size:
         lines: lines of the sensor in a row.
         periods: the least and the most periods of the chip's clock in a line.
         frame_lines: the least lines of a frame.
+        max_frame_lines: the most lines of a frame.
     """
 
     width: int
@@ -44,6 +45,7 @@ class _Size:
     lines: float
     periods: tuple[int, int]
     frame_lines: int
+    max_frame_lines: int = 65535
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,24 @@ CHIPS = {
         ),
         CameraChip("ov2640", 0x30, _ALL, (_Size(800, 600, 1, (1190, 64 * (1190 + 4095)), 672),), 4),
         CameraChip("ov5640", 0x3C, _ALL, (_Size(1280, 960, 1, (1896, 8 * 8191), 984),), 4),
+        # A line has 50 periods, the columns and 256 to 4095 more. Five of its periods are two of the clock at the chip,
+        # or four with the larger divider.
+        CameraChip(
+            "gc2145",
+            0x3C,
+            {"grey": (YUYV, "TO_GREY"), **_COLORS},
+            tuple(
+                _Size(
+                    width,
+                    height,
+                    ratio,
+                    ((50 + ratio * width + 256) * 2 // 5 + 1, (50 + ratio * width + 4095) * 4 // 5),
+                    ratio * height + 24,
+                    ratio * height + 8 + 8191,
+                )
+                for width, height, ratio in ((160, 120, 5), (320, 240, 5), (640, 480, 2))
+            ),
+        ),
     )
 }
 
@@ -146,6 +166,7 @@ class CameraFrame:
         change: how their bytes are changed.
         row_us: the least and the most microseconds from row to row.
         frame_rows: the least time of a frame, in times from row to row.
+        max_frame_rows: the longest time of a frame, in the same unit.
     """
 
     width: int
@@ -156,6 +177,11 @@ class CameraFrame:
     change: str
     row_us: tuple[int, int]
     frame_rows: int
+    max_frame_rows: int
+
+    def row_us_for(self, frame_us: int) -> tuple[int, int]:
+        """Return the least and the most microseconds from row to row for a frame each ``frame_us``."""
+        return max(self.row_us[0], frame_us // self.max_frame_rows + 1), self.row_us[1]
 
     @property
     def bytes(self) -> int:
@@ -204,6 +230,7 @@ def camera_frame(chip: CameraChip, clock_hz: int, width: int, height: int, forma
         change,
         (int(least) + 2, int(most) - 1),
         int(size.frame_lines / size.lines) + 2,
+        int(size.max_frame_lines / size.lines) - 2,
     )
 
 

@@ -20,8 +20,12 @@ _PICO_NEEDS = (
 )
 
 
+#: The chips whose pixels are valid at the rising edge of the pixel clock, as the program of the PIO takes them.
+_PICO_CHIPS = tuple(name for name in CHIPS if name != "gc2145")
+
+
 def _pico(chip: str | None) -> CameraDriver:
-    used = chip_named(chip, "hm01b0", tuple(CHIPS))
+    used = chip_named(chip, "hm01b0", _PICO_CHIPS)
     clock_hz = 25_000_000
     pins = {
         "CAMERA_ADDRESS": hex(used.address),

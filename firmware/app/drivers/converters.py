@@ -28,6 +28,15 @@ _ESP_INPUTS = {
     "esp32c3": ("0, 1, 2, 3, 4", "0 to 4"),
     "esp32c6": ("0, 1, 2, 3, 4, 5", "0 to 5"),
 }
+#: Neighboring inputs AIN of a SAMD21: what the board calls them, the number of the first one, and ports and pins.
+_SAMD21_INPUTS = {
+    "zeroUSB": (
+        "the analog inputs from A1 to A4, in their order",
+        2,
+        "{'B', 8}, {'B', 9}, {'A', 4}, {'A', 5}",
+    ),
+    "nano_33_iot": ("the analog inputs A6, A3, A2, in this order", 17, "{'A', 9}, {'A', 10}, {'A', 11}"),
+}
 #: Boards whose pins of ADC1 are used otherwise.
 _OTHER_USE = ("esp32cam", "esp32s3box")
 
@@ -41,9 +50,9 @@ def converter_of(board: Board) -> Driver | None:
     wiring = "the analog inputs from A0 on, in their order"
     if board.name in _NRF_INPUTS:
         return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]})
-    if board.name == "zeroUSB":
-        pins = {"ADC_FIRST": "2u", "ADC_PINS": "{'B', 8}, {'B', 9}, {'A', 4}, {'A', 5}"}
-        return Driver(ARDUINO, ("adc_samd21.c",), "the analog inputs from A1 to A4, in their order", pins)
+    if board.name in _SAMD21_INPUTS:
+        wiring, first, places = _SAMD21_INPUTS[board.name]
+        return Driver(ARDUINO, ("adc_samd21.c",), wiring, {"ADC_FIRST": f"{first}u", "ADC_PINS": places})
     if board.name in _STM32F4_INPUTS:
         return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": _STM32F4_INPUTS[board.name]})
     esp = board.espressif

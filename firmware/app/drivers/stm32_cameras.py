@@ -19,7 +19,9 @@ class _Port:
         pins: PCLK, HSYNC, VSYNC, D0 to D7.
         place: where the camera is, for display.
         chip: the usual camera.
-        timer_hz: the frequency of the clock from timer 1, or 0 for the 16 MHz of MCO1.
+        timer_hz: the frequency of the clock from a timer, or 0 for the 16 MHz of MCO1.
+        timer: the number of this timer.
+        wire: the bus of the camera.
     """
 
     family: str
@@ -27,6 +29,8 @@ class _Port:
     place: str = "on a module"
     chip: str = "ov2640"
     timer_hz: int = 0
+    timer: int = 1
+    wire: str = "Wire"
 
 
 _NUCLEO = "PA6 PA4 PG9 PC6 PC7 PE0 PE1 PE4 PD3 PE5 PE6"
@@ -38,6 +42,7 @@ _PORTS = {
         "hm01b0",
         6_000_000,
     ),
+    "nicla_vision": _Port("STM32H7", _NUCLEO, "on the board", "gc2145", 12_000_000, 3, "Wire2"),
     "disco_f407vg": _Port("STM32F4", "PA6 PA4 PB7 PC6 PC7 PE0 PE1 PE4 PB6 PE5 PE6"),
     "nucleo_f429zi": _Port("STM32F4", _NUCLEO),
     "nucleo_f746zg": _Port("STM32F7", _NUCLEO),
@@ -46,6 +51,8 @@ _PORTS = {
 }
 _NAMES = ("PCLK", "HSYNC", "VSYNC", *(f"D{k}" for k in range(8)))
 _MCO1_HZ = 16_000_000
+#: Where the clock of a timer is.
+_CLOCK_PINS = {1: "PK1", 3: "PA7"}
 
 
 def stm32_camera_of(board: Board, chip: str | None) -> CameraDriver | None:
@@ -57,18 +64,18 @@ def stm32_camera_of(board: Board, chip: str | None) -> CameraDriver | None:
     used = chip_named(chip, port.chip, tuple(CHIPS))
     clock_hz = port.timer_hz or _MCO1_HZ
     names = port.pins.split()
-    clock = "clock PK1" if port.timer_hz else "clock PA8"
+    clock = f"clock {_CLOCK_PINS[port.timer] if port.timer_hz else 'PA8'}"
     places = ", ".join(f"{name} {place}" for name, place in zip(_NAMES, names, strict=True))
-    wiring = f"{used.name.upper()} {port.place}; {clock}, SDA and SCL of Wire, {places}"
+    wiring = f"{used.name.upper()} {port.place}; {clock}, SDA and SCL of {port.wire}, {places}"
     pins = {
         "CAMERA_ADDRESS": hex(used.address),
-        "CAMERA_WIRE": "Wire",
+        "CAMERA_WIRE": port.wire,
         "CAMERA_CLOCK_HZ": f"{clock_hz}u",
         "CAMERA_DATA_BITS": "8u",
         "CAMERA_PINS": ", ".join(f"{{'{name[1]}', {name[2:]}}}" for name in names),
     }
     if port.timer_hz:
-        pins["CAMERA_CLOCK_TIMER"] = "1"
+        pins["CAMERA_CLOCK_TIMER"] = str(port.timer)
     return CameraDriver(
         ARDUINO,
         (f"{used.name}.c", "camera_stm32_dcmi.c", "camera_bus_wire.cpp", *CHIP_FILES),

@@ -139,7 +139,7 @@ def _timing(
                 f"{1e6 / frame.row_us[0] / len(padded):.1f}.",
                 "Set a lower rate in [decision], or a smaller width and height in [preprocessing.source].",
             )
-        timing = choose_timing(padded, frame_us, record.hop, frame.row_us)
+        timing = choose_timing(padded, frame_us, record.hop, frame.row_us_for(frame_us))
     if timing is None:
         ms = sum(costs) / 1000
         hop = math.ceil(1.5 * MARGIN * ms * record.rate / 1000)

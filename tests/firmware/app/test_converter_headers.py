@@ -24,6 +24,7 @@ _BOARDS = [
     ("nucleo_f411re", "STM32F411xE", "cmsis_device_f4/Include"),
     ("nucleo_f446re", "STM32F446xx", "cmsis_device_f4/Include"),
     ("zeroUSB", "__SAMD21G18A__", "ArduinoModule-CMSIS-Atmel/CMSIS-Atmel/CMSIS/Device/ATMEL"),
+    ("nano_33_iot", "__SAMD21G18A__", "ArduinoModule-CMSIS-Atmel/CMSIS-Atmel/CMSIS/Device/ATMEL"),
 ]
 
 
@@ -45,7 +46,7 @@ def test_a_converter_compiles_with_the_vendor_s_registers(
     command = ["arm-none-eabi-gcc", "-Wall", "-Wextra", "-Werror", "-std=c99", "-ffreestanding", "-c"]
     command += [
         "-mthumb",
-        f"-mcpu={'cortex-m0plus' if board == 'zeroUSB' else 'cortex-m4'}",
+        f"-mcpu={'cortex-m0plus' if 'SAMD21' in chip else 'cortex-m4'}",
         "-O2",
         f"-D{chip}",
         f"-I{tmp_path}",

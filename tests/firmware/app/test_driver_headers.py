@@ -19,7 +19,7 @@ from arenite.firmware.app.drivers.microphones import microphone_of
 from arenite.firmware.app.forms.folders import sources_of
 from arenite.host.app.generate import generate_app
 from arenite.profiles.boards import load_board
-from tests.firmware.app.vendor_headers import HEADERS, NEWLIB, PICOLIBC
+from tests.firmware.app.vendor_headers import HEADERS, NEWLIB, PICOLIBC, mbed_core
 from tests.host.app.sound_models import sound_model
 
 _WARNINGS = ("-Wall", "-Wextra", "-Werror", "-c")
@@ -81,31 +81,9 @@ def test_a_driver_compiles_with_the_vendor_s_registers(board: str, tmp_path: Pat
 
 
 def test_the_arduino_library_s_driver_compiles(tmp_path: Path) -> None:
-    core = HEADERS / "ArduinoCore-mbed"
-    variant = core / "variants/ARDUINO_NANO33BLE"
-    api = HEADERS / "ArduinoCore-API"
-    _require(core, api, NEWLIB)
-    (tmp_path / "core").mkdir()
-    (tmp_path / "core/api").symlink_to(api / "api")  # as the core's own checkout has it
-    lines = (variant / "includes.txt").read_text().split()
-    mbed = [Path(line.replace("-iwithprefixbefore/", f"{core}/cores/arduino/", 1)) for line in lines]
-    (cxx,) = (NEWLIB / "c++").iterdir()
-    flags = ["-std=gnu++14", "-mthumb", "-mcpu=cortex-m4", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16"]
-    flags += [
-        "-DARDUINO=10819",
-        "-DARDUINO_ARCH_MBED",
-        "-DARENITE_BAUD=115200",
-        f"@{variant / 'defines.txt'}",
-    ]
-    flags += ["-include", str(variant / "mbed_config.h"), "-fno-exceptions", "-fno-rtti"]
-    headers = [
-        tmp_path / "core",
-        core / "cores/arduino",
-        variant,
-        core / "libraries/PDM/src",
-        *mbed,
-    ]
-    headers += [cxx, cxx / "arm-none-eabi", NEWLIB]
+    _require(HEADERS / "ArduinoCore-mbed", HEADERS / "ArduinoCore-API", NEWLIB)
+    flags, headers = mbed_core(tmp_path, "ARDUINO_NANO33BLE", "PDM/src")
+    flags += ["-mcpu=cortex-m4", "-mfloat-abi=softfp", "-mfpu=fpv4-sp-d16", "-DARENITE_BAUD=115200"]
     _compile("arm-none-eabi-g++", flags, "nano33ble", tmp_path, _drivers("nano33ble"), headers)
 
 

@@ -39,7 +39,7 @@ def test_the_folder_has_every_source_that_its_build_files_name(name: str, tmp_pa
     assert named == own
 
 
-@pytest.mark.parametrize("name", ["zeroUSB", "nucleo_f411re", "nrf5340dk"])
+@pytest.mark.parametrize("name", ["zeroUSB", "nicla_vision", "nrf5340dk"])
 def test_a_real_board_learns_without_flash(name: str, tmp_path: Path) -> None:
     """The state is not kept, and a function of the user can take the place of ours. The sources that learn compile."""
     folder = tmp_path / "app"
@@ -160,6 +160,7 @@ def test_the_analog_inputs_of_a_pico_have_a_driver(tmp_path: Path) -> None:
     [
         ("nano33ble", "adc_nrf52.c", "2, 3, 6, 5, 7, 0"),
         ("zeroUSB", "adc_samd21.c", "2u"),
+        ("nano_33_iot", "adc_samd21.c", "17u"),
         ("nucleo_f411re", "adc_stm32f4.c", "{'A', 0, 0}, {'A', 1, 1}"),
         ("esp32-c3-devkitm-1", "adc_esp.c", "0, 1, 2, 3, 4"),
     ],

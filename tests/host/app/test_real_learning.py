@@ -29,6 +29,27 @@ def test_an_nrf52_has_the_last_pages_of_its_program_region(board: str, end: int,
     assert (folder / "lib/model/arenite/flash_nrf.h").exists()
 
 
+@pytest.mark.parametrize(
+    ("board", "source", "page", "end"),
+    [
+        ("disco_l475vg_iot01a", "flash_region_stm32l4.c", 2048, 0x08100000),
+        ("nucleo_f411re", "flash_region_stm32f4.c", 131072, 0x08080000),
+    ],
+)
+def test_an_stm32_has_the_last_pages_of_its_flash_memory(
+    board: str, source: str, page: int, end: int, tmp_path: Path
+) -> None:
+    folder, text = _written(board, tmp_path)
+    address, bytes_of_page, pages = (
+        int(re.findall(rf"{name} (\w+?)u\n", text)[0], 0)
+        for name in ("APP_FLASH_ADDRESS", "APP_FLASH_PAGE", "APP_FLASH_PAGES")
+    )
+    assert bytes_of_page == page and address + pages * page == end and pages >= 2
+    assert {source, "flash_region.h", "flash_region_stm32.h"} <= {
+        path.name for path in (folder / "lib/app").iterdir()
+    }
+
+
 def test_a_pico_has_sectors_after_its_program(tmp_path: Path) -> None:
     folder, text = _written("pico", tmp_path)
     cmake = (folder / "CMakeLists.txt").read_text()

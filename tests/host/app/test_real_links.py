@@ -46,10 +46,10 @@ def _run(*command: str | Path, **environment: str) -> str:
     return result.stdout
 
 
-def _generate(board: str, sensor: str, tmp_path: Path) -> Path:
-    """Write an application, and return its folder."""
+def _generate(board: str, sensor: str, tmp_path: Path, chip: str | None = None) -> Path:
+    """Write an application, and return its folder. ``chip`` is that of a camera, or None for the usual one."""
     if sensor == "camera":
-        generate_camera_app(gray_model(tmp_path), load_board(board), tmp_path / "app")
+        generate_camera_app(gray_model(tmp_path), load_board(board), tmp_path / "app", chip=chip)
         return tmp_path / "app"
     if sensor == "learning":
         generate_app(learning_model(tmp_path), load_board(board), tmp_path / "app")
@@ -65,20 +65,25 @@ def _symbols(elf: Path) -> set[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sensor", "functions"),
+    ("sensor", "chip", "functions"),
     [
-        ("microphone", {"pdm_decimate", "dma_claim_unused_channel"}),
-        ("imu", {"imu_start", "i2c_init"}),
-        ("adc", {"adc_init", "dma_claim_unused_channel"}),
-        ("camera", {"camera_hand_over", "camera_chip_start", "pio_add_program"}),
-        ("learning", {"learning_flash", "ar_store_step", "flash_range_erase"}),
+        ("microphone", None, {"pdm_decimate", "dma_claim_unused_channel"}),
+        ("imu", None, {"imu_start", "i2c_init"}),
+        ("adc", None, {"adc_init", "dma_claim_unused_channel"}),
+        *(
+            ("camera", chip, {"camera_hand_over", "camera_chip_start", "pio_add_program"})
+            for chip in ("hm01b0", "ov7670", "ov2640", "ov5640")
+        ),
+        ("learning", None, {"learning_flash", "ar_store_step", "flash_range_erase"}),
     ],
 )
-def test_the_pico_sdk_links_an_application(sensor: str, functions: set[str], tmp_path: Path) -> None:
+def test_the_pico_sdk_links_an_application(
+    sensor: str, chip: str | None, functions: set[str], tmp_path: Path
+) -> None:
     if not (PICO_SDK / "pico_sdk_init.cmake").exists():
         pytest.skip("needs a checkout of the Pico SDK (PICO_SDK_PATH)")
     _require("cmake", "ninja", "arm-none-eabi-g++", "arm-none-eabi-nm")
-    folder, build = _generate("pico", sensor, tmp_path), tmp_path / "build"
+    folder, build = _generate("pico", sensor, tmp_path, chip), tmp_path / "build"
     _run("cmake", "-G", "Ninja", "-S", folder, "-B", build, "-DPICO_NO_PICOTOOL=1")
     _run("ninja", "-C", build)
     assert {"main", "app_next_event", "console_port_put", *functions} <= _symbols(build / "firmware.elf")

@@ -1,5 +1,7 @@
 /* The bus of a camera's chip in the Arduino framework: I2C with the library Wire. CAMERA_WIRE is Wire, or another bus of
- * the board. */
+ * the board.
+ *
+ * Compiled with ArduinoCore-mbed; never run on a board. */
 #include <Arduino.h>
 #include <Wire.h>
 
@@ -22,7 +24,8 @@ uint32_t camera_bus_write(const uint8_t *bytes, uint32_t count)
 {
     start();
     CAMERA_WIRE.beginTransmission(CAMERA_ADDRESS);
-    return CAMERA_WIRE.write(bytes, count) == count && CAMERA_WIRE.endTransmission() == 0;
+    return CAMERA_WIRE.write(bytes, static_cast<size_t>(count)) == count &&
+           CAMERA_WIRE.endTransmission() == 0;
 }
 
 uint32_t camera_bus_read(const uint8_t *number, uint32_t count, uint8_t *to)

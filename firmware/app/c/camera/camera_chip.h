@@ -1,4 +1,4 @@
-/* The chip of a camera. One of hm01b0.c, ov7670.c, ov2640.c and ov5640.c is linked.
+/* The chip of a camera. One of hm01b0.c, ov7670.c, ov2640.c, ov5640.c and gc2145.c is linked.
  *
  * app_settings.h has what the chip must send: rows of CAMERA_CHIP_WIDTH pixels, CAMERA_CHIP_HEIGHT of them, one each
  * CAMERA_CHIP_ROW_US, a frame each CAMERA_FRAME_US, with pixels of the kind CAMERA_CHIP_SENDS. app_pins.h has the
@@ -22,5 +22,7 @@ uint32_t camera_chip_start(void);
 
 /* 1 if the pin VSYNC is high while rows are sent, 0 if it is high between two frames. */
 extern const uint32_t camera_chip_valid_high;
+/* 1 if pixels are valid at the rising edge of the pixel clock, 0 if they are at the falling one. */
+extern const uint32_t camera_chip_valid_at_rise;
 
 #endif

@@ -3,7 +3,8 @@
  * starts again, so bytes that were lost damage one frame only.
  *
  * CAMERA_PINS in app_pins.h lists the pins, all with alternate function 13: PCLK, HSYNC, VSYNC, D0 to D7. The clock at
- * the chip is CAMERA_CLOCK_HZ: MCO1 on PA8, which gives 16 MHz, or with CAMERA_CLOCK_TIMER channel 1 of timer 1 on PK1.
+ * the chip is CAMERA_CLOCK_HZ: MCO1 on PA8, which gives 16 MHz, or the output of a timer: CAMERA_CLOCK_TIMER is 1 for
+ * channel 1 of timer 1 on PK1, 3 for channel 2 of timer 3 on PA7.
  *
  * camera_start() returns what camera_chip.h lists.
  *
@@ -105,22 +106,38 @@ static void connect(pin at, uint32_t function)
 }
 
 #ifdef CAMERA_CLOCK_TIMER
-/* Timer 1 of an STM32H7 runs at half of the core's clock, as Arduino's core sets it up. */
+static void start_timer(TIM_TypeDef *timer, uint32_t periods)
+{
+    timer->PSC = 0;
+    timer->ARR = periods - 1u;
+    timer->EGR = TIM_EGR_UG;
+    timer->CR1 = TIM_CR1_CEN;
+}
+
+/* The timers of an STM32H7 run at half of the core's clock, as Arduino's core sets it up. */
 static void start_clock(void)
 {
-    const pin at = {'K', 1};
     const uint32_t periods = SystemCoreClock / 2u / CAMERA_CLOCK_HZ;
+#if CAMERA_CLOCK_TIMER == 1
+    const pin at = {'K', 1};
     RCC->APB2ENR |= RCC_APB2ENR_TIM1EN;
     (void)RCC->APB2ENR;
     connect(at, 1);
-    TIM1->PSC = 0;
-    TIM1->ARR = periods - 1u;
     TIM1->CCR1 = periods / 2u;
     TIM1->CCMR1 = TIM_CCMR1_OC1M_2 | TIM_CCMR1_OC1M_1 | TIM_CCMR1_OC1PE; /* PWM mode 1 */
     TIM1->CCER = TIM_CCER_CC1E;
     TIM1->BDTR = TIM_BDTR_MOE;
-    TIM1->EGR = TIM_EGR_UG;
-    TIM1->CR1 = TIM_CR1_CEN;
+    start_timer(TIM1, periods);
+#else
+    const pin at = {'A', 7};
+    RCC->APB1LENR |= RCC_APB1LENR_TIM3EN;
+    (void)RCC->APB1LENR;
+    connect(at, 2);
+    TIM3->CCR2 = periods / 2u;
+    TIM3->CCMR1 = TIM_CCMR1_OC2M_2 | TIM_CCMR1_OC2M_1 | TIM_CCMR1_OC2PE; /* PWM mode 1 */
+    TIM3->CCER = TIM_CCER_CC2E;
+    start_timer(TIM3, periods);
+#endif
 }
 #else
 /* MCO1 is the internal oscillator: 16 MHz, or 64 MHz / 4 of an STM32H7. */
@@ -162,7 +179,8 @@ uint32_t camera_start(void)
     DCMI->CWSTRTR = CAMERA_TOP << DCMI_CWSTRT_VST_Pos | CAMERA_LEFT * CAMERA_CHIP_PIXEL;
     DCMI->CWSIZER = (CAMERA_HEIGHT - 1u) << DCMI_CWSIZE_VLINE_Pos | (4u * WORDS - 1u);
     /* The polarities of HSYNC and VSYNC are the levels at which pixels are not valid. */
-    DCMI->CR = DCMI_CR_PCKPOL | DCMI_CR_CROP | (camera_chip_valid_high ? 0 : DCMI_CR_VSPOL);
+    DCMI->CR = DCMI_CR_CROP | (camera_chip_valid_at_rise ? DCMI_CR_PCKPOL : 0) |
+               (camera_chip_valid_high ? 0 : DCMI_CR_VSPOL);
     DCMI->ICR = DCMI_ICR_FRAME_ISC | DCMI_ICR_OVR_ISC;
     DCMI->IER = DCMI_IER_FRAME_IE;
     NVIC_EnableIRQ(DMA2_Stream1_IRQn);

@@ -28,7 +28,7 @@ enum {
 /* Periods of the pixel clock in a row, if it is an eighth of the clock. */
 #define PERIODS (CAMERA_CHIP_ROW_US * (CAMERA_CLOCK_HZ / 8000) / 1000)
 #define ROWS (CAMERA_FRAME_US / CAMERA_CHIP_ROW_US)
-#define LEAST_PERIODS (IS_BINNED ? 215 : 376)
+#define MIN_PERIODS (IS_BINNED ? 215 : 376)
 #if CAMERA_DATA_BITS == 1 || CAMERA_CHIP_ROW_US * (CAMERA_CLOCK_HZ / 8000) / 1000 >= 376
 #define SHIFT 0 /* the pixel clock is CAMERA_CLOCK_HZ / (8 >> SHIFT) */
 #elif CAMERA_CHIP_ROW_US * (CAMERA_CLOCK_HZ / 8000) / 1000 >= 188
@@ -40,10 +40,11 @@ enum {
 #endif
 #define LENGTH (PERIODS << SHIFT)
 /* The compiler refuses an array of negative size. */
-typedef char hm01b0_row_time_is_possible[LENGTH >= LEAST_PERIODS && LENGTH <= 65535 ? 1 : -1];
+typedef char hm01b0_row_time_is_possible[LENGTH >= MIN_PERIODS && LENGTH <= 65535 ? 1 : -1];
 typedef char hm01b0_frame_time_is_possible[ROWS >= CAMERA_CHIP_HEIGHT + 6 && ROWS <= 65535 ? 1 : -1];
 
 const uint32_t camera_chip_valid_high = 1;
+const uint32_t camera_chip_valid_at_rise = 1;
 
 static const camera_setting settings[] = {
     {READOUT_X, IS_BINNED ? 3 : 1}, /* 3: two pixels become one */

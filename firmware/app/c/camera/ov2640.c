@@ -59,6 +59,7 @@ typedef char ov2640_row_time_is_possible[PERIODS >= 1190 && MORE_PERIODS <= 4095
 typedef char ov2640_frame_time_is_possible[LINES >= 672 && MORE_LINES <= 65535 ? 1 : -1];
 
 const uint32_t camera_chip_valid_high = 0;
+const uint32_t camera_chip_valid_at_rise = 1;
 
 static const camera_setting settings[] = {
     {BANK, 1},

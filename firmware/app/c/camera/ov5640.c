@@ -58,6 +58,7 @@ typedef char ov5640_frame_time_is_possible[LINES >= 984 && LINES <= 65535 ? 1 : 
     {number, (uint8_t)((value) >> 8)}, { (number) + 1, (uint8_t)(value) }
 
 const uint32_t camera_chip_valid_high = 0;
+const uint32_t camera_chip_valid_at_rise = 1;
 
 static const camera_setting settings[] = {
     {SYSTEM_CONTROL, 0x42}, /* no rows while registers change */

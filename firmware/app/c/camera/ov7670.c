@@ -42,6 +42,7 @@ typedef char ov7670_row_time_is_possible[PERIODS >= 784 && DUMMY_PIXELS <= 4095 
 typedef char ov7670_frame_time_is_possible[LINES >= 510 && DUMMY_LINES <= 65535 ? 1 : -1];
 
 const uint32_t camera_chip_valid_high = 0;
+const uint32_t camera_chip_valid_at_rise = 1;
 
 static const camera_setting settings[] = {
     {CLKRC, DIVIDER - 1},

@@ -14,7 +14,7 @@
 enum {
     ROUNDS = 4,
     TIMER_HZ = 48000000 / 64,
-    LEAST_TICKS = 16,
+    MIN_TICKS = 16,
     FUNCTION_ADC = 1,
     VALUES = ROUNDS * SENSOR_CHANNELS
 };
@@ -118,7 +118,7 @@ uint32_t sensor_start(uint32_t rate)
         return 1;
     }
     const uint32_t ticks = TIMER_HZ / (rate * SENSOR_CHANNELS);
-    if (ticks < LEAST_TICKS || ticks > 65536u) {
+    if (ticks < MIN_TICKS || ticks > 65536u) {
         return 2;
     }
     PM->APBCMASK.reg |= PM_APBCMASK_ADC | PM_APBCMASK_TC4 | PM_APBCMASK_EVSYS;

@@ -20,7 +20,7 @@
 enum {
     ROUNDS = 4,
     TIMER_HZ = 100000,
-    LEAST_TICKS = 10,
+    MIN_TICKS = 10,
     SLOW_SAMPLE = 4
 }; /* 84 periods of the converter's clock */
 
@@ -97,7 +97,7 @@ uint32_t sensor_start(uint32_t rate)
         return 1;
     }
     const uint32_t ticks = TIMER_HZ / rate;
-    if (ticks < LEAST_TICKS || ticks > 65536u) {
+    if (ticks < MIN_TICKS || ticks > 65536u) {
         return 2;
     }
     RCC->AHB1ENR |= RCC_AHB1ENR_DMA2EN;

@@ -13,7 +13,7 @@
 #include <soc/soc_caps.h>
 
 enum { WIDTH = 12, FRAME_RESULTS = 64 * SENSOR_CHANNELS };
-enum { LEAST_HZ = 20000, MOST_HZ = 83333 }; /* conversions per second that every ESP32 with this driver has */
+enum { MIN_HZ = 20000, MAX_HZ = 83333 }; /* conversions per second that every ESP32 with this driver has */
 
 static const uint8_t inputs[] = {ADC_INPUTS};
 static uint32_t sums[SENSOR_CHANNELS], counts[SENSOR_CHANNELS], average;
@@ -63,10 +63,10 @@ uint32_t sensor_start(uint32_t rate)
         return 1;
     }
     average = 1;
-    while (rate * SENSOR_CHANNELS * average < LEAST_HZ) {
+    while (rate * SENSOR_CHANNELS * average < MIN_HZ) {
         average *= 2u;
     }
-    if (rate * SENSOR_CHANNELS * average > MOST_HZ) {
+    if (rate * SENSOR_CHANNELS * average > MAX_HZ) {
         return 2;
     }
     const adc_continuous_handle_cfg_t memory = {

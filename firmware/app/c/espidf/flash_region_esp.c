@@ -1,8 +1,7 @@
 /* A partition of an ESP32's flash memory, for what the application learned: `arenite` in partitions.csv.
  *
  * Compiled with ESP-IDF's headers; never run on a board. */
-#include "app_learning.h"
-#include "learning.h"
+#include "flash_region.h"
 #include <esp_partition.h>
 
 enum { UNIT = 16, SUBTYPE = 0x40 };
@@ -31,13 +30,7 @@ uint32_t learning_flash(ar_flash *flash)
 {
     partition =
         esp_partition_find_first(ESP_PARTITION_TYPE_DATA, (esp_partition_subtype_t)SUBTYPE, "arenite");
-    flash->page_bytes = APP_FLASH_PAGE;
-    flash->pages = APP_FLASH_PAGES;
-    flash->unit_bytes = UNIT;
-    flash->erase = erase;
-    flash->program = program;
-    flash->read = read;
-    flash->busy = 0;
+    flash_region(flash, UNIT, erase, program, read);
     return partition && partition->size >= APP_FLASH_PAGES * APP_FLASH_PAGE &&
            partition->erase_size <= APP_FLASH_PAGE;
 }

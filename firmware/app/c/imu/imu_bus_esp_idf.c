@@ -7,7 +7,7 @@
 #include "freertos/task.h"
 #include "imu_bus.h"
 
-enum { TIMEOUT_MS = 20, MOST = 32 }; /* most bytes that a driver writes at once */
+enum { TIMEOUT_MS = 20, MAX_BYTES = 32 }; /* that a driver writes at once */
 
 static i2c_master_dev_handle_t device;
 
@@ -46,8 +46,8 @@ uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count)
 
 uint32_t imu_bus_write(uint8_t first, const uint8_t *from, uint32_t count)
 {
-    uint8_t bytes[1 + MOST];
-    if (count > MOST || !start()) {
+    uint8_t bytes[1 + MAX_BYTES];
+    if (count > MAX_BYTES || !start()) {
         return 0;
     }
     bytes[0] = first;

@@ -43,7 +43,7 @@ uint32_t imu_bus_write(uint8_t first, const uint8_t *from, uint32_t count)
 {
     start();
     IMU_WIRE.beginTransmission(IMU_ADDRESS);
-    return IMU_WIRE.write(first) == 1 && IMU_WIRE.write(from, count) == count &&
+    return IMU_WIRE.write(first) == 1 && IMU_WIRE.write(from, (size_t)count) == count &&
            IMU_WIRE.endTransmission() == 0;
 }
 

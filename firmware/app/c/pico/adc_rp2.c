@@ -13,7 +13,7 @@
 #include <hardware/adc.h>
 #include <hardware/clocks.h>
 
-enum { INPUTS = 4, ROUNDS = 16, LEAST_RATE = 1000, CONVERSION_CLOCKS = 96, FIRST_PIN = 26 };
+enum { INPUTS = 4, ROUNDS = 16, MIN_RATE = 1000, CONVERSION_CLOCKS = 96, FIRST_PIN = 26 };
 
 static uint16_t blocks[2][ROUNDS][SENSOR_CHANNELS];
 static uint32_t sums[SENSOR_CHANNELS], summed, average;
@@ -51,7 +51,7 @@ uint32_t sensor_start(uint32_t rate)
         return 1;
     }
     average = 1;
-    while (rate * SENSOR_CHANNELS * average < LEAST_RATE) {
+    while (rate * SENSOR_CHANNELS * average < MIN_RATE) {
         average *= 2u;
     }
     /* Clocks from one conversion to the next, with 8 fractional bits. */

@@ -5,8 +5,7 @@
  * for a page. Samples that arrive meanwhile are lost. With both cores in use, the second one must not run from flash.
  *
  * Compiled and linked with the Pico SDK; never run on a board. */
-#include "app_learning.h"
-#include "learning.h"
+#include "flash_region.h"
 #include <hardware/flash.h>
 #include <hardware/sync.h>
 
@@ -54,12 +53,6 @@ static int read(void *context, uint32_t at, void *data, uint32_t bytes)
 
 uint32_t learning_flash(ar_flash *flash)
 {
-    flash->page_bytes = APP_FLASH_PAGE;
-    flash->pages = APP_FLASH_PAGES;
-    flash->unit_bytes = UNIT;
-    flash->erase = erase;
-    flash->program = program;
-    flash->read = read;
-    flash->busy = 0;
+    flash_region(flash, UNIT, erase, program, read);
     return (uintptr_t)&__flash_binary_end <= XIP_BASE + FIRST; /* the program does not reach the sectors */
 }

@@ -7,7 +7,7 @@
 #include <hardware/i2c.h>
 #include <pico/time.h>
 
-enum { TIMEOUT_US = 20000, MOST = 32 }; /* most bytes that a driver writes at once */
+enum { TIMEOUT_US = 20000, MAX_BYTES = 32 }; /* that a driver writes at once */
 
 static void start(void)
 {
@@ -31,8 +31,8 @@ uint32_t imu_bus_read(uint8_t first, uint8_t *to, uint32_t count)
 
 uint32_t imu_bus_write(uint8_t first, const uint8_t *from, uint32_t count)
 {
-    uint8_t bytes[1 + MOST];
-    if (count > MOST) {
+    uint8_t bytes[1 + MAX_BYTES];
+    if (count > MAX_BYTES) {
         return 0;
     }
     start();

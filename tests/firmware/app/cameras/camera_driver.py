@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Sequence
 from pathlib import Path
 
 from arenite.firmware.app.camera_settings import CameraSettings
@@ -16,8 +17,8 @@ _WRITE = ctypes.CFUNCTYPE(ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint8), ctype
 _READ = ctypes.CFUNCTYPE(
     ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint8), ctypes.c_uint32, ctypes.POINTER(ctypes.c_uint8)
 )
-#: A bus that calls the functions of this process, and a serial port that keeps the text.
-_BUS = """
+#: A serial port that keeps the text, and the functions of this process that are the bus.
+_PORT = """
 #include "camera_bus.h"
 #include "console.h"
 #include <stdio.h>
@@ -25,14 +26,17 @@ _BUS = """
 uint32_t (*on_write)(const uint8_t *, uint32_t);
 uint32_t (*on_read)(const uint8_t *, uint32_t, uint8_t *);
 char told[1000];
-uint32_t camera_bus_write(const uint8_t *bytes, uint32_t count) { return on_write(bytes, count); }
-uint32_t camera_bus_read(const uint8_t *number, uint32_t count, uint8_t *to) { return on_read(number, count, to); }
-void camera_bus_wait(uint32_t milliseconds) { (void)milliseconds; }
 void console_begin(void) {}
 void console_text(const char *text) { strcat(told, text); }
 void console_number(uint64_t number) { sprintf(told + strlen(told), "%u", (unsigned)number); }
 void console_end(void) { strcat(told, "\\n"); }
 void console_note(const char *text) { strcat(told, text); strcat(told, "\\n"); }
+"""
+#: A bus that calls the functions of this process.
+_BUS = """
+uint32_t camera_bus_write(const uint8_t *bytes, uint32_t count) { return on_write(bytes, count); }
+uint32_t camera_bus_read(const uint8_t *number, uint32_t count, uint8_t *to) { return on_read(number, count, to); }
+void camera_bus_wait(uint32_t milliseconds) { (void)milliseconds; }
 """
 
 
@@ -57,15 +61,23 @@ class ChipDriver:
     """The driver of the chip ``name``, compiled for ``settings``, and the simulated ``chip``."""
 
     def __init__(
-        self, folder: Path, name: str, chip: SimCamera, settings: CameraSettings, bits: int = 8
+        self,
+        folder: Path,
+        name: str,
+        chip: SimCamera,
+        settings: CameraSettings,
+        bits: int = 8,
+        objects: Sequence[Path] = (),
     ) -> None:
+        """``objects`` are object files with the functions of the bus; without them, it calls ``chip``."""
         self.chip = chip
         pins = (
             f"#define CAMERA_ADDRESS {CHIPS[name].address}\n#define CAMERA_CLOCK_HZ {chip.clock_hz}u\n"
             f"#define CAMERA_DATA_BITS {bits}u\n"
         )
         headers = {"app_pins.h": pins, "app_settings.h": settings.header()}
-        self._library = compiled(folder, [f"{name}.c"], _BUS, headers)
+        code = _PORT if objects else _PORT + _BUS
+        self._library = compiled(folder, [f"{name}.c"], code, headers, objects)
         self._functions = [_WRITE(self._write), _READ(self._read)]
         for pointer, function in zip(("on_write", "on_read"), self._functions, strict=True):
             address = ctypes.cast(function, ctypes.c_void_p).value

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+import pytest
+
 
 @dataclass(frozen=True)
 class Sent:
@@ -21,9 +23,11 @@ class Sent:
 
 
 class SimCamera:
-    """A chip with registers of 8 bits, whose numbers have ``number_bytes`` bytes. Its clock has ``clock_hz``."""
+    """A chip with registers of 8 bits, whose numbers have ``number_bytes`` bytes, at ``address`` of the bus. Its clock
+    has ``clock_hz``."""
 
     number_bytes = 1
+    address: int
     identity: Mapping[int, int]
     defaults: Mapping[int, int] = MappingProxyType({})
 
@@ -81,6 +85,7 @@ class SimCamera:
 class Hm01b0(SimCamera):
     """An HM01B0."""
 
+    address = 0x24
     number_bytes = 2
     identity = MappingProxyType({0x0000: 0x01, 0x0001: 0xB0})
     defaults = MappingProxyType({0x0383: 1, 0x0387: 1, 0x3059: 0x02, 0x2100: 1})
@@ -110,6 +115,7 @@ class Hm01b0(SimCamera):
 class Ov7670(SimCamera):
     """An OV7670."""
 
+    address = 0x21
     identity = MappingProxyType({0x0A: 0x76, 0x0B: 0x73, 0x1C: 0x7F, 0x1D: 0xA2})
     defaults = MappingProxyType({0x11: 0x80, 0x3A: 0x0D, 0x3D: 0x88, 0x40: 0xC0})
 
@@ -143,6 +149,7 @@ class Ov7670(SimCamera):
 class Ov2640(SimCamera):
     """An OV2640, whose registers are in two banks."""
 
+    address = 0x30
     identity = MappingProxyType({0x10A: 0x26, 0x10B: 0x42, 0x11C: 0x7F, 0x11D: 0xA2})
     bank = 0
 
@@ -183,6 +190,7 @@ class Ov2640(SimCamera):
 class Ov5640(SimCamera):
     """An OV5640."""
 
+    address = 0x3C
     number_bytes = 2
     identity = MappingProxyType({0x300A: 0x56, 0x300B: 0x40})
     defaults = MappingProxyType({0x3008: 0x02, 0x3103: 0x00})
@@ -213,4 +221,51 @@ class Ov5640(SimCamera):
         return Sent(*size, pixels, line * part[1] / size[1], line * rows)
 
 
-CAMERAS: dict[str, type[SimCamera]] = {"hm01b0": Hm01b0, "ov7670": Ov7670, "ov2640": Ov2640, "ov5640": Ov5640}
+class Gc2145(SimCamera):
+    """A GC2145, whose registers below 0xF0 are in pages."""
+
+    address = 0x3C
+    identity = MappingProxyType({0xF0: 0x21, 0xF1: 0x45})
+    page = 0
+
+    def key(self, number: int) -> int:
+        return number if number >= 0xF0 else self.page << 8 | number
+
+    def was_written(self, number: int, value: int) -> None:
+        if number == 0xFE:
+            if value & 0x80:
+                self.done_reset()
+            self.page = value & 7
+
+    def sent(self) -> Sent | None:
+        r = self.registers
+        if not self.resets or r[0xF2] != 0x0F:
+            return None
+        assert self.page == 0 and r[0xF8] & 0x80 and r[0xF9] == 0xFE and r[0x86] == 0x23
+        ratio = r[0x99] & 15
+        assert r[0x99] >> 4 == ratio and ratio in (1, 2, 3, 4, 5) and r[0x9A] == 0x0E
+        top, left, lines, columns = (self.word(number) for number in (0x09, 0x0B, 0x0D, 0x0F))
+        assert top + lines <= 1200 + 8 and left + columns <= 1600 + 16, "the window is on the sensor"
+        size = self.word(0x97), self.word(0x95)
+        assert r[0x90] == 1 and size[0] * ratio == columns - 16 and size[1] * ratio == lines - 8
+        assert 2 * left + columns - 16 == 1600 and 2 * top + lines - 8 == 1200, "the middle"
+        blank, delay, blank_lines = self.word(0x05), self.word(0x11), self.word(0x07)
+        assert 256 <= blank <= 0xFFF and delay <= 0x3FF and 16 <= blank_lines <= 0x1FFF
+        clock = self.clock_hz * (r[0xF8] & 63) / 2 / ((r[0xFA] >> 4) + 1)
+        line = (blank + delay + columns + 4) / clock * 1e6
+        exposures = [self.word(0x100 + number) for number in (0x27, 0x29, 0x2B, 0x2D)]
+        assert max(exposures) < blank_lines + lines and max(exposures) <= 0x1FFF, (
+            "frames stay as long as they are"
+        )
+        assert self.word(0x125) * line == pytest.approx(10_000, abs=line)
+        pixels = {0x06: "RGB565", 0x02: "YUYV", 0x00: "UYVY"}[r[0x84]]
+        return Sent(*size, pixels, line * ratio, line * (blank_lines + lines))
+
+
+CAMERAS: dict[str, type[SimCamera]] = {
+    "hm01b0": Hm01b0,
+    "ov7670": Ov7670,
+    "ov2640": Ov2640,
+    "ov5640": Ov5640,
+    "gc2145": Gc2145,
+}

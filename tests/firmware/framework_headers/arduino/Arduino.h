@@ -23,6 +23,7 @@ extern HardwareSerial Serial;
 extern "C" {
 unsigned long micros();
 unsigned long millis();
+void delay(unsigned long milliseconds);
 void yield();
 void pinMode(uint8_t pin, uint8_t mode);
 void digitalWrite(uint8_t pin, uint8_t value);

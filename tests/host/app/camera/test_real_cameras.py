@@ -44,6 +44,12 @@ def _generate(board: str, chip: str | None, tmp_path: Path) -> CameraApp:
             "CAMERA_CLOCK_TIMER 1",
         ),
         (
+            "nicla_vision",
+            None,
+            {"gc2145.c", "camera_stm32_dcmi.c", "camera_bus_wire.cpp"},
+            "CAMERA_CLOCK_TIMER 3",
+        ),
+        (
             "disco_f407vg",
             None,
             {"ov2640.c", "camera_stm32_dcmi.c"},
@@ -98,6 +104,7 @@ def test_what_a_camera_cannot_do_is_told(tmp_path: Path) -> None:
     for board, chip, text in [
         ("qemu_mps2_an386", "ov7670", "--chip is for real boards"),
         ("pico", "mpu6050", "not a camera with a driver"),
+        ("pico", "gc2145", "not a camera with a driver for this board"),
         ("zeroUSB", None, "no driver of a camera for zeroUSB"),
     ]:
         with pytest.raises(UsageError, match=text):

@@ -1,0 +1,1 @@
+#include "stm32_model.h"
