@@ -79,6 +79,15 @@ def predict_app(path: Path) -> AppPrediction:
     optimise = next(flags for source, flags in folder.units if source.startswith("lib/model/"))[0].lstrip("-")
     engine = size_table(target_of(board).name).engine[optimise]
     objects, unknown = _collect(folder, table, engine)
+    main = "measured" if folder.main_object else "edited" if folder.is_edited else "shipped"
+    return prediction_of(folder, objects, tuple(unknown), main)
+
+
+def prediction_of(
+    folder: AppFolder, objects: ObjectSet, unknown: tuple[str, ...], main: str
+) -> AppPrediction:
+    """Return the sizes of an application whose sections are ``objects``. The sections of sources that are written for
+    one model are named ``generated:SECTION``."""
     live = objects.reachable(["ar_start", *(n for n, s in objects.sections.items() if s.kind == "vectors")])
     sections = {n: objects.sections[n] for n in live}
 
@@ -104,8 +113,8 @@ def predict_app(path: Path) -> AppPrediction:
             for n, s in sections.items()
             if n.startswith("generated:") and s.kind == "rodata"
         ),
-        unknown=tuple(unknown),
-        main="measured" if folder.main_object else "edited" if folder.is_edited else "shipped",
+        unknown=unknown,
+        main=main,
     )
 
 

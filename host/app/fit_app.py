@@ -11,7 +11,8 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.output_folder import MANIFEST
-from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
+from arenite.firmware.sizes.app_compilation import predict_any_app
+from arenite.firmware.sizes.app_prediction import AppPrediction
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.headroom import Headroom
@@ -137,11 +138,11 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
             return generate_app(prepared, board, place, sensor=settings["sensor"], optimise=mode)
 
         application = generated(settings["optimise"])
-        prediction = predict_app(where if (where / MANIFEST).is_file() else application.directory)
+        prediction = predict_any_app(where if (where / MANIFEST).is_file() else application.directory)
         reasons = _reasons(prediction, board)
         if reasons:
             others = {
-                mode: predict_app(generated(mode).directory)
+                mode: predict_any_app(generated(mode).directory)
                 for mode in OPTIMISE_MODES
                 if mode != settings["optimise"]
             }
