@@ -1,12 +1,9 @@
 """Measure every shipped application on an emulated board: ``python -m benchmarks.applications``.
 
 Each application is generated, built, and run: listeners hear composed speech with their keywords, person detectors see
-pictures, the machine listener and the gestures take the recordings that their examples write. The program prints a
-Markdown table of the RAM and flash of the linked ELF, of the instructions from one inference to the next, and of the
-events that are those of this computer. The exit code is 1 if an event differs, or a sample or a frame was lost.
-
-Examples are trained in a temporary folder, which takes minutes; ``--machine DIR`` and ``--gestures DIR`` name folders
-in which they have run.
+pictures, ``gestures`` and ``machine_sounds`` take their examples. The program prints a Markdown table of the RAM and
+flash of the linked ELF, of the instructions from one inference to the next, and of the events that are those of this
+computer. The exit code is 1 if an event differs, or a sample or a frame was lost.
 """
 
 from __future__ import annotations
@@ -24,14 +21,19 @@ import numpy as np
 
 from arenite.converters.decision.record import recorded_decision
 from arenite.converters.processing.long_sound import open_sound
-from arenite.host.app.applications import application_image, application_names, application_sensor
+from arenite.host.app.applications import (
+    application_image,
+    application_names,
+    application_sensor,
+    example_samples,
+)
 from arenite.host.app.camera.frames import frame_of
 from arenite.host.app.camera.generate import CAMERA, generate_camera_app
 from arenite.host.app.camera.play import play_frames
 from arenite.host.app.flash_memory import flash_contents
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.play import expected_events
-from arenite.host.app.sensor_stream import IMU, MICROPHONE
+from arenite.host.app.trained_applications import RECIPES
 from arenite.host.build.prepare import prepare
 from arenite.host.flash.build import direct_build
 from arenite.profiles.board import Board
@@ -43,11 +45,6 @@ from benchmarks.app_sound.speech import recordings, sentences
 from tests.host.app.camera.elf_ram import ram_of
 
 ROOT = Path(__file__).resolve().parents[1]
-#: Applications that an example trains: the script, its image, its recording and its sensor.
-EXAMPLES = {
-    "machine": ("machine_sound.py", "fan.tflite", "day.wav", MICROPHONE),
-    "gestures": ("gestures.py", "gesture.tflite", "day.npy", IMU),
-}
 _FRAMES = re.compile(r"busiest frame ([\d.]+)% of its time, mean ([\d.]+)%")
 
 
@@ -76,15 +73,13 @@ class Row:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line. Returns the exit code."""
-    names = (*application_names(), *EXAMPLES)
+    names = application_names()
     parser = argparse.ArgumentParser(prog="python -m benchmarks.applications", description=__doc__)
     parser.add_argument("names", nargs="*", help=f"applications; without names all: {', '.join(names)}")
     parser.add_argument("--board", default="qemu_mps2_an386", help="an emulated board (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=2, help="minutes of speech (default: %(default)g)")
     parser.add_argument("--pictures", type=int, default=24, help="pictures (default: %(default)s)")
     parser.add_argument("--speech", type=Path, help="folder with WAV files, instead of the Debian packages")
-    for name in EXAMPLES:
-        parser.add_argument(f"--{name}", type=Path, help="folder in which the example has run")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in names]
     if unknown:
@@ -92,8 +87,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     board, rows = load_board(options.board), []
     for name in options.names or names:
         with tempfile.TemporaryDirectory(prefix="arenite-app-") as folder:
-            if name in EXAMPLES:
-                row = example_row(name, board, Path(folder), getattr(options, name))
+            if name in RECIPES:
+                row = example_row(name, board, Path(folder))
             elif application_sensor(name) == CAMERA:
                 row = camera_row(name, board, Path(folder), options.pictures)
             else:
@@ -135,16 +130,11 @@ def sound_row(name: str, board: Board, folder: Path, minutes: float, speech: Pat
     return _stream_row(name, application, open_sound(folder / "sound.wav", application.settings.rate))
 
 
-def example_row(name: str, board: Board, folder: Path, trained: Path | None) -> Row:
-    """Return the figures of an application that an example trains. ``trained`` is the folder in which it has run."""
-    script, image, recording, sensor = EXAMPLES[name]
-    if trained is None:
-        trained = folder / "trained"
-        subprocess.run([sys.executable, str(ROOT / "examples" / script), str(trained)], check=True)
-    application = generate_app(prepare(trained / image), board, folder / "app", sensor=sensor)
-    path = trained / recording
-    samples = np.load(path) if path.suffix == ".npy" else open_sound(path, application.settings.rate)
-    return _stream_row(name, application, samples)
+def example_row(name: str, board: Board, folder: Path) -> Row:
+    """Return the figures of an application that is trained on this computer and takes its example."""
+    sensor = application_sensor(name)
+    application = generate_app(prepare(application_image(name)), board, folder / "app", sensor=sensor)
+    return _stream_row(name, application, example_samples(name))
 
 
 def _stream_row(name: str, application: App, samples: np.ndarray) -> Row:

@@ -81,8 +81,10 @@ _MIN_ROOM = 16
 _MARGIN = 1.5
 
 
-def room_for(inference_samples: float, rate: int) -> int:
-    """Return the number of samples for which the sensor's buffer has room, a power of two. During an inference, an
-    estimated ``inference_samples`` arrive, at ``rate`` samples per second."""
+def room_for(inference_samples: float, rate: int, row_samples: float = 0.0) -> int:
+    """Return the number of samples for which the sensor's buffer has room, a power of two. During an inference and the
+    learning of an anomaly head, an estimated ``inference_samples`` arrive, at ``rate`` samples per second, and
+    ``row_samples`` during the last row of features before it."""
     least = max(_MIN_ROOM, math.ceil(_MIN_SECONDS * rate))
-    return 1 << max(math.ceil(_MARGIN * inference_samples) + least // 2, least - 1).bit_length()
+    before = max(math.ceil(_MARGIN * row_samples), least // 2)
+    return 1 << max(math.ceil(_MARGIN * inference_samples) + before, least - 1).bit_length()

@@ -19,7 +19,6 @@ from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_header, model_source
 from arenite.firmware.app.project import supported, write_app
 from arenite.firmware.app.settings import StreamSettings, room_for
-from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.processing import bind_processing, processing_files
@@ -28,6 +27,7 @@ from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
 from arenite.firmware.sizes.timing import estimate_instructions
+from arenite.host.app.busy_time import instruction_seconds, learning_seconds, row_seconds
 from arenite.host.app.cascade.plan import CascadePlan
 from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
@@ -89,11 +89,7 @@ class App:
 
 def inference_seconds(g: Generated, board: Board, optimise: str) -> float:
     """Return the estimated time of one inference. On an emulated board it is the time of the emulator's clock."""
-    instructions = estimate_instructions(g, target_of(board).core, optimise)
-    emulator = board.emulator
-    if emulator is not None:
-        return instructions * emulator.ticks_numerator / emulator.ticks_denominator / board.clock_hz
-    return instructions * cpi_of(board.core) / board.clock_hz
+    return instruction_seconds(estimate_instructions(g, target_of(board).core, optimise), board)
 
 
 def longer_hop(inference_samples: float, step: int) -> int:
@@ -172,7 +168,11 @@ def generate_app(
         rate=rate,
         window=stream.window,
         hop=hop,
-        room=room_for(inference_s * rate, rate),
+        room=room_for(
+            (inference_s + learning_seconds(processing, board)) * rate,
+            rate,
+            row_seconds(processing, board) * rate,
+        ),
         events=(stream.decision.max_events if stream.decision is not None else 0)
         + (learning.max_events if learning is not None else 0),
         channels=stream.channels,

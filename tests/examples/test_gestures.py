@@ -46,5 +46,7 @@ def test_gestures_are_learned_and_found_on_the_device(tmp_path: Path) -> None:
     application = generate_app(
         prepare(tmp_path / "gesture.tflite"), load_board("qemu_mps2_an386"), tmp_path / "app", sensor=IMU
     )
-    playback = play(application, np.load(tmp_path / "day.npy"))
+    day = np.load(tmp_path / "day.npy")
+    assert np.array_equal(np.loadtxt(tmp_path / "day.csv", delimiter=","), day)
+    playback = play(application, day)
     assert playback.is_equal and sum(event.is_start for event in playback.events) == starts

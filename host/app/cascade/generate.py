@@ -17,6 +17,7 @@ from arenite.firmware.library.processing import Processing, bind_processing, pro
 from arenite.firmware.library.processing_writer import source_files
 from arenite.firmware.library.sources import library_sources, share_arena
 from arenite.firmware.sizes.prediction import predict
+from arenite.host.app.busy_time import row_seconds
 from arenite.host.app.cascade.plan import plan_cascade
 from arenite.host.app.generate import (
     STACK_MARGIN,
@@ -75,7 +76,7 @@ def generate_cascade(
         rate=rate,
         window=plan.window,
         hop=first.hop,
-        room=room_for(inference_s * rate, rate),
+        room=room_for(inference_s * rate, rate, sum(row_seconds(b, board) for b in bound if b) * rate),
         events=max(first.decision.max_events, second.decision.max_events),
         channels=first.channels,
         holds=first.holds,

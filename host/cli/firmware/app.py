@@ -13,7 +13,14 @@ from arenite.firmware.app.drivers.motion_sensors import CHIPS
 from arenite.firmware.app.forms.choice import FORMS
 from arenite.firmware.app.settings import StreamSettings
 from arenite.firmware.boards.cores import OPTIMISE_MODES
-from arenite.host.app.applications import application_names
+from arenite.host.app.applications import (
+    EXAMPLE,
+    application_names,
+    application_sensor,
+    application_title,
+    example_samples,
+    is_application,
+)
 from arenite.host.app.camera.generate import CAMERA, CameraApp
 from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.measured_time import time_lines
@@ -27,9 +34,15 @@ from arenite.host.interface.app import app as write_app
 from arenite.host.report.console import note, print_json, show
 
 
-@click.command(
-    epilog=f"The shipped applications are {', '.join(application_names())} (docs/applications.md)."
-)
+def _applications() -> str:
+    """Return the shipped applications with what they do and their sensors, for the help."""
+    names = application_names()
+    width = max(map(len, names))
+    lines = [f"  {name:{width}}  {application_title(name)} ({application_sensor(name)})" for name in names]
+    return "\n".join(["\b", "Shipped applications (docs/applications.md):", *lines])
+
+
+@click.command(epilog=_applications())
 @click.argument("image", type=click.Path(path_type=Path))
 @click.option(
     "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
@@ -87,7 +100,8 @@ from arenite.host.report.console import note, print_json, show
     help=(
         "Build the application and run it on the emulated board with this recording as its sensor: a WAV file for a "
         "microphone; pictures, folders of them or .npz files for a camera (repeat the option); otherwise .csv, .npy "
-        "or .npz with int16 samples. Compare its events with those that this computer finds."
+        "or .npz with int16 samples; or `example`, which gestures and machine_sounds have. Compare its events with "
+        "those that this computer finds."
     ),
 )
 @click.option(
@@ -126,22 +140,28 @@ def app(
 
     IMAGE is a model that records its decision (docs/events.md) or an anomaly head (docs/anomaly.md), and its
     preprocessing of sound, motion or pictures. For a camera without such a record, pixels are the input. IMAGE may
-    also be the name of a shipped application. The program src/main.c is yours: it is written once. All other files are
-    written again by each call.
+    also be the name of a shipped application: its model is downloaded, or trained in a minute, once. The program
+    src/main.c is yours: it is written once. All other files are written again by each call.
 
     With --play, the exit code is 1 if an event or a score differs from that of this computer.
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
     samples: list[np.ndarray] = []
+    plays_example = (
+        recordings == (Path(EXAMPLE),) and not Path(EXAMPLE).exists() and is_application(str(image))
+    )
+    if plays_example:
+        samples.append(example_samples(str(image)))
 
     def accept(settings: StreamSettings) -> None:
         """Read the recording before anything is written, so that one that cannot be read is told first."""
         if len(recordings) > 1:
             raise UsageError("--play is given several times.", "Give one recording.")
-        samples.extend(
-            read_samples(path, STREAM_SENSORS[settings.sensor - 1], settings) for path in recordings
-        )
+        if not plays_example:
+            samples.extend(
+                read_samples(path, STREAM_SENSORS[settings.sensor - 1], settings) for path in recordings
+            )
 
     application = write_app(
         image,

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 import arenite
+from arenite.converters.anomaly.head import load_anomaly_head
 from arenite.converters.decision.record import load_decision, recorded_decision
 from arenite.converters.processing.specification.preprocessing import load_preprocessing
 from arenite.errors import ModelError, UsageError
@@ -23,6 +24,7 @@ from arenite.host.app.camera.play import play_frames
 from arenite.host.app.generate import App
 from arenite.host.app.play import play
 from arenite.host.app.reference import reference_events
+from arenite.host.app.trained_applications import RECIPES
 from arenite.host.build.prepare import prepare
 from arenite.host.camera.sources.photos import photographs
 from arenite.host.cli.firmware.app import app
@@ -31,9 +33,9 @@ from tests.host.app.shipped import shipped_image
 resample_poly = pytest.importorskip("scipy.signal", reason="needs SciPy").resample_poly
 
 NAMES = applications.application_names()
-
-
 CAMERAS = ("person_detect", "vww01")
+TRAINED = tuple(RECIPES)
+DOWNLOADED = [name for name in NAMES if name not in TRAINED]
 
 
 def spoken(text: str) -> np.ndarray:
@@ -50,13 +52,18 @@ def spoken(text: str) -> np.ndarray:
 
 
 def test_every_record_can_be_read() -> None:
-    assert {"micro_speech", "sww01", "wake_okay_nabu", *CAMERAS} <= set(NAMES)
+    assert {"micro_speech", "sww01", "wake_okay_nabu", *CAMERAS, *TRAINED} <= set(NAMES)
+    sensors = dict.fromkeys(CAMERAS, "camera") | {"gestures": "imu"}
     for name in NAMES:
         record = Path(arenite.__file__).parent / "models" / "applications" / f"{name}.toml"
-        assert load_decision(record)[0] is not None
-        assert applications.application_sensor(name) == ("camera" if name in CAMERAS else "microphone")
+        sensor = sensors.get(name, "microphone")
+        assert applications.application_sensor(name) == sensor
+        if name == "machine_sounds":
+            assert load_anomaly_head(record).hop
+        else:
+            assert load_decision(record)[0] is not None
         if name not in CAMERAS:
-            assert load_preprocessing(record).source.kind == "audio"
+            assert load_preprocessing(record).source.kind == ("imu" if sensor == "imu" else "audio")
 
 
 def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
@@ -67,9 +74,34 @@ def test_an_unknown_name_is_refused(tmp_path: Path) -> None:
         arenite.app("wake_up.tflite", tmp_path / "app", board="qemu_mps2_an386")
 
 
-def test_the_help_names_every_application() -> None:
-    text = CliRunner().invoke(app, ["--help"]).output
-    assert all(name in text for name in NAMES)
+def test_the_help_tells_what_every_application_does() -> None:
+    text = CliRunner().invoke(app, ["--help"], terminal_width=200).output
+    for name in NAMES:
+        line = next(line for line in text.splitlines() if line.split()[:1] == [name])
+        assert applications.application_title(name) in line and applications.application_sensor(name) in line
+
+
+def test_a_folder_may_have_the_name_of_an_application(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`arenite app gestures -o gestures` can be called again; a file of this name is an image."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "gestures").mkdir()
+    assert applications.is_application("gestures")
+    (tmp_path / "other").mkdir()
+    assert not applications.is_application("other")
+    (tmp_path / "sww01").write_bytes(b"")
+    assert not applications.is_application("sww01")
+
+
+@pytest.mark.parametrize("name", ["sww01", "person_detect"])
+def test_only_trained_applications_have_an_example(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=f"{name} has no example for --play") as caught:
+        applications.example_samples(name)
+    assert all(trained in caught.value.problem for trained in TRAINED)
+    command = [name, "--board", "qemu_mps2_an386", "-o", str(tmp_path / "app"), "--play", "example"]
+    assert isinstance(CliRunner().invoke(app, command).exception, UsageError)
+    assert not (tmp_path / "app").exists()
 
 
 def test_another_sensor_is_refused(tmp_path: Path) -> None:
@@ -78,7 +110,7 @@ def test_another_sensor_is_refused(tmp_path: Path) -> None:
     assert "--sensor camera" in str(caught.value.hint)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", DOWNLOADED)
 def test_an_image_has_the_record_and_its_labels(name: str) -> None:
     prepared = prepare(shipped_image(name))
     decision = recorded_decision(prepared.extra)
