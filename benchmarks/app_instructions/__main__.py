@@ -1,9 +1,10 @@
 """Measure the costs in profiles/instructions.json: ``python -m benchmarks.app_instructions [BOARD ...]``.
 
-It builds random layers and about 80 applications for each emulated board, counts their instructions in the emulator,
-and fits the costs of each kind of work (fit.py). It takes about ten minutes for a board. Run it after a
-change of the kernels, the front ends, the decision or the sources of applications. The option --applications keeps
-the stored costs of kernels.
+It builds random layers, about 80 applications and as many with a camera for each emulated board, counts their
+instructions in the emulator, and fits the costs of each kind of work (fit.py, fit_cameras.py). It takes about 15
+minutes for a board. Run it after a change of the kernels, the front ends, the decision or the sources of applications.
+The option --applications keeps the stored costs of kernels and cameras; --cameras measures only cameras and layers that
+run row by row.
 """
 
 from __future__ import annotations
@@ -18,10 +19,14 @@ from typing import Any
 
 from arenite.converters.decision.record import Decision, Gate
 from arenite.files import write_atomic
-from arenite.firmware.sizes.instructions import PATH
+from arenite.firmware.sizes.instructions import PATH, CostTable
 from arenite.profiles.boards import Board, load_board
+from benchmarks.app_instructions.camera_settings import camera_settings
 from benchmarks.app_instructions.fit import fit_applications, fit_kernels
+from benchmarks.app_instructions.fit_cameras import camera_errors, fit_cameras
 from benchmarks.app_instructions.measure import Stages, measure_layers, measure_stages
+from benchmarks.app_instructions.measure_cameras import measure_camera
+from benchmarks.app_instructions.measure_rows import measure_rows
 from benchmarks.app_instructions.random_layers import GROUPS
 from benchmarks.app_instructions.sample_settings import chosen_settings, gate_settings, random_settings
 from benchmarks.app_sizes import app_boards
@@ -31,6 +36,8 @@ _SOURCE = (
     "python -m benchmarks.app_instructions"
 )
 _SEEDS = (11, 12)
+#: The random networks whose first layers run row by row.
+_NETWORKS = range(24)
 
 
 def _applications(board: Board, folder: Path) -> Iterator[Stages]:
@@ -58,17 +65,44 @@ def measured_kernels(board: Board, folder: Path) -> dict[str, Any]:
     return {"kernels": kernels, "largest": largest}
 
 
+def with_cameras(board: Board, costs: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return ``costs`` of a core with those of cameras and of layers that run row by row."""
+    layers = []
+    for seed in _NETWORKS:
+        place = folder / f"network-{seed}"
+        place.mkdir(parents=True)
+        layers += measure_rows(board, seed, place)
+    kernels, _ = fit_kernels(layers)
+    costs = {**costs, "kernels": dict(sorted({**costs["kernels"], **kernels}.items()))}
+    measured = [
+        measure_camera(board, *setting, CostTable(**costs), folder / f"camera-{k}")
+        for k, setting in enumerate(camera_settings())
+    ]
+    costs |= fit_cameras(measured, costs["decision"], costs["line"])
+    errors = camera_errors(measured, costs)
+    print(
+        f"{board.name}: largest error of {len(measured)} cameras {max(map(abs, errors)):.2%}", file=sys.stderr
+    )
+    return costs
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("boards", nargs="*", help="emulated boards; all without names")
     parser.add_argument("--applications", action="store_true", help="keep the stored costs of kernels")
+    parser.add_argument(
+        "--cameras", action="store_true", help="measure only cameras and layers that run row by row"
+    )
     arguments = parser.parse_args(argv)
     for board in [load_board(name) for name in arguments.boards] or app_boards():
         with tempfile.TemporaryDirectory(prefix="arenite-") as name:
-            stored = json.loads(PATH.read_text())["cores"][board.core] if arguments.applications else None
-            known = stored or measured_kernels(board, Path(name))
-            rest = fit_applications(list(_applications(board, Path(name) / "apps")))
-        costs = {**known, **rest, "largest": {**known["largest"], **rest["largest"]}}
+            keeps = arguments.applications or arguments.cameras
+            known = json.loads(PATH.read_text())["cores"][board.core] if keeps else {}
+            if not arguments.cameras:
+                known = known or measured_kernels(board, Path(name))
+                rest = fit_applications(list(_applications(board, Path(name) / "apps")))
+                known = {**known, **rest, "largest": {**known["largest"], **rest["largest"]}}
+            costs = known if arguments.applications else with_cameras(board, known, Path(name) / "cameras")
         cores = json.loads(PATH.read_text())["cores"] if PATH.is_file() else {}
         table = {
             "schema": "arenite.instructions/1",

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from typing import Any
 from arenite.converters.decision.record import recorded_decision
 from arenite.host.app.applications import application_image, application_names
 from arenite.host.app.generate import generate_app
+from arenite.host.app.headroom import Headroom
 from arenite.host.build.prepare import prepare
 from arenite.profiles.boards import load_board
 from benchmarks.app_sound.compose import NOISE_DB, Keyword, compose
@@ -32,6 +34,8 @@ from benchmarks.app_sound.speech import RATE, recordings, sentences
 ROOT = Path(__file__).resolve().parents[2]
 #: Samples after the end of a keyword in which its event may start.
 TOLERANCE = RATE
+#: The windows whose time is told, and their titles.
+_WINDOWS = (("mean", "mean window"), ("slowest", "slowest window"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             "seed": options.seed,
             "real_s": round(time.monotonic() - began),
             **figures(hearing, results["lines"], placed, options.minutes * 60),
-            "predicted_percent": round(100 * application.inference_s * RATE / application.settings.hop, 1),
+            **predictions(application.headroom, hearing),
         }
     print(table(record))
     if options.json:
@@ -117,9 +121,42 @@ def figures(
     }
 
 
+def predictions(headroom: Headroom | None, hearing: Hearing) -> dict[str, float]:
+    """Return the predicted percent of the time of a window, and how far they are from the measured ones, relative to
+    these. The slowest window is that with the most events at the same sample that were heard. Without a prediction,
+    the result is empty."""
+    if headroom is None:
+        return {}
+    lines = max(Counter(event.sample for event in hearing.events).values(), default=0)
+    shares = {
+        "mean": headroom.duty,
+        "slowest": headroom.share(lines, int(hearing.counts["samples"])),
+    }
+    result = {}
+    for name, share in shares.items():
+        measured = hearing.counts[f"{name}_percent"]
+        result[f"predicted_{name}_percent"] = round(100 * share, 2)
+        result[f"{name}_error_percent"] = round(100 * (100 * share / measured - 1), 2)
+    return result
+
+
 def is_heard(word: Keyword, label: str, sample: int) -> bool:
     """Return whether an event is that of a keyword."""
     return word.text == label and word.start <= sample < word.end + TOLERANCE
+
+
+def _time_line(record: dict[str, Any], name: str, title: str) -> str:
+    """Return the measured time of a window beside the predicted one."""
+    measured = record[f"{name}_percent"]
+    line = f"{title}: measured {measured:.2f}% of its time, headroom {100 - measured:.2f}%; "
+    predicted = record.get(f"predicted_{name}_percent")
+    if predicted is None:
+        return line + "no prediction"
+    error = record[f"{name}_error_percent"]
+    return (
+        line
+        + f"predicted {predicted:.2f}%, headroom {100 - predicted:.2f}%; the time differs by {error:+.2f}%"
+    )
 
 
 def table(record: dict[str, Any]) -> str:
@@ -134,8 +171,7 @@ def table(record: dict[str, Any]) -> str:
             f"{record['equal_events']} of {record['events']} events are those of the reference, at the same samples",
             f"{record['windows']} windows, {record['late']} late; {record['samples']} samples, {record['lost']} lost; "
             f"{record['dropped']} lines dropped",
-            f"slowest window {record['slowest_percent']}% of its time, mean {record['mean_percent']}%, "
-            f"an inference was predicted to take {record['predicted_percent']}%",
+            *(_time_line(record, name, title) for name, title in _WINDOWS),
             f"{record['misses']} of {record['keywords']} keywords missed, "
             f"{record['false_accepts_per_hour']:.2f} false accepts per hour",
             "",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 
 from arenite.converters.processing.audio.micro_plan import MicroPlan
@@ -34,6 +34,7 @@ class CostTable:
     ``kernels`` are the costs of layers by kernel, ``front_ends`` those of rows of features by front end. The largest
     costs of inputs for which they differ are in ``largest``, by the same names. ``decision`` are the costs of a
     decision, ``loop`` those of the loop, its driver and the serial port, and ``line`` those of an event's line.
+    ``frames`` are the costs of the loop of a camera, and ``pictures`` those of the functions that convert its rows.
     """
 
     kernels: Mapping[str, Costs]
@@ -42,6 +43,8 @@ class CostTable:
     decision: Costs
     loop: Costs
     line: Costs
+    frames: Costs = field(default_factory=dict)
+    pictures: Mapping[str, Costs] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

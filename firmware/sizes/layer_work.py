@@ -15,14 +15,23 @@ from arenite.firmware.generator.generated_model import Generated, Layer
 from arenite.firmware.generator.lower.core.lowering import Expr, KernelCall
 from arenite.firmware.sizes.conv_dsp_work import conv_columns, conv_dsp
 from arenite.firmware.sizes.copy_work import copy, strided_copy
+from arenite.firmware.sizes.row_layer_work import (
+    depthwise_3x3_row,
+    depthwise_3x3_s1_row,
+    depthwise_scalar_row,
+    row_layer_work,
+)
 from arenite.firmware.sizes.work_counts import Fields, Work, is_clamped, taps_inside
 
 
 def layer_work(g: Generated, layer: Layer) -> Work | None:
     """Return the work of a layer; None if its kernel is not described here."""
     call = layer.call
-    if call is None or layer.streamed or layer.body or call.before is not None or layer.second is not None:
+    if call is None or layer.body or call.before is not None or layer.second is not None:
         return None
+    if layer.streamed:
+        describe = _ROWS.get(call.kernel)
+        return None if describe is None else row_layer_work(g, layer, describe(g, call))
     describe = _KERNELS.get(call.kernel)
     return None if describe is None else {"call": 1.0, **describe(g, call)}
 
@@ -265,4 +274,17 @@ _KERNELS: dict[str, Callable[[Generated, KernelCall], Work]] = {
     "ar_max_pool_2d_s8": _pool_plain,
     "ar_softmax_s8": _softmax,
     "ar_strided_copy": strided_copy,
+}
+
+#: Row functions: most do for each row what their kernel does for each row of a whole image.
+_ROWS: dict[str, Callable[[Generated, KernelCall], Work]] = {
+    "ar_average_pool_2d_s8_row": _pool_plain,
+    "ar_conv_2d_s8_columns_dsp_row": conv_columns,
+    "ar_conv_2d_s8_dsp_row": conv_dsp,
+    "ar_conv_2d_s8_scalar_row": _conv_scalar,
+    "ar_depthwise_3x3_s1_s8_dsp_row": depthwise_3x3_s1_row,
+    "ar_depthwise_3x3_s8_dsp_row": depthwise_3x3_row,
+    "ar_depthwise_conv_2d_s8_dsp_row": _depthwise_dsp,
+    "ar_depthwise_conv_2d_s8_scalar_row": depthwise_scalar_row,
+    "ar_max_pool_2d_s8_row": _pool_plain,
 }

@@ -30,7 +30,8 @@ class AppFit:
 
     ``inference_s`` is the estimated time of an inference and ``hop_s`` the time from one to the next, in seconds. In a
     cascade, ``prepared`` is the small and ``large`` the large model, and ``inference_s`` is the time of both.
-    ``headroom`` are the predicted instructions of a window; None if their costs were not measured.
+    ``headroom`` are the predicted instructions of a window; None if their costs were not measured. ``warnings`` tell
+    what is wrong with them.
     """
 
     prepared: Prepared
@@ -43,6 +44,7 @@ class AppFit:
     reasons: tuple[str, ...]
     large: Prepared | None = None
     headroom: Headroom | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def fits(self) -> bool:
@@ -93,6 +95,7 @@ class AppFit:
                 "inference_percent": {"value": round(self.inference_share, 2), "kind": "estimated"},
                 "headroom": None if self.headroom is None else self.headroom.to_json(),
                 "reasons": list(self.reasons),
+                "warnings": list(self.warnings),
             },
         }
 
@@ -158,6 +161,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         tuple(reasons),
         large,
         application.headroom,
+        application.warnings,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,10 @@ from arenite.firmware.app.model_glue import SOURCE as MODEL_SOURCE
 from arenite.firmware.app.model_glue import Scores, model_header, model_source
 from arenite.firmware.app.project import supported, write_app
 from arenite.firmware.app.settings import StreamSettings, room_for
+from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
-from arenite.firmware.library.processing import bind_processing, processing_files
+from arenite.firmware.library.processing import Processing, bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
@@ -31,11 +32,13 @@ from arenite.host.app.busy_time import instruction_seconds, learning_seconds, ro
 from arenite.host.app.cascade.plan import CascadePlan
 from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
+from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board
+from arenite.profiles.boards import all_boards
 
 #: Bytes of stack for features, decisions and text, besides those of an inference.
 STACK_MARGIN = 512
@@ -48,9 +51,9 @@ class App:
     """A generated application in ``directory``.
 
     ``inference_s`` is the estimated time of an inference, ``project`` the build system, and ``driver`` that of the
-    sensor on a real board. ``headroom`` is the predicted time of a window; None if its costs were not measured. In a
-    ``cascade``, ``prepared`` is the small model, ``scores`` are those of the large one, and ``inference_s`` is the time
-    of both.
+    sensor on a real board. ``headroom`` is the predicted time of a window; None if its costs were not measured.
+    ``warnings`` tell what is wrong with it. In a ``cascade``, ``prepared`` is the small model, ``scores`` are those of
+    the large one, and ``inference_s`` is the time of both.
     """
 
     directory: Path
@@ -66,6 +69,7 @@ class App:
     driver: Driver | None = None
     cascade: CascadePlan | None = None
     headroom: Headroom | None = None
+    warnings: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -81,6 +85,7 @@ class App:
             "hop": self.settings.hop,
             "inference_ms": round(self.inference_s * 1000, 3),
             "headroom": None if self.headroom is None else self.headroom.to_json(),
+            "warnings": list(self.warnings),
             "classes": list(self.scores.names),
             "wiring": None if self.driver is None else self.driver.wiring,
             "cascade": None if self.cascade is None else self.cascade.to_json(),
@@ -95,6 +100,20 @@ def inference_seconds(g: Generated, board: Board, optimise: str) -> float:
 def longer_hop(inference_samples: float, step: int) -> int:
     """Return the shortest hop, a multiple of ``step``, of which an inference takes at most half."""
     return math.ceil(2 * inference_samples / step) * step
+
+
+def faster_boards(board: Board, sensor: str) -> list[Board]:
+    """Return the other emulated boards that have ``sensor``, if ``board`` is one; otherwise none."""
+    return [
+        b
+        for b in all_boards()
+        if board.emulated and b.emulated and b.name != board.name and supported(b, sensor)
+    ]
+
+
+def other_goals(optimise: str) -> list[str]:
+    """Return the goals of --optimise besides ``optimise``."""
+    return [mode for mode in OPTIMISE_MODES if mode != optimise]
 
 
 def write_with_stack(directory: Path, least: int, write: Callable[[int], None]) -> None:
@@ -210,6 +229,26 @@ def generate_app(
         )
 
     write_with_stack(directory, stack, write)
+
+    def predicted(other: Board, goal: str, other_hop: int) -> Headroom | None:
+        g = generated
+        bound: Processing | None = processing
+        if (other.name, goal) != (board.name, optimise):
+            g = lower_models({name: prepared}, Target.for_core(other.core, goal))[0]
+            bound = bind_processing(g, prepared.extra, labels)
+        assert bound is not None
+        return predict_headroom(g, bound, replace(settings, hop=other_hop), other, goal, scores.names)
+
+    headroom = predicted(board, optimise, hop)
+    choices = Choices(
+        board,
+        optimise,
+        hop,
+        stream.step,
+        stream.longest_hop,
+        faster_boards(board, sensor),
+        other_goals(optimise),
+    )
     return App(
         directory,
         board,
@@ -222,5 +261,6 @@ def generate_app(
         generated.sha256,
         form,
         driver,
-        headroom=predict_headroom(generated, processing, settings, board, optimise, scores.names),
+        headroom=headroom,
+        warnings=overload_warnings(headroom, choices, predicted),
     )

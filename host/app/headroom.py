@@ -7,9 +7,12 @@ the decision, and how often each part of the loop runs. Its costs were measured 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from arenite.converters.processing.audio.micro_plan import MicroPlan
+from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.imu.plan import ImuPlan
 from arenite.firmware.app.settings import StreamSettings
 from arenite.firmware.boards.cores import cpi_of
@@ -32,7 +35,7 @@ from arenite.profiles.board import Board
 #: Windows whose schedule is computed.
 _WINDOWS = 16
 #: A processor that sleeps wakes this often without an interrupt of the sensor.
-_WAKE_S = 0.001
+WAKE_S = 0.001
 #: The longest line is that of the last sample whose index has 32 bits: after 74 hours at 16,000 samples per second.
 _LAST_SAMPLE = (1 << 32) - 1
 
@@ -74,6 +77,9 @@ class Headroom:
         second: instructions that the board executes per second.
         kind: ``predicted`` on an emulated board, whose instructions all take the same time; otherwise ``estimated``.
         unmeasured: kernels whose instructions are only a rough estimate.
+        asleep: in a cascade, the instructions of a usual window in which the large model sleeps; otherwise None.
+        apart: those instructions of the slowest window that are never spent in a window with lines of events: of a
+            large model that runs in every second window or less often, because its lines are printed after it.
     """
 
     features: Count
@@ -86,6 +92,8 @@ class Headroom:
     second: float
     kind: str
     unmeasured: tuple[str, ...]
+    asleep: float | None = None
+    apart: float = 0.0
 
     @property
     def mean(self) -> float:
@@ -96,7 +104,7 @@ class Headroom:
         """Return the instructions of the slowest window, after which ``lines`` events are printed; None: all that a
         window can start or end. ``at`` is the last sample: its number is printed."""
         parts = self.features.most + self.inference.most + self.decision.most + self.loop_most
-        return parts + self.lines.most(lines, at)
+        return parts - self.apart + max(self.apart, self.lines.most(lines, at))
 
     @property
     def per_hop(self) -> float:
@@ -133,6 +141,7 @@ class Headroom:
             "mean_percent": round(100 * self.duty, 2),
             "worst_percent": round(100 * self.share(), 2),
             "headroom_percent": round(100 * self.headroom, 2),
+            **({} if self.asleep is None else {"asleep_percent": round(100 * self.asleep / self.per_hop, 2)}),
             "unmeasured": list(self.unmeasured),
         }
 
@@ -151,51 +160,98 @@ def predict_headroom(
     ``names`` are those of the classes.
     """
     table = cost_table(target_of(board).core, optimise)
-    before, decision = processing.before, processing.decision
-    if table is None or decision is None or processing.anomaly is not None or before is None:
+    if table is None or processing.decision is None or processing.anomaly is not None:
         return None
-    rate, hop = settings.rate, settings.hop
-    record = block_of(rate, settings.channels)
-    second = _instructions_per_second(board)
-    schedule = Schedule(rate, settings.channels, settings.window, hop, record, second * _WAKE_S, second)
-    inference, unmeasured = inference_count(g, table, target_of(board).core, optimise)
-    work = {"call": 1.0, "class": float(decision.classes)}
-    decided = Count(total(table.decision, work), total(table.decision, work))
-    rows = 1 if isinstance(before, ImuPlan) else hop // before.step  # type: ignore[union-attr]
-    # The calls for whole blocks of samples, as in the measurement; ``loop`` has the cost of the others. The end of a
-    # window divides a block unless it is the block's end.
-    feeds = hop / schedule.block + 1 - math.gcd(hop, schedule.block) / schedule.block
-    features = row_count(before, table, rows, feeds)  # type: ignore[arg-type]
-    if features is None:
+    schedule = schedule_of(settings, board)
+    work = model_work(g, processing, schedule, table, target_of(board).core, optimise)
+    if work is None:
         return None
-    busy = features + inference + decided
-    counts = window_counts(
-        schedule, table.loop, features.usual / hop, inference.usual + decided.usual, _WINDOWS
-    )
-    loops = [total(table.loop, c) + _gate(processing, settings, table, c) for c in counts]
-    if busy.usual >= hop / rate * second:
-        loops = loops[:1]
+    loops = loop_instructions(work, processing, settings, schedule, table)
     return Headroom(
-        features=features,
-        inference=inference,
-        decision=decided,
+        features=work.features,
+        inference=work.inference,
+        decision=work.decision,
         loop=sum(loops) / len(loops),
         loop_most=max(loops),
-        lines=EventLines(
-            table.line,
-            rate,
-            max((len(name.encode()) for name in names), default=0),
-            decision.exclusive,
-            settings.events,
-        ),
-        hop_s=hop / rate,
-        second=second,
+        lines=event_lines(table, settings, names, processing.decision.exclusive),
+        hop_s=settings.hop / settings.rate,
+        second=schedule.second,
         kind="predicted" if board.emulated else "estimated",
-        unmeasured=unmeasured,
+        unmeasured=work.unmeasured,
     )
 
 
-def _instructions_per_second(board: Board) -> float:
+@dataclass(frozen=True)
+class ModelWork:
+    """The instructions of a model from one window to the next, and the kernels whose costs were not measured."""
+
+    features: Count
+    inference: Count
+    decision: Count
+    unmeasured: tuple[str, ...] = ()
+
+
+def schedule_of(settings: StreamSettings, board: Board) -> Schedule:
+    """Return the samples of an application on ``board``."""
+    second = instructions_per_second(board)
+    record = block_of(settings.rate, settings.channels)
+    return Schedule(
+        settings.rate, settings.channels, settings.window, settings.hop, record, second * WAKE_S, second
+    )
+
+
+def model_work(
+    g: Generated, processing: Processing, schedule: Schedule, table: CostTable, core: str, optimise: str
+) -> ModelWork | None:
+    """Return the work of a model whose windows are ``schedule.hop`` samples apart; None if its front end was not
+    measured, or the image records none, or no decision."""
+    before, decision, hop = processing.before, processing.decision, schedule.hop
+    if decision is None or not isinstance(before, (AudioPlan, MicroPlan, ImuPlan)):
+        return None
+    if isinstance(before, ImuPlan):
+        before = replace(before, hop=hop)  # that of the source is for other uses of the image
+    inference, unmeasured = inference_count(g, table, core, optimise)
+    rows = 1 if isinstance(before, ImuPlan) else hop // before.step
+    features = row_count(before, table, rows, block_feeds(schedule))
+    if features is None:
+        return None
+    decided = total(table.decision, {"call": 1.0, "class": float(decision.classes)})
+    return ModelWork(features, inference, Count(decided, decided), unmeasured)
+
+
+def block_feeds(schedule: Schedule) -> float:
+    """Return the calls that feed a model with whole blocks of samples, as in the measurement; the loop has the cost of
+    the others. The end of a window divides a block unless it is the block's end."""
+    hop, block = schedule.hop, schedule.block
+    return hop / block + 1 - math.gcd(hop, block) / block
+
+
+def loop_instructions(
+    work: ModelWork, processing: Processing, settings: StreamSettings, schedule: Schedule, table: CostTable
+) -> list[float]:
+    """Return the instructions of the loop and of the gate that ``processing`` has, for each of several windows with
+    ``work``; for one window if the board cannot keep up."""
+    counts = window_counts(
+        schedule,
+        table.loop,
+        work.features.usual / schedule.hop,
+        work.inference.usual + work.decision.usual,
+        _WINDOWS,
+    )
+    loops = [total(table.loop, c) + _gate(processing, settings, table, c) for c in counts]
+    busy = work.features + work.inference + work.decision
+    return loops[:1] if busy.usual >= schedule.hop / schedule.rate * schedule.second else loops
+
+
+def event_lines(
+    table: CostTable, settings: StreamSettings, names: Sequence[str], is_exclusive: bool
+) -> EventLines:
+    """Return the lines of the events of an application. ``names`` are those of the classes."""
+    longest = max((len(name.encode()) for name in names), default=0)
+    return EventLines(table.line, settings.rate, longest, is_exclusive, settings.events)
+
+
+def instructions_per_second(board: Board) -> float:
     """Return the instructions of a second. On an emulated board, each takes the same time."""
     emulator = board.emulator
     if emulator is not None:

@@ -18,20 +18,21 @@ from arenite.host.duty.model import PowerStates, predict
 STATUS = "status"
 _ANSWER = re.compile(
     r"(?P<samples>\d+) samples, .*?(\d+) windows, (\d+) gated, .*"
-    r"slowest window ([\d.]+)% of its time, mean ([\d.]+)%, first ([\d.]+)%"
+    r"slowest window ([\d.]+)% of its time, mean ([\d.]+)%, first ([\d.]+)%(?:, .+)?"
 )
 
 
 @dataclass(frozen=True)
 class MeasuredTime:
     """What an application measured: the percent of the time between two windows in which the processor did not sleep,
-    on average, in the slowest window, and in the slowest first window after the start or a gap. ``lines`` is the
+    on average, in the slowest window, and in the slowest first window after the start or a gap; None for a camera,
+    whose windows are frames. ``lines`` is the
     largest number of events of a window, whose lines were printed after it; ``samples`` are all samples, ``windows``
     all windows, and ``gated`` those in which a gate was closed."""
 
     mean_percent: float
     worst_percent: float
-    first_percent: float
+    first_percent: float | None
     lines: int
     samples: int
     windows: int
@@ -39,10 +40,11 @@ class MeasuredTime:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry ``measured`` of a playback."""
+        first = {} if self.first_percent is None else {"first_percent": self.first_percent}
         return {
             "mean_percent": self.mean_percent,
             "worst_percent": self.worst_percent,
-            "first_percent": self.first_percent,
+            **first,
             "headroom_percent": round(100 - self.worst_percent, 2),
         }
 
@@ -68,27 +70,34 @@ def predicted_duty(headroom: Headroom) -> float | None:
         return None
 
 
-def time_lines(headroom: Headroom | None, measured: MeasuredTime | None) -> list[str]:
-    """Return sentences that compare the prediction with the measurement."""
+def time_lines(headroom: Headroom | None, measured: MeasuredTime | None, unit: str = "window") -> list[str]:
+    """Return sentences that compare the prediction with the measurement. ``unit`` is what an inference takes: a window,
+    or the frame of a camera."""
     lines = []
     if headroom is not None:
         lines.append(
-            f"{headroom.kind.capitalize()}: {headroom.mean / headroom.hop_s:,.0f} instructions per second; a window "
+            f"{headroom.kind.capitalize()}: {headroom.mean / headroom.hop_s:,.0f} instructions per second; a {unit} "
             f"takes "
             f"{100 * headroom.duty:.2f}% of its time, the slowest {100 * headroom.share():.2f}%, "
             f"so the headroom is {100 * headroom.headroom:.2f}%"
         )
     if measured is not None:
         lines.append(
-            f"Measured: a window takes {measured.mean_percent:.2f}% of its time, the slowest "
+            f"Measured: a {unit} takes {measured.mean_percent:.2f}% of its time, the slowest "
             f"{measured.worst_percent:.2f}%, so the headroom is {100 - measured.worst_percent:.2f}%"
+        )
+    if headroom is not None and headroom.asleep is not None:
+        lines.append(
+            f"{headroom.kind.capitalize()} while the large model sleeps: a {unit} takes "
+            f"{100 * headroom.asleep / headroom.per_hop:.2f}% of its time"
         )
     if headroom is not None and measured is not None:
         lines.append(
             f"Predicted for the events of this recording: the slowest "
             f"{100 * headroom.share(measured.lines, measured.samples):.2f}%"
         )
-        duty = predicted_duty(headroom)
+        # How often the large model of a cascade sleeps depends on the recording.
+        duty = predicted_duty(headroom) if headroom.asleep is None else None
         if duty is not None:
             lines.append(
                 f"Duty: awake {measured.mean_percent:.2f}% of the time; `arenite duty` predicts {100 * duty:.2f}%"

@@ -31,6 +31,7 @@ class SensorStream:
         window: samples that an inference depends on.
         hop: samples from one inference to the next.
         step: ``hop`` is a multiple of this number of samples.
+        longest_hop: the longest hop for which the model depends on all samples.
         define: the macro with which the model's library is compiled for this hop, without the model's name.
         decision: the decision; None if the image records only an anomaly head.
         holds: whether the last sample takes the place of lost ones; otherwise zeros do.
@@ -41,6 +42,7 @@ class SensorStream:
     window: int
     hop: int
     step: int
+    longest_hop: int
     define: str
     decision: DecisionPlan | None
     holds: bool
@@ -114,6 +116,7 @@ def _sound(prepared: Prepared, processing: Processing | None) -> SensorStream:
         window=(features.frames - 1) * features.step + features.length,
         hop=hop,
         step=features.step,
+        longest_hop=most,
         define=f"ADVANCE={hop // features.step}",
         decision=processing.decision,
         holds=False,
@@ -140,6 +143,7 @@ def _motion(prepared: Prepared, processing: Processing | None) -> SensorStream:
         window=features.window,
         hop=hop,
         step=1,
+        longest_hop=features.window,
         define=f"HOP={hop}",
         decision=processing.decision,
         holds=True,

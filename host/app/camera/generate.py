@@ -28,7 +28,9 @@ from arenite.firmware.library.processing import Processing, processing_files
 from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.prediction import predict
 from arenite.firmware.sizes.targets import target_of
+from arenite.host.app.camera.frame_headroom import predict_frames
 from arenite.host.app.camera.pictures import Pictures, pictures_of
+from arenite.host.app.headroom import Headroom
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
@@ -45,7 +47,8 @@ class CameraApp:
 
     ``inference_s`` is the estimated time of an inference. ``held_bytes`` is the size of the model's input if the
     application holds it as a whole, because the model cannot take it row by row, or that of the frame that the
-    framework of a real board holds; otherwise 0.
+    framework of a real board holds; otherwise 0. ``headroom`` is the predicted time from inference to inference; None
+    if its costs were not measured.
     """
 
     directory: Path
@@ -59,6 +62,7 @@ class CameraApp:
     sensor: str = CAMERA
     project: str = ""
     driver: CameraDriver | None = None
+    headroom: Headroom | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Return the object of schema ``arenite.app/1``, without a playback."""
@@ -77,6 +81,7 @@ class CameraApp:
             "row_room": settings.room,
             "held_frame": self.held_bytes,
             "inference_ms": round(self.inference_s * 1000, 3),
+            "headroom": None if self.headroom is None else self.headroom.to_json(),
             "classes": list(self.scores.names),
         }
 
@@ -229,5 +234,16 @@ def generate_camera_app(
         assert frame is not None
         held = frame.bytes
     return CameraApp(
-        directory, board, prepared, pictures, settings, sum(costs) / 1e6, scores, held, CAMERA, form, driver
+        directory,
+        board,
+        prepared,
+        pictures,
+        settings,
+        sum(costs) / 1e6,
+        scores,
+        held,
+        CAMERA,
+        form,
+        driver,
+        predict_frames(generated, plan, decision, settings, board, optimise, scores.names),
     )

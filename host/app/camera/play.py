@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,11 +15,13 @@ from arenite.errors import UsageError
 from arenite.host.app.camera.camera_file import CAMERA_FILE, camera_records
 from arenite.host.app.camera.generate import CameraApp, decision_of
 from arenite.host.app.emulated_run import run_with_file
+from arenite.host.app.measured_time import MeasuredTime
 from arenite.host.app.sensor_file import Fault
 from arenite.host.bench.reference import Reference
 from arenite.host.flash.build import direct_build
 
 _EVENT = re.compile(r"\[\d+\.\d{3} s\] (.+?)(?: (\d+)%| (ended)) \(frame (\d+)\)")
+_TIME = re.compile(r"\d+ frames, .*busiest frame ([\d.]+)% of its time, mean ([\d.]+)%.*")
 _SCORES = re.compile(r"\[\d+\.\d{3} s\] scores((?: -?\d+)*) sum (\d+) \(frame (\d+)\)")
 
 
@@ -44,6 +47,7 @@ class FramePlayback:
         frames: frames that the model should answer.
         answered: frames that it answered.
         equal: answered frames whose scores are those of LiteRT's reference kernels for the whole frame.
+        measured: the time that a frame took; None if the application did not tell it.
     """
 
     lines: tuple[str, ...]
@@ -52,6 +56,7 @@ class FramePlayback:
     frames: int
     answered: int
     equal: int
+    measured: MeasuredTime | None = None
 
     @property
     def is_equal(self) -> bool:
@@ -74,6 +79,7 @@ class FramePlayback:
             "answered": self.answered,
             "equal_scores": self.equal,
             "equal_to_reference": self.is_equal,
+            "measured": None if self.measured is None else self.measured.to_json(),
         }
 
 
@@ -84,6 +90,16 @@ def parse_frame_event(line: str) -> FrameEvent | None:
         return None
     percent = None if match[2] is None else int(match[2])
     return FrameEvent(match[1], match[3] is None, percent, int(match[4]))
+
+
+def parse_time(lines: Sequence[str], events: Sequence[FrameEvent], frames: int) -> MeasuredTime | None:
+    """Return the times in the last of ``lines`` that tells them, or None. The application printed ``events``, and saw
+    ``frames``."""
+    match = next((m for line in reversed(lines) if (m := _TIME.fullmatch(line))), None)
+    if match is None:
+        return None
+    most = max(Counter(event.frame for event in events).values(), default=0)
+    return MeasuredTime(float(match[2]), float(match[1]), None, most, frames, frames, 0)
 
 
 def checksum(scores: np.ndarray) -> int:
@@ -138,6 +154,7 @@ def play_frames(
         frames=-(-len(frames) // settings.hop),
         answered=len(scores),
         equal=sum(scores[frame] == value for frame, value, _ in answers),
+        measured=parse_time(lines, events, len(frames)),
     )
 
 

@@ -18,6 +18,7 @@ from arenite.firmware.library.processing_writer import source_files
 from arenite.firmware.library.sources import library_sources, share_arena
 from arenite.firmware.sizes.prediction import predict
 from arenite.host.app.busy_time import row_seconds
+from arenite.host.app.cascade.headroom import predict_cascade
 from arenite.host.app.cascade.plan import plan_cascade
 from arenite.host.app.generate import (
     STACK_MARGIN,
@@ -28,6 +29,7 @@ from arenite.host.app.generate import (
     write_with_stack,
 )
 from arenite.host.app.learning import event_scores
+from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.sensor_stream import MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -124,6 +126,9 @@ def generate_cascade(
 
     stack = max(predict(g, board, optimise).stack for g in lowered) + STACK_MARGIN
     write_with_stack(directory, stack, write)
+    pairs = [(g, p) for g, p in zip(lowered, bound, strict=True) if p is not None]
+    headroom = predict_cascade(pairs, plan, settings, board, optimise, scores.names)
+    choices = Choices(board, optimise, first.hop, first.step, first.hop, (), ())
     return App(
         directory,
         board,
@@ -136,6 +141,8 @@ def generate_cascade(
         project=form,
         driver=driver,
         cascade=plan,
+        headroom=headroom,
+        warnings=overload_warnings(headroom, choices, lambda *_: None),
     )
 
 

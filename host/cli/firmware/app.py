@@ -178,6 +178,8 @@ def app(
     plan = application.cascade if isinstance(application, App) else None
     for text in (*application.prepared.notes, *(() if plan is None else plan.notes)):
         note(text)
+    for warning in application.warnings if isinstance(application, App) else ():
+        note(f"Warning: {warning}")
     learns = isinstance(application, App) and application.learning is not None
     if flash is not None and not learns:
         raise UsageError(

@@ -8,6 +8,7 @@ from pathlib import Path
 from arenite.host.app.camera.frames import read_frames
 from arenite.host.app.camera.generate import CameraApp
 from arenite.host.app.camera.play import FramePlayback, play_frames
+from arenite.host.app.measured_time import time_lines
 from arenite.host.cli.firmware.app_lines import show_driver, show_next
 from arenite.host.cli.progress import steps_of
 from arenite.host.report.console import note, print_json, show
@@ -38,11 +39,16 @@ def _play(application: CameraApp, paths: Sequence[Path], as_json: bool) -> Frame
 
 def _show(application: CameraApp, playback: FramePlayback | None) -> None:
     settings, plan = application.settings, application.pictures.plan
+    estimate = ""
+    if application.headroom is None:
+        estimate = f", which takes an estimated {application.inference_s * 1000:,.0f} ms"
     show(
         f"{application.directory}: {settings.rate} frames per second of {plan.width}x{plan.height} pixels "
-        f"({plan.format}), an inference every {1000 * settings.hop / settings.rate:,.0f} ms, which takes an estimated "
-        f"{application.inference_s * 1000:,.0f} ms on {application.board.name}"
+        f"({plan.format}), an inference every {1000 * settings.hop / settings.rate:,.0f} ms{estimate} on "
+        f"{application.board.name}"
     )
+    for line in time_lines(application.headroom, None if playback is None else playback.measured, "frame"):
+        show(line)
     if application.driver is not None and application.driver.holds_frame:
         note(f"The framework of this board holds a frame of {application.held_bytes:,} bytes.")
     elif application.held_bytes:

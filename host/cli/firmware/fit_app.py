@@ -8,7 +8,7 @@ from pathlib import Path
 from arenite.errors import UsageError
 from arenite.host.app.fit_app import AppFit, fit_app
 from arenite.host.app.measured_time import time_lines
-from arenite.host.report.console import print_json, show, table
+from arenite.host.report.console import note, print_json, show, table
 
 _MAIN = {
     "edited": "src/main.c was edited and not built: the sizes are those of the program that `arenite app` writes.",
@@ -28,6 +28,8 @@ def show_app_fits(
             "is given with --cascade.",
         )
     fit = fit_app(images[0], where, cascade)
+    for warning in fit.warnings:
+        note(f"Warning: {warning}")
     if as_json:
         print_json(fit.to_json())
     else:

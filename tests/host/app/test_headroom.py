@@ -3,21 +3,26 @@ time makes both independent of the computer's load."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from arenite.firmware.sizes.instructions import Count
 from arenite.host.app.applications import application_image
 from arenite.host.app.fit_app import fit_app
 from arenite.host.app.generate import App, generate_app
+from arenite.host.app.headroom import Headroom
 from arenite.host.app.measured_time import parse_status, predicted_duty, time_lines
+from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.play import Playback, play
 from arenite.host.build.prepare import prepare
+from arenite.profiles.board import Board
 from arenite.profiles.boards import load_board
 from tests.docs.schemas import problems
 from tests.host.app.motion_models import motion_model, motions
-from tests.host.app.sound_models import MICRO, SOUND, sound_model, sounds
+from tests.host.app.sound_models import MICRO, SOUND, STEP, sound_model, sounds
 
 M4F = load_board("qemu_mps2_an386")
 #: The largest relative error of the prediction.
@@ -70,12 +75,15 @@ def test_shipped_applications_take_the_predicted_time(name: str, board: str, tmp
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
-@pytest.mark.parametrize("kind", ["sound", "micro", "motion"])
+@pytest.mark.parametrize("kind", ["sound", "micro", "motion", "adc"])
 def test_other_front_ends_take_the_predicted_time(kind: str, board: str, tmp_path: Path) -> None:
     path = tmp_path / "model.tflite"
-    if kind == "motion":
-        application = generate_app(motion_model(path), load_board(board), tmp_path / "app", sensor="imu")
-        samples = motions(10)
+    if kind in ("motion", "adc"):
+        axes, sensor = (3, "imu") if kind == "motion" else (1, "adc")
+        application = generate_app(
+            motion_model(path, axes), load_board(board), tmp_path / "app", sensor=sensor
+        )
+        samples = motions(10, axes)
     else:
         prepared = sound_model(path, sound=SOUND if kind == "sound" else MICRO)
         application = generate_app(prepared, load_board(board), tmp_path / "app")
@@ -105,6 +113,34 @@ def test_a_build_for_size_has_no_prediction(tmp_path: Path) -> None:
     assert application.headroom is None and application.to_json()["headroom"] is None
 
 
+def test_a_window_that_takes_too_long_is_warned_of_with_what_helps(tmp_path: Path) -> None:
+    application = generate_app(sound_model(tmp_path / "ear.tflite"), M4F, tmp_path / "app")
+    usual, hop = application.headroom, application.settings.hop
+    assert usual is not None and not application.warnings
+    boards = [load_board(name) for name in ("qemu_mps2_an385", "qemu_mps2_an500")]
+
+    def slowed(board: Board, optimise: str, other_hop: int, duty: float = 1.3) -> Headroom | None:
+        """Return the headroom of a model with more work, which is less on one board and for one goal."""
+        if optimise == "flash":
+            return None
+        saved = 0.5 if board.name == "qemu_mps2_an500" or optimise == "speed" else 1.0
+        more = usual.per_hop * duty * saved
+        return replace(usual, inference=Count(more, more), hop_s=other_hop / application.settings.rate)
+
+    choices = Choices(M4F, "balanced", hop, STEP, 3 * hop, boards, ("speed", "ram", "flash"))
+    (warning,) = overload_warnings(slowed(M4F, "balanced", hop), choices, slowed)
+    assert "windows will be late and samples lost" in warning
+    longer = hop + 3 * STEP  # 159.3% of the usual time, so 162.5% are needed
+    assert f"Set hop in [decision] to {longer} or more" in warning
+    assert "or use --optimise speed (" in warning and "--optimise ram" not in warning
+    assert "or choose qemu_mps2_an500 (" in warning and "an385" not in warning
+    (warning,) = overload_warnings(
+        slowed(M4F, "balanced", hop, 0.714), replace(choices, longest_hop=hop, boards=(), goals=()), slowed
+    )
+    assert "single windows may be late. Choose a board that is 1." in warning
+    assert not overload_warnings(slowed(M4F, "balanced", hop, 0.1), choices, slowed)
+
+
 def test_the_answer_to_status_is_read() -> None:
     measured = parse_status(STATUS, ())
     assert measured is not None
@@ -122,3 +158,6 @@ def test_a_board_that_is_too_slow_is_told(tmp_path: Path) -> None:
     playback = play(application, np.zeros(32000, np.int16))
     assert application.headroom is not None and application.headroom.headroom < 0
     assert playback.measured is not None and playback.measured.worst_percent > 100
+    (warning,) = application.warnings
+    assert "windows will be late and samples lost. Choose qemu_mps2_an386 (" in warning
+    assert "[decision]" not in warning  # this model hears all samples only with its own hop
