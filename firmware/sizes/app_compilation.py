@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from arenite.firmware.boards.cores import core_named
-from arenite.firmware.sizes.app_prediction import AppPrediction, prediction_of, predict_app
+from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app, prediction_of
 from arenite.firmware.sizes.app_table import AppFolder
 from arenite.firmware.sizes.measure import compile_units, library_of
 from arenite.firmware.sizes.object_files import ObjectSet, read_objects
@@ -51,9 +51,7 @@ def _compiled(folder: AppFolder, board: Board) -> ObjectSet:
     generated = {source for source in paths if folder.is_generated(source)}
     own = read_objects({Path(source).name: obj for source, obj in paths.items()})
     labels = {Path(source).name for source in generated}
-    names = {
-        node: f"generated:{node}" for node in own.sections if node.split(":", 1)[0] in labels
-    }
+    names = {node: f"generated:{node}" for node in own.sections if node.split(":", 1)[0] in labels}
     library = library_of(board.core)
     return ObjectSet(
         {
