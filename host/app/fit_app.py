@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.output_folder import MANIFEST
-from arenite.firmware.sizes.app_prediction import AppPrediction, predict_app
+from arenite.firmware.sizes.app_compilation import predict_any_app
+from arenite.firmware.sizes.app_prediction import AppPrediction
+from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.headroom import Headroom
@@ -47,7 +50,8 @@ class AppFit:
 
     @property
     def fits(self) -> bool:
-        return not self.reasons
+        """Whether the application fits. False also if sizes are missing, because then nobody knows."""
+        return not self.reasons and not self.prediction.unknown
 
     @property
     def inference_share(self) -> float:
@@ -131,23 +135,25 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
     with tempfile.TemporaryDirectory(prefix="arenite-fit-") as name:
         folder = Path(name)
 
-        def generated(mode: str) -> App:
+        def generated(mode: str) -> App | CameraApp:
             place = folder / mode
             if large is not None:
                 return generate_cascade(
                     prepared, large, board, place, sensor=settings["sensor"], optimise=mode
                 )
+            if settings["sensor"] == CAMERA:
+                return generate_camera_app(prepared, board, place, optimise=mode)
             return generate_app(prepared, board, place, sensor=settings["sensor"], optimise=mode)
 
         application = generated(settings["optimise"])
-        prediction = predict_app(where if (where / MANIFEST).is_file() else application.directory)
+        prediction = predict_any_app(where if (where / MANIFEST).is_file() else application.directory)
         reasons = _reasons(prediction, board)
         if reasons:
-            others = {
-                mode: predict_app(generated(mode).directory)
-                for mode in OPTIMISE_MODES
-                if mode != settings["optimise"]
-            }
+            others = {}
+            for mode in OPTIMISE_MODES:
+                with suppress(UsageError):  # with this goal it is too slow
+                    if mode != settings["optimise"]:
+                        others[mode] = predict_any_app(generated(mode).directory)
             reasons += _advice(others, board)
     return AppFit(
         prepared,
@@ -160,7 +166,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         tuple(reasons),
         large,
         application.headroom,
-        application.warnings,
+        application.warnings if isinstance(application, App) else (),
     )
 
 

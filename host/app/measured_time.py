@@ -81,6 +81,9 @@ def time_lines(headroom: Headroom | None, measured: MeasuredTime | None, unit: s
             f"{100 * headroom.duty:.2f}% of its time, the slowest {100 * headroom.share():.2f}%, "
             f"so the headroom is {100 * headroom.headroom:.2f}%"
         )
+    if measured is not None and not measured.windows:
+        lines.append(f"Measured: nothing, because the recording ended before the first {unit} was complete")
+        return lines
     if measured is not None:
         lines.append(
             f"Measured: a {unit} takes {measured.mean_percent:.2f}% of its time, the slowest "

@@ -15,8 +15,11 @@ from arenite.host.app.sensor_stream import MICROPHONE
 
 def read_samples(path: Path, sensor: str, settings: StreamSettings) -> np.ndarray:
     """Return the int16 samples [samples, channels] of the recording at ``path`` for the sensor of an application with
-    ``settings``. Raises ``UsageError`` if it cannot be read or has another rate, shape or type."""
-    return read_recording(path, sensor, settings.rate, settings.channels)
+    ``settings``. Raises ``UsageError`` if it cannot be read, is empty, or has another rate, shape or type."""
+    samples = read_recording(path, sensor, settings.rate, settings.channels)
+    if not len(samples):
+        raise UsageError(f"{path} has no samples.", "Give a longer recording.")
+    return samples
 
 
 def read_recording(path: Path, sensor: str, rate: int, channels: int) -> np.ndarray:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+from arenite.converters.processing.specification.preprocessing import KEY
 from arenite.errors import UsageError
 from arenite.firmware.app.settings import StreamSettings
 from arenite.host.app.applications import application_image, application_sensor, is_application
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
+from arenite.host.app.camera.pictures import Pictures
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
-from arenite.host.app.sensor_stream import MICROPHONE
+from arenite.host.app.sensor_stream import IMU, MICROPHONE
 from arenite.host.build.prepare import Prepared
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
@@ -28,7 +30,7 @@ def app(
     chip: str | None = None,
     cascade: Model | str | Path | None = None,
     hang_ms: float | None = None,
-    accept: Callable[[StreamSettings], None] = lambda _: None,
+    accept: Callable[[StreamSettings | Pictures], None] = lambda _: None,
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
 
@@ -39,7 +41,7 @@ def app(
         output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
         board: the name of the board.
         sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``; None for that of a shipped
-            application, otherwise a microphone.
+            application, otherwise for that of the recorded preprocessing, or a microphone if there is none.
         project: the build system: ``platformio``, ``esp-idf``, ``zephyr`` or ``cmake``; None for the board's default.
         optimise: the optimization goal: ``speed``, ``balanced``, ``ram`` or ``flash``.
         chip: the chip of a motion sensor: ``mpu6050``, ``lsm6ds3``, ``lsm6dso`` or ``bmi270``; None for the chip on the
@@ -49,8 +51,8 @@ def app(
             application are those of the large model.
         hang_ms: the time in milliseconds for which the large model still runs after an event of ``model``; None for the
             recorded one, or else the length of a window of the large model.
-        accept: called with the numbers of an application without a camera before anything is written. If it raises an
-            error, nothing is written.
+        accept: called with the numbers of the application, or with the pictures that a camera's model takes, before
+            anything is written. If it raises an error, nothing is written.
 
     Raises:
         ProfileError: the board is unknown.
@@ -59,8 +61,8 @@ def app(
     """
     if not isinstance(model, Model) and is_application(str(model)):
         sensor = application_sensor(str(model), sensor)
-    sensor = sensor or MICROPHONE
     prepared, profile = _prepared(model), load_board(board)
+    sensor = sensor or recorded_sensor(prepared)
     if hang_ms is not None and cascade is None:
         raise UsageError("--hang-ms is for a cascade.", "Add --cascade LARGE, or remove --hang-ms.")
     if cascade is not None:
@@ -84,7 +86,7 @@ def app(
         )
     if sensor == CAMERA:
         return generate_camera_app(
-            prepared, profile, Path(output), project=project, optimise=optimise, chip=chip
+            prepared, profile, Path(output), project=project, optimise=optimise, chip=chip, accept=accept
         )
     return generate_app(
         prepared,
@@ -96,6 +98,12 @@ def app(
         chip=chip,
         accept=accept,
     )
+
+
+def recorded_sensor(prepared: Prepared) -> str:
+    """Return the sensor of the preprocessing that an image records; a microphone if it records none."""
+    kind = prepared.extra.get(KEY, {}).get("source", {}).get("kind")
+    return {"image": CAMERA, "imu": IMU}.get(kind, MICROPHONE)
 
 
 def _prepared(model: Model | str | Path) -> Prepared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -160,11 +161,13 @@ def generate_camera_app(
     project: str | None = None,
     optimise: str = "balanced",
     chip: str | None = None,
+    accept: Callable[[Pictures], None] = lambda _: None,
 ) -> CameraApp:
     """Write the application that runs ``prepared`` on ``board`` with a camera.
 
     ``project`` is the build system, or None for the board's default. ``chip`` is the chip of the camera, or None for
-    the usual one.
+    the usual one. ``accept`` is called with the pictures that the model takes before anything is written. If it raises
+    an error, nothing is written.
 
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
     no driver for the board. Then nothing was written.
@@ -206,6 +209,7 @@ def generate_camera_app(
         frame=frame,
     )
     processing = Processing(plan, None, decision)
+    accept(pictures)
     files = library_sources([generated], None) | processing_files(generated, processing, rows=True)
     files[MODEL_HEADER] = camera_model_header(generated, scores)
     files[MODEL_SOURCE] = camera_model_source(scores)

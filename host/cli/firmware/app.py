@@ -21,7 +21,9 @@ from arenite.host.app.applications import (
     example_samples,
     is_application,
 )
+from arenite.host.app.camera.frames import read_frames
 from arenite.host.app.camera.generate import CAMERA, CameraApp
+from arenite.host.app.camera.pictures import Pictures
 from arenite.host.app.generate import SENSORS, App
 from arenite.host.app.measured_time import time_lines
 from arenite.host.app.play import Playback, play
@@ -32,6 +34,7 @@ from arenite.host.cli.firmware.camera_app import finish_camera
 from arenite.host.cli.options import output_folder_option
 from arenite.host.interface.app import app as write_app
 from arenite.host.report.console import note, print_json, show
+from arenite.profiles.boards import load_board
 
 
 def _applications() -> str:
@@ -50,7 +53,8 @@ def _applications() -> str:
 @click.option(
     "--sensor",
     type=click.Choice((*SENSORS, CAMERA)),
-    help="Kind of sensor. Without this option, it is that of the shipped application, or a microphone.",
+    help="Kind of sensor. Without this option, it is that of the shipped application, or that of the recorded "
+    "preprocessing, or a microphone.",
 )
 @click.option(
     "--project",
@@ -147,15 +151,26 @@ def app(
     """
     if not recordings and (flash is not None or commands):
         raise UsageError("--flash and --send need --play.", "Add --play FILE.")
+    if recordings and not load_board(board).emulated:
+        raise UsageError(
+            f"{board} is a real board, so --play cannot run the application.",
+            "Remove --play, or choose an emulated board (qemu_mps2_*).",
+        )
     samples: list[np.ndarray] = []
+    frames: list[np.ndarray] = []
     plays_example = (
         recordings == (Path(EXAMPLE),) and not Path(EXAMPLE).exists() and is_application(str(image))
     )
     if plays_example:
         samples.append(example_samples(str(image)))
 
-    def accept(settings: StreamSettings) -> None:
+    def accept(settings: StreamSettings | Pictures) -> None:
         """Read the recording before anything is written, so that one that cannot be read is told first."""
+        if isinstance(settings, Pictures):
+            if commands:
+                raise UsageError("--send is not for a camera.", "Remove --send.")
+            frames.extend(read_frames(recordings, settings.plan) if recordings else ())
+            return
         if len(recordings) > 1:
             raise UsageError("--play is given several times.", "Give one recording.")
         if not plays_example:
@@ -187,9 +202,7 @@ def app(
             "Remove --flash, or record an anomaly head (docs/anomaly.md).",
         )
     if isinstance(application, CameraApp):
-        if commands:
-            raise UsageError("--send is not for a camera.", "Remove --send.")
-        return finish_camera(application, recordings, as_json)
+        return finish_camera(application, frames, as_json)
     playback = _play(application, samples[0], as_json, flash, commands) if samples else None
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
-from arenite.host.app.camera.frames import read_frames
+import numpy as np
+
 from arenite.host.app.camera.generate import CameraApp
 from arenite.host.app.camera.play import FramePlayback, play_frames
 from arenite.host.app.measured_time import time_lines
@@ -14,10 +14,10 @@ from arenite.host.cli.progress import steps_of
 from arenite.host.report.console import note, print_json, show
 
 
-def finish_camera(application: CameraApp, paths: Sequence[Path], as_json: bool) -> int:
-    """Play the pictures in ``paths``, if there are any, and print the result. Return the exit code: 1 if a score or an
+def finish_camera(application: CameraApp, frames: Sequence[np.ndarray], as_json: bool) -> int:
+    """Play the frames, if there are any, and print the result. Return the exit code: 1 if a score or an
     event differs from that of this computer, or a frame was not answered."""
-    playback = _play(application, paths, as_json) if paths else None
+    playback = _play(application, frames, as_json) if frames else None
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})
     else:
@@ -25,8 +25,7 @@ def finish_camera(application: CameraApp, paths: Sequence[Path], as_json: bool) 
     return int(playback is not None and not (playback.is_equal and playback.is_complete))
 
 
-def _play(application: CameraApp, paths: Sequence[Path], as_json: bool) -> FramePlayback:
-    frames = read_frames(paths, application.pictures.plan)
+def _play(application: CameraApp, frames: Sequence[np.ndarray], as_json: bool) -> FramePlayback:
     total = -(-len(frames) // application.settings.hop)
     with steps_of(application.board.name) as steps:
         return play_frames(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from arenite.errors import UsageError
+from arenite.host.app.applications import application_image, is_application
 from arenite.host.app.fit_app import AppFit, fit_app
 from arenite.host.app.measured_time import time_lines
 from arenite.host.report.console import note, print_json, show, table
@@ -27,7 +28,7 @@ def show_app_fits(
             "Give one model, and no --board: the folder or the TOML file names the board. The large model of a cascade "
             "is given with --cascade.",
         )
-    fit = fit_app(images[0], where, cascade)
+    fit = fit_app(_image(images[0]), where, None if cascade is None else _image(cascade))
     for warning in fit.warnings:
         note(f"Warning: {warning}")
     if as_json:
@@ -35,6 +36,11 @@ def show_app_fits(
     else:
         _show(fit, where)
     return 0 if fit.fits else 1
+
+
+def _image(path: Path) -> Path:
+    """Return the path of an image, which may be the name of a shipped application."""
+    return application_image(str(path)) if is_application(str(path)) else path
 
 
 def _show(fit: AppFit, where: Path) -> None:
@@ -53,7 +59,8 @@ def _show(fit: AppFit, where: Path) -> None:
         ("  application", f"{p.application:,}", ""),
         ("  data", f"{p.data:,}", ""),
     ]
-    show(table(f"{where} on {fit.board.name}, {fit.optimise}: bytes", ("", "needed", "of"), rows))
+    known = "at least these bytes" if p.unknown else "bytes"
+    show(table(f"{where} on {fit.board.name}, {fit.optimise}: {known}", ("", "needed", "of"), rows))
     if fit.headroom is None:
         subject = "An inference" if fit.large is None else "Both inferences"
         verb = "takes" if fit.large is None else "take"
@@ -86,6 +93,9 @@ def _show(fit: AppFit, where: Path) -> None:
     if p.main in _MAIN:
         show(_MAIN[p.main])
     if p.unknown:
-        show(f"Not measured, and missing in these sizes: {', '.join(p.unknown)}. Run `make sizes`.")
+        show(
+            f"Missing in these sizes, because they were not measured: {', '.join(p.unknown)}. Install the compiler of "
+            f"{fit.board.name}, with which `arenite fit` measures them."
+        )
     for reason in fit.reasons:
         show(f"{fit.board.name}: {reason}")

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.host.app.camera.camera_models import gray_model
 from tests.host.app.cascade.cascade_models import sound_pair
+from tests.host.app.motion_models import motion_model
 from tests.host.app.sound_models import RATE, sound_model, sounds
 from tests.host.cli.conftest import Arenite
 
@@ -31,7 +33,29 @@ def test_a_recording_is_read_before_anything_is_written(arenite: Arenite, tmp_pa
     slow = write_wav(tmp_path / "slow.wav", sounds(1), RATE // 2)
     arenite(*arguments, slow).refused(2, "slow.wav")
     arenite(*arguments, slow, "--play", slow).refused(2, "--play is given several times")
+    empty = write_wav(tmp_path / "empty.wav", sounds(1)[:0])
+    arenite(*arguments, empty).refused(2, "empty.wav has no samples")
+    real = ("app", image, "--board", "nano33ble", "-o", tmp_path / "app", "--play", slow)
+    arenite(*real).refused(2, "nano33ble is a real board")
+    eye = gray_model(tmp_path).path
+    (tmp_path / "pictures").mkdir()
+    looking = ("app", eye, "--sensor", "camera", "--board", BOARD, "-o", tmp_path / "app", "--play")
+    arenite(*looking, tmp_path / "pictures").refused(2, "There are no pictures")
     assert not (tmp_path / "app").exists()
+
+
+def test_the_sensor_is_that_of_the_recorded_preprocessing(arenite: Arenite, tmp_path: Path) -> None:
+    image = motion_model(tmp_path / "gesture.tflite").path
+    assert arenite("app", image, "--board", BOARD, "-o", tmp_path / "app", "--json").json["sensor"] == "imu"
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+def test_a_recording_without_a_whole_window_measures_nothing(arenite: Arenite, tmp_path: Path) -> None:
+    image = sound_model(tmp_path / "ear.tflite").path
+    short = write_wav(tmp_path / "short.wav", sounds(1)[:100])
+    played = arenite("app", image, "--board", BOARD, "-o", tmp_path / "app", "--play", short)
+    assert "Measured: nothing, because the recording ended before the first window" in played.out
 
 
 def test_a_cascade_is_written_and_predicted(arenite: Arenite, tmp_path: Path) -> None:
