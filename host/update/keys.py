@@ -100,7 +100,8 @@ def _load(path: Path) -> Ed25519PublicKey:
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
         raise UsageError(
-            f"{path} is not a key in PEM format.", "Make a key pair with `arenite.host.update.keys.generate_key`."
+            f"{path} is not a key in PEM format.",
+            "Make a key pair with `arenite.host.update.keys.generate_key`.",
         ) from error
     raise UsageError(f"{path} has a key of another type than Ed25519.", "Make an Ed25519 key pair.")
 

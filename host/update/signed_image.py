@@ -22,7 +22,8 @@ KINDS = {"firmware": 1, "model": 2}
 MAX_BOARD_BYTES = 64
 ABI_BYTES = 32
 MIN_HEADER_BYTES = 32
-#: Lengths of the areas with TLVs, without the name of the board: an area has 4 bytes and a TLV 4 bytes more than its value.
+#: Lengths of the areas with TLVs, without the TLV of the board. An area has 4 bytes more than its TLVs, and a TLV 4
+#: bytes more than its value.
 _PROTECTED_BYTES, _ABI_TLV_BYTES, _UNPROTECTED_BYTES = 4 + 8 + 5, 4 + ABI_BYTES, 4 + 36 + 36 + 68
 #: Bytes that imgtool reserves at the end of a slot for MCUboot's swap. The devices keep their state elsewhere.
 _MCUBOOT_TRAILER_BYTES = 1024
@@ -45,9 +46,7 @@ class ImageProperties:
     def __post_init__(self) -> None:
         match = _VERSION.fullmatch(self.version)
         limits = (255, 255, 65535, 2**32 - 1)
-        if match is None or any(
-            int(n) > limit for n, limit in zip(match.groups("0"), limits, strict=True)
-        ):
+        if match is None or any(int(n) > limit for n, limit in zip(match.groups("0"), limits, strict=True)):
             raise UsageError(
                 f"The version '{self.version}' has not the form major.minor.revision+build with numbers up to "
                 "255, 255, 65535 and 4294967295.",
@@ -150,7 +149,8 @@ def _imgtool(*arguments: str) -> None:
     if result.returncode != 0:
         lines = (result.stderr.strip() or result.stdout.strip() or "it printed no message").splitlines()
         raise ToolError(
-            f"imgtool {arguments[0]} failed: {lines[-1].rstrip('.')}.", "Check the image, its key and its slot."
+            f"imgtool {arguments[0]} failed: {lines[-1].rstrip('.')}.",
+            "Check the image, its key and its slot.",
         )
 
 

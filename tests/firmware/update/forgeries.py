@@ -58,4 +58,6 @@ if __name__ == "__main__":
     results = run_forgeries(int(sys.argv[1]), seed=int(sys.argv[2]) if len(sys.argv) > 2 else 1)
     for reason, tried in results.items():
         print(f"{reason:18} {tried:9,}")
-    print(f"{sum(results.values()):,} forged images, {results['OK']} accepted, {time.monotonic() - start:.0f} s")
+    print(
+        f"{sum(results.values()):,} forged images, {results['OK']} accepted, {time.monotonic() - start:.0f} s"
+    )
