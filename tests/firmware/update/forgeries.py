@@ -46,9 +46,10 @@ def run_forgeries(count: int, seed: int) -> dict[str, int]:
         for number, image in enumerate(images.values()):
             files.append(folder / f"{number}.bin")
             files[-1].write_bytes(image)
-        command = [program, str(count), str(seed), folder / "key", BOARD, *files]
+        command = list(map(str, (program, count, seed, folder / "key", BOARD, *files)))
         result = subprocess.run(command, capture_output=True, text=True, check=False)
-    counts = dict(map(int, line.split()) for line in result.stdout.splitlines())
+    rows = [line.split() for line in result.stdout.splitlines()]
+    counts = {int(number): int(tried) for number, tried in rows}
     assert result.returncode == 0, f"{counts}\n{result.stderr}"
     return {REASONS[number][0]: tried for number, tried in counts.items()}
 
