@@ -25,7 +25,16 @@ enum {
 enum { PIECE_BYTES = 64, MAX_BOARD_BYTES = PIECE_BYTES };
 
 /* The TLVs that the check knows. The first four are protected. */
-enum { COUNTER, BOARD, KIND, ABI, HASH, KEY_HASH, SIGNATURE, KNOWN };
+enum {
+    INDEX_COUNTER,
+    INDEX_BOARD,
+    INDEX_KIND,
+    INDEX_ABI,
+    INDEX_HASH,
+    INDEX_KEY_HASH,
+    INDEX_SIGNATURE,
+    KNOWN_TLVS
+};
 
 typedef struct {
     uint16_t type;
@@ -33,14 +42,14 @@ typedef struct {
     uint8_t missing;
 } known_tlv;
 
-static const known_tlv TLVS[KNOWN] = {
-    [COUNTER] = {TLV_COUNTER, 4, AR_IMAGE_NO_COUNTER},
-    [BOARD] = {AR_IMAGE_TLV_BOARD, 0, AR_IMAGE_NO_BOARD},
-    [KIND] = {AR_IMAGE_TLV_KIND, 1, AR_IMAGE_NO_KIND},
-    [ABI] = {AR_IMAGE_TLV_ABI, AR_IMAGE_ABI_BYTES, AR_IMAGE_NO_ABI},
-    [HASH] = {TLV_SHA256, AR_SHA256_BYTES, AR_IMAGE_NO_HASH},
-    [KEY_HASH] = {TLV_KEY_HASH, AR_SHA256_BYTES, AR_IMAGE_NO_KEY_HASH},
-    [SIGNATURE] = {TLV_ED25519, SIGNATURE_BYTES, AR_IMAGE_NO_SIGNATURE},
+static const known_tlv TLVS[KNOWN_TLVS] = {
+    [INDEX_COUNTER] = {TLV_COUNTER, 4, AR_IMAGE_NO_COUNTER},
+    [INDEX_BOARD] = {AR_IMAGE_TLV_BOARD, 0, AR_IMAGE_NO_BOARD},
+    [INDEX_KIND] = {AR_IMAGE_TLV_KIND, 1, AR_IMAGE_NO_KIND},
+    [INDEX_ABI] = {AR_IMAGE_TLV_ABI, AR_IMAGE_ABI_BYTES, AR_IMAGE_NO_ABI},
+    [INDEX_HASH] = {TLV_SHA256, AR_SHA256_BYTES, AR_IMAGE_NO_HASH},
+    [INDEX_KEY_HASH] = {TLV_KEY_HASH, AR_SHA256_BYTES, AR_IMAGE_NO_KEY_HASH},
+    [INDEX_SIGNATURE] = {TLV_ED25519, SIGNATURE_BYTES, AR_IMAGE_NO_SIGNATURE},
 };
 
 typedef struct {
@@ -48,7 +57,7 @@ typedef struct {
     const ar_image_rules *rules;
     ar_image *image;
     uint32_t slot_bytes;
-    uint32_t at[KNOWN]; /* offset of each value; 0: none */
+    uint32_t at[KNOWN_TLVS]; /* offset of each value; 0: none */
     uint16_t board_bytes;
     uint8_t piece[PIECE_BYTES];
 } check;
@@ -119,20 +128,20 @@ static int read_header(check *c, uint32_t *protected_bytes)
     return *protected_bytes > rest - image->payload_bytes ? AR_IMAGE_PROTECTED_AREA : AR_IMAGE_OK;
 }
 
-/* Returns the index of a known TLV, KNOWN for a TLV without a meaning for the check, or -1 for one that no image may have
+/* Returns the index of a known TLV, KNOWN_TLVS for a TLV without a meaning for the check, or -1 for one that no image may have
  * in this area. */
 static int find_type(uint16_t type, int is_protected)
 {
-    for (int i = 0; i < KNOWN; i++) {
+    for (int i = 0; i < KNOWN_TLVS; i++) {
         if (TLVS[i].type == type) {
-            return is_protected == (i < HASH) ? i : -1;
+            return is_protected == (i < INDEX_HASH) ? i : -1;
         }
     }
     /* Like MCUboot with its list of allowed TLVs, the check ignores only TLVs that are signed. It also refuses signed TLVs
      * whose demands it cannot meet, such as other images that an image depends on. */
     return is_protected && ((type & 0xFF) >= VENDOR_RANGE || type == TLV_BOOT_RECORD ||
                             type == TLV_VENDOR_UUID || type == TLV_CLASS_UUID)
-               ? KNOWN
+               ? KNOWN_TLVS
                : -1;
 }
 
@@ -156,14 +165,14 @@ static int read_area(check *c, uint32_t at, uint32_t end, int is_protected)
         if (i < 0) {
             return AR_IMAGE_TLV_TYPE;
         }
-        if (i < KNOWN) {
+        if (i < KNOWN_TLVS) {
             if (c->at[i] != 0) {
                 return AR_IMAGE_TLV_TWICE;
             }
             if (TLVS[i].bytes != 0 ? bytes != TLVS[i].bytes : bytes == 0 || bytes > MAX_BOARD_BYTES) {
                 return AR_IMAGE_TLV_LENGTH;
             }
-            if (i == BOARD) {
+            if (i == INDEX_BOARD) {
                 c->board_bytes = bytes;
             }
             c->at[i] = at;
@@ -206,19 +215,19 @@ static int compare_with_rules(check *c)
 {
     const ar_image_rules *rules = c->rules;
     ar_image *image = c->image;
-    for (int i = 0; i < KNOWN; i++) {
-        if (c->at[i] == 0 && i != ABI) {
+    for (int i = 0; i < KNOWN_TLVS; i++) {
+        if (c->at[i] == 0 && i != INDEX_ABI) {
             return TLVS[i].missing;
         }
     }
-    if (read_piece(c, c->at[KIND], 1) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_KIND], 1) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     image->kind = c->piece[0];
     if (image->kind != rules->kind) {
         return AR_IMAGE_KIND;
     }
-    if (read_piece(c, c->at[BOARD], c->board_bytes) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_BOARD], c->board_bytes) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     for (uint32_t i = 0; i < c->board_bytes; i++) {
@@ -229,8 +238,8 @@ static int compare_with_rules(check *c)
     if (rules->board[c->board_bytes] != 0) {
         return AR_IMAGE_BOARD;
     }
-    if (c->at[ABI] != 0) {
-        if (read_piece(c, c->at[ABI], AR_IMAGE_ABI_BYTES) != AR_IMAGE_OK) {
+    if (c->at[INDEX_ABI] != 0) {
+        if (read_piece(c, c->at[INDEX_ABI], AR_IMAGE_ABI_BYTES) != AR_IMAGE_OK) {
             return AR_IMAGE_READ;
         }
         for (uint32_t i = 0; i < AR_IMAGE_ABI_BYTES; i++) {
@@ -242,7 +251,7 @@ static int compare_with_rules(check *c)
     if (rules->abi != 0 && !are_equal(image->abi, rules->abi, AR_IMAGE_ABI_BYTES)) {
         return AR_IMAGE_ABI;
     }
-    if (read_piece(c, c->at[COUNTER], 4) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_COUNTER], 4) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     image->counter = number32(c->piece);
@@ -260,7 +269,7 @@ static int __attribute__((noinline)) check_key(check *c)
     ar_sha256_add(&hash, INFO, sizeof INFO);
     ar_sha256_add(&hash, c->rules->public_key, AR_IMAGE_KEY_BYTES);
     ar_sha256_finish(&hash, digest);
-    if (read_piece(c, c->at[KEY_HASH], AR_SHA256_BYTES) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_KEY_HASH], AR_SHA256_BYTES) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     return are_equal(digest, c->piece, AR_SHA256_BYTES) ? AR_IMAGE_OK : AR_IMAGE_KEY;
@@ -279,7 +288,7 @@ static int __attribute__((noinline)) check_hash(check *c, uint32_t bytes)
         ar_sha256_add(&hash, c->piece, count);
     }
     ar_sha256_finish(&hash, c->image->hash);
-    if (read_piece(c, c->at[HASH], AR_SHA256_BYTES) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_HASH], AR_SHA256_BYTES) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     return are_equal(c->image->hash, c->piece, AR_SHA256_BYTES) ? AR_IMAGE_OK : AR_IMAGE_HASH;
@@ -309,7 +318,7 @@ static int check_all(check *c)
     if (result != AR_IMAGE_OK) {
         return result;
     }
-    if (read_piece(c, c->at[SIGNATURE], SIGNATURE_BYTES) != AR_IMAGE_OK) {
+    if (read_piece(c, c->at[INDEX_SIGNATURE], SIGNATURE_BYTES) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
     return ar_ed25519_check(c->piece, c->rules->public_key, c->image->hash) ? AR_IMAGE_OK

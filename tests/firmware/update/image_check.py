@@ -16,7 +16,7 @@ from arenite.firmware.update.monocypher import monocypher_folder
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.signed_image import ImageProperties, sign_image
 
-SOURCES = ("image.c", "ed25519.c", "sha256.c", "sha512.c")
+SOURCES = ("image.c", "ed25519.c", "sha256.c", "sha512.c", "sha2_constants.c")
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow")
 BOARD, ABI, MIN_COUNTER, ADDRESS = "nrf52840_dk", bytes(range(32)), 7, 0x8000
 HAS_IMGTOOL = util.find_spec("imgtool") is not None and util.find_spec("cryptography") is not None
