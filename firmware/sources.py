@@ -14,5 +14,7 @@ ENGINE = SourceTree(Path(__file__).parent / "engine", SHARED)
 BOARDS = SourceTree(Path(__file__).parent / "boards")
 #: The store that keeps state in flash through power cuts, and its flash drivers.
 STATE_STORE = SourceTree(Path(__file__).parent / "state_store")
+#: The check of update images. It reads flash memory through the interface of the state store.
+UPDATE = SourceTree(Path(__file__).parent / "update", Path(__file__).parent / "state_store")
 #: The sensors, serial ports and loops of applications.
 APP = SourceTree(Path(__file__).parent / "app" / "c")

@@ -1,0 +1,1 @@
+"""C sources that check, install and receive update images."""
