@@ -24,14 +24,18 @@ static int begin_line(ar_smp_input *input, uint32_t delimiter)
 {
     input->bits = 0;
     input->bit_count = 0;
+    int result = AR_SMP_INPUT_NONE;
     if (delimiter == START) {
+        if (input->is_open) {
+            result = AR_SMP_INPUT_DAMAGED; /* bytes of the frame before are missing */
+        }
         input->length = input->count = input->crc = 0;
         input->is_open = 1;
     } else if (!input->is_open) {
         return ignore_line(input);
     }
     input->line = FRAME_LINE;
-    return AR_SMP_INPUT_NONE;
+    return result;
 }
 
 static int end_line(ar_smp_input *input)

@@ -1,4 +1,4 @@
-"""A device that serves the Simple Management Protocol on a pseudo-terminal: a C program, and a cable that may be bad."""
+"""A device that serves the Simple Management Protocol on a pseudo-terminal: a C program, and a bad cable."""
 
 from __future__ import annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -52,6 +53,12 @@ async def upload(client: Any, image: bytes) -> list[int]:
 async def answer(client: Any, request: Any) -> Any:
     response = await client.request(request)
     assert success(response), response
+    return response
+
+
+async def refusal(client: Any, request: Any) -> Any:
+    response = await client.request(request)
+    assert error(response), response
     return response
 
 
@@ -106,22 +113,22 @@ def test_errors_are_told_in_both_versions(device: SmpDevice) -> None:
     async def run() -> None:
         async with client_of(device) as client:
             for request, group_error, general_error in (
-                (dict(slot=0), 14, 3),
-                (dict(slot=7), 14, 3),
+                ({"slot": 0}, 14, 3),
+                ({"slot": 7}, 14, 3),
             ):
-                new = await client.request(ImageErase(**request))
-                assert error(new) and new.err.rc == group_error and new.err.group == 1
-                old = await client.request(ImageErase(**request, version=0))
-                assert error(old) and old.rc == general_error and old.header.version == 0
-            unknown = await client.request(GroupData(name="no such group"))
-            assert error(unknown) and (unknown.err.group, unknown.err.rc) == (2, 2)
-            missing = await client.request(ImageStatesWrite(hash=b"1" * 32))
-            assert error(missing) and missing.err.rc == 3
-            denied = await client.request(ImageStatesWrite(hash=image_hash(OLD)))
-            assert error(denied) and denied.err.rc == 33
-            large = await client.request(ImageUploadWrite(off=0, data=b"1", len=1 << 20))
-            assert error(large) and large.err.rc == 30
-            for fields in (dict(off=0, data=b"1"), dict(off=0, data=b"1", len=9, sha=b"short")):
+                new = await refusal(client, ImageErase(**request))
+                assert new.err.rc == group_error and new.err.group == 1
+                old = await refusal(client, ImageErase(**request, version=0))
+                assert old.rc == general_error and old.header.version == 0
+            unknown = await refusal(client, GroupData(name="no such group"))
+            assert (unknown.err.group, unknown.err.rc) == (2, 2)
+            missing = await refusal(client, ImageStatesWrite(hash=b"1" * 32))
+            assert missing.err.rc == 3
+            denied = await refusal(client, ImageStatesWrite(hash=image_hash(OLD)))
+            assert denied.err.rc == 33
+            large = await refusal(client, ImageUploadWrite(off=0, data=b"1", len=1 << 20))
+            assert large.err.rc == 30
+            for fields in ({"off": 0, "data": b"1"}, {"off": 0, "data": b"1", "len": 9, "sha": b"short"}):
                 invalid = await client.request(ImageUploadWrite(**fields))
                 assert invalid.off is None and invalid.rc == 3
 
@@ -147,7 +154,7 @@ def test_an_upload_goes_on_where_a_pulled_cable_stopped_it(device: SmpDevice) ->
 
     runs = asyncio.run(run())
     assert all(runs) and [r[-1] == len(NEW) for r in runs] == [False, False, False, True]
-    for before, after in zip(runs, runs[1:], strict=False):
+    for before, after in itertools.pairwise(runs):
         assert after[0] >= before[-1] - 8 > 0, "the upload began again"
     assert device.slot(1)[: len(NEW)] == NEW
 
@@ -172,7 +179,7 @@ def test_another_image_starts_again(device: SmpDevice) -> None:
 
 async def upload_with_repeats(client: Any, image: bytes) -> int:
     """Upload over a bad cable: repeat a request until it is answered. Return the number of requests."""
-    first = dict(len=len(image), image=0, sha=smpclient.sha256(image).digest())
+    first = {"len": len(image), "image": 0, "sha": smpclient.sha256(image).digest()}
     offset, requests = 0, 0
     while offset != len(image):
         fields = first if offset == 0 else {}
