@@ -7,6 +7,8 @@
 
 enum { SMP_HEADER_BYTES = 8, SMP_READ = 0, SMP_WRITE = 2 };
 enum { SMP_GROUP_OS = 0, SMP_GROUP_IMAGE = 1, SMP_GROUP_STATISTICS = 2 };
+/* The only error of the group "statistics". */
+enum { SMP_STATISTICS_NO_GROUP = 2 };
 
 /* Reads the fields of the request. Returns AR_SMP_OK or an error. */
 int ar_smp_read_request(const ar_smp *smp, ar_cbor_field *fields, uint32_t count);

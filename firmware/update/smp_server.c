@@ -63,10 +63,12 @@ static int handle(ar_smp *smp, ar_cbor_writer *answer)
     }
 }
 
-/* Returns the general error that a client of version 1 is told instead of an error of the group "image". */
+/* Returns the general error that a client of version 1 is told instead of an error of a group. No number below
+ * belongs to two groups. */
 static uint32_t general_error(int error)
 {
     switch (error) {
+    case SMP_STATISTICS_NO_GROUP:
     case AR_SMP_IMAGE_NO_IMAGE:
     case AR_SMP_IMAGE_NO_FREE_SLOT:
         return AR_SMP_NOT_FOUND;
@@ -120,6 +122,9 @@ static int answer_request(ar_smp *smp)
         return AR_SMP_WAITING;
     }
     smp->phase = 0;
+    if (result < 0) {
+        result = AR_SMP_RC(AR_SMP_UNKNOWN);
+    }
     if (result == AR_SMP_OK) {
         ar_cbor_close(&answer);
         result = answer.is_full ? AR_SMP_RC(AR_SMP_TOO_LONG) : AR_SMP_OK;

@@ -1,6 +1,6 @@
 #include "smp_groups.h"
 
-enum { GROUP_DATA = 0, LIST = 1, NO_SUCH_GROUP = 2 };
+enum { GROUP_DATA = 0, LIST = 1 };
 
 static int is_equal(const char *text, const ar_cbor_field *field)
 {
@@ -58,7 +58,7 @@ int ar_smp_statistics_group(ar_smp *smp, ar_cbor_writer *answer)
         group++;
     }
     if (!name) {
-        return NO_SUCH_GROUP;
+        return SMP_STATISTICS_NO_GROUP;
     }
     ar_cbor_open_map(answer);
     write_group(actions, answer, group, name);

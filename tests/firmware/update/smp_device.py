@@ -8,6 +8,7 @@ import random
 import select
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import tty
@@ -62,6 +63,14 @@ def make_image(version: tuple[int, int, int, int], body_bytes: int, seed: int = 
 def image_hash(image: bytes) -> bytes:
     """Return the hash by which clients name an image of ``make_image``."""
     return image[-32:]
+
+
+def run_smpmgr(port: str, *arguments: str) -> str:
+    """Run smpmgr as a user does. Return what it prints."""
+    command = [sys.executable, "-m", "smpmgr", "--port", port, "--timeout", "20", *arguments]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
 
 
 class Damage:

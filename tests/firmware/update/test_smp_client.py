@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
-import subprocess
-import sys
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.firmware.update.smp_device import Cut, Damage, SmpDevice, image_hash, make_image
+from tests.firmware.update.smp_device import Cut, Damage, SmpDevice, image_hash, make_image, run_smpmgr
 
 smpclient = pytest.importorskip("smpclient", reason="smpclient is not installed (pip install smpmgr)")
 pytest.importorskip("smpmgr", reason="smpmgr is not installed (pip install smpmgr)")
 
+from smp.header import Version  # noqa: E402
 from smpclient.generics import error, success  # noqa: E402
 from smpclient.requests.image_management import (  # noqa: E402
     ImageErase,
@@ -29,6 +29,7 @@ from smpclient.requests.os_management import EchoWrite, ResetWrite  # noqa: E402
 from smpclient.requests.statistics_management import GroupData, ListOfGroups  # noqa: E402
 from smpclient.transport.serial import BufferParams, SMPSerialTransport  # noqa: E402
 
+PAGE = Path(__file__).parents[3] / "docs" / "update-serial.md"
 OLD = make_image((1, 0, 0, 0), 3000, seed=1)
 NEW = make_image((1, 2, 3, 4), 20_001, seed=2)
 
@@ -112,24 +113,26 @@ def test_echo_erase_and_statistics(device: SmpDevice) -> None:
 def test_errors_are_told_in_both_versions(device: SmpDevice) -> None:
     async def run() -> None:
         async with client_of(device) as client:
-            for request, group_error, general_error in (
-                ({"slot": 0}, 14, 3),
-                ({"slot": 7}, 14, 3),
-            ):
-                new = await refusal(client, ImageErase(**request))
-                assert new.err.rc == group_error and new.err.group == 1
-                old = await refusal(client, ImageErase(**request, version=0))
-                assert old.rc == general_error and old.header.version == 0
+            for slot in (0, 7):
+                new = await refusal(client, ImageErase(slot=slot))
+                assert (new.err.group, new.err.rc) == (1, 14)
+                old = await refusal(client, ImageErase(slot=slot, version=Version.V1))
+                assert old.rc == 3 and old.header.version == Version.V1
             unknown = await refusal(client, GroupData(name="no such group"))
             assert (unknown.err.group, unknown.err.rc) == (2, 2)
+            old = await refusal(client, GroupData(name="no such group", version=Version.V1))
+            assert old.rc == 5
             missing = await refusal(client, ImageStatesWrite(hash=b"1" * 32))
             assert missing.err.rc == 3
             denied = await refusal(client, ImageStatesWrite(hash=image_hash(OLD)))
             assert denied.err.rc == 33
             large = await refusal(client, ImageUploadWrite(off=0, data=b"1", len=1 << 20))
             assert large.err.rc == 30
-            for fields in ({"off": 0, "data": b"1"}, {"off": 0, "data": b"1", "len": 9, "sha": b"short"}):
-                invalid = await client.request(ImageUploadWrite(**fields))
+            for request in (
+                ImageUploadWrite(off=0, data=b"1"),
+                ImageUploadWrite(off=0, data=b"1", len=9, sha=b"short"),
+            ):
+                invalid = await client.request(request)
                 assert invalid.off is None and invalid.rc == 3
 
     asyncio.run(run())
@@ -250,41 +253,25 @@ def test_lines_of_text_and_frames_do_not_disturb_each_other(device: SmpDevice) -
     assert [line for line in lines if line != "tick"] == [f"text: line {i}" for i in range(200)]
 
 
-def smpmgr(device: SmpDevice, *arguments: str) -> str:
-    """Run smpmgr as a user does. Return what it prints."""
-    command = [sys.executable, "-m", "smpmgr", "--port", device.port, "--timeout", "20", *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result.stdout
-
-
 @pytest.mark.slow
-def test_smpmgr_updates_a_device(device: SmpDevice, tmp_path: Path) -> None:
+def test_the_documented_commands_of_smpmgr(device: SmpDevice, tmp_path: Path) -> None:
+    """Every command of the page works as written, one after the other."""
     path = tmp_path / "new.bin"
     path.write_bytes(NEW)
-    assert "hello" in smpmgr(device, "os", "echo", "hello")
-    assert "version='1.0.0'" in smpmgr(device, "image", "state-read")
-    smpmgr(device, "image", "upload", str(path))
-    assert device.slot(1)[: len(NEW)] == NEW
-    smpmgr(device, "image", "state-write", image_hash(NEW).hex())
-    assert "pending=True" in smpmgr(device, "image", "state-read")
-    smpmgr(device, "os", "reset")
-    states = smpmgr(device, "image", "state-read")
-    assert states.index("1.2.3.4") < states.index("1.0.0") and "pending" not in states.replace(
-        "pending=None", ""
-    )
-    smpmgr(device, "image", "state-write", "--confirm")
-    smpmgr(device, "os", "reset")
-    assert "version='1.2.3.4'" in smpmgr(device, "image", "state-read").partition("slot=1")[0]
-    assert "device" in smpmgr(device, "statistics", "list")
-    assert "resets" in smpmgr(device, "statistics", "get", "device")
-    smpmgr(device, "image", "erase", "1")
-    assert "1.0.0" not in smpmgr(device, "image", "state-read")
-
-
-@pytest.mark.slow
-def test_the_upgrade_of_smpmgr(device: SmpDevice, tmp_path: Path) -> None:
-    path = tmp_path / "new.bin"
-    path.write_bytes(NEW)
-    assert "Upgrade complete" in smpmgr(device, "upgrade", "--confirm", str(path))
-    assert "version='1.2.3.4'" in smpmgr(device, "image", "state-read").partition("slot=1")[0]
+    commands = re.findall(r"^ {4}smpmgr --port PORT (.*)$", PAGE.read_text("utf-8"), re.MULTILINE)
+    assert len(commands) >= 10
+    outputs: dict[str, str] = {}
+    for command in commands:
+        words = command.replace("HASH", image_hash(NEW).hex()).replace("new.bin", str(path)).split()
+        outputs[command] = run_smpmgr(device.port, *words)
+        if "new.bin" in command:
+            assert device.slot(1)[: len(NEW)] == NEW
+        if command == "image state-write HASH":
+            assert "pending=True" in run_smpmgr(device.port, "image", "state-read")
+    assert "hello" in outputs["os echo hello"]
+    assert "version='1.0.0'" in outputs["image state-read"]
+    assert "Upgrade complete" in outputs["upgrade --confirm new.bin"]
+    assert "device" in outputs["statistics list"]
+    assert "'resets': 2" in outputs["statistics get device"]
+    states = run_smpmgr(device.port, "image", "state-read")
+    assert "version='1.2.3.4'" in states and "confirmed=True" in states and "slot=1" not in states
