@@ -54,11 +54,11 @@ def record(number: int) -> bytes:
 
 
 class Device:
-    """A micro:bit in QEMU, controlled through its GDB stub."""
+    """A machine in QEMU, by default a micro:bit, controlled through its GDB stub."""
 
-    def __init__(self, elf: Path, folder: Path) -> None:
+    def __init__(self, elf: Path, folder: Path, machine_name: str = "microbit") -> None:
         path = folder / "gdb"
-        machine = ["qemu-system-arm", "-M", "microbit", "-kernel", str(elf), "-icount", "shift=6", "-S"]
+        machine = ["qemu-system-arm", "-M", machine_name, "-kernel", str(elf), "-icount", "shift=6", "-S"]
         silent = ["-display", "none", "-serial", "null", "-monitor", "none"]
         self.process = subprocess.Popen([*machine, *silent, "-gdb", f"unix:{path},server=on,wait=off"])
         self._socket = socket.socket(socket.AF_UNIX)

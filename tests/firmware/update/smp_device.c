@@ -223,7 +223,10 @@ static int upload_end(void *context, const ar_smp_upload *upload)
     static uint8_t file[SLOT_BYTES];
     uint8_t hash[32];
     read_at(d->slots[1], 0, file, upload->bytes);
-    sha256(file, upload->bytes, hash);
+    ar_sha256 digest;
+    ar_sha256_start(&digest);
+    ar_sha256_add(&digest, file, upload->bytes);
+    ar_sha256_finish(&digest, hash);
     if (memcmp(hash, upload->hash, sizeof hash)) {
         d->kept.upload.has_hash = 0;
         return AR_SMP_IMAGE_INVALID_HASH;

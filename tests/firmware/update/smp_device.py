@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import os
 import random
@@ -47,8 +48,10 @@ def build(program: str) -> Path:
     """Compile ``program``, a C file of this folder, for this computer, with sanitizers. Return its path."""
     handle, name = tempfile.mkstemp(prefix=f"{program}-")
     os.close(handle)
-    command = ["gcc", *_STRICT, *SANITIZERS, *UPDATE.include_flags, f"-I{_HERE}", *sources()]
-    subprocess.run([*command, str(_HERE / f"{program}.c"), "-lm", "-o", name], check=True)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    hashes = [str(UPDATE.path(file)) for file in ("sha256.c", "sha2_constants.c")]
+    command = ["gcc", *_STRICT, *SANITIZERS, *UPDATE.include_flags, *sources(), *hashes]
+    subprocess.run([*command, str(_HERE / f"{program}.c"), "-o", name], check=True)
     return Path(name)
 
 

@@ -1,0 +1,95 @@
+"""Measure the check of update images on a Cortex-M0 and a Cortex-M4: bytes of code and stack.
+
+``python -m tests.firmware.update.footprint`` prints the figures of docs/update-images.md. The code is compiled with
+``-Os`` and linked with ``--gc-sections``. Its size is that of a program with the check less that of the same program
+without it, so it includes Monocypher and the compiler's functions for division. QEMU runs the check of a signed image.
+The stack was painted before the check; the figure is that of the deepest byte that changed.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.firmware.sources import UPDATE
+from arenite.firmware.update.monocypher import monocypher_folder
+from tests.firmware.state_store.power_cuts import Device
+from tests.firmware.update.image_check import ABI, BOARD, MODEL, SOURCES, public_key, signed
+
+#: Cores, and the machines of QEMU that have them: the start of flash and RAM is the same.
+MACHINES = {"cortex-m0": "microbit", "cortex-m4": "mps2-an386"}
+#: gcc makes less code of Monocypher and of the hashes with them, and uses less stack.
+SIZE_FLAGS = ("-fno-tree-coalesce-vars",)
+_STACK_BYTES = 8192
+_SCRIPT = """
+ENTRY(reset)
+SECTIONS
+{
+    .text 0 : { KEEP(*(.vectors)) *(.text .text.* .rodata .rodata.*) KEEP(*(.files)) }
+    .bss 0x20000000 (NOLOAD) : { *(.bss .bss.* COMMON) . = ALIGN(8); stack_bottom = .; . = . + STACK; stack_top = .; }
+    /DISCARD/ : { *(.comment) *(.ARM.*) }
+}
+"""
+
+
+@dataclass(frozen=True)
+class Footprint:
+    """The needs of the check on a core."""
+
+    code_bytes: int
+    stack_bytes: int
+    result: int  # of ar_image_check
+
+
+def _build(folder: Path, core: str, *flags: str) -> Path:
+    """Build the program and return its ELF."""
+    library = monocypher_folder(progress=False)
+    (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
+    files = {"image": signed(replace(MODEL, counter=1)), "key": public_key(), "abi": ABI}
+    text = ".section .files,\"a\"\n"
+    for name, data in files.items():
+        (folder / f"{name}.bin").write_bytes(data)
+        text += f'.balign 4\n.global {name}_start\n{name}_start: .incbin "{folder / name}.bin"\n'
+        text += f".global {name}_end\n{name}_end:\n"
+    (folder / "files.S").write_text(text)
+    elf = folder / f"{core}{len(flags)}.elf"
+    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / "monocypher.c"]
+    sources += [UPDATE.path(name) for name in SOURCES]
+    options = [f"-mcpu={core}", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
+    options += ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", f'-DDEVICE_BOARD="{BOARD}"', *flags]
+    options += [*UPDATE.include_flags, "-isystem", str(library), "-nostdlib", f"-T{folder / 'link.ld'}"]
+    command = ["arm-none-eabi-gcc", *options, "-fno-tree-loop-distribute-patterns", *SIZE_FLAGS, *map(str, sources), "-lgcc"]
+    subprocess.run([*command, "-o", str(elf)], check=True)
+    return elf
+
+
+def _text_bytes(elf: Path) -> int:
+    table = subprocess.run(["arm-none-eabi-size", str(elf)], check=True, capture_output=True, text=True).stdout
+    return int(table.splitlines()[1].split()[0])
+
+
+def measure(core: str) -> Footprint:
+    """Return the footprint of the check on ``core``, a key of ``MACHINES``."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        elf = _build(folder, core)
+        code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, "-DWITHOUT_CHECK"))
+        table = subprocess.run(["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True).stdout
+        symbols = {symbol: int(at, 16) for at, symbol in re.findall(r"^(\w+) \w (\w+)$", table, re.MULTILINE)}
+        device = Device(elf, folder, MACHINES[core])
+        try:
+            assert device.send(f"Z0,{symbols['done'] & ~1:x},2") == "OK"
+            assert device.run() == symbols["done"] & ~1
+            words = device.read(symbols["reported"], 8)
+        finally:
+            device.close()
+    result, stack_bytes = (int.from_bytes(words[k : k + 4], "little") for k in (0, 4))
+    return Footprint(code_bytes, stack_bytes, result)
+
+
+if __name__ == "__main__":
+    for core in MACHINES:
+        print(core, measure(core))
