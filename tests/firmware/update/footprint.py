@@ -49,7 +49,7 @@ def _build(folder: Path, core: str, *flags: str) -> Path:
     library = monocypher_folder(progress=False)
     (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
     files = {"image": signed(replace(MODEL, counter=1)), "key": public_key(), "abi": ABI}
-    text = ".section .files,\"a\"\n"
+    text = '.section .files,"a"\n'
     for name, data in files.items():
         (folder / f"{name}.bin").write_bytes(data)
         text += f'.balign 4\n.global {name}_start\n{name}_start: .incbin "{folder / name}.bin"\n'
@@ -59,15 +59,30 @@ def _build(folder: Path, core: str, *flags: str) -> Path:
     sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / "monocypher.c"]
     sources += [UPDATE.path(name) for name in SOURCES]
     options = [f"-mcpu={core}", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
-    options += ["-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections", f'-DDEVICE_BOARD="{BOARD}"', *flags]
+    options += [
+        "-ffunction-sections",
+        "-fdata-sections",
+        "-Wl,--gc-sections",
+        f'-DDEVICE_BOARD="{BOARD}"',
+        *flags,
+    ]
     options += [*UPDATE.include_flags, "-isystem", str(library), "-nostdlib", f"-T{folder / 'link.ld'}"]
-    command = ["arm-none-eabi-gcc", *options, "-fno-tree-loop-distribute-patterns", *SIZE_FLAGS, *map(str, sources), "-lgcc"]
+    command = [
+        "arm-none-eabi-gcc",
+        *options,
+        "-fno-tree-loop-distribute-patterns",
+        *SIZE_FLAGS,
+        *map(str, sources),
+        "-lgcc",
+    ]
     subprocess.run([*command, "-o", str(elf)], check=True)
     return elf
 
 
 def _text_bytes(elf: Path) -> int:
-    table = subprocess.run(["arm-none-eabi-size", str(elf)], check=True, capture_output=True, text=True).stdout
+    table = subprocess.run(
+        ["arm-none-eabi-size", str(elf)], check=True, capture_output=True, text=True
+    ).stdout
     return int(table.splitlines()[1].split()[0])
 
 
@@ -77,7 +92,9 @@ def measure(core: str) -> Footprint:
         folder = Path(name)
         elf = _build(folder, core)
         code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, "-DWITHOUT_CHECK"))
-        table = subprocess.run(["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True).stdout
+        table = subprocess.run(
+            ["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True
+        ).stdout
         symbols = {symbol: int(at, 16) for at, symbol in re.findall(r"^(\w+) \w (\w+)$", table, re.MULTILINE)}
         device = Device(elf, folder, MACHINES[core])
         try:

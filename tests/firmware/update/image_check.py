@@ -24,6 +24,7 @@ NO_IMGTOOL = "needs imgtool and cryptography: pip install 'arenite[update]'"
 FIRMWARE = ImageProperties("1.2.3+4", MIN_COUNTER, BOARD, "firmware", header_bytes=64)
 MODEL = ImageProperties("2.0.65535+4294967295", 4294967295, BOARD, "model", ABI)
 
+_KEY_FOLDER = tempfile.TemporaryDirectory(prefix="arenite-keys-")  # removed at the end of the process
 _U32, _P = ctypes.c_uint32, ctypes.c_void_p
 _READ = ctypes.CFUNCTYPE(ctypes.c_int, _P, _U32, _P, _U32)
 
@@ -112,7 +113,7 @@ def check(slot: bytes, rules: Rules, fail_read: int = -1) -> tuple[int, Image, l
 @cache
 def keys() -> tuple[Path, Path]:
     """Return the files of two private keys: that of the devices, and a foreign one."""
-    folder = Path(tempfile.mkdtemp(prefix="arenite-keys-"))
+    folder = Path(_KEY_FOLDER.name)
     for name in ("own.pem", "foreign.pem"):
         generate_key(folder / name)
     return folder / "own.pem", folder / "foreign.pem"

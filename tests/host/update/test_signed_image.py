@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 from dataclasses import replace
 from importlib import util
@@ -133,3 +134,14 @@ def test_the_error_names_the_extra_if_imgtool_is_missing(key: Path, monkeypatch:
 def test_properties_that_no_image_can_have(changes: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         replace(MODEL, **changes)  # type: ignore[arg-type]
+
+
+@needs_imgtool
+def test_the_code_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "update-images.md").read_text("utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    monkeypatch.chdir(tmp_path)
+    Path("firmware.bin").write_bytes(bytes(1000))
+    exec("".join(blocks), {})
+    verify_image(Path("update.bin"), Path("release.public.pem"))
