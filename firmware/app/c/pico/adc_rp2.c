@@ -3,7 +3,7 @@
  * converter's clock cannot divide down to, a value is the mean of several conversions.
  *
  * sensor_start() returns 1 if there are no such inputs, 2 if the converter is too slow for the rate, and 3 if there are no
- * two DMA channels left.
+ * four DMA channels left.
  *
  * Compiled and linked with the Pico SDK; never run on a board. */
 #include "app_pins.h"
@@ -18,8 +18,10 @@ enum { INPUTS = 4, ROUNDS = 16, MIN_RATE = 1000, CONVERSION_CLOCKS = 96, FIRST_P
 static uint16_t blocks[2][ROUNDS][SENSOR_CHANNELS];
 static uint32_t sums[SENSOR_CHANNELS], summed, average;
 
-static void take(uint16_t rounds[ROUNDS][SENSOR_CHANNELS])
+/* Takes a block, before which `missed` blocks were lost. */
+static void take(uint16_t rounds[ROUNDS][SENSOR_CHANNELS], uint32_t missed)
 {
+    uint32_t lost = missed * ROUNDS / average;
     for (uint32_t k = 0; k < ROUNDS; k++) {
         for (uint32_t c = 0; c < SENSOR_CHANNELS; c++) {
             sums[c] += rounds[k][c];
@@ -31,16 +33,17 @@ static void take(uint16_t rounds[ROUNDS][SENSOR_CHANNELS])
                 sums[c] = 0;
             }
             summed = 0;
-            sensor_write(sample, 1, 0);
+            sensor_write(sample, 1, lost);
+            lost = 0;
         }
     }
 }
 
 static void receive(void)
 {
-    for (uint32_t k = 0; k < 2; k++) {
-        if (rp2_took_block(k, blocks[k])) {
-            take(blocks[k]);
+    for (uint32_t k = 0, missed; k < 2; k++) {
+        if (rp2_took_block(k, &missed)) {
+            take(blocks[k], missed);
         }
     }
 }
@@ -71,7 +74,8 @@ uint32_t sensor_start(uint32_t rate)
     adc_set_round_robin(SENSOR_CHANNELS > 1 ? ((1u << SENSOR_CHANNELS) - 1u) << ADC_FIRST : 0);
     adc_fifo_setup(true, true, 1, false, false);
     adc_hw->div = clocks - 256u; /* the period is one clock more */
-    const rp2_source source = {&adc_hw->fifo, DMA_SIZE_16, ROUNDS * SENSOR_CHANNELS, DREQ_ADC};
+    const rp2_source source = {&adc_hw->fifo, DMA_SIZE_16, ROUNDS * SENSOR_CHANNELS, DREQ_ADC,
+                               ROUNDS * 1000000u / (rate * average)};
     rp2_start_blocks(&source, blocks[0], blocks[1], receive);
     adc_run(true);
     return 0;

@@ -2,7 +2,7 @@
  * last sector stays free: the download of a program to an RP2350 writes there.
  *
  * While the memory erases or programs, it cannot be read, so no interrupt runs: about 50 ms for a sector, less than 1 ms
- * for a page. Samples that arrive meanwhile are lost. With both cores in use, the second one must not run from flash.
+ * for a page. Samples that arrive meanwhile are lost, and counted. With both cores in use, the second one must not run from flash.
  *
  * Compiled and linked with the Pico SDK; never run on a board. */
 #include "flash_region.h"

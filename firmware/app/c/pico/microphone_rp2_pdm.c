@@ -1,7 +1,7 @@
 /* A PDM microphone at an RP2040 or RP2350. A state machine of the PIO makes the clock, 64 periods per sample, and takes
- * a bit at each rising edge; two DMA channels fill two blocks in turn; the interrupt of a block filters its bits.
+ * a bit at each rising edge; DMA channels fill two blocks in turn; the interrupt of a block filters its bits.
  *
- * sensor_start() returns 1 if no PIO has room for the program, and 2 if there are no two DMA channels left.
+ * sensor_start() returns 1 if no PIO has room for the program, and 2 if there are no four DMA channels left.
  *
  * Compiled with the Pico SDK's headers; never run on a board. */
 #include "app_pins.h"
@@ -18,10 +18,10 @@ static uint32_t blocks[2][BLOCK_WORDS];
 static void receive(void)
 {
     static int16_t samples[BLOCK_SAMPLES];
-    for (uint32_t k = 0; k < 2; k++) {
-        if (rp2_took_block(k, blocks[k])) {
+    for (uint32_t k = 0, missed; k < 2; k++) {
+        if (rp2_took_block(k, &missed)) {
             pdm_decimate(blocks[k], BLOCK_SAMPLES, samples);
-            sensor_write(samples, BLOCK_SAMPLES, 0);
+            sensor_write(samples, BLOCK_SAMPLES, missed * BLOCK_SAMPLES);
         }
     }
 }
@@ -66,7 +66,7 @@ uint32_t sensor_start(uint32_t rate)
     }
     start_machine(pio, (uint32_t)machine, (uint32_t)pio_add_program(pio, &program), rate);
     const rp2_source source = {&pio->rxf[machine], DMA_SIZE_32, BLOCK_WORDS,
-                               pio_get_dreq(pio, (uint32_t)machine, false)};
+                               pio_get_dreq(pio, (uint32_t)machine, false), BLOCK_SAMPLES * 1000000u / rate};
     rp2_start_blocks(&source, blocks[0], blocks[1], receive);
     pio_sm_set_enabled(pio, (uint32_t)machine, true);
     return 0;
