@@ -32,6 +32,7 @@ from arenite.host.app.cascade.plan import CascadePlan
 from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
 from arenite.host.app.memory_check import check_memory
+from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -180,6 +181,7 @@ def generate_app(
         holds=stream.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
+    check_sensor(driver, board, sensor, settings)
     check_memory({name: generated}, {name: prepared}, board, optimise, settings.buffer_bytes)
     accept(settings)
     files = library_sources([generated], None) | processing_files(generated, processing)

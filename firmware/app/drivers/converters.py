@@ -37,18 +37,28 @@ def converter_of(board: Board) -> Driver | None:
     framework = framework_of(board)
     if framework == PICO:
         wiring = "the analog inputs from GP26 on, in their order"
-        return Driver(PICO, ("adc_rp2.c", "rp2_blocks.h"), wiring, {"ADC_FIRST": "0u"}, needs=_NEEDS)
+        sources = ("adc_rp2.c", "rp2_blocks.h")
+        return Driver(PICO, sources, wiring, {"ADC_FIRST": "0u"}, needs=_NEEDS, inputs=4)
     wiring = "the analog inputs from A0 on, in their order"
     if board.name in _NRF_INPUTS:
-        return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]})
+        return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]}, inputs=6)
     if board.name == "zeroUSB":
         pins = {"ADC_FIRST": "2u", "ADC_PINS": "{'B', 8}, {'B', 9}, {'A', 4}, {'A', 5}"}
-        return Driver(ARDUINO, ("adc_samd21.c",), "the analog inputs from A1 to A4, in their order", pins)
+        wiring = "the analog inputs from A1 to A4, in their order"
+        return Driver(ARDUINO, ("adc_samd21.c",), wiring, pins, inputs=4)
     if board.name in _STM32F4_INPUTS:
-        return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": _STM32F4_INPUTS[board.name]})
+        inputs = _STM32F4_INPUTS[board.name]
+        return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": inputs}, inputs=6)
     esp = board.espressif
     if esp is not None and esp.chip in _ESP_INPUTS and board.name not in _OTHER_USE:
         channels, gpios = _ESP_INPUTS[esp.chip]
         wiring = f"the analog inputs at GPIO {gpios}, in this order"
-        return Driver(ESPIDF, ("adc_esp.c",), wiring, {"ADC_INPUTS": channels}, needs=("esp_adc",))
+        return Driver(
+            ESPIDF,
+            ("adc_esp.c",),
+            wiring,
+            {"ADC_INPUTS": channels},
+            needs=("esp_adc",),
+            inputs=len(channels.split(",")),
+        )
     return None

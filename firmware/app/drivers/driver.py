@@ -31,6 +31,8 @@ class Driver:
             Zephyr's Kconfig, or libraries for PlatformIO's ``lib_deps``.
         registry: components of ESP-IDF's registry, each ``NAMESPACE/NAME`` with its version.
         state_bytes: bytes of a partition of the flash memory for what was learned.
+        inputs: the most channels that a sample can have; None if the framework's driver decides.
+        rates: the samples per second that the chip has, each within 5 %; () if it has a range of rates.
         needs_files: what the user must add to ``src/``, for display; "" if nothing.
     """
 
@@ -43,6 +45,8 @@ class Driver:
     needs_files: str = ""
     registry: Mapping[str, str] = field(default_factory=dict)
     state_bytes: int = 0
+    inputs: int | None = None
+    rates: tuple[float, ...] = ()
 
     @property
     def all_sources(self) -> tuple[str, ...]:

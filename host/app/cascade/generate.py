@@ -28,6 +28,7 @@ from arenite.host.app.generate import (
 )
 from arenite.host.app.learning import event_scores
 from arenite.host.app.memory_check import check_memory
+from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -83,6 +84,7 @@ def generate_cascade(
         holds=first.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
+    check_sensor(driver, board, sensor, settings)
     named = dict(zip(models, lowered, strict=True))
     check_memory(named, models, board, optimise, settings.buffer_bytes)
     accept(settings)
