@@ -58,6 +58,18 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def built_elsewhere(directory: Path, manifest: dict[str, Any]) -> UsageError | None:
+    """Return the error that names the commands of a framework, if only its own tools build the application in
+    ``directory``; None if ``build`` builds the project."""
+    is_app = manifest.get("build") is None and manifest["protocol"] == "app"
+    if not is_app or (Path(directory) / "platformio.ini").is_file():
+        return None
+    steps = " && ".join(app_commands(load_board(manifest["board"]), manifest["project"], str(directory)))
+    return UsageError(
+        f"{directory} is an application that the tools of its framework build.", f"Run `{steps}`."
+    )
+
+
 def _goals(regions: Iterable[str]) -> str:
     """Return the command-line option --optimise with the goals that save memory in these regions of a linker script."""
     in_flash = [bool(_FLASH_REGION.search(region)) for region in regions]
@@ -206,11 +218,8 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         is_for_platformio = (directory / "platformio.ini").is_file() and manifest["build"]["compiler"] != ZIG
         if not is_for_platformio or util.find_spec("platformio") is None:
             return direct_build(directory)
-    elif manifest["protocol"] == "app" and not (directory / "platformio.ini").is_file():
-        steps = " && ".join(app_commands(load_board(board), manifest["project"], str(directory)))
-        raise UsageError(
-            f"{directory} is an application that the tools of its framework build.", f"Run `{steps}`."
-        )
+    elif (error := built_elsewhere(directory, manifest)) is not None:
+        raise error
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))
         raise UsageError(

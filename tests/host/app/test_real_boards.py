@@ -14,6 +14,7 @@ from arenite.errors import UsageError
 from arenite.firmware.app.project import supported
 from arenite.host.app.generate import generate_app
 from arenite.host.flash.build import build
+from arenite.host.flash.flash import built_elf
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.app.motion_models import motion_model
 from tests.host.app.sound_models import sound_model
@@ -77,6 +78,27 @@ def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the tools of its framework build") as error:
         build(folder)
     assert "set-target esp32c3" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "command"),
+    [
+        ("pico", "cmake", "cmake --build {}/build"),
+        ("esp32-c3-devkitm-1", "esp-idf", "idf.py -C {} build flash"),
+        ("nrf5340dk", "zephyr", "west build -b nrf5340dk/nrf5340/cpuapp {}/zephyr"),
+        ("nano33ble", "platformio", "arenite build {}"),
+    ],
+)
+def test_flash_names_the_command_that_builds(name: str, project: str, command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    generate_app(sound_model(tmp_path / "ear.tflite"), load_board(name), folder, project=project)
+    with pytest.raises(UsageError, match="is not built") as error:
+        built_elf(folder)
+    assert command.format(folder) in str(error.value.hint)
+    if project != "platformio":
+        with pytest.raises(UsageError, match="the tools of its framework build") as refused:
+            build(folder)
+        assert refused.value.hint == error.value.hint
 
 
 def test_a_build_system_that_the_board_lacks_is_refused(tmp_path: Path) -> None:
