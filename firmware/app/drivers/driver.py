@@ -53,6 +53,19 @@ class Driver:
         """The files of the driver and of the framework's serial port."""
         return (PORTS[self.framework], *self.sources)
 
+    @property
+    def settings_place(self) -> str:
+        """Sentences about the files with the pins and settings of the sensor."""
+        places = ["Its pins and settings are in src/app_pins.h."] if self.pins else []
+        if self.framework == ZEPHYR:
+            places = ["Its settings are in src/app_pins.h."] if self.pins else []
+            places.append("Define the alias in src/app.overlay.")
+        elif not self.pins and self.sources[0].endswith(".cpp"):
+            places.append("The board's Arduino core sets its pins.")
+        elif not self.pins:
+            places.append(f"Its pins are fixed in lib/app/{self.sources[0]}.")
+        return " ".join(places)
+
     def pins_header(self) -> str:
         """Return the text of ``src/app_pins.h``."""
         lines = "".join(f"#define {name} {value}\n" for name, value in self.pins.items())

@@ -11,7 +11,9 @@ import pytest
 
 from arenite.converters.anomaly.head import AnomalyHead
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.choice import driver_of
 from arenite.firmware.app.project import supported
+from arenite.firmware.sources import APP
 from arenite.host.app.generate import generate_app
 from arenite.host.flash.build import build
 from arenite.host.flash.flash import built_elf
@@ -78,6 +80,27 @@ def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the tools of its framework build") as error:
         build(folder)
     assert "set-target esp32c3" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "sensor", "place"),
+    [
+        ("nano33ble", "microphone", "The board's Arduino core sets its pins."),
+        ("nucleo_f411re", "microphone", "Its pins are fixed in lib/app/microphone_stm32f411_i2s.c."),
+        ("nrf5340dk", "microphone", "Define the alias in src/app.overlay."),
+        ("nrf5340dk", "imu", "Its settings are in src/app_pins.h. Define the alias in src/app.overlay."),
+        ("pico", "microphone", "Its pins and settings are in src/app_pins.h."),
+    ],
+)
+def test_the_place_of_the_pins_is_told(name: str, sensor: str, place: str) -> None:
+    driver = driver_of(load_board(name), sensor)
+    assert driver is not None and driver.settings_place == place
+    assert ("src/app_pins.h" in place) == (
+        "#define" in driver.pins_header().replace("#define APP_PINS_H", "")
+    )
+    if "lib/app/" in place:  # the pins of the message are those of the file
+        wired = re.findall(r"P([A-K]\d+)", driver.wiring)
+        assert wired and all(f"P{pin}" in APP.read(driver.sources[0]) for pin in wired)
 
 
 @pytest.mark.parametrize(
