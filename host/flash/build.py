@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable
@@ -45,7 +46,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         manifest = parse_json(read_text(Path(directory) / MANIFEST))
     except FileNotFoundError as error:
         raise UsageError(
-            f"{directory} does not contain {MANIFEST}.", "Generate a project with `arenite firmware`."
+            f"{directory} does not contain {MANIFEST}."
+            if Path(directory).exists()
+            else f"{directory} does not exist.",
+            "Give the folder that `arenite app` or `arenite firmware` wrote.",
         ) from error
     except ValueError as error:
         raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
@@ -78,8 +82,15 @@ def _goals(regions: Iterable[str]) -> str:
     return "--optimise ram or flash" if any(in_flash) else "--optimise ram"
 
 
-def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
-    """Return an error that explains the ``output`` of a failed build. ``script`` is the text of the linker script."""
+#: How to see more of a build that PlatformIO ran.
+_PLATFORMIO_HINT = "Build again with `pio run -v` to see every command."
+
+
+def explain_failure(
+    output: str, board: str, script: str = "", hint: str = _PLATFORMIO_HINT
+) -> DoesNotFitError | ToolError:
+    """Return an error that explains the ``output`` of a failed build. ``script`` is the text of the linker script, and
+    ``hint`` says what to try if the compiler found an error in the program."""
     missing_bytes = {region: int(count) for region, count in _OVERFLOW.findall(output)}
     ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
     for address, region in _OUTSIDE.findall(output):
@@ -100,9 +111,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
         )
     match = _COMPILER_ERROR.search(output)
     line = match.group().strip() if match else (output.strip().splitlines() or ["no output"])[-1]
-    return ToolError(
-        f"The build for {board} failed: {line}", "Build again with `pio run -v` to see every command."
-    )
+    return ToolError(f"The build for {board} failed: {line}", hint)
 
 
 def _linker_script(directory: Path) -> str:
@@ -157,7 +166,10 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     def run(command: list[str]) -> None:
         process = run_command(command, cwd=directory, capture_output=True, text=True, env=environment)
         if process.returncode:
-            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
+            hint = (
+                f"Correct it if it is in src/. In {directory}, this shows all messages: {shlex.join(command)}"
+            )
+            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory), hint)
 
     compiler = compile_command(build["compiler"])
     libraries = list(build["libraries"])

@@ -43,7 +43,7 @@ def test_the_inputs_of_a_driver_are_those_of_its_header() -> None:
 
 
 def test_a_motion_sensor_takes_no_more_than_six_channels(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="has 6 inputs .* has 7 channels"):
+    with pytest.raises(UsageError, match=r"has 6 inputs .* has 7 channels"):
         generate_app(
             motion_model(tmp_path / "g.tflite", axes=7), load_board("pico"), tmp_path / "app", sensor="imu"
         )
