@@ -217,3 +217,55 @@ def test_the_analog_inputs_of_other_families_have_drivers(
     assert source in _sources_exist(folder)
     name = "ADC_FIRST" if source == "adc_samd21.c" else "ADC_INPUTS"
     assert f"#define {name} {inputs}" in (folder / "src/app_pins.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "sensor", "project", "texts"),
+    [
+        (
+            "pico",
+            "microphone",
+            "cmake",
+            (
+                "export PICO_SDK_PATH=",
+                "cmake --build ./build",
+                "BOOTSEL",
+                "firmware.uf2",
+                "UART0 on GP0 and GP1",
+            ),
+        ),
+        (
+            "nrf5340dk",
+            "microphone",
+            "zephyr",
+            ("west build -b", "src/app.overlay", "dmic-dev = &pdm0;", "J-Link"),
+        ),
+        ("nrf54l15dk", "imu", "zephyr", ("west flash", "src/app.overlay", "imu-i2c = &i2c21;")),
+        ("nano33ble", "imu", "platformio", ("bmi270.c", "BMI270_SensorAPI", "arenite build .", "USB port")),
+        ("esp32dev", "adc", "esp-idf", ("idf.py set-target esp32", "UART0 over the USB bridge")),
+        (
+            "nucleo_f411re",
+            "microphone",
+            "platformio",
+            ("Its pins are fixed in", "arenite flash .", "ST-LINK"),
+        ),
+    ],
+)
+def test_the_readme_leads_to_a_running_board(
+    name: str, sensor: str, project: str, texts: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder, model = tmp_path / "app", tmp_path / "m.tflite"
+    prepared = sound_model(model) if sensor == "microphone" else motion_model(model)
+    generate_app(prepared, load_board(name), folder, sensor=sensor, project=project)
+    text = (folder / "README.md").read_text()
+    for part in (*texts, "has run on hardware", "arenite live PORT --baud 115200", "m.tflite"):
+        assert part in text, part
+
+
+def test_an_application_of_an_esp32_has_no_watchdog_that_nobody_feeds(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    generate_app(sound_model(tmp_path / "ear.tflite"), load_board("esp32dev"), folder)
+    text = (folder / "sdkconfig.defaults").read_text()
+    feeds = [path for path in folder.glob("lib/**/*.c") if "esp_task_wdt" in path.read_text()]
+    assert not feeds and "CONFIG_ESP_TASK_WDT_EN=n" in text
+    assert "WDT_PANIC" not in text and "serves the host" not in text
