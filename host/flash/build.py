@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import util
 from pathlib import Path
@@ -208,11 +208,14 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     return elf
 
 
-def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
+def build(
+    directory: Path, *, timeout_s: float = 300.0, on_start: Callable[[str], None] = lambda _: None
+) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
 
     With zig, for an application without ``platformio.ini``, or if PlatformIO is not installed, the firmware of an
-    emulated board is built by the same compiler commands without PlatformIO.
+    emulated board is built by the same compiler commands without PlatformIO. ``on_start`` is called with a sentence
+    about what is going to run.
 
     Returns:
         The path of the ELF.
@@ -229,6 +232,7 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         _require_compiler(manifest["build"])
         is_for_platformio = (directory / "platformio.ini").is_file() and manifest["build"]["compiler"] != ZIG
         if not is_for_platformio or util.find_spec("platformio") is None:
+            on_start(f"Building with {manifest['build']['compiler']}")
             return direct_build(directory)
     elif (error := built_elsewhere(directory, manifest)) is not None:
         raise error
@@ -237,6 +241,9 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         raise UsageError(
             f"PlatformIO does not support {board}; Zephyr builds its firmware.", f"Run `{steps}`."
         )
+    is_local = manifest.get("build") is not None
+    more = "" if is_local else f"; the first build for a board downloads its tools, within {timeout_s:.0f} s"
+    on_start(f"Building with PlatformIO{more}")
     command = [
         sys.executable,
         "-m",

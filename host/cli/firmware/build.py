@@ -9,7 +9,7 @@ import click
 from arenite.host.bench.size_check import check_sizes
 from arenite.host.cli.firmware.fit import show_size_check
 from arenite.host.flash.build import build as build_project
-from arenite.host.report.console import print_json, show
+from arenite.host.report.console import note, print_json, show
 
 
 @click.command()
@@ -22,7 +22,7 @@ def build(directory: Path, as_json: bool) -> int:
     for an emulated board. For a Raspberry Pi Pico, Zephyr or a project of ESP-IDF, the command names the framework's
     own commands.
     """
-    elf = build_project(directory)
+    elf = build_project(directory, on_start=note)
     check = check_sizes(directory)
     if as_json:
         sizes = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from arenite.firmware.boards.toolchains import is_compiler_installed
+from arenite.host.flash import build as build_module
 from tests.host.app.sound_models import sound_model
 from tests.host.cli.conftest import Arenite
 
@@ -33,3 +35,28 @@ def test_an_error_in_the_program_names_the_line_and_the_compiler(arenite: Arenit
     run = arenite("build", folder)
     run.refused(3, "src/main.c:1", "'missing' undeclared", f"In {folder}, this shows all messages: ", "-c -o")
     assert "pio run" not in run.err
+
+
+@pytest.mark.parametrize(("code", "tail"), [(1, "HTTPClientError:"), (0, "")])
+def test_what_runs_is_told_before_platformio_starts(
+    code: int,
+    tail: str,
+    arenite: Arenite,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """PlatformIO may wait for the network for minutes."""
+    image, folder = sound_model(tmp_path / "ear.tflite").path, tmp_path / "app"
+    assert arenite("app", image, "--board", "nano33ble", "-o", folder).code == 0
+    told: list[str] = []
+
+    def platformio(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        told.append(capsys.readouterr().err)
+        return subprocess.CompletedProcess(command, code, "", tail)
+
+    monkeypatch.setattr(build_module, "run_command", platformio)
+    run = arenite("build", folder)
+    (before,) = told
+    assert "Building with PlatformIO; the first build for a board downloads its tools, within 300 s" in before
+    assert run.code == 3 and ("could not download" in run.err) == bool(code)
