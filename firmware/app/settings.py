@@ -34,6 +34,11 @@ class StreamSettings:
     holds: bool = False
     sensor: int = 1
 
+    @property
+    def buffer_bytes(self) -> int:
+        """The size of the buffer for samples that wait."""
+        return 2 * self.channels * self.room
+
     def header(self) -> str:
         """Return the text of ``app_settings.h``.
 

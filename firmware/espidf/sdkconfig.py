@@ -28,8 +28,9 @@ _PSRAM = {
 }
 
 
-def sdkconfig_defaults(board: Board, stack_bytes: int, optimise: str) -> str:
-    """Return the text of the file. ``stack_bytes`` is the stack that the model and the protocol need."""
+def sdkconfig_defaults(board: Board, stack_bytes: int, optimise: str, is_app: bool = False) -> str:
+    """Return the text of the file. ``stack_bytes`` is the stack that the model and the protocol need. An application
+    (``is_app``) has no task that feeds a watchdog."""
     esp = board.espressif
     assert esp is not None
     groups = [
@@ -49,17 +50,7 @@ def sdkconfig_defaults(board: Board, stack_bytes: int, optimise: str) -> str:
                 "ESP_SYSTEM_PANIC_SILENT_REBOOT=y",
             ],
         ),
-        (
-            "The task that serves the host. The watchdog watches only it, because inferences starve the idle task",
-            [
-                f"ESP_MAIN_TASK_STACK_SIZE={-(-(stack_bytes + TASK_STACK_BYTES) // 16) * 16}",
-                "ESP_TASK_WDT_EN=y",
-                "ESP_TASK_WDT_INIT=y",
-                "ESP_TASK_WDT_PANIC=y",
-                "ESP_TASK_WDT_CHECK_IDLE_TASK_CPU0=n",
-                *(["ESP_TASK_WDT_CHECK_IDLE_TASK_CPU1=n"] if esp.chip in _TWO_CORES else []),
-            ],
-        ),
+        _main_task(esp, stack_bytes, is_app),
     ]
     if esp.psram != "none":
         groups.append(
@@ -76,6 +67,28 @@ def sdkconfig_defaults(board: Board, stack_bytes: int, optimise: str) -> str:
     for reason, lines in groups:
         text += f"\n# {reason}.\n" + "".join(f"CONFIG_{line}\n" for line in lines)
     return text
+
+
+def _main_task(esp: Espressif, stack_bytes: int, is_app: bool) -> tuple[str, list[str]]:
+    """Return the settings of the main task and of the task watchdog, and their reason."""
+    stack = f"ESP_MAIN_TASK_STACK_SIZE={-(-(stack_bytes + TASK_STACK_BYTES) // 16) * 16}"
+    if is_app:
+        return (
+            "The task that runs src/main.c. No task feeds the task watchdog, so it is off: inferences starve the idle "
+            "task",
+            [stack, "ESP_TASK_WDT_EN=n"],
+        )
+    return (
+        "The task that serves the host. The watchdog watches only it, because inferences starve the idle task",
+        [
+            stack,
+            "ESP_TASK_WDT_EN=y",
+            "ESP_TASK_WDT_INIT=y",
+            "ESP_TASK_WDT_PANIC=y",
+            "ESP_TASK_WDT_CHECK_IDLE_TASK_CPU0=n",
+            *(["ESP_TASK_WDT_CHECK_IDLE_TASK_CPU1=n"] if esp.chip in _TWO_CORES else []),
+        ],
+    )
 
 
 def _chip(board: Board, esp: Espressif) -> list[str]:

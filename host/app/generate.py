@@ -32,7 +32,9 @@ from arenite.host.app.busy_time import instruction_seconds, learning_seconds, ro
 from arenite.host.app.cascade.plan import CascadePlan
 from arenite.host.app.headroom import Headroom, predict_headroom
 from arenite.host.app.learning import event_scores, learning_files, planned_learning
+from arenite.host.app.memory_check import check_memory
 from arenite.host.app.overload import Choices, overload_warnings
+from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -161,7 +163,7 @@ def generate_app(
     before anything is written. If it raises an error, nothing is written.
 
     Raises ``UsageError`` if the image does not record features and a decision for the sensor, or if there is no driver
-    for the board. Then nothing was written.
+    for the board, and ``DoesNotFitError`` if the model alone does not fit a real board. Then nothing was written.
     """
     driver = sensor_driver(board, sensor, chip)
     form = chosen_form(board, project)
@@ -198,6 +200,8 @@ def generate_app(
         holds=stream.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
+    check_sensor(driver, board, sensor, settings)
+    check_memory({name: generated}, {name: prepared}, board, optimise, settings.buffer_bytes)
     accept(settings)
     files = library_sources([generated], None) | processing_files(generated, processing)
     scores = event_scores(prepared, stream.decision, learning, labels)

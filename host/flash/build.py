@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from importlib import util
 from pathlib import Path
@@ -45,7 +46,10 @@ def read_manifest(directory: Path) -> dict[str, Any]:
         manifest = parse_json(read_text(Path(directory) / MANIFEST))
     except FileNotFoundError as error:
         raise UsageError(
-            f"{directory} does not contain {MANIFEST}.", "Generate a project with `arenite firmware`."
+            f"{directory} does not contain {MANIFEST}."
+            if Path(directory).exists()
+            else f"{directory} does not exist.",
+            "Give the folder that `arenite app` or `arenite firmware` wrote.",
         ) from error
     except ValueError as error:
         raise UsageError(f"{directory}/{MANIFEST} is damaged.", "Generate the project again.") from error
@@ -58,6 +62,18 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def built_elsewhere(directory: Path, manifest: dict[str, Any]) -> UsageError | None:
+    """Return the error that names the commands of a framework, if only its own tools build the application in
+    ``directory``; None if ``build`` builds the project."""
+    is_app = manifest.get("build") is None and manifest["protocol"] == "app"
+    if not is_app or (Path(directory) / "platformio.ini").is_file():
+        return None
+    steps = " && ".join(app_commands(load_board(manifest["board"]), manifest["project"], str(directory)))
+    return UsageError(
+        f"{directory} is an application that the tools of its framework build.", f"Run `{steps}`."
+    )
+
+
 def _goals(regions: Iterable[str]) -> str:
     """Return the command-line option --optimise with the goals that save memory in these regions of a linker script."""
     in_flash = [bool(_FLASH_REGION.search(region)) for region in regions]
@@ -66,8 +82,15 @@ def _goals(regions: Iterable[str]) -> str:
     return "--optimise ram or flash" if any(in_flash) else "--optimise ram"
 
 
-def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitError | ToolError:
-    """Return an error that explains the ``output`` of a failed build. ``script`` is the text of the linker script."""
+#: How to see more of a build that PlatformIO ran.
+_PLATFORMIO_HINT = "Build again with `pio run -v` to see every command."
+
+
+def explain_failure(
+    output: str, board: str, script: str = "", hint: str = _PLATFORMIO_HINT
+) -> DoesNotFitError | ToolError:
+    """Return an error that explains the ``output`` of a failed build. ``script`` is the text of the linker script, and
+    ``hint`` says what to try if the compiler found an error in the program."""
     missing_bytes = {region: int(count) for region, count in _OVERFLOW.findall(output)}
     ends = {name: int(origin, 16) + int(length) for name, origin, length in _REGION.findall(script)}
     for address, region in _OUTSIDE.findall(output):
@@ -88,9 +111,7 @@ def explain_failure(output: str, board: str, script: str = "") -> DoesNotFitErro
         )
     match = _COMPILER_ERROR.search(output)
     line = match.group().strip() if match else (output.strip().splitlines() or ["no output"])[-1]
-    return ToolError(
-        f"The build for {board} failed: {line}", "Build again with `pio run -v` to see every command."
-    )
+    return ToolError(f"The build for {board} failed: {line}", hint)
 
 
 def _linker_script(directory: Path) -> str:
@@ -145,7 +166,10 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     def run(command: list[str]) -> None:
         process = run_command(command, cwd=directory, capture_output=True, text=True, env=environment)
         if process.returncode:
-            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory))
+            hint = (
+                f"Correct it if it is in src/. In {directory}, this shows all messages: {shlex.join(command)}"
+            )
+            raise explain_failure(process.stderr + process.stdout, board, _linker_script(directory), hint)
 
     compiler = compile_command(build["compiler"])
     libraries = list(build["libraries"])
@@ -184,11 +208,14 @@ def direct_build(directory: Path, *, jobs: int = 2, flags: tuple[str, ...] = ())
     return elf
 
 
-def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
+def build(
+    directory: Path, *, timeout_s: float = 300.0, on_start: Callable[[str], None] = lambda _: None
+) -> Path:
     """Build with PlatformIO. A build for an emulated board needs no network.
 
     With zig, for an application without ``platformio.ini``, or if PlatformIO is not installed, the firmware of an
-    emulated board is built by the same compiler commands without PlatformIO.
+    emulated board is built by the same compiler commands without PlatformIO. ``on_start`` is called with a sentence
+    about what is going to run.
 
     Returns:
         The path of the ELF.
@@ -205,17 +232,18 @@ def build(directory: Path, *, timeout_s: float = 300.0) -> Path:
         _require_compiler(manifest["build"])
         is_for_platformio = (directory / "platformio.ini").is_file() and manifest["build"]["compiler"] != ZIG
         if not is_for_platformio or util.find_spec("platformio") is None:
+            on_start(f"Building with {manifest['build']['compiler']}")
             return direct_build(directory)
-    elif manifest["protocol"] == "app" and not (directory / "platformio.ini").is_file():
-        steps = " && ".join(app_commands(load_board(board), manifest["project"], str(directory)))
-        raise UsageError(
-            f"{directory} is an application that the tools of its framework build.", f"Run `{steps}`."
-        )
+    elif (error := built_elsewhere(directory, manifest)) is not None:
+        raise error
     elif load_board(board).platformio is None:
         steps = " or ".join(build_commands(load_board(board), str(directory)))
         raise UsageError(
             f"PlatformIO does not support {board}; Zephyr builds its firmware.", f"Run `{steps}`."
         )
+    is_local = manifest.get("build") is not None
+    more = "" if is_local else f"; the first build for a board downloads its tools, within {timeout_s:.0f} s"
+    on_start(f"Building with PlatformIO{more}")
     command = [
         sys.executable,
         "-m",

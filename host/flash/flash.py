@@ -14,7 +14,7 @@ from typing import Any
 from arenite.errors import UsageError
 from arenite.host.emulator.machine import command_line, start
 from arenite.host.flash.bootloader import is_in_bootloader
-from arenite.host.flash.build import read_manifest
+from arenite.host.flash.build import built_elsewhere, read_manifest
 from arenite.host.flash.choose_uploader import UPLOADERS, choose, reject_unused
 from arenite.host.flash.elf_image import read_program
 from arenite.host.flash.upload import Upload
@@ -215,5 +215,7 @@ def built_elf(directory: Path) -> Path:
         candidates += [Path(directory) / "build" / name for name in _APP_ELFS]
     built_files = [elf for elf in candidates if elf.is_file()]
     if not built_files:
+        if (error := built_elsewhere(directory, manifest)) is not None:
+            raise UsageError(f"{directory} is not built: the tools of its framework build it.", error.hint)
         raise UsageError(f"{directory} is not built.", f"Run `arenite build {directory}`.")
     return max(built_files, key=lambda elf: elf.stat().st_mtime)

@@ -46,18 +46,28 @@ def converter_of(board: Board) -> Driver | None:
     framework = framework_of(board)
     if framework == PICO:
         wiring = "the analog inputs from GP26 on, in their order"
-        return Driver(PICO, ("adc_rp2.c", "rp2_blocks.h"), wiring, {"ADC_FIRST": "0u"}, needs=_NEEDS)
+        sources = ("adc_rp2.c", "rp2_blocks.h")
+        return Driver(PICO, sources, wiring, {"ADC_FIRST": "0u"}, needs=_NEEDS, inputs=4)
     wiring = "the analog inputs from A0 on, in their order"
     if board.name in _NRF_INPUTS:
-        return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]})
+        return Driver(ARDUINO, ("adc_nrf52.c",), wiring, {"ADC_INPUTS": _NRF_INPUTS[board.name]}, inputs=6)
     if board.name in _SAMD21_INPUTS:
         wiring, first, places = _SAMD21_INPUTS[board.name]
-        return Driver(ARDUINO, ("adc_samd21.c",), wiring, {"ADC_FIRST": f"{first}u", "ADC_PINS": places})
+        pins = {"ADC_FIRST": f"{first}u", "ADC_PINS": places}
+        return Driver(ARDUINO, ("adc_samd21.c",), wiring, pins, inputs=places.count("{"))
     if board.name in _STM32F4_INPUTS:
-        return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": _STM32F4_INPUTS[board.name]})
+        inputs = _STM32F4_INPUTS[board.name]
+        return Driver(ARDUINO, ("adc_stm32f4.c",), wiring, {"ADC_INPUTS": inputs}, inputs=6)
     esp = board.espressif
     if esp is not None and esp.chip in _ESP_INPUTS and board.name not in _OTHER_USE:
         channels, gpios = _ESP_INPUTS[esp.chip]
         wiring = f"the analog inputs at GPIO {gpios}, in this order"
-        return Driver(ESPIDF, ("adc_esp.c",), wiring, {"ADC_INPUTS": channels}, needs=("esp_adc",))
+        return Driver(
+            ESPIDF,
+            ("adc_esp.c",),
+            wiring,
+            {"ADC_INPUTS": channels},
+            needs=("esp_adc",),
+            inputs=len(channels.split(",")),
+        )
     return None

@@ -31,6 +31,8 @@ class Driver:
             Zephyr's Kconfig, or libraries for PlatformIO's ``lib_deps``.
         registry: components of ESP-IDF's registry, each ``NAMESPACE/NAME`` with its version.
         state_bytes: bytes of a partition of the flash memory for what was learned.
+        inputs: the most channels that a sample can have; None if the framework's driver decides.
+        rates: the samples per second that the chip has, each within 5 %; () if it has a range of rates.
         needs_files: what the user must add to ``src/``, for display; "" if nothing.
     """
 
@@ -43,11 +45,26 @@ class Driver:
     needs_files: str = ""
     registry: Mapping[str, str] = field(default_factory=dict)
     state_bytes: int = 0
+    inputs: int | None = None
+    rates: tuple[float, ...] = ()
 
     @property
     def all_sources(self) -> tuple[str, ...]:
         """The files of the driver and of the framework's serial port."""
         return (PORTS[self.framework], *self.sources)
+
+    @property
+    def settings_place(self) -> str:
+        """Sentences about the files with the pins and settings of the sensor."""
+        places = ["Its pins and settings are in src/app_pins.h."] if self.pins else []
+        if self.framework == ZEPHYR:
+            places = ["Its settings are in src/app_pins.h."] if self.pins else []
+            places.append("Define the alias in src/app.overlay.")
+        elif not self.pins and self.sources[0].endswith(".cpp"):
+            places.append("The board's Arduino core sets its pins.")
+        elif not self.pins:
+            places.append(f"Its pins are fixed in lib/app/{self.sources[0]}.")
+        return " ".join(places)
 
     def pins_header(self) -> str:
         """Return the text of ``src/app_pins.h``."""

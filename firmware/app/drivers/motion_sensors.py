@@ -18,6 +18,15 @@ _BUSES = {
     PICO: ("imu_bus_pico.c", ("hardware_i2c",)),
     ZEPHYR: ("imu_bus_zephyr.c", ("I2C",)),
 }
+_LSM6_RATES = (12.5, 26, 52, 104, 208, 416, 833, 1660)
+#: The samples per second that each chip has; an MPU-6050 divides 1000 Hz by up to 256.
+RATES: dict[str, tuple[float, ...]] = {
+    "mpu6050": tuple(1000 / divider for divider in range(256, 0, -1)),
+    "lsm6ds3": _LSM6_RATES,
+    "lsm6dso": _LSM6_RATES,
+    "bmi270": (25, 50, 100, 200, 400, 800, 1600),
+}
+AXES = 6
 #: The range of both sensors in a chip. The samples have 16 bits, so 4 g are 32768.
 _RANGES = {"IMU_RANGE_G": "4", "IMU_RANGE_DPS": "1000"}
 #: GPIOs of data and clock that boards with the chip lead to a connector.
@@ -92,6 +101,8 @@ def motion_sensor_of(board: Board, chip: str | None = None) -> Driver | None:
         ("imu_bmi270_configuration=bmi270_config_file",) if is_bosch else (),
         needs,
         _BOSCH if is_bosch else "",
+        inputs=AXES,
+        rates=RATES[used],
     )
 
 

@@ -56,6 +56,6 @@ def espidf_app_files(app: Application) -> dict[str, str]:
         "src/CMakeLists.txt": _MAIN.format(
             components=" ".join(app.driver.needs), **app.cmake("../", *macros)
         ),
-        "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, app.optimise) + _TICK,
+        "sdkconfig.defaults": sdkconfig_defaults(board, stack_bytes, app.optimise, is_app=True) + _TICK,
         "partitions.csv": partitions_csv(board, app.driver.state_bytes),
     }

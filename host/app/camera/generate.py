@@ -32,6 +32,7 @@ from arenite.firmware.sizes.targets import target_of
 from arenite.host.app.camera.frame_headroom import predict_frames
 from arenite.host.app.camera.pictures import Pictures, pictures_of
 from arenite.host.app.headroom import Headroom
+from arenite.host.app.memory_check import check_memory
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
@@ -170,7 +171,8 @@ def generate_camera_app(
     an error, nothing is written.
 
     Raises ``UsageError`` if the model takes no picture, records no decision with a rate, or is too slow, or if there is
-    no driver for the board. Then nothing was written.
+    no driver for the board, and ``DoesNotFitError`` if the model alone does not fit a real board. Then nothing was
+    written.
     """
     if chip is not None and board.emulated:
         raise UsageError(
@@ -207,6 +209,14 @@ def generate_camera_app(
         events=decision.max_events,
         format=plan.format,
         frame=frame,
+    )
+    check_memory(
+        {name: generated},
+        {name: prepared},
+        board,
+        optimise,
+        settings.room * settings.row_bytes,
+        rows=generated.streamed_input is not None,
     )
     processing = Processing(plan, None, decision)
     accept(pictures)

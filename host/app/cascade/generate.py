@@ -29,7 +29,9 @@ from arenite.host.app.generate import (
     write_with_stack,
 )
 from arenite.host.app.learning import event_scores
+from arenite.host.app.memory_check import check_memory
 from arenite.host.app.overload import Choices, overload_warnings
+from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import MICROPHONE, STREAM_SENSORS, sensor_stream
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
@@ -56,7 +58,8 @@ def generate_cascade(
     recorded one. The other arguments are those of ``generate_app``.
 
     Raises ``UsageError`` if the models do not make a cascade, an image does not record features and a decision for the
-    sensor, both inferences take longer than a hop, or there is no driver for the board. Then nothing was written.
+    sensor, both inferences take longer than a hop, or there is no driver for the board, and ``DoesNotFitError`` if the
+    models alone do not fit a real board. Then nothing was written.
     """
     driver = sensor_driver(board, sensor, chip)
     form = chosen_form(board, project)
@@ -84,6 +87,9 @@ def generate_cascade(
         holds=first.holds,
         sensor=1 + STREAM_SENSORS.index(sensor),
     )
+    check_sensor(driver, board, sensor, settings)
+    named = dict(zip(models, lowered, strict=True))
+    check_memory(named, models, board, optimise, settings.buffer_bytes)
     accept(settings)
     scores = event_scores(large, second.decision, None, recorded_labels(large.extra))
     glue = CascadeGlue(

@@ -12,7 +12,7 @@ from arenite.profiles.board import Board
 
 def show_driver(driver: Driver, directory: Path) -> None:
     """Print where the sensor of a real board is, and what the user must add to the application in ``directory``."""
-    show(f"Sensor: {driver.wiring}. Its pins and settings are in src/app_pins.h.")
+    show(f"Sensor: {driver.wiring}. {driver.settings_place}")
     if driver.needs_files:
         show(f"Copy these files to {directory}/src: {driver.needs_files}.")
 

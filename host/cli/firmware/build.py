@@ -9,18 +9,20 @@ import click
 from arenite.host.bench.size_check import check_sizes
 from arenite.host.cli.firmware.fit import show_size_check
 from arenite.host.flash.build import build as build_project
-from arenite.host.report.console import print_json, show
+from arenite.host.report.console import note, print_json, show
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(directory: Path, as_json: bool) -> int:
-    """Build a project with PlatformIO, and compare the sizes in the ELF file with the predicted sizes.
+    """Build a project or an application, and compare the sizes in the ELF file with the predicted sizes.
 
-    DIRECTORY is the folder that `arenite firmware` wrote.
+    DIRECTORY is the folder that `arenite firmware` or `arenite app` wrote. PlatformIO builds it, or the compiler alone
+    for an emulated board. For a Raspberry Pi Pico, Zephyr or a project of ESP-IDF, the command names the framework's
+    own commands.
     """
-    elf = build_project(directory)
+    elf = build_project(directory, on_start=note)
     check = check_sizes(directory)
     if as_json:
         sizes = {

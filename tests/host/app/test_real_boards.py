@@ -11,9 +11,12 @@ import pytest
 
 from arenite.converters.anomaly.head import AnomalyHead
 from arenite.errors import UsageError
+from arenite.firmware.app.drivers.choice import driver_of
 from arenite.firmware.app.project import supported
+from arenite.firmware.sources import APP
 from arenite.host.app.generate import generate_app
 from arenite.host.flash.build import build
+from arenite.host.flash.flash import built_elf
 from arenite.profiles.boards import all_boards, load_board
 from tests.host.app.motion_models import motion_model
 from tests.host.app.sound_models import sound_model
@@ -77,6 +80,48 @@ def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the tools of its framework build") as error:
         build(folder)
     assert "set-target esp32c3" in str(error.value.hint)
+
+
+@pytest.mark.parametrize(
+    ("name", "sensor", "place"),
+    [
+        ("nano33ble", "microphone", "The board's Arduino core sets its pins."),
+        ("nucleo_f411re", "microphone", "Its pins are fixed in lib/app/microphone_stm32f411_i2s.c."),
+        ("nrf5340dk", "microphone", "Define the alias in src/app.overlay."),
+        ("nrf5340dk", "imu", "Its settings are in src/app_pins.h. Define the alias in src/app.overlay."),
+        ("pico", "microphone", "Its pins and settings are in src/app_pins.h."),
+    ],
+)
+def test_the_place_of_the_pins_is_told(name: str, sensor: str, place: str) -> None:
+    driver = driver_of(load_board(name), sensor)
+    assert driver is not None and driver.settings_place == place
+    assert ("src/app_pins.h" in place) == (
+        "#define" in driver.pins_header().replace("#define APP_PINS_H", "")
+    )
+    if "lib/app/" in place:  # the pins of the message are those of the file
+        wired = re.findall(r"P([A-K]\d+)", driver.wiring)
+        assert wired and all(f"P{pin}" in APP.read(driver.sources[0]) for pin in wired)
+
+
+@pytest.mark.parametrize(
+    ("name", "project", "command"),
+    [
+        ("pico", "cmake", "cmake --build {}/build"),
+        ("esp32-c3-devkitm-1", "esp-idf", "idf.py -C {} build flash"),
+        ("nrf5340dk", "zephyr", "west build -b nrf5340dk/nrf5340/cpuapp {}/zephyr"),
+        ("nano33ble", "platformio", "arenite build {}"),
+    ],
+)
+def test_flash_names_the_command_that_builds(name: str, project: str, command: str, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    generate_app(sound_model(tmp_path / "ear.tflite"), load_board(name), folder, project=project)
+    with pytest.raises(UsageError, match="is not built") as error:
+        built_elf(folder)
+    assert command.format(folder) in str(error.value.hint)
+    if project != "platformio":
+        with pytest.raises(UsageError, match="the tools of its framework build") as refused:
+            build(folder)
+        assert refused.value.hint == error.value.hint
 
 
 def test_a_build_system_that_the_board_lacks_is_refused(tmp_path: Path) -> None:
@@ -173,3 +218,55 @@ def test_the_analog_inputs_of_other_families_have_drivers(
     assert source in _sources_exist(folder)
     name = "ADC_FIRST" if source == "adc_samd21.c" else "ADC_INPUTS"
     assert f"#define {name} {inputs}" in (folder / "src/app_pins.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "sensor", "project", "texts"),
+    [
+        (
+            "pico",
+            "microphone",
+            "cmake",
+            (
+                "export PICO_SDK_PATH=",
+                "cmake --build ./build",
+                "BOOTSEL",
+                "firmware.uf2",
+                "UART0 on GP0 and GP1",
+            ),
+        ),
+        (
+            "nrf5340dk",
+            "microphone",
+            "zephyr",
+            ("west build -b", "src/app.overlay", "dmic-dev = &pdm0;", "J-Link"),
+        ),
+        ("nrf54l15dk", "imu", "zephyr", ("west flash", "src/app.overlay", "imu-i2c = &i2c21;")),
+        ("nano33ble", "imu", "platformio", ("bmi270.c", "BMI270_SensorAPI", "arenite build .", "USB port")),
+        ("esp32dev", "adc", "esp-idf", ("idf.py set-target esp32", "UART0 over the USB bridge")),
+        (
+            "nucleo_f411re",
+            "microphone",
+            "platformio",
+            ("Its pins are fixed in", "arenite flash .", "ST-LINK"),
+        ),
+    ],
+)
+def test_the_readme_leads_to_a_running_board(
+    name: str, sensor: str, project: str, texts: tuple[str, ...], tmp_path: Path
+) -> None:
+    folder, model = tmp_path / "app", tmp_path / "m.tflite"
+    prepared = sound_model(model) if sensor == "microphone" else motion_model(model)
+    generate_app(prepared, load_board(name), folder, sensor=sensor, project=project)
+    text = (folder / "README.md").read_text()
+    for part in (*texts, "has run on hardware", "arenite live PORT --baud 115200", "m.tflite"):
+        assert part in text, part
+
+
+def test_an_application_of_an_esp32_has_no_watchdog_that_nobody_feeds(tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    generate_app(sound_model(tmp_path / "ear.tflite"), load_board("esp32dev"), folder)
+    text = (folder / "sdkconfig.defaults").read_text()
+    feeds = [path for path in folder.glob("lib/**/*.c") if "esp_task_wdt" in path.read_text()]
+    assert not feeds and "CONFIG_ESP_TASK_WDT_EN=n" in text
+    assert "WDT_PANIC" not in text and "serves the host" not in text

@@ -2,8 +2,7 @@
  * and 9 of PPI; ADC_INPUTS in app_pins.h lists the numbers of the inputs, AIN0 is 0. A value has 12 bits, 0 to 4095 for 0
  * to 3.6 V.
  *
- * sensor_start() returns 1 if ADC_INPUTS has fewer inputs than the model has channels, and 2 if the converter is too slow
- * for the rate.
+ * sensor_start() returns 2 if the converter is too slow for the rate.
  *
  * Compiled with Nordic's MDK headers; never run on a board. */
 #include "app_pins.h"
@@ -14,6 +13,7 @@
 enum { ROUNDS = 4, TIMER_HZ = 1000000, CONVERSION_US = 14, SAMPLE_PPI = 8, START_PPI = 9 };
 
 static const uint8_t inputs[] = {ADC_INPUTS};
+typedef char adc_has_enough_inputs[sizeof inputs >= SENSOR_CHANNELS && SENSOR_CHANNELS <= 8 ? 1 : -1];
 static int16_t blocks[2][ROUNDS * SENSOR_CHANNELS];
 
 static uint32_t address(const volatile void *of) { return (uint32_t)(uintptr_t)of; }
@@ -38,9 +38,6 @@ void SAADC_IRQHandler(void)
 
 uint32_t sensor_start(uint32_t rate)
 {
-    if (sizeof inputs < SENSOR_CHANNELS) {
-        return 1;
-    }
     const uint32_t period = TIMER_HZ / rate;
     if (period < SENSOR_CHANNELS * CONVERSION_US) {
         return 2;

@@ -2,8 +2,7 @@
  * converter goes through neighboring inputs from ADC_FIRST on, and DMA channel 0 fills two blocks in turn. ADC_PINS in
  * app_pins.h lists port and pin of each input. A value has 12 bits, 0 to 4095 for 0 V to the supply.
  *
- * sensor_start() returns 1 if ADC_PINS has fewer inputs than the model has channels, and 2 if the rate is too low or too
- * high for the timer and the converter.
+ * sensor_start() returns 2 if the rate is too low or too high for the timer and the converter.
  *
  * Compiled with Microchip's device headers; never run on a board. */
 #include "app_pins.h"
@@ -24,6 +23,7 @@ typedef struct {
 } input;
 
 static const input inputs[] = {ADC_PINS};
+typedef char adc_has_enough_inputs[sizeof inputs / sizeof *inputs >= SENSOR_CHANNELS ? 1 : -1];
 static volatile uint16_t blocks[2][VALUES];
 static DmacDescriptor first __attribute__((aligned(16))), second __attribute__((aligned(16)));
 static volatile DmacDescriptor in_use __attribute__((aligned(16)));
@@ -114,9 +114,6 @@ static void start_converter(void)
 
 uint32_t sensor_start(uint32_t rate)
 {
-    if (sizeof inputs / sizeof *inputs < SENSOR_CHANNELS) {
-        return 1;
-    }
     const uint32_t ticks = TIMER_HZ / (rate * SENSOR_CHANNELS);
     if (ticks < MIN_TICKS || ticks > 65536u) {
         return 2;

@@ -2,8 +2,7 @@
  * a ring of two blocks. ADC_INPUTS in app_pins.h lists the inputs: their port, pin and channel. A value has 12 bits, 0 to
  * 4095.
  *
- * sensor_start() returns 1 if ADC_INPUTS has fewer inputs than the model has channels, and 2 if the rate is too low or too
- * high for the timer.
+ * sensor_start() returns 2 if the rate is too low or too high for the timer.
  *
  * Compiled with ST's device headers; never run on a board. */
 #include "app_pins.h"
@@ -30,6 +29,8 @@ typedef struct {
 } input;
 
 static const input inputs[] = {ADC_INPUTS};
+typedef char
+    adc_has_enough_inputs[sizeof inputs / sizeof *inputs >= SENSOR_CHANNELS && SENSOR_CHANNELS <= 6 ? 1 : -1];
 static volatile uint16_t ring[2][ROUNDS * SENSOR_CHANNELS];
 
 static void hand_over(uint32_t half)
@@ -93,9 +94,6 @@ static void connect(const input *at, uint32_t rank)
 
 uint32_t sensor_start(uint32_t rate)
 {
-    if (sizeof inputs / sizeof *inputs < SENSOR_CHANNELS || SENSOR_CHANNELS > 6) {
-        return 1;
-    }
     const uint32_t ticks = TIMER_HZ / rate;
     if (ticks < MIN_TICKS || ticks > 65536u) {
         return 2;

@@ -2,8 +2,7 @@
  * lists the channels. A value has 12 bits, 0 to 4095, without calibration. The converter has a least rate, so a value is
  * the mean of several conversions.
  *
- * sensor_start() returns 1 if ADC_INPUTS has fewer inputs than the model has channels, 2 if the converter has no such
- * rate, and 3 if it does not start.
+ * sensor_start() returns 2 if the converter has no such rate, and 3 if it does not start.
  *
  * Compiled with ESP-IDF's headers; never run on a board. */
 #include "app_pins.h"
@@ -16,6 +15,7 @@ enum { WIDTH = 12, FRAME_RESULTS = 64 * SENSOR_CHANNELS };
 enum { MIN_HZ = 20000, MAX_HZ = 83333 }; /* conversions per second that every ESP32 with this driver has */
 
 static const uint8_t inputs[] = {ADC_INPUTS};
+typedef char adc_has_enough_inputs[sizeof inputs >= SENSOR_CHANNELS ? 1 : -1];
 static uint32_t sums[SENSOR_CHANNELS], counts[SENSOR_CHANNELS], average;
 
 /* Adds a conversion. When all channels have enough of them, their means are a sample. */
@@ -59,9 +59,6 @@ static bool receive(adc_continuous_handle_t handle, const adc_continuous_evt_dat
 
 uint32_t sensor_start(uint32_t rate)
 {
-    if (sizeof inputs < SENSOR_CHANNELS) {
-        return 1;
-    }
     average = 1;
     while (rate * SENSOR_CHANNELS * average < MIN_HZ) {
         average *= 2u;

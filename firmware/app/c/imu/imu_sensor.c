@@ -7,6 +7,7 @@
 #include "sensor.h"
 
 enum { BLOCK = 8 }; /* samples that are read at once */
+typedef char imu_has_enough_axes[SENSOR_CHANNELS <= IMU_AXES ? 1 : -1];
 
 static uint32_t rate_hz, last_poll, last_sample, last_start, missing;
 static uint8_t is_gone;

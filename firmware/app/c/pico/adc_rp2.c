@@ -2,8 +2,7 @@
  * other, SENSOR_CHANNELS of them. A value has 12 bits, 0 to 4095. Below 1000 conversions per second, which the
  * converter's clock cannot divide down to, a value is the mean of several conversions.
  *
- * sensor_start() returns 1 if there are no such inputs, 2 if the converter is too slow for the rate, and 3 if there are no
- * four DMA channels left.
+ * sensor_start() returns 2 if the converter is too slow for the rate, and 3 if there are no four DMA channels left.
  *
  * Compiled and linked with the Pico SDK; never run on a board. */
 #include "app_pins.h"
@@ -14,6 +13,8 @@
 #include <hardware/clocks.h>
 
 enum { INPUTS = 4, ROUNDS = 16, MIN_RATE = 1000, CONVERSION_CLOCKS = 96, FIRST_PIN = 26 };
+
+typedef char adc_has_enough_inputs[ADC_FIRST + SENSOR_CHANNELS <= INPUTS ? 1 : -1];
 
 static uint16_t blocks[2][ROUNDS][SENSOR_CHANNELS];
 static uint32_t sums[SENSOR_CHANNELS], summed, average;
@@ -50,9 +51,6 @@ static void receive(void)
 
 uint32_t sensor_start(uint32_t rate)
 {
-    if (ADC_FIRST + SENSOR_CHANNELS > INPUTS) {
-        return 1;
-    }
     average = 1;
     while (rate * SENSOR_CHANNELS * average < MIN_RATE) {
         average *= 2u;

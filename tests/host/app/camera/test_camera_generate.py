@@ -17,12 +17,13 @@ from arenite.host.app.camera.camera_file import camera_records
 from arenite.host.app.camera.frames import frame_of, pack, read_frames
 from arenite.host.app.camera.generate import generate_camera_app
 from arenite.host.app.camera.pictures import pictures_of
+from arenite.host.app.generate import generate_app
 from arenite.host.app.sensor_file import LATE, LOST, STUCK, UNPLUGGED, Fault
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.boards import load_board
 from tests.firmware.app.camera_settings import SETTINGS
 from tests.host.app.camera.camera_models import DECISION, SIZE, YUYV, picture_model, pictures
-from tests.host.app.sound_models import SOUND
+from tests.host.app.sound_models import SOUND, sound_model
 from tests.host.small_graphs import float_edges, two_inputs
 
 BOARD = load_board("qemu_mps2_an386")
@@ -126,3 +127,22 @@ def test_faults_change_the_rows() -> None:
     assert [r[0] for r in _records(Fault(UNPLUGGED, 8, 4))[7:9]] == [100_400, 300_100]
     with pytest.raises(UsageError, match="but there are 12 rows"):
         _records(Fault(LOST, 12, 1))
+
+
+@pytest.mark.parametrize("camera_first", [True, False])
+def test_the_program_of_the_other_kind_of_sensor_is_not_kept(camera_first: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    eye, ear = picture_model(tmp_path / "eye.tflite"), sound_model(tmp_path / "ear.tflite")
+    steps = [lambda: generate_camera_app(eye, BOARD, folder), lambda: generate_app(ear, BOARD, folder)]
+    first, second = steps if camera_first else steps[::-1]
+    first()
+    before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    with pytest.raises(UsageError, match=r"src/main\.c includes") as error:
+        second()
+    assert "another folder" in str(error.value.hint)
+    assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    (folder / "src/main.c").write_text("int main(void) { return 0; }\n")  # a program of the user
+    second()
+    (folder / "src/main.c").unlink()
+    second()
+    assert "app_start" in (folder / "src/main.c").read_text()

@@ -88,3 +88,9 @@ def test_a_cascade_is_played(arenite: Arenite, tmp_path: Path) -> None:
     done = arenite("app", *arguments)
     assert done.code == 0 and "events are those of this computer" in done.out
     assert "ear.tflite wakes word.tflite" in done.out
+
+
+def test_a_real_board_without_editable_pins_says_where_they_are(arenite: Arenite, tmp_path: Path) -> None:
+    image = sound_model(tmp_path / "ear.tflite").path
+    run = arenite("app", image, "--board", "nucleo_f411re", "-o", tmp_path / "app")
+    assert run.code == 0 and "Its pins are fixed in lib/app/microphone_stm32f411_i2s.c." in run.out
