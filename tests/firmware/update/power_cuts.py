@@ -61,7 +61,7 @@ def combinations() -> list[tuple[int, int]]:
 
 def build(folder: Path, *flags: str, changes: Mapping[str, tuple[str, str]] | None = None) -> Path:
     """Compile the model. ``changes`` replaces a text, once, in sources of updates; each must contain it."""
-    sources = {name: UPDATE.path(name).read_text() for name in ("boot.c", "swap.c")}
+    sources = {name: UPDATE.path(name).read_text() for name in ("boot_choose.c", "swap.c")}
     for name, (old, new) in (changes or {}).items():
         assert sources[name].count(old) == 1, f"{name} does not contain {old!r} once"
         sources[name] = sources[name].replace(old, new)
@@ -69,7 +69,9 @@ def build(folder: Path, *flags: str, changes: Mapping[str, tuple[str, str]] | No
         (folder / name).write_text(text)
     own = [folder / name for name in sources] + [_HERE / "power_cuts.c", _HERE / "flash_model.c"]
     program = folder / "power_cuts"
-    include = [f"-I{path}" for path in (UPDATE.path("boot.h").parent, STATE_STORE.path("flash.h").parent, _HERE)]
+    include = [
+        f"-I{path}" for path in (UPDATE.path("boot.h").parent, STATE_STORE.path("flash.h").parent, _HERE)
+    ]
     strict = _STRICT if changes is None else ("-std=c99", "-w")
     files = [*map(str, own), str(STATE_STORE.path("state_store.c"))]
     subprocess.run(["gcc", *strict, *flags, *include, *files, "-o", str(program)], check=True)

@@ -25,7 +25,7 @@ SANITIZED = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover
 #: Mistakes that the model must find: file, text and what takes its place.
 MISTAKES = {
     "a record of an earlier start is believed": (
-        "boot.c",
+        "boot_choose.c",
         "if (!boot->written && ar_boot_save(boot) != 0) {",
         "if (0) {",
     ),
@@ -39,9 +39,13 @@ MISTAKES = {
         "return erase_pages(scratch, 0, count) || copy_pages(scratch, 0, used, page, count);",
         "return erase_pages(used, page, count);",
     ),
-    "trials are not counted": ("boot.c", "FIELD_STARTS, 1, starts + 1", "FIELD_STARTS, 1, starts"),
-    "the counter does not grow": ("boot.c", "if (new > ar_boot_counter(boot, i)) {", "if (0) {"),
-    "code and weights are not compared": ("boot.c", "if (images[i].abi[k] != images[0].abi[k]) {", "if (0) {"),
+    "trials are not counted": ("boot_choose.c", "FIELD_STARTS, 1, starts + 1", "FIELD_STARTS, 1, starts"),
+    "the counter does not grow": ("boot_choose.c", "if (new > ar_boot_counter(boot, i)) {", "if (0) {"),
+    "code and weights are not compared": (
+        "boot_choose.c",
+        "if (images[i].abi[k] != images[0].abi[k]) {",
+        "if (0) {",
+    ),
 }
 
 
@@ -71,7 +75,14 @@ def test_second_cuts_and_groups_of_pages(layout: int, program: Path) -> None:
         for seed, scratch_pages in ((2, 1), (3, 3)):
             geometry = GEOMETRIES[seed].shortened
             result = run(
-                program, geometry, layout, story, slot_pages=5, scratch_pages=scratch_pages, second=9, seed=seed
+                program,
+                geometry,
+                layout,
+                story,
+                slot_pages=5,
+                scratch_pages=scratch_pages,
+                second=9,
+                seed=seed,
             )
             assert result["failure"] is None and result["second"] > 100, result
 
@@ -97,6 +108,6 @@ def test_the_model_finds_a_mistake(mistake: str, tmp_path: Path) -> None:
 def test_it_compiles_for_cores(core: str, tmp_path: Path) -> None:
     strict = ("-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion")
     include = f"-I{STATE_STORE.path('flash.h').parent}"
-    for name in ("boot.c", "swap.c"):
+    for name in ("boot_choose.c", "swap.c"):
         target = ("arm-none-eabi-gcc", f"-mcpu={core}", "-mthumb", "-Os", *strict, include)
         subprocess.run([*target, "-c", str(UPDATE.path(name)), "-o", str(tmp_path / "o")], check=True)
