@@ -1,0 +1,189 @@
+"""``arenite update``: make keys, and sign and verify update images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.errors import UsageError
+from arenite.files import write_atomic
+from arenite.host.report.console import print_json, show
+from arenite.host.update.keys import generate_key
+from arenite.host.update.signed_image import (
+    KINDS,
+    MIN_HEADER_BYTES,
+    ImageProperties,
+    sign_image,
+    verify_image,
+)
+from arenite.input_files import read_bytes
+from arenite.profiles.boards import load_board
+
+#: The longest payload that is read.
+MAX_PAYLOAD_BYTES = 64 * 2**20
+
+
+class _Whole(click.ParamType[int]):
+    """A whole number, decimal or hexadecimal."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else int(str(value), 0)
+        except ValueError:
+            self.fail(f"'{value}' is not a whole number such as 4096 or 0x1000.", param, ctx)
+
+
+@click.group()
+def update() -> None:
+    """Make keys, and sign and verify update images in MCUboot's format (docs/update-images.md).
+
+    No firmware that Arenite generates installs updates yet (docs/update-install.md).
+    """
+
+
+@update.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def keygen(file: Path) -> int:
+    """Write a new private key to FILE, and its public key beside it.
+
+    The key is an Ed25519 key in PEM format, which only you can read. Keep it safe: whoever has it can make images for
+    your devices. No file is overwritten.
+    """
+    public = generate_key(file)
+    show(
+        f"{file}: private key, mode 0600; keep it safe, and keep a copy",
+        f"{public}: public key, for the devices",
+    )
+    return 0
+
+
+@update.command()
+@click.argument("payload", type=click.Path(path_type=Path))
+@click.option("--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Private key.")
+@click.option(
+    "--board", required=True, metavar="NAME", help="Name of a board; `arenite boards` lists the names."
+)
+@click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the image, such as 1.2.3+4.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the signed image.",
+)
+@click.option(
+    "--counter",
+    type=_Whole(),
+    default=0,
+    show_default=True,
+    help="Security counter. A device refuses images with a lower one than that of a confirmed image.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(tuple(KINDS)),
+    default="firmware",
+    show_default=True,
+    help="What PAYLOAD is: a whole firmware, or the weights of a model alone.",
+)
+@click.option(
+    "--abi",
+    metavar="HEX",
+    help="Hash of graph, arena and kernels, 64 hexadecimal digits. A model must have that of its firmware.",
+)
+@click.option(
+    "--header-bytes",
+    type=_Whole(),
+    default=MIN_HEADER_BYTES,
+    show_default=True,
+    help="Offset of the payload in the image. Most Cortex-M processors need 512 for a firmware.",
+)
+@click.option(
+    "--address",
+    type=_Whole(),
+    help="Address of the slot for which a firmware was linked, if it fits only this one.",
+)
+@click.option(
+    "--slot-bytes",
+    type=_Whole(),
+    help="Size of a slot. Without this option, it is all flash memory of the board.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
+def sign(
+    payload: Path,
+    key: Path,
+    board: str,
+    version: str,
+    output: Path,
+    counter: int,
+    kind: str,
+    abi: str | None,
+    header_bytes: int,
+    address: int | None,
+    slot_bytes: int | None,
+    as_json: bool,
+) -> int:
+    """Sign PAYLOAD, a binary file, and write it as an update image.
+
+    Needs the extra `update`: pip install 'arenite[update]'.
+    """
+    profile = load_board(board)
+    properties = ImageProperties(
+        version,
+        counter,
+        profile.name,
+        "model" if kind == "model" else "firmware",
+        _digest(abi),
+        header_bytes,
+        address,
+    )
+    image = sign_image(
+        read_bytes(payload, MAX_PAYLOAD_BYTES),
+        properties,
+        key,
+        profile.flash_bytes if slot_bytes is None else slot_bytes,
+    )
+    write_atomic(output, image)
+    if as_json:
+        print_json(
+            {
+                "schema": "arenite.update/1",
+                "image": str(output),
+                "bytes": len(image),
+                "kind": kind,
+                "abi": abi,
+                "version": version,
+                "counter": counter,
+                "board": profile.name,
+            }
+        )
+    else:
+        show(
+            f"{output}: {kind} {version} for {profile.name}, {len(image):,} bytes, security counter {counter}"
+        )
+    return 0
+
+
+@update.command()
+@click.argument("image", type=click.Path(path_type=Path))
+@click.option(
+    "--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Public or private key."
+)
+def verify(image: Path, key: Path) -> int:
+    """Check the hash and the signature of IMAGE.
+
+    This does not check whether a device accepts the image: board, counter and graph are the device's rules.
+    """
+    verify_image(image, key)
+    show(f"{image}: hash and signature are right")
+    return 0
+
+
+def _digest(text: str | None) -> bytes | None:
+    try:
+        return None if text is None else bytes.fromhex(text)
+    except ValueError as error:
+        raise UsageError(f"'{text}' is not hexadecimal.", "Give 64 hexadecimal digits.") from error

@@ -1,0 +1,44 @@
+"""`arenite update`: keys, and signed images, from the command line."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
+from tests.host.cli.conftest import Arenite
+
+pytestmark = pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL)
+SIGN = ("--board", "nrf52840_dk", "--version", "1.2.3+4", "--counter", "7", "--header-bytes", "0x200")
+
+
+def test_an_image_is_signed_and_verified(arenite: Arenite, tmp_path: Path) -> None:
+    key, payload, image = tmp_path / "release.pem", tmp_path / "firmware.bin", tmp_path / "update.bin"
+    payload.write_bytes(bytes(range(256)) * 8)
+    assert arenite("update", "keygen", key).code == 0
+    assert stat.S_IMODE(key.stat().st_mode) == 0o600
+    arenite("update", "keygen", key).refused(2, "never overwritten")
+    signed = arenite("update", "sign", payload, "--key", key, *SIGN, "-o", image, "--json").json
+    assert signed["bytes"] == image.stat().st_size > 2048 + 512
+    assert (signed["kind"], signed["abi"], signed["counter"]) == ("firmware", None, 7)
+    public = tmp_path / "release.public.pem"
+    assert "are right" in arenite("update", "verify", image, "--key", public).out
+    other = tmp_path / "other.pem"
+    arenite("update", "keygen", other)
+    arenite("update", "verify", image, "--key", other).refused(3, "imgtool verify failed")
+
+
+def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Path) -> None:
+    key, payload, image = tmp_path / "release.pem", tmp_path / "model.bin", tmp_path / "update.bin"
+    payload.write_bytes(b"weights")
+    arenite("update", "keygen", key)
+    sign = ("update", "sign", payload, "--key", key, *SIGN, "-o", image)
+    arenite(*sign, "--kind", "model").refused(2, "cannot be bound to a firmware")
+    arenite(*sign, "--abi", "xyz").refused(2, "is not hexadecimal")
+    arenite(*sign, "--abi", "0011").refused(2, "expected 32")
+    arenite(*sign, "--slot-bytes", "100").refused(1, "more than its slot")
+    arenite("update", "sign", tmp_path / "none.bin", "--key", key, *SIGN, "-o", image).refused(2, "none.bin")
+    assert arenite(*sign, "--counter", "many").code == 2
+    assert not image.exists()
