@@ -27,11 +27,12 @@ def predict_any_app(path: Path) -> AppPrediction:
     """
     folder = AppFolder.read(path)
     board = load_board(folder.manifest["board"])
-    if not has_compiler(board):
+    if "build" not in folder.manifest or not has_compiler(board):  # the tools of a real board build it
         return predict_app(path)
     with tempfile.TemporaryDirectory(prefix="arenite-sizes-") as name:
         copy = Path(name) / "app"
-        shutil.copytree(path, copy, ignore=shutil.ignore_patterns(".pio"))
+        for part in ("src", "lib"):
+            shutil.copytree(path / part, copy / part, ignore_dangling_symlinks=True)
         try:
             objects = _compiled(replace(folder, path=copy), board)
         except subprocess.CalledProcessError:  # the compiler has printed why

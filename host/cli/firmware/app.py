@@ -159,7 +159,7 @@ def app(
     samples: list[np.ndarray] = []
     frames: list[np.ndarray] = []
     plays_example = (
-        recordings == (Path(EXAMPLE),) and not Path(EXAMPLE).exists() and is_application(str(image))
+        recordings == (Path(EXAMPLE),) and not Path(EXAMPLE).is_file() and is_application(str(image))
     )
     if plays_example:
         samples.append(example_samples(str(image)))

@@ -15,9 +15,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.firmware.sources import UPDATE
-from arenite.firmware.update.monocypher import monocypher_folder
 from tests.firmware.state_store.power_cuts import Device
-from tests.firmware.update.image_check import ABI, BOARD, MODEL, SOURCES, public_key, signed
+from tests.firmware.update.image_check import (
+    ABI,
+    BOARD,
+    MODEL,
+    SOURCES,
+    monocypher_or_skip,
+    public_key,
+    signed,
+)
 
 #: Cores, and the machines of QEMU that have them: the start of flash and RAM is the same.
 MACHINES = {"cortex-m0": "microbit", "cortex-m4": "mps2-an386"}
@@ -46,7 +53,7 @@ class Footprint:
 
 def _build(folder: Path, core: str, *flags: str) -> Path:
     """Build the program and return its ELF."""
-    library = monocypher_folder(progress=False)
+    library = monocypher_or_skip()
     (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
     files = {"image": signed(replace(MODEL, counter=1)), "key": public_key(), "abi": ABI}
     text = '.section .files,"a"\n'

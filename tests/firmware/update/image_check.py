@@ -11,6 +11,9 @@ from functools import cache
 from importlib import util
 from pathlib import Path
 
+import pytest
+
+from arenite.errors import ToolError
 from arenite.firmware.sources import UPDATE
 from arenite.firmware.update.monocypher import monocypher_folder
 from arenite.host.update.keys import generate_key, read_public_key
@@ -54,9 +57,25 @@ class Image(ctypes.Structure):
     ]
 
 
+@cache
+def _monocypher() -> Path | ToolError:
+    try:
+        return monocypher_folder(progress=False)
+    except ToolError as error:
+        return error
+
+
+def monocypher_or_skip() -> Path:
+    """Return the folder of Monocypher. Skip the test if it cannot be downloaded."""
+    found = _monocypher()
+    if isinstance(found, ToolError):
+        pytest.skip(f"needs Monocypher: {found}")
+    return found
+
+
 def compile_host(output: Path, sources: Sequence[Path], *flags: str) -> None:
     """Compile the check and ``sources`` with warnings as errors. Monocypher's own warnings are not errors."""
-    library = monocypher_folder(progress=False)
+    library = monocypher_or_skip()
     monocypher = output.with_suffix(".o")
     sanitizers = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-fPIC"))]
     command = ["gcc", "-std=c99", "-O2", *sanitizers, "-c", str(library / "monocypher.c")]

@@ -107,10 +107,13 @@ class Cut:
 
     def __init__(self, count: int) -> None:
         self._left = count
+        self.has_lost = threading.Event()
 
     def __call__(self, data: bytes) -> bytes:
         rest = data[: self._left]
         self._left -= len(rest)
+        if len(rest) < len(data):
+            self.has_lost.set()
         return rest
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from functools import cache
 from pathlib import Path
@@ -59,10 +60,11 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return _program(tmp_path_factory.mktemp("boot"))
 
 
+@pytest.mark.parametrize("second", [0, pytest.param(211, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=lambda g: g.name)
-def test_every_first_cut_and_some_second_ones(geometry: Geometry, program: Path) -> None:
+def test_every_first_cut_and_some_second_ones(geometry: Geometry, second: int, program: Path) -> None:
     for layout, story in combinations():
-        result = run(program, geometry.shortened, layout, story, second=211)
+        result = run(program, geometry.shortened, layout, story, second=second)
         assert result["failure"] is None, (LAYOUTS[layout], STORIES[story], result)
         assert result["first"] == result["operations"] > 50
         assert all(result["outcomes"][outcome] > 10 for outcome in ENDS[STORIES[story]])
@@ -95,6 +97,7 @@ def test_whole_pages(geometry: Geometry, program: Path) -> None:
         assert result["failure"] is None and result["first"] > 20, result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_the_model_finds_a_mistake(mistake: str, tmp_path: Path) -> None:
     name, old, new = MISTAKES[mistake]
@@ -104,6 +107,7 @@ def test_the_model_finds_a_mistake(mistake: str, tmp_path: Path) -> None:
     assert any(found), mistake
 
 
+@pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 @pytest.mark.parametrize("core", ["cortex-m0", "cortex-m4"])
 def test_it_compiles_for_cores(core: str, tmp_path: Path) -> None:
     strict = ("-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion")

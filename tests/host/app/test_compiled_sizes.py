@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from arenite.errors import UsageError
 from arenite.firmware.sizes.app_compilation import predict_any_app
 from arenite.host.app.camera.generate import generate_camera_app
 from arenite.host.app.fit_app import fit_app
@@ -17,6 +19,7 @@ from tests.host.app.linked_sizes import assert_equal
 from tests.host.app.motion_models import motion_model
 from tests.host.app.sound_models import sound_model
 
+pytestmark = pytest.mark.skipif(shutil.which("arm-none-eabi-gcc") is None, reason="needs arm-none-eabi-gcc")
 M4F = load_board("qemu_mps2_an386")
 
 
@@ -51,3 +54,17 @@ def test_without_a_compiler_missing_sizes_are_told_and_nothing_is_promised(
     assert fit.to_json()["app"]["exact"] is False
     monkeypatch.undo()
     assert fit_app(prepared.path, tmp_path / "app").fits
+
+
+def test_an_application_of_a_real_board_is_refused(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite")
+    generate_app(prepared, load_board("nano33ble"), tmp_path / "app")
+    with pytest.raises(UsageError, match="No sizes of applications are stored for nano33ble"):
+        fit_app(prepared.path, tmp_path / "app")
+
+
+def test_other_files_in_the_folder_do_not_matter(tmp_path: Path) -> None:
+    generate_app(motion_model(tmp_path / "gesture.tflite"), M4F, tmp_path / "app", sensor="adc")
+    (tmp_path / "app/o").mkdir()
+    (tmp_path / "app/src/.#main.c").symlink_to("nobody@nowhere")
+    assert_equal(tmp_path / "app", predict_any_app(tmp_path / "app"))

@@ -17,12 +17,12 @@ enum { INPUTS = 4, ROUNDS = 16, MIN_RATE = 1000, CONVERSION_CLOCKS = 96, FIRST_P
 typedef char adc_has_enough_inputs[ADC_FIRST + SENSOR_CHANNELS <= INPUTS ? 1 : -1];
 
 static uint16_t blocks[2][ROUNDS][SENSOR_CHANNELS];
-static uint32_t sums[SENSOR_CHANNELS], summed, average;
+static uint32_t sums[SENSOR_CHANNELS], summed, average, missed_rounds;
 
 /* Takes a block, before which `missed` blocks were lost. */
 static void take(uint16_t rounds[ROUNDS][SENSOR_CHANNELS], uint32_t missed)
 {
-    uint32_t lost = missed * ROUNDS / average;
+    missed_rounds += missed * ROUNDS;
     for (uint32_t k = 0; k < ROUNDS; k++) {
         for (uint32_t c = 0; c < SENSOR_CHANNELS; c++) {
             sums[c] += rounds[k][c];
@@ -34,8 +34,8 @@ static void take(uint16_t rounds[ROUNDS][SENSOR_CHANNELS], uint32_t missed)
                 sums[c] = 0;
             }
             summed = 0;
-            sensor_write(sample, 1, lost);
-            lost = 0;
+            sensor_write(sample, 1, missed_rounds / average);
+            missed_rounds %= average;
         }
     }
 }
