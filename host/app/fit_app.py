@@ -18,6 +18,7 @@ from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.headroom import Headroom
+from arenite.host.app.recorded_sensor import recorded_sensor
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import read_manifest
 from arenite.input_files import parse_toml, read_text
@@ -127,7 +128,7 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
             "optimise": manifest["optimise"],
         }
     else:
-        settings = _settings(where)
+        settings = {"sensor": recorded_sensor(prepared), **_settings(where)}
         hop = settings.pop("hop", None)
         prepared = _with_hop(prepared, hop)
         large = None if large is None else _with_hop(large, hop)
@@ -186,7 +187,7 @@ def _check_large(entry: Mapping[str, Any] | None, large: Prepared | None, where:
 
 
 def _settings(path: Path) -> dict[str, Any]:
-    """Return the settings in a TOML file, with defaults."""
+    """Return the settings in a TOML file, with defaults except for the sensor."""
     try:
         table = parse_toml(read_text(path))
     except FileNotFoundError as error:
@@ -205,7 +206,7 @@ def _settings(path: Path) -> dict[str, Any]:
             raise UsageError(f"The setting '{key}' in {path} is not {kind}.", "Correct it (docs/fit.md).")
     if "board" not in table:
         raise UsageError(f"{path} does not name a board.", 'Add board = "qemu_mps2_an386", for example.')
-    settings = {"sensor": "microphone", "optimise": "balanced", **table}
+    settings = {"optimise": "balanced", **table}
     if settings["optimise"] not in OPTIMISE_MODES:
         raise UsageError(
             f"'{settings['optimise']}' in {path} is not an optimization goal.",

@@ -16,6 +16,8 @@ from arenite.host.app.sensor_stream import MICROPHONE
 def read_samples(path: Path, sensor: str, settings: StreamSettings) -> np.ndarray:
     """Return the int16 samples [samples, channels] of the recording at ``path`` for the sensor of an application with
     ``settings``. Raises ``UsageError`` if it cannot be read, is empty, or has another rate, shape or type."""
+    if not path.exists():
+        raise UsageError(f"{path} does not exist.", "Check the path of the recording.")
     samples = read_recording(path, sensor, settings.rate, settings.channels)
     if not len(samples):
         raise UsageError(f"{path} has no samples.", "Give a longer recording.")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from arenite.converters.processing.specification.preprocessing import KEY
 from arenite.errors import UsageError
 from arenite.firmware.app.settings import StreamSettings
 from arenite.host.app.applications import application_image, application_sensor, is_application
@@ -13,7 +12,7 @@ from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_
 from arenite.host.app.camera.pictures import Pictures
 from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.generate import App, generate_app
-from arenite.host.app.sensor_stream import IMU, MICROPHONE
+from arenite.host.app.recorded_sensor import recorded_sensor
 from arenite.host.build.prepare import Prepared
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
@@ -98,12 +97,6 @@ def app(
         chip=chip,
         accept=accept,
     )
-
-
-def recorded_sensor(prepared: Prepared) -> str:
-    """Return the sensor of the preprocessing that an image records; a microphone if it records none."""
-    kind = prepared.extra.get(KEY, {}).get("source", {}).get("kind")
-    return {"image": CAMERA, "imu": IMU}.get(kind, MICROPHONE)
 
 
 def _prepared(model: Model | str | Path) -> Prepared:

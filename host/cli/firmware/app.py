@@ -229,7 +229,8 @@ def _show(application: App, playback: Playback | None) -> None:
     if application.headroom is None:
         verb = "take" if cascade is not None else "which takes"
         milliseconds = application.inference_s * 1000
-        line += f", {verb} an estimated {milliseconds:,.{1 if milliseconds < 10 else 0}f} ms"
+        estimate = f"{milliseconds:,.{1 if milliseconds < 10 else 0}f} ms"
+        line += f", {verb} an estimated {estimate} without the features"
     show(f"{line} on {application.board.name}")
     for line in time_lines(application.headroom, None if playback is None else playback.measured):
         show(line)

@@ -143,10 +143,19 @@ def show_size_check(title: str, check: SizeCheck) -> None:
         return "-" if value is None else f"{value:,}"
 
     rows = [
-        (f.name, bytes_(f.predicted), bytes_(f.built), bytes_(f.measured), "yes" if f.holds else "NO")
+        (
+            f.name,
+            bytes_(f.predicted),
+            bytes_(f.built),
+            bytes_(f.measured),
+            "-" if f.predicted is None else "yes" if f.holds else "NO",
+        )
         for f in check.figures
+        if (f.predicted, f.built, f.measured) != (None, None, None)
     ]
     show(table(f"{title} on {check.board}: bytes", ("", "predicted", "built", "measured", "holds"), rows))
+    if all(f.predicted is None for f in check.figures):  # an application, which no bench runs
+        return
     guards = {None: "never run with `arenite bench --keep`", 0: "intact"}
     show(f"arena guard words: {guards.get(check.guards_damaged, f'{check.guards_damaged} overwritten')}")
 

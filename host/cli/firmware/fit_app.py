@@ -13,7 +13,7 @@ from arenite.host.report.console import note, print_json, show, table
 
 _MAIN = {
     "edited": "src/main.c was edited and not built: the sizes are those of the program that `arenite app` writes.",
-    "measured": "src/main.c was edited: its size is that of the object file in the folder.",
+    "measured": "src/main.c was edited: the sizes are those of the edited program.",
 }
 
 
