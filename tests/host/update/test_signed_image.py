@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.host.cli.main import main
 from arenite.host.update.signed_image import ImageProperties, sign_image, verify_image
 
 pytest.importorskip("cryptography", reason="needs cryptography: pip install 'arenite[update]'")
@@ -140,8 +141,12 @@ def test_properties_that_no_image_can_have(changes: dict[str, object], message: 
 def test_the_code_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "update-images.md").read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
+    commands = re.findall(r"^    arenite (update .*?)(?: +#.*)?$", page, re.MULTILINE)
+    assert len(blocks) == 1 and [c.split()[1] for c in commands] == ["keygen", "sign", "verify"]
     monkeypatch.chdir(tmp_path)
     Path("firmware.bin").write_bytes(bytes(1000))
-    exec("".join(blocks), {})
+    assert [main(command.split()) for command in commands] == [0, 0, 0]
+    signed = Path("update.bin").read_bytes()
+    exec(blocks[0], {})
+    assert Path("update.bin").read_bytes() == signed  # Ed25519 signatures are deterministic
     verify_image(Path("update.bin"), Path("release.public.pem"))
