@@ -34,7 +34,7 @@ from benchmarks.app_sound.speech import RATE, recordings, sentences
 ROOT = Path(__file__).resolve().parents[2]
 #: Samples after the end of a keyword in which its event may start.
 TOLERANCE = RATE
-#: The windows whose time is told, and their titles.
+#: The windows whose time is printed, and their titles.
 _WINDOWS = (("mean", "mean window"), ("slowest", "slowest window"))
 
 

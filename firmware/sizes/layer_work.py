@@ -21,7 +21,14 @@ from arenite.firmware.sizes.row_layer_work import (
     depthwise_scalar_row,
     row_layer_work,
 )
-from arenite.firmware.sizes.work_counts import Fields, Work, is_clamped, taps_inside
+from arenite.firmware.sizes.work_counts import (
+    Fields,
+    Work,
+    is_clamped,
+    scalar_depthwise_lines,
+    scalar_depthwise_outputs,
+    taps_inside,
+)
 
 
 def layer_work(g: Generated, layer: Layer) -> Work | None:
@@ -184,11 +191,8 @@ def _packed_windows(f: Fields) -> tuple[float, float, float, float]:
 
 def _depthwise_scalar(_: Generated, call: KernelCall) -> Work:
     f = call.fields
-    rows, channels = f["batches"] * f["out_h"], f["out_c"]
-    blocks, tiles = rows * -(-f["out_w"] // 3), -(-f["out_c"] // 32)
+    rows, batches = f["batches"] * f["out_h"], f["batches"]
     ring = (f["k_h"] - 1) * f["dilation_h"] + 1
-    columns = (max(f["out_w"], 3) - 1) * f["stride_w"] + (f["k_w"] - 1) * f["dilation_w"] + 1
-    line = (columns * f["in_c"] + 3) & ~3
     lines, missing, ready = 0, 0, 0
     for y in range(f["out_h"]):
         top = y * f["stride_h"]
@@ -197,31 +201,12 @@ def _depthwise_scalar(_: Generated, call: KernelCall) -> Work:
             lines += 1
             missing += not 0 <= ready - f["pad_top"] < f["in_h"]
             ready += 1
-    before = f["pad_left"] * f["in_c"]
-    copied = min(f["in_w"] * f["in_c"], line - before)
-    is_word = f["in_w"] * f["in_c"] % 4 == 0 and before % 4 == 0
-    inside = f["batches"] * (lines - missing)
-    is_square = (f["k_h"], f["k_w"], f["dilation_w"]) == (3, 3, 1)
-    s1, s2 = (is_square and f["stride_w"] == s for s in (1, 2))
-    is_any = not (s1 or s2)
     return {
         "row": rows,
         "row tap": rows * f["k_h"],
-        "line": f["batches"] * lines,
-        "line words": inside * (copied // 4) * is_word,
-        "line bytes": inside * (copied % 4 if is_word else copied),
-        "line padding": inside * (line - copied) + f["batches"] * missing * line,
-        "block": blocks,
-        "tile": blocks * tiles,
-        "square 1": blocks * channels * s1,
-        "square 2": blocks * channels * s2,
-        "channel": blocks * channels * is_any,
-        "tap row": blocks * channels * f["k_h"] * is_any,
-        "tap": blocks * channels * f["k_h"] * f["k_w"] * is_any,
-        "output tile": rows * f["out_w"] * tiles,
-        "output": rows * f["out_w"] * channels,
-        "two-sided": rows * f["out_w"] * channels * f["requant"]["two_sided"],
-        "clamped": rows * f["out_w"] * channels * is_clamped(f),
+        "line": batches * lines,
+        **scalar_depthwise_lines(f, batches * (lines - missing), batches * missing),
+        **scalar_depthwise_outputs(f, rows),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from arenite.firmware.generator.generated_model import Generated, Layer
 from arenite.firmware.generator.lower.core.lowering import KernelCall
-from arenite.firmware.sizes.work_counts import Work, is_clamped
+from arenite.firmware.sizes.work_counts import Work, scalar_depthwise_lines, scalar_depthwise_outputs
 
 
 def row_layer_work(g: Generated, layer: Layer, work: Mapping[str, float]) -> Work:
@@ -74,31 +74,8 @@ def depthwise_3x3_s1_row(_: Generated, call: KernelCall) -> Work:
 def depthwise_scalar_row(_: Generated, call: KernelCall) -> Work:
     """Return the work of rows whose lines are all copied again for each row."""
     f = call.fields
-    rows, channels = f["out_h"], f["out_c"]
-    blocks, tiles = rows * -(-f["out_w"] // 3), -(-channels // 32)
-    columns = (max(f["out_w"], 3) - 1) * f["stride_w"] + (f["k_w"] - 1) * f["dilation_w"] + 1
-    line = (columns * f["in_c"] + 3) & ~3
     missing = _missing_rows(call, f["k_h"], f["stride_h"], f["dilation_h"])
-    before = f["pad_left"] * f["in_c"]
-    copied = min(f["in_w"] * f["in_c"], line - before)
-    is_word = f["in_w"] * f["in_c"] % 4 == 0 and before % 4 == 0
-    inside = rows * f["k_h"] - missing
-    is_square = (f["k_h"], f["k_w"], f["dilation_w"]) == (3, 3, 1)
-    s1, s2 = (is_square and f["stride_w"] == s for s in (1, 2))
-    is_any = not (s1 or s2)
     return {
-        "line words": inside * (copied // 4) * is_word,
-        "line bytes": inside * (copied % 4 if is_word else copied),
-        "line padding": inside * (line - copied) + missing * line,
-        "block": blocks,
-        "tile": blocks * tiles,
-        "square 1": blocks * channels * s1,
-        "square 2": blocks * channels * s2,
-        "channel": blocks * channels * is_any,
-        "tap row": blocks * channels * f["k_h"] * is_any,
-        "tap": blocks * channels * f["k_h"] * f["k_w"] * is_any,
-        "output tile": rows * f["out_w"] * tiles,
-        "output": rows * f["out_w"] * channels,
-        "two-sided": rows * f["out_w"] * channels * f["requant"]["two_sided"],
-        "clamped": rows * f["out_w"] * channels * is_clamped(f),
+        **scalar_depthwise_lines(f, f["out_h"] * f["k_h"] - missing, missing),
+        **scalar_depthwise_outputs(f, f["out_h"]),
     }

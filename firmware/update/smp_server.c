@@ -63,7 +63,7 @@ static int handle(ar_smp *smp, ar_cbor_writer *answer)
     }
 }
 
-/* Returns the general error that a client of version 1 is told instead of an error of a group. No number below
+/* Returns the general error that a client of version 1 gets instead of an error of a group. No number below
  * belongs to two groups. */
 static uint32_t general_error(int error)
 {

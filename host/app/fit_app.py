@@ -16,7 +16,7 @@ from arenite.firmware.sizes.app_compilation import predict_any_app
 from arenite.firmware.sizes.app_prediction import AppPrediction
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.cascade.generate import generate_cascade
-from arenite.host.app.generate import App, generate_app
+from arenite.host.app.generate import App, generate_app, other_goals
 from arenite.host.app.headroom import Headroom
 from arenite.host.app.recorded_sensor import recorded_sensor
 from arenite.host.build.prepare import Prepared, prepare
@@ -151,10 +151,9 @@ def fit_app(image: Path, where: Path, cascade: Path | None = None) -> AppFit:
         reasons = _reasons(prediction, board)
         if reasons:
             others = {}
-            for mode in OPTIMISE_MODES:
+            for mode in other_goals(settings["optimise"]):
                 with suppress(UsageError):  # with this goal it is too slow
-                    if mode != settings["optimise"]:
-                        others[mode] = predict_any_app(generated(mode).directory)
+                    others[mode] = predict_any_app(generated(mode).directory)
             reasons += _advice(others, board)
     return AppFit(
         prepared,

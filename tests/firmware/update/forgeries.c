@@ -240,7 +240,7 @@ static int check(file *image, const uint8_t *key, const char *board, uint8_t kin
     ar_image_rules rules = {key, board, abi, 0x8000, MIN_COUNTER, kind};
     ar_image result;
     int reason = ar_image_check(&flash, &rules, &result);
-    if (reason != AR_IMAGE_OK) { /* nothing of a refused image is told */
+    if (reason != AR_IMAGE_OK) { /* nothing about a refused image is returned */
         for (uint32_t i = 0; i < sizeof result; i++) {
             if (((uint8_t *)&result)[i] != 0) {
                 abort();

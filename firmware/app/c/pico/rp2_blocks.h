@@ -78,7 +78,7 @@ static inline uint32_t rp2_took_block(uint32_t k, uint32_t *missed)
         return 0;
     }
     dma_channel_acknowledge_irq0(channel);
-    /* The interrupt that is late finds both blocks full; one more was taken as far as it went. */
+    /* A late interrupt finds both blocks full and takes both, so the other one is not missed. */
     const uint32_t other = dma_channel_get_irq0_status((uint32_t)rp2_channels[k ^ 1u]) ? 1u : 0u;
     const uint32_t elapsed = (now - rp2_taken_at + rp2_block_us / 8u) / rp2_block_us;
     *missed = elapsed > 1u + other ? elapsed - 1u - other : 0u;
