@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +21,7 @@ from arenite.firmware.app.settings import StreamSettings, room_for
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
-from arenite.firmware.library.processing import Processing, bind_processing, processing_files
+from arenite.firmware.library.processing import bind_processing, processing_files
 from arenite.firmware.library.sources import library_sources
 from arenite.firmware.sizes.app_prediction import stack_bound
 from arenite.firmware.sizes.prediction import predict
@@ -36,6 +35,7 @@ from arenite.host.app.memory_check import check_memory
 from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import ADC, IMU, MICROPHONE, STREAM_SENSORS, sensor_stream
+from arenite.host.app.slow_inference import SlowInference, hops_of
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
@@ -97,11 +97,6 @@ class App:
 def inference_seconds(g: Generated, board: Board, optimise: str) -> float:
     """Return the estimated time of one inference. On an emulated board it is the time of the emulator's clock."""
     return instruction_seconds(estimate_instructions(g, target_of(board).core, optimise), board)
-
-
-def longer_hop(inference_samples: float, step: int) -> int:
-    """Return the shortest hop, a multiple of ``step``, of which an inference takes at most half."""
-    return math.ceil(2 * inference_samples / step) * step
 
 
 def faster_boards(board: Board, sensor: str) -> list[Board]:
@@ -175,12 +170,28 @@ def generate_app(
     assert processing is not None
     hop, rate = stream.hop, stream.rate
     inference_s = inference_seconds(generated, board, optimise)
+    where = f"[{stream.record}]"
+
+    def lowered(other: Board, goal: str) -> Generated:
+        if (other.name, goal) == (board.name, optimise):
+            return generated
+        return lower_models({name: prepared}, Target.for_core(other.core, goal))[0]
+
     if inference_s >= hop / rate:
+        slow = SlowInference(
+            board,
+            optimise,
+            hop,
+            rate,
+            hops_of(stream),
+            where,
+            faster_boards(board, sensor),
+            other_goals(optimise),
+        )
         raise UsageError(
-            f"An inference on {board.name} takes an estimated {inference_s * 1000:,.0f} ms, but the decision wants one "
-            f"every {hop / rate * 1000:,.0f} ms.",
-            f"Set hop in [decision] to {longer_hop(inference_s * rate, stream.step)} or more, "
-            "or choose a faster board.",
+            f"An inference on {board.name} takes an estimated {inference_s * 1000:,.0f} ms, but {where} "
+            f"wants one every {hop / rate * 1000:,.0f} ms.",
+            slow.hint(lambda other, goal: inference_seconds(lowered(other, goal), other, goal)),
         )
     learning = planned_learning(processing, rate, hop)
     if learning is not None and driver is not None:
@@ -235,11 +246,8 @@ def generate_app(
     write_with_stack(directory, stack, write)
 
     def predicted(other: Board, goal: str, other_hop: int) -> Headroom | None:
-        g = generated
-        bound: Processing | None = processing
-        if (other.name, goal) != (board.name, optimise):
-            g = lower_models({name: prepared}, Target.for_core(other.core, goal))[0]
-            bound = bind_processing(g, prepared.extra, labels)
+        g = lowered(other, goal)
+        bound = processing if g is generated else bind_processing(g, prepared.extra, labels)
         assert bound is not None
         return predict_headroom(g, bound, replace(settings, hop=other_hop), other, goal, scores.names)
 
@@ -248,8 +256,7 @@ def generate_app(
         board,
         optimise,
         hop,
-        stream.step,
-        stream.longest_hop,
+        hops_of(stream),
         faster_boards(board, sensor),
         other_goals(optimise),
     )
@@ -266,5 +273,5 @@ def generate_app(
         form,
         driver,
         headroom=headroom,
-        warnings=overload_warnings(headroom, choices, predicted),
+        warnings=overload_warnings(headroom, choices, predicted, where),
     )

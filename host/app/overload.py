@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from arenite.host.app.headroom import Headroom
+from arenite.host.app.slow_inference import hop_advice
 from arenite.profiles.board import Board
 
 #: Predicts the headroom on a board, for a goal of --optimise and a hop in samples; None if costs were not measured.
@@ -25,8 +26,7 @@ class Choices:
         board: the board.
         optimise: the goal of --optimise.
         hop: samples from one window to the next.
-        step: ``hop`` is a multiple of this number of samples.
-        longest_hop: the longest hop that the model can have, in samples.
+        hops: the hops that the application can have, in samples.
         boards: other boards.
         goals: other goals of --optimise.
     """
@@ -34,8 +34,7 @@ class Choices:
     board: Board
     optimise: str
     hop: int
-    step: int
-    longest_hop: int
+    hops: range
     boards: Iterable[Board]
     goals: Iterable[str]
 
@@ -60,14 +59,17 @@ def _advice(headroom: Headroom, choices: Choices, predict: Predictor, where: str
     """Return the sentence that says what to try."""
     board, optimise, hop = choices.board, choices.optimise, choices.hop
     found = []
-    longer = range(hop + choices.step, choices.longest_hop + 1, choices.step)[:_MAX_HOPS]
-    for other in longer:
+    longer = [other for other in choices.hops if other > hop]
+    for other in longer[:_MAX_HOPS]:
         if _fits(other_headroom := predict(board, optimise, other)):
-            found.append(f"set hop in {where} to {other} or more ({_slowest(other_headroom)})")
+            found.append(f"{hop_advice(where, other, choices.hops)} ({_slowest(other_headroom)})")
             break
-    for goal in choices.goals:
-        if _fits(other_headroom := predict(board, goal, hop)):
-            found.append(f"use --optimise {goal} ({_slowest(other_headroom)})")
+    goals = {
+        goal: predicted for goal in choices.goals if (predicted := predict(board, goal, hop)) is not None
+    }
+    fitting_goals = [goal for goal in goals if _fits(goals[goal])]
+    for goal in fitting_goals:
+        found.append(f"use --optimise {goal} ({_slowest(goals[goal])})")
     for other_board in choices.boards:
         if _fits(other_headroom := predict(other_board, optimise, hop)):
             found.append(f"choose {other_board.name} ({_slowest(other_headroom)})")
@@ -75,6 +77,9 @@ def _advice(headroom: Headroom, choices: Choices, predict: Predictor, where: str
     if not any(text.startswith("choose") for text in found):
         found.append(f"choose a board that is {headroom.share() / (1 - _MARGIN):.2f} times as fast or faster")
     text = ", or ".join(found)
+    fastest = min(goals, key=lambda goal: goals[goal].share(), default=None)
+    if not fitting_goals and fastest is not None and goals[fastest].share() < headroom.share() - _MARGIN:
+        text += f"; --optimise {fastest} alone is not enough, but faster ({_slowest(goals[fastest])})"
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -67,13 +67,13 @@ class ReferenceModel:
         spec = Preprocessing.from_json(prepared.extra[KEY]).bound(inputs[0])
         source = spec.source
         if isinstance(source, ImuSource):
-            hop = recorded_hop(prepared, 1)
+            _, hop = recorded_hop(prepared, 1)
             spec = replace(spec, source=replace(source, hop=hop))
             advance, self.channels, self.window, self.holds = 1, source.axes, source.window, True
         else:
             assert isinstance(source, AudioSource)
             sound = plan_sound(spec)
-            advance = recorded_hop(prepared, sound.step) // sound.step
+            advance = recorded_hop(prepared, sound.step)[1] // sound.step
             self.channels, self.holds = 1, False
             self.window = (sound.frames - 1) * sound.step + sound.length
         record = recorded_decision(prepared.extra)

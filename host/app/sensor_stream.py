@@ -35,6 +35,7 @@ class SensorStream:
         define: the macro with which the model's library is compiled for this hop, without the model's name.
         decision: the decision; None if the image records only an anomaly head.
         holds: whether the last sample takes the place of lost ones; otherwise zeros do.
+        record: the record that has the hop: ``decision`` or ``anomaly``.
     """
 
     rate: int
@@ -46,10 +47,12 @@ class SensorStream:
     define: str
     decision: DecisionPlan | None
     holds: bool
+    record: str
 
 
-def recorded_hop(prepared: Prepared, step: int) -> int:
-    """Return the ``hop`` of the decision, or of the anomaly head if there is no decision, in samples.
+def recorded_hop(prepared: Prepared, step: int) -> tuple[str, int]:
+    """Return the name of the record that has the hop, and the hop in samples: that of the decision, or of the anomaly
+    head if there is no decision.
 
     Raises ``UsageError`` if the image records neither, or its ``hop`` is not a multiple of ``step``.
     """
@@ -59,7 +62,7 @@ def recorded_hop(prepared: Prepared, step: int) -> int:
             f"The {name}'s hop is {hop} samples, but there is a row of features every {step} samples.",
             f"Set hop to a multiple of {step} in [{name}].",
         )
-    return hop
+    return name, hop
 
 
 def _hop(prepared: Prepared) -> tuple[str, int]:
@@ -102,13 +105,13 @@ def _sound(prepared: Prepared, processing: Processing | None) -> SensorStream:
     problem = stream_problem(features)
     if problem is not None:
         raise UsageError(*problem)
-    hop = recorded_hop(prepared, features.step)
+    record, hop = recorded_hop(prepared, features.step)
     most = features.frames * features.step
     if hop > most:
         raise UsageError(
-            f"The decision's hop is {hop} samples, but the {features.frames} rows of features of a window begin within "
+            f"The {record}'s hop is {hop} samples, but the {features.frames} rows of features of a window begin within "
             f"{most} samples, so the model would not hear all samples.",
-            f"Set hop in [decision] to {most} or less.",
+            f"Set hop in [{record}] to {most} or less.",
         )
     return SensorStream(
         rate=audio_rate(prepared.extra),
@@ -120,6 +123,7 @@ def _sound(prepared: Prepared, processing: Processing | None) -> SensorStream:
         define=f"ADVANCE={hop // features.step}",
         decision=processing.decision,
         holds=False,
+        record=record,
     )
 
 
@@ -136,7 +140,7 @@ def _motion(prepared: Prepared, processing: Processing | None) -> SensorStream:
             f"{prepared.path.name} records a source whose rate is not a whole number of samples per second.",
             "Set rate in [preprocessing.source] to a whole number.",
         )
-    hop = recorded_hop(prepared, 1)
+    record, hop = recorded_hop(prepared, 1)
     return SensorStream(
         rate=rate,
         channels=features.axes,
@@ -147,4 +151,5 @@ def _motion(prepared: Prepared, processing: Processing | None) -> SensorStream:
         define=f"HOP={hop}",
         decision=processing.decision,
         holds=True,
+        record=record,
     )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from arenite.firmware.app.cascade_glue import CascadeGlue
 from arenite.firmware.app.forms.choice import chosen_form
 from arenite.firmware.app.project import write_app
 from arenite.firmware.app.settings import StreamSettings, room_for
+from arenite.firmware.generator.generated_model import Generated
 from arenite.firmware.generator.target import Target
 from arenite.firmware.library.processing import Processing, bind_processing, processing_files
 from arenite.firmware.library.processing_writer import source_files
@@ -23,20 +24,26 @@ from arenite.host.app.cascade.plan import plan_cascade
 from arenite.host.app.generate import (
     STACK_MARGIN,
     App,
+    faster_boards,
     inference_seconds,
-    longer_hop,
+    other_goals,
     sensor_driver,
     write_with_stack,
 )
+from arenite.host.app.headroom import Headroom
 from arenite.host.app.learning import event_scores
 from arenite.host.app.memory_check import check_memory
 from arenite.host.app.overload import Choices, overload_warnings
 from arenite.host.app.sensor_limits import check_sensor
 from arenite.host.app.sensor_stream import MICROPHONE, STREAM_SENSORS, sensor_stream
+from arenite.host.app.slow_inference import SlowInference, hops_of
 from arenite.host.build.attachments import recorded_labels
 from arenite.host.build.library import identifier, lower_models
 from arenite.host.build.prepare import Prepared
 from arenite.profiles.board import Board
+
+#: The records that have the hop.
+_WHERE = "[decision] of both models"
 
 
 def generate_cascade(
@@ -65,18 +72,16 @@ def generate_cascade(
     form = chosen_form(board, project)
     models = _named(small, large)
     lowered, shared = share_arena(lower_models(models, Target.for_core(board.core, optimise)))
-    bound = [
-        bind_processing(g, prepared.extra, recorded_labels(prepared.extra))
-        for g, prepared in zip(lowered, models.values(), strict=True)
-    ]
+    bound = _bound(lowered, models)
     streams = (sensor_stream(small, bound[0], sensor), sensor_stream(large, bound[1], sensor))
     plan = plan_cascade(small, large, streams, hang_ms)
     first, second = streams
     assert bound[0] is not None and bound[1] is not None
     assert first.decision is not None and second.decision is not None
-    seconds = [inference_seconds(g, board, optimise) for g in lowered]
-    _check_time(models, seconds, board, first.hop, first.rate, math.lcm(first.step, second.step))
-    rate, inference_s = first.rate, sum(seconds)
+    rate, hops = first.rate, hops_of(first, second)
+    others = (faster_boards(board, sensor), other_goals(optimise))
+    slow = SlowInference(board, optimise, first.hop, rate, hops, _WHERE, *others)
+    inference_s = _check_time(models, lowered, slow)
     settings = StreamSettings(
         rate=rate,
         window=plan.window,
@@ -132,9 +137,19 @@ def generate_cascade(
 
     stack = max(predict(g, board, optimise).stack for g in lowered) + STACK_MARGIN
     write_with_stack(directory, stack, write)
-    pairs = [(g, p) for g, p in zip(lowered, bound, strict=True) if p is not None]
-    headroom = predict_cascade(pairs, plan, settings, board, optimise, scores.names)
-    choices = Choices(board, optimise, first.hop, first.step, first.hop, (), ())
+
+    def predicted(other: Board, goal: str, hop: int) -> Headroom | None:
+        models_in_c, features = lowered, bound
+        if (other.name, goal) != (board.name, optimise):
+            models_in_c, _ = share_arena(lower_models(models, Target.for_core(other.core, goal)))
+            features = _bound(models_in_c, models)
+        pairs = [(g, p) for g, p in zip(models_in_c, features, strict=True) if p is not None]
+        # Another hop is that of both models.
+        timed = plan if hop == first.hop else replace(plan, hop=hop, every=1)
+        return predict_cascade(pairs, timed, replace(settings, hop=hop), other, goal, scores.names)
+
+    headroom = predicted(board, optimise, first.hop)
+    choices = Choices(board, optimise, first.hop, hops, *others)
     return App(
         directory,
         board,
@@ -148,7 +163,7 @@ def generate_cascade(
         driver=driver,
         cascade=plan,
         headroom=headroom,
-        warnings=overload_warnings(headroom, choices, lambda *_: None),
+        warnings=overload_warnings(headroom, choices, predicted, _WHERE),
     )
 
 
@@ -163,18 +178,31 @@ def _named(small: Prepared, large: Prepared) -> dict[str, Prepared]:
     return {first: small, second: large}
 
 
-def _check_time(
-    models: dict[str, Prepared], seconds: list[float], board: Board, hop: int, rate: int, step: int
-) -> None:
-    """Raise ``UsageError`` if both inferences take longer than a hop of the small model."""
-    total, hop_s = sum(seconds), hop / rate
-    if total < hop_s:
-        return
+def _bound(lowered: Sequence[Generated], models: Mapping[str, Prepared]) -> list[Processing | None]:
+    """Return the recorded features and decisions of the models."""
+    return [
+        bind_processing(g, prepared.extra, recorded_labels(prepared.extra))
+        for g, prepared in zip(lowered, models.values(), strict=True)
+    ]
+
+
+def _check_time(models: dict[str, Prepared], lowered: Sequence[Generated], slow: SlowInference) -> float:
+    """Return the estimated seconds of both inferences. Raise ``UsageError`` if they take longer than a hop of the small
+    model; ``slow`` says what may be chosen then."""
+    board, hop_s = slow.board, slow.hop / slow.rate
+    seconds = [inference_seconds(g, board, slow.optimise) for g in lowered]
+    if sum(seconds) < hop_s:
+        return sum(seconds)
+
+    def needed(other: Board, goal: str) -> float:
+        both = lower_models(models, Target.for_core(other.core, goal))
+        return sum(inference_seconds(g, other, goal) for g in both)
+
     parts = " and ".join(
         f"{p.path.name} {s * 1000:,.0f} ms" for p, s in zip(models.values(), seconds, strict=True)
     )
     raise UsageError(
-        f"The inferences of one hop on {board.name} take an estimated {total * 1000:,.0f} ms ({parts}), but the "
+        f"The inferences of one hop on {board.name} take an estimated {sum(seconds) * 1000:,.0f} ms ({parts}), but the "
         f"decision of the small model wants one every {hop_s * 1000:,.0f} ms.",
-        f"Set hop in [decision] of both models to {longer_hop(total * rate, step)} or more, or choose a faster board.",
+        slow.hint(needed),
     )

@@ -12,6 +12,7 @@ from arenite.converters.processing.specification.preprocessing import KEY, Prepr
 from arenite.errors import UsageError
 from arenite.host.app.learning import recorded_head
 from arenite.host.app.sensor_stream import SensorStream
+from arenite.host.app.slow_inference import hops_of
 from arenite.host.build.prepare import Prepared
 
 
@@ -100,7 +101,7 @@ def plan_cascade(
         raise UsageError(
             f"The hop of {large.path.name} is {second.hop} samples, which is not a multiple of {first.hop}, the hop of "
             f"{small.path.name}: both models must end their windows at the same samples.",
-            f"Set hop in [decision] of {large.path.name} to {math.lcm(first.hop, second.step)} or a multiple of it.",
+            _hop_hint(large, first, second),
         )
     late = first.window - second.window
     record = recorded_decision(small.extra)
@@ -116,6 +117,20 @@ def plan_cascade(
         hop=first.hop,
         rate=first.rate,
     )
+
+
+def _hop_hint(large: Prepared, first: SensorStream, second: SensorStream) -> str:
+    """Return hops that the models can have in a cascade, as a sentence that says what to do."""
+    multiple = math.lcm(first.hop, second.step)
+    hops = range(multiple, second.longest_hop + 1, multiple)
+    if hops:
+        end = f"or a multiple of it, up to {hops[-1]}" if len(hops) > 1 else "samples"
+        return f"Set hop in [decision] of {large.path.name} to {multiple} {end}."
+    hops = hops_of(first, second)
+    if not hops:
+        return "Train both models with the same step of the rows of features in [preprocessing]."
+    equal = next((hop for hop in hops if hop >= first.hop), hops[-1])
+    return f"Set hop in [decision] of both models to {equal} samples."
 
 
 def _check_decision(prepared: Prepared) -> None:

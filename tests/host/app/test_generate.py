@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from arenite.converters.anomaly.head import AnomalyHead
+from arenite.converters.decision.record import Decision
 from arenite.converters.processing.audio.front_end import plan_sound
 from arenite.converters.processing.specification.preprocessing import Preprocessing
 from arenite.errors import UsageError
@@ -16,10 +19,11 @@ from arenite.firmware.library.processing import Processing
 from arenite.host.app.busy_time import row_seconds
 from arenite.host.app.generate import generate_app
 from arenite.host.app.sensor_stream import IMU
-from arenite.profiles.boards import load_board
+from arenite.profiles.boards import Board, load_board
 from tests.host.app.motion_models import DECISION as MOTION_DECISION
 from tests.host.app.motion_models import GATE, HOP, RATE, WINDOW, motion_model
 from tests.host.app.sound_models import DECISION, ROWS, SOUND, STEP, sound_model
+from tests.host.app.sound_models import RATE as RATE_OF_SOUND
 
 BOARD = load_board("qemu_mps2_an386")
 
@@ -112,11 +116,59 @@ def test_a_board_without_a_driver_is_refused(tmp_path: Path) -> None:
         generate_app(prepared, load_board("nucleo_l4r5zi"), tmp_path / "app")
 
 
-def test_a_board_that_is_too_slow_is_refused(tmp_path: Path) -> None:
-    slow = replace(BOARD, clock_hz=10_000)
+def _slowed(needed_hops: float, tmp_path: Path, optimise: str = "balanced") -> Board:
+    """Return a board on which an inference of the model takes ``needed_hops`` hops."""
+    prepared = sound_model(tmp_path / "ear.tflite")
+    usual_s = generate_app(prepared, BOARD, tmp_path / "usual", optimise=optimise).inference_s
+    return replace(
+        BOARD, clock_hz=round(BOARD.clock_hz * usual_s / (needed_hops * DECISION.hop / RATE_OF_SOUND))
+    )
+
+
+def _refused_hint(
+    board: Board, tmp_path: Path, decision: Decision = DECISION, optimise: str = "balanced"
+) -> str:
+    prepared = sound_model(tmp_path / "ear.tflite", decision)
     with pytest.raises(UsageError, match="An inference on qemu_mps2_an386 takes an estimated") as error:
-        generate_app(sound_model(tmp_path / "ear.tflite"), slow, tmp_path / "app")
-    assert "Set hop in [decision] to" in str(error.value.hint)
+        generate_app(prepared, board, tmp_path / "app", optimise=optimise)
+    assert not (tmp_path / "app").exists()
+    return str(error.value.hint)
+
+
+def test_the_hop_that_the_hint_names_for_a_slow_board_can_be_set(tmp_path: Path) -> None:
+    hint = _refused_hint(_slowed(1.2, tmp_path), tmp_path)
+    named = re.match(rf"Set hop in \[decision\] to (\d+) or more, up to {ROWS * STEP}, or ", hint)
+    assert named is not None, hint
+    for hop in (int(named[1]), ROWS * STEP):
+        prepared = sound_model(tmp_path / "ear.tflite", replace(DECISION, hop=hop))
+        application = generate_app(prepared, BOARD, tmp_path / "app")
+        assert application.settings.hop == hop
+        usual_s = generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "usual").inference_s
+        assert application.inference_s == usual_s and 1.2 * DECISION.hop <= hop / 2
+
+
+def test_no_hop_is_named_if_none_is_long_enough(tmp_path: Path) -> None:
+    hops = ROWS * STEP / DECISION.hop
+    hint = _refused_hint(_slowed(0.8 * hops, tmp_path), tmp_path)
+    assert hint.startswith(f"Set hop in [decision] to {ROWS * STEP} samples, or ")
+    hint = _refused_hint(_slowed(2 * hops, tmp_path), tmp_path)
+    assert "hop" not in hint and "hoose qemu_mps2_an" in hint
+
+
+def test_the_hint_names_the_goal_that_is_fast_enough(tmp_path: Path) -> None:
+    board = _slowed(1.05, tmp_path, "flash")
+    hint = _refused_hint(board, tmp_path, optimise="flash")
+    assert "use --optimise speed (an estimated " in hint
+    usual = generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "usual", optimise="speed")
+    assert usual.inference_s * BOARD.clock_hz / board.clock_hz < DECISION.hop / RATE_OF_SOUND
+    assert "--optimise" not in _refused_hint(_slowed(9, tmp_path, "flash"), tmp_path, optimise="flash")
+
+
+def test_the_hint_names_the_record_that_has_the_hop(tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "ear.tflite", None, anomaly=AnomalyHead(output=0, hop=DECISION.hop))
+    with pytest.raises(UsageError, match=r"but \[anomaly\] wants one every") as error:
+        generate_app(prepared, _slowed(1.2, tmp_path), tmp_path / "app")
+    assert str(error.value.hint).startswith("Set hop in [anomaly] to ")
 
 
 def test_a_model_of_motion_needs_a_sensor_of_motion(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,10 +15,10 @@ from arenite.host.app.cascade.generate import generate_cascade
 from arenite.host.app.sensor_stream import IMU
 from arenite.host.build.prepare import Prepared
 from arenite.host.interface.app import app
-from arenite.profiles.boards import load_board
+from arenite.profiles.boards import Board, load_board
 from tests.host.app.cascade.cascade_models import GATE, LARGE_ROWS, SMALL_DECISION, motion_pair, sound_pair
 from tests.host.app.motion_models import motion_model
-from tests.host.app.sound_models import DECISION, LENGTH, RATE, SOUND, STEP, sound_model
+from tests.host.app.sound_models import DECISION, LENGTH, RATE, ROWS, SOUND, STEP, sound_model
 
 BOARD = load_board("qemu_mps2_an386")
 HOP = DECISION.hop
@@ -134,17 +135,82 @@ def test_models_without_a_decision_and_models_that_learn_are_refused(tmp_path: P
     assert_refused(small, learns, tmp_path, "learns.tflite records an anomaly head", "--anomaly")
 
 
-def test_a_board_that_is_too_slow_for_both_is_refused(tmp_path: Path) -> None:
-    small, large = sound_pair(tmp_path)
-    application = generate_cascade(small, large, BOARD, tmp_path / "app")
-    hop_s = HOP / RATE
-    # Each inference alone would be in time.
-    slow = replace(BOARD, clock_hz=round(BOARD.clock_hz * application.inference_s / hop_s / 1.01))
+def _slowed(needed_hops: float, tmp_path: Path) -> Board:
+    """Return a board on which both inferences of the pair of sound take ``needed_hops`` hops."""
+    application = generate_cascade(*sound_pair(tmp_path), BOARD, tmp_path / "usual")
+    return replace(
+        BOARD, clock_hz=round(BOARD.clock_hz * application.inference_s / (needed_hops * HOP / RATE))
+    )
+
+
+def _with_hop(tmp_path: Path, hop: int, large_hop: int | None = None) -> tuple[Prepared, Prepared]:
+    """Return the pair of sound with other hops."""
+    return (
+        sound_model(tmp_path / "ear.tflite", replace(SMALL_DECISION, hop=hop)),
+        sound_model(
+            tmp_path / "word.tflite", replace(DECISION, hop=large_hop or hop), rows=LARGE_ROWS, seed=4
+        ),
+    )
+
+
+def test_a_board_that_is_too_slow_for_both_is_refused_with_a_hop_that_can_be_set(tmp_path: Path) -> None:
+    slow = _slowed(1.01, tmp_path)  # each inference alone would be in time
     with pytest.raises(
         UsageError, match=r"The inferences of one hop on .* \(ear.tflite \d+ ms and word.tflite \d+ ms\)"
-    ):
-        generate_cascade(small, large, slow, tmp_path / "slow")
+    ) as error:
+        generate_cascade(*sound_pair(tmp_path), slow, tmp_path / "slow")
     assert not (tmp_path / "slow").exists()
+    longest = ROWS * STEP  # of the small model
+    named = re.match(
+        rf"Set hop in \[decision\] of both models to (\d+) or more, up to {longest}, or ",
+        str(error.value.hint),
+    )
+    assert named is not None, error.value.hint
+    for hop in (int(named[1]), longest):
+        assert hop / RATE > 1.01 * HOP / RATE  # what both inferences take on the slow board
+        application = generate_cascade(*_with_hop(tmp_path, hop), BOARD, tmp_path / "app")
+        assert application.settings.hop == hop
+
+
+def test_no_hop_is_named_that_the_small_model_cannot_have(tmp_path: Path) -> None:
+    longest = ROWS * STEP // HOP
+    for share, start in (
+        (0.8, f"Set hop in [decision] of both models to {ROWS * STEP} samples, or "),
+        (1.5, ""),
+    ):
+        with pytest.raises(UsageError, match="The inferences of one hop") as error:
+            generate_cascade(*sound_pair(tmp_path), _slowed(share * longest, tmp_path), tmp_path / "slow")
+        hint = str(error.value.hint)
+        assert hint.startswith(start) and ("hop" in hint) == bool(start)
+        assert "hoose qemu_mps2_an" in hint
+
+
+def test_a_hop_that_is_no_multiple_is_refused_with_one_that_can_be_set(tmp_path: Path) -> None:
+    longest = LARGE_ROWS * STEP
+    with pytest.raises(UsageError, match="which is not a multiple") as error:
+        generate_cascade(*_with_hop(tmp_path, HOP, HOP + STEP), BOARD, tmp_path / "app")
+    assert f"word.tflite to {HOP} or a multiple of it, up to {longest // HOP * HOP}." in str(error.value.hint)
+    generate_cascade(*_with_hop(tmp_path, HOP, longest // HOP * HOP), BOARD, tmp_path / "app")
+    # The rows of the large model begin within fewer samples than a hop of the small one.
+    small = sound_model(tmp_path / "ear.tflite", replace(SMALL_DECISION, hop=ROWS * STEP))
+    large = sound_model(tmp_path / "word.tflite", replace(DECISION, hop=STEP), rows=ROWS - 4)
+    with pytest.raises(UsageError, match="which is not a multiple") as error:
+        generate_cascade(small, large, BOARD, tmp_path / "none")
+    equal = (ROWS - 4) * STEP
+    assert str(error.value.hint) == f"Set hop in [decision] of both models to {equal} samples."
+    small = sound_model(tmp_path / "ear.tflite", replace(SMALL_DECISION, hop=equal))
+    large = sound_model(tmp_path / "word.tflite", replace(DECISION, hop=equal), rows=ROWS - 4)
+    generate_cascade(small, large, BOARD, tmp_path / "app")
+
+
+def test_the_warning_of_a_slow_cascade_names_settings_that_leave_time(tmp_path: Path) -> None:
+    usual = generate_cascade(*sound_pair(tmp_path), BOARD, tmp_path / "usual").headroom
+    assert usual is not None
+    slow = replace(BOARD, clock_hz=round(BOARD.clock_hz * usual.share() / 1.1))
+    (warning,) = generate_cascade(*sound_pair(tmp_path), slow, tmp_path / "app").warnings
+    assert "the slowest 11" in warning
+    # The features of each sample take most of the time, so a longer hop does not help.
+    assert re.search(r"\. Choose qemu_mps2_an\d+ \(the slowest window then takes \d\d\.\d%\)\.$", warning)
 
 
 def test_a_camera_has_no_cascade(tmp_path: Path) -> None:
