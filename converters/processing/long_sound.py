@@ -7,17 +7,19 @@ from pathlib import Path
 
 import numpy as np
 
-from arenite.converters.processing.media_files import read_sound
+from arenite.converters.processing.media_files import check_wav_is_whole, read_sound
 
 #: The first field of the format of a WAV file with PCM samples.
 _PCM = 1
+#: Bytes of a sample.
+_BYTES = 2
 
 
 def open_sound(path: str | Path, rate: int) -> np.ndarray:
     """Return the samples of a WAV file as int16 [samples]. A file of 16-bit PCM with one channel is mapped into memory,
     so it may have any length; other files are read as a whole.
 
-    Raises ``UsageError`` if the file cannot be read or does not have ``rate`` samples per second.
+    Raises ``UsageError`` if the file cannot be read, is cut off, or does not have ``rate`` samples per second.
     """
     place = _data_of(Path(path), rate)
     if place is None:
@@ -28,7 +30,7 @@ def open_sound(path: str | Path, rate: int) -> np.ndarray:
 
 def _data_of(path: Path, rate: int) -> tuple[int, int] | None:
     """Return where the samples of a WAV file begin, in bytes, and how many it has; None unless it is a file of 16-bit
-    PCM with one channel and ``rate`` samples per second."""
+    PCM with one channel and ``rate`` samples per second. Raises ``UsageError`` if such a file is cut off."""
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
@@ -39,8 +41,12 @@ def _data_of(path: Path, rate: int) -> tuple[int, int] | None:
             while len(header := file.read(8)) == 8:
                 name, length = header[:4], struct.unpack("<I", header[4:])[0]
                 if name == b"data":
-                    is_whole = 2 <= length <= size - file.tell()
-                    return (file.tell(), length // 2) if is_plain and is_whole else None
+                    if not is_plain or length < _BYTES:
+                        return None
+                    left = size - file.tell()
+                    check_wav_is_whole(path, length, left)
+                    count = min(length, left) // _BYTES
+                    return (file.tell(), count) if count else None
                 content = file.read(16) if name == b"fmt " else b""
                 if len(content) == 16:
                     kind, channels, file_rate, _, _, bits = struct.unpack("<HHIIHH", content)

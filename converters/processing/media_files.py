@@ -27,6 +27,9 @@ SOUND_SUFFIXES = (".wav",)
 #: The largest sound file in bytes. It has room for half an hour of 16-bit samples at 16 kHz.
 MAX_SOUND_BYTES = 64 << 20
 
+#: Programs that write a WAV file to a pipe do not know its size. They state this many bytes of samples, or more.
+UNKNOWN_WAV_BYTES = 0x7FFF0000
+
 #: The sizes of a sample in bytes that ``read_sound`` converts.
 SAMPLE_WIDTHS = (1, 2, 3, 4)
 
@@ -92,6 +95,7 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
             )
         with wave.open(io.BytesIO(_plain_format(data))) as file:
             width, channels, file_rate = file.getsampwidth(), file.getnchannels(), file.getframerate()
+            stated = file.getnframes() * width * channels
             raw = file.readframes(file.getnframes())
     except (OSError, EOFError, RuntimeError, ValueError, wave.Error) as error:
         # The wave module raises RuntimeError without a text for a chunk that ends behind the file's end.
@@ -99,6 +103,7 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
             f"Cannot read the sound {path}: {str(error) or 'its chunks are damaged'}.",
             "Give a WAV file of PCM samples of 8, 16, 24 or 32 bits.",
         ) from error
+    check_wav_is_whole(path, stated, len(raw))
     if file_rate != rate:
         raise UsageError(
             f"{path} has {file_rate} samples per second, the model's preprocessing takes {rate}.",
@@ -118,6 +123,17 @@ def read_sound(path: str | Path, rate: int) -> np.ndarray:
     else:
         values = np.frombuffer(raw, f"<i{width}").astype(np.int64) >> (8 * width - 16)
     return cast(np.ndarray, (values.reshape(-1, channels).sum(axis=1) // channels).astype(np.int16))
+
+
+def check_wav_is_whole(path: str | Path, stated_bytes: int, bytes_: int) -> None:
+    """Raise ``UsageError`` if the WAV file at ``path`` ends before its samples do. ``stated_bytes`` is the size of the
+    samples that its header states, and ``bytes_`` is the size of those that it has."""
+    if bytes_ < stated_bytes < UNKNOWN_WAV_BYTES:
+        raise UsageError(
+            f"The sound {path} is cut off: its header states {stated_bytes:,} bytes of samples, but the file has only "
+            f"{bytes_:,}.",
+            "Copy or record it again; or use what is left: ffmpeg -i IN.wav OUT.wav",
+        )
 
 
 def _plain_format(data: bytes) -> bytes:

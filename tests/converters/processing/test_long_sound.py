@@ -54,3 +54,20 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path) -> None:
     for broken in (cut, tmp_path / "missing.wav"):
         with pytest.raises(UsageError):
             open_sound(broken, 16000)
+
+
+@pytest.mark.parametrize("channels", [1, 2])
+def test_a_file_that_is_cut_off_is_refused_with_both_sizes(channels: int, tmp_path: Path) -> None:
+    path = write(tmp_path / "a.wav", SAMPLES.tobytes(), channels)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(UsageError, match="states 2,000 bytes of samples, but the file has only 1,900"):
+        open_sound(path, 16000)
+
+
+def test_a_file_of_unknown_length_is_mapped_to_its_end(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.wav", SAMPLES.tobytes())
+    data = bytearray(path.read_bytes())
+    data[40:44] = (0xFFFFFFFF).to_bytes(4, "little")  # as a program writes that cannot know it
+    path.write_bytes(data + b"\1")
+    samples = open_sound(path, 16000)
+    assert isinstance(samples, np.memmap) and samples.tolist() == SAMPLES.tolist()

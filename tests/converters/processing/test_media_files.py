@@ -138,3 +138,14 @@ def test_a_file_with_fewer_samples_than_its_header_states_is_read_to_its_end(tmp
     path = tmp_path / "a.wav"
     path.write_bytes(wav(_PLAIN, stated=0xFFFFFFF0))
     assert read_sound(path, 8000).tolist() == [1, 2]
+
+
+def test_a_file_that_is_cut_off_is_an_error_with_both_sizes(tmp_path: Path) -> None:
+    path = tmp_path / "a.wav"
+    path.write_bytes(wav(_PLAIN, stated=4000))
+    with pytest.raises(UsageError, match="states 4,000 bytes of samples, but the file has only 4") as error:
+        read_sound(path, 8000)
+    assert "ffmpeg" in str(error.value.hint)
+    path.write_bytes(wav(_PLAIN)[:-1])
+    with pytest.raises(UsageError, match="states 4 bytes of samples, but the file has only 3"):
+        read_sound(path, 8000)
