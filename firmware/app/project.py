@@ -1,8 +1,8 @@
 """Write the folder of an application.
 
-``src/main.c`` belongs to the user, and ``src/app_pins.h`` of a real board too: they are written once. Everything else
-is generated again by each call. For an emulated board, the build recipe in ``arenite.json`` is that of a firmware
-project, so ``arenite build`` compiles it.
+``src/main.c`` belongs to the user, and ``src/app_pins.h`` and ``src/app.overlay`` of a real board too: they are
+written once. Everything else is generated again by each call. For an emulated board, the build recipe in
+``arenite.json`` is that of a firmware project, so ``arenite build`` compiles it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from arenite.firmware.app.emulated_board import (
     emulated_recipe,
 )
 from arenite.firmware.app.forms.application import Application
-from arenite.firmware.app.forms.choice import CMAKE
+from arenite.firmware.app.forms.choice import CMAKE, ZEPHYR_APP
+from arenite.firmware.app.forms.zephyr_overlay import zephyr_overlay
+from arenite.firmware.app.pins_of_sensor import OVERLAY, PINS, previous_manifest, set_aside
 from arenite.firmware.app.readme import readme
 from arenite.firmware.app.real_board import real_board_files, real_build_files
 from arenite.firmware.app.settings import HEADER, SOURCE, StreamSettings
@@ -38,7 +40,6 @@ from arenite.profiles.board import Board
 
 PROTOCOL = "app"
 MAIN = "src/main.c"
-PINS = "src/app_pins.h"
 #: The C files of the messages of all applications.
 _MESSAGES = ("app_stream.c", "app_stream.h")
 #: The C files of an application with a sensor of samples, besides those of the board.
@@ -144,8 +145,8 @@ def write_app(
     """Write the folder of an application. Equal arguments give equal bytes.
 
     Args:
-        directory: the folder, which is created or updated. ``src/main.c`` and ``src/app_pins.h`` are
-            only written if they do not exist.
+        directory: the folder, which is created or updated. The files of the user are only written if they do not
+            exist. Pins of another board or sensor are set aside.
         name: title of the application in its README.
         board: a board for which :func:`supported` is true.
         model_files: text of the model's sources by their paths, among them ``app_model.h``.
@@ -198,12 +199,18 @@ def write_app(
         files |= real_board_files(board, driver, PROTOCOL)
         application = Application(board, files, driver, optimise, defines, stack_bytes)
         files |= real_build_files(application, form)
-        user_files[PINS] = driver.pins_header()
+        if driver.pins:
+            user_files[PINS] = driver.pins_header()
+        if form == ZEPHYR_APP:
+            user_files[OVERLAY] = zephyr_overlay(board, driver)
+        project["driver"] = [name for name in driver.sources if not name.endswith(".h")]
     models = " and ".join(Path(str(manifest[k]["path"])).name for k in ("model", "cascade") if k in manifest)
-    files["README.md"] = readme(name, models, board, form, driver)
+    files["README.md"] = readme(name, models, board, form, driver, str(manifest["sensor"]), tuple(user_files))
     files[MANIFEST] = ""
     files[MANIFEST] = json.dumps({**project, "files": sorted(files)}, indent=2) + "\n"
+    before = previous_manifest(directory)
     write_folder(directory, files)
+    set_aside(directory, before, project, user_files)
     for path, text in user_files.items():
         if not (directory / path).exists():
             write_atomic(directory / path, text.encode())

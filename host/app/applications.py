@@ -62,10 +62,10 @@ def application_sensor(name: str, sensor: str | None = None) -> str:
     return own
 
 
-def application_title(name: str) -> str:
-    """Return what the shipped application ``name`` does, as a verb with its object."""
-    title: str = read_record(_record(name))["title"]
-    return title
+def application_summaries() -> dict[str, tuple[str, str]]:
+    """Return for each shipped application what it does, as a verb with its object, and its sensor."""
+    records = {name: read_record(_record(name)) for name in application_names()}
+    return {name: (record["title"], record["sensor"]) for name, record in records.items()}
 
 
 def example_samples(name: str, *, progress: bool = True) -> np.ndarray:
@@ -80,6 +80,11 @@ def example_samples(name: str, *, progress: bool = True) -> np.ndarray:
             "Give a recording of your own.",
         )
     return RECIPES[name].example(progress)
+
+
+def has_example_samples(name: str) -> bool:
+    """Return whether the shipped application ``name`` has a recording."""
+    return name in RECIPES
 
 
 def _record(name: str) -> Path:

@@ -11,8 +11,10 @@ from arenite.host.app.applications import application_image, application_sensor,
 from arenite.host.app.camera.generate import CAMERA, CameraApp, generate_camera_app
 from arenite.host.app.camera.pictures import Pictures
 from arenite.host.app.cascade.generate import generate_cascade
+from arenite.host.app.folder_check import check_folder
 from arenite.host.app.generate import App, generate_app
 from arenite.host.app.recorded_sensor import recorded_sensor
+from arenite.host.build.library import identifier
 from arenite.host.build.prepare import Prepared
 from arenite.host.interface.model import Model, prepared_model
 from arenite.profiles.boards import load_board
@@ -29,6 +31,7 @@ def app(
     chip: str | None = None,
     cascade: Model | str | Path | None = None,
     hang_ms: float | None = None,
+    replace: bool = False,
     accept: Callable[[StreamSettings | Pictures], None] = lambda _: None,
 ) -> App | CameraApp:
     """Write an application that runs a model on the samples of a sensor, or on the pictures of a camera.
@@ -37,7 +40,8 @@ def app(
         model: a loaded model, the path of an image, or the name of a shipped application (docs/applications.md). It
             records its preprocessing and its decision. For a camera, pixels of 8 bits are the input if it records no
             preprocessing.
-        output: the folder for the application. Its ``src/main.c`` is only written if it does not exist.
+        output: the folder for the application. Its ``src/main.c`` is only written if it does not exist. If it has an
+            application of the same models, board and sensor, this is written again.
         board: the name of the board.
         sensor: the kind of sensor: ``microphone``, ``imu``, ``adc`` or ``camera``; None for that of a shipped
             application, otherwise for that of the recorded preprocessing, or a microphone if there is none.
@@ -50,13 +54,15 @@ def app(
             application are those of the large model.
         hang_ms: the time in milliseconds for which the large model still runs after an event of ``model``; None for the
             recorded one, or else the length of a window of the large model.
+        replace: write also over an application of other models, another board or another sensor.
         accept: called with the numbers of the application, or with the pictures that a camera's model takes, before
             anything is written. If it raises an error, nothing is written.
 
     Raises:
         ProfileError: the board is unknown.
         ModelError, UsageError: a model cannot be loaded, records no preprocessing or decision for the sensor, or is
-            too slow for the board, or there is no driver for the board, or the two models do not make a cascade.
+            too slow for the board, or there is no driver for the board, or the two models do not make a cascade, or
+            ``output`` has another application.
     """
     if not isinstance(model, Model) and is_application(str(model)):
         sensor = application_sensor(str(model), sensor)
@@ -64,7 +70,10 @@ def app(
     sensor = sensor or recorded_sensor(prepared)
     if hang_ms is not None and cascade is None:
         raise UsageError("--hang-ms is for a cascade.", "Add --cascade LARGE, or remove --hang-ms.")
-    if cascade is not None:
+    large = None if cascade is None else _prepared(cascade)
+    names = tuple(identifier(p.path.stem) for p in (prepared, large) if p is not None)
+    check_folder(Path(output), names, board, sensor, is_replaced=replace)
+    if large is not None:
         if sensor == CAMERA:
             raise UsageError(
                 "A cascade cannot look: its models share the samples of a sensor, but a camera's rows go into one "
@@ -73,7 +82,7 @@ def app(
             )
         return generate_cascade(
             prepared,
-            _prepared(cascade),
+            large,
             profile,
             Path(output),
             sensor=sensor,

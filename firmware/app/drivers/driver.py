@@ -59,7 +59,7 @@ class Driver:
         places = ["Its pins and settings are in src/app_pins.h."] if self.pins else []
         if self.framework == ZEPHYR:
             places = ["Its settings are in src/app_pins.h."] if self.pins else []
-            places.append("Define the alias in src/app.overlay.")
+            places.append("Its device and the alias are in src/app.overlay.")
         elif not self.pins and self.sources[0].endswith(".cpp"):
             places.append("The board's Arduino core sets its pins.")
         elif not self.pins:
@@ -67,7 +67,7 @@ class Driver:
         return " ".join(places)
 
     def pins_header(self) -> str:
-        """Return the text of ``src/app_pins.h``."""
+        """Return the text of ``src/app_pins.h``, which is only written if there are ``pins``."""
         lines = "".join(f"#define {name} {value}\n" for name, value in self.pins.items())
         return (
             "/* This file is yours: `arenite app` writes it once and does not change it again.\n"

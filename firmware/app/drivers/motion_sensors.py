@@ -38,6 +38,13 @@ _ESP_PINS = {
     "esp32c6": (6, 7),
     "esp32p4": (7, 8),
 }
+#: Data and clock of ``Wire`` on the Nucleo boards, and their places on the Arduino header, as in the variants of
+#: STM32duino's core (Arduino_Core_STM32): D14 and D15 unless a variant names others.
+_NUCLEO_PINS = (("PB9", "D14"), ("PB8", "D15"))
+_NUCLEO_BOARD_PINS = {
+    "nucleo_l432kc": (("PB7", "D4"), ("PB6", "D5")),
+    "nucleo_wl55jc": (("PA11", "D14"), ("PA12", "D15")),
+}
 _ESP_BOARD_PINS = {"esp32cam": (14, 15), "seeed_xiao_esp32s3": (5, 6)}
 _BOSCH = (
     "bmi2.c, bmi2.h, bmi2_defs.h, bmi270.c and bmi270.h of https://github.com/boschsensortec/BMI270_SensorAPI. "
@@ -92,7 +99,7 @@ def motion_sensor_of(board: Board, chip: str | None = None) -> Driver | None:
     pins = {"IMU_ADDRESS": CHIPS[used] if on_board is None else on_board.address}
     pins |= _bus_pins(board, framework, on_board) | _RANGES
     is_bosch = used == "bmi270"
-    place = "on the board" if on_board is not None else f"on a module at {_bus_name(framework, pins)}"
+    place = "on the board" if on_board is not None else f"on a module at {_bus_name(board, framework, pins)}"
     return Driver(
         framework,
         (f"{used}.c", bus, *_SHARED),
@@ -121,10 +128,13 @@ def _bus_pins(board: Board, framework: str, on_board: _OnBoard | None) -> dict[s
     return pins
 
 
-def _bus_name(framework: str, pins: dict[str, str]) -> str:
+def _bus_name(board: Board, framework: str, pins: dict[str, str]) -> str:
     """Return where a module is connected, for display."""
     if framework in (ESPIDF, PICO):
         return f"SDA GPIO{pins['IMU_SDA']}, SCL GPIO{pins['IMU_SCL']}"
     if framework == ZEPHYR:
         return "the bus to which the alias `imu-i2c` of the devicetree leads"
+    if board.name.startswith("nucleo_"):
+        (sda, sda_place), (scl, scl_place) = _NUCLEO_BOARD_PINS.get(board.name, _NUCLEO_PINS)
+        return f"SDA {sda} ({sda_place}), SCL {scl} ({scl_place})"
     return "the pins SDA and SCL"

@@ -15,10 +15,9 @@ from arenite.firmware.app.settings import StreamSettings
 from arenite.firmware.boards.cores import OPTIMISE_MODES
 from arenite.host.app.applications import (
     EXAMPLE,
-    application_names,
-    application_sensor,
-    application_title,
+    application_summaries,
     example_samples,
+    has_example_samples,
     is_application,
 )
 from arenite.host.app.camera.frames import read_frames
@@ -39,9 +38,9 @@ from arenite.profiles.boards import load_board
 
 def _applications() -> str:
     """Return the shipped applications with what they do and their sensors, for the help."""
-    names = application_names()
-    width = max(map(len, names))
-    lines = [f"  {name:{width}}  {application_title(name)} ({application_sensor(name)})" for name in names]
+    summaries = application_summaries()
+    width = max(map(len, summaries))
+    lines = [f"  {name:{width}}  {title} ({sensor})" for name, (title, sensor) in summaries.items()]
     return "\n".join(["\b", "Shipped applications (docs/applications.md):", *lines])
 
 
@@ -89,6 +88,14 @@ def _applications() -> str:
 )
 @output_folder_option("the application")
 @click.option(
+    "--replace",
+    is_flag=True,
+    help=(
+        "Write also over an application of another model, board or sensor. src/main.c stays, and pins that you changed "
+        "are kept beside the new ones."
+    ),
+)
+@click.option(
     "--optimise",
     type=click.Choice(OPTIMISE_MODES),
     default="balanced",
@@ -134,6 +141,7 @@ def app(
     cascade: Path | None,
     hang_ms: float | None,
     output: Path,
+    replace: bool,
     optimise: str,
     recordings: tuple[Path, ...],
     flash: Path | None,
@@ -188,11 +196,17 @@ def app(
         chip=chip,
         cascade=cascade,
         hang_ms=hang_ms,
+        replace=replace,
         accept=accept,
     )
     plan = application.cascade if isinstance(application, App) else None
-    for text in (*application.prepared.notes, *(() if plan is None else plan.notes)):
+    is_shipped = is_application(str(image))
+    # What the conversion of a shipped model noted is for its author.
+    for text in () if is_shipped else application.prepared.notes:
         note(text)
+    for text in () if plan is None else plan.notes:
+        if text not in plan.large.notes or not is_application(str(cascade)):
+            note(text)
     for warning in application.warnings if isinstance(application, App) else ():
         note(f"Warning: {warning}")
     learns = isinstance(application, App) and application.learning is not None
@@ -207,7 +221,8 @@ def app(
     if as_json:
         print_json({**application.to_json(), "playback": None if playback is None else playback.to_json()})
     else:
-        _show(application, playback)
+        has_example = application.board.emulated and is_shipped and has_example_samples(str(image))
+        _show(application, playback, str(image) if has_example else None)
     return int(playback is not None and playback.is_equal is False)
 
 
@@ -219,7 +234,8 @@ def _play(
     return play(application, samples, on_line=on_line, flash=flash, commands=commands)
 
 
-def _show(application: App, playback: Playback | None) -> None:
+def _show(application: App, playback: Playback | None, example: str | None) -> None:
+    """Print the result; ``example`` is the name of a shipped application that has a recording and can play it."""
     settings, cascade = application.settings, application.cascade
     hop_s = settings.hop / settings.rate
     begin = "an inference every {:,.0f} ms"
@@ -240,7 +256,7 @@ def _show(application: App, playback: Playback | None) -> None:
     if driver is not None:
         show_driver(driver, application.directory)
     if playback is None:
-        show_next(application.board, application.project, application.directory)
+        show_next(application.board, application.project, application.directory, application.sensor, example)
     elif playback.expected is not None:
         same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
         most = max(len(playback.events), len(playback.expected))

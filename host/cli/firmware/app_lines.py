@@ -17,8 +17,21 @@ def show_driver(driver: Driver, directory: Path) -> None:
         show(f"Copy these files to {directory}/src: {driver.needs_files}.")
 
 
-def show_next(board: Board, project: str, directory: Path) -> None:
-    """Print the command that builds the application in ``directory``, whose build system is ``project``."""
+def show_next(board: Board, project: str, directory: Path, sensor: str, example: str | None = None) -> None:
+    """Print the command that builds the application in ``directory``, whose build system is ``project``; and for an
+    emulated board the command that runs it with a recording for ``sensor``, which the shipped application ``example``
+    has."""
     commands = app_commands(board, project, str(directory))
     is_built_here = board.emulated or project == PLATFORMIO
     show(f"Next: {f'arenite build {directory}' if is_built_here else ' && '.join(commands)}")
+    if example is not None:
+        show(f"Or with its example: arenite app {example} --board {board.name} -o {directory} --play example")
+    elif board.emulated:
+        show(
+            f"Or with a recording: arenite live {directory} --board {board.name} --play "
+            f"{_RECORDINGS.get(sensor, 'FILE.csv')}"
+        )
+
+
+#: A recording for each kind of sensor that does not take .csv, .npy or .npz files.
+_RECORDINGS = {"microphone": "FILE.wav", "camera": "PICTURES"}

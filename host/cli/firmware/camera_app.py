@@ -58,7 +58,7 @@ def _show(application: CameraApp, playback: FramePlayback | None) -> None:
     if application.driver is not None:
         show_driver(application.driver, application.directory)
     if playback is None:
-        show_next(application.board, application.project, application.directory)
+        show_next(application.board, application.project, application.directory, application.sensor)
         return
     same = sum(a == b for a, b in zip(playback.events, playback.expected, strict=False))
     most = max(len(playback.events), len(playback.expected))

@@ -6,6 +6,7 @@ import io
 import subprocess
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from PIL import Image
 import arenite
 from arenite.converters.anomaly.head import load_anomaly_head
 from arenite.converters.decision.record import load_decision, recorded_decision
-from arenite.converters.processing.specification.preprocessing import load_preprocessing
+from arenite.converters.processing.specification.preprocessing import load_preprocessing, read_record
 from arenite.errors import ModelError, UsageError
 from arenite.host.app import applications
 from arenite.host.app.camera.frames import read_frames
@@ -78,7 +79,19 @@ def test_the_help_tells_what_every_application_does() -> None:
     text = CliRunner().invoke(app, ["--help"], terminal_width=200).output
     for name in NAMES:
         line = next(line for line in text.splitlines() if line.split()[:1] == [name])
-        assert applications.application_title(name) in line and applications.application_sensor(name) in line
+        title, sensor = applications.application_summaries()[name]
+        assert title in line and sensor in line
+
+
+def test_the_help_reads_each_record_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = []
+
+    def counted(path: Path) -> Any:
+        paths.append(path)
+        return read_record(path)
+
+    monkeypatch.setattr(applications, "read_record", counted)
+    assert len(applications.application_summaries()) == len(paths) == len(set(paths)) == len(NAMES)
 
 
 def test_a_folder_may_have_the_name_of_an_application(

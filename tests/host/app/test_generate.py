@@ -43,6 +43,13 @@ def test_the_program_of_the_user_is_written_once(tmp_path: Path) -> None:
     assert before == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+def test_the_readme_of_an_emulated_board_says_how_to_run_it(tmp_path: Path) -> None:
+    generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "app")
+    text = (tmp_path / "app/README.md").read_text()
+    assert f"    arenite live . --board {BOARD.name} --play FILE.wav\n" in text
+    assert "* `src/main.c`: your program. It is" in text and "app_pins.h" not in text
+
+
 def test_the_folder_is_a_project(tmp_path: Path) -> None:
     application = generate_app(sound_model(tmp_path / "ear.tflite"), BOARD, tmp_path / "app")
     manifest = json.loads((tmp_path / "app" / "arenite.json").read_text())

@@ -70,6 +70,79 @@ def test_the_pins_of_the_user_are_kept(tmp_path: Path) -> None:
     assert pins.read_text() == "/* mine */\n"
 
 
+def test_pins_of_another_board_or_chip_are_set_aside(tmp_path: Path) -> None:
+    folder, source = tmp_path / "app", tmp_path / "app/src"
+    prepared = motion_model(tmp_path / "wrist.tflite")
+    generate_app(prepared, load_board("pico"), folder, sensor="imu")
+    (source / "main.c").write_text("/* mine */\n")
+    (source / "app_pins.h").write_text("/* my pins */\n")
+    generate_app(prepared, load_board("esp32dev"), folder, sensor="imu")
+    assert (source / "app_pins.pico.h").read_text() == "/* my pins */\n"
+    assert "#define IMU_SDA 21\n" in (source / "app_pins.h").read_text()
+    (source / "app_pins.h").write_text("/* my other pins */\n")
+    generate_app(prepared, load_board("pico"), folder, sensor="imu")
+    (source / "app_pins.h").write_text("/* my third pins */\n")
+    generate_app(prepared, load_board("pico"), folder, sensor="imu", chip="lsm6dso")
+    assert (source / "app_pins.esp32dev.h").read_text() == "/* my other pins */\n"
+    assert (source / "app_pins.pico.2.h").read_text() == "/* my third pins */\n"
+    assert "#define IMU_ADDRESS 0x6A\n" in (source / "app_pins.h").read_text()
+    assert (source / "main.c").read_text() == "/* mine */\n"
+
+
+def test_a_sensor_without_pins_has_no_file_of_them(tmp_path: Path) -> None:
+    drivers = {
+        (board.name, sensor): driver
+        for board in all_boards()
+        if not board.emulated
+        for sensor in ("microphone", "imu", "adc", "camera")
+        if supported(board, sensor) and not (driver := driver_of(board, sensor)).pins
+    }
+    assert len(drivers) > 5
+    for driver in drivers.values():
+        assert not any("app_pins.h" in APP.read(name) for name in driver.all_sources)
+    generate_app(sound_model(tmp_path / "ear.tflite"), load_board("nucleo_f411re"), tmp_path / "app")
+    assert [path.name for path in (tmp_path / "app/src").iterdir()] == ["main.c"]
+    assert "app_pins.h" not in (tmp_path / "app/README.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "sensor", "alias"),
+    [
+        ("nrf5340dk", "microphone", "dmic-dev = &pdm0;"),
+        ("nrf54l15dk", "microphone", "dmic-dev = &pdm20;"),
+        ("nrf5340dk", "imu", "imu-i2c = &arduino_i2c;"),
+        ("nrf54l15dk", "imu", "imu-i2c = &i2c21;"),
+    ],
+)
+def test_the_devicetree_of_zephyr_is_written_once(name: str, sensor: str, alias: str, tmp_path: Path) -> None:
+    folder, model = tmp_path / "app", tmp_path / "m.tflite"
+    prepared = sound_model(model) if sensor == "microphone" else motion_model(model)
+    generate_app(prepared, load_board(name), folder, sensor=sensor)
+    overlay = folder / "src/app.overlay"
+    text = overlay.read_text()
+    assert alias in text and text.count("{") == text.count("}")
+    (used,) = re.findall(r"DT_ALIAS\((\w+)\)", "".join(p.read_text() for p in folder.glob("lib/app/*.c")))
+    assert used.replace("_", "-") in alias
+    assert '"${user_folder}/app.overlay"' in (folder / "zephyr/CMakeLists.txt").read_text()
+    overlay.write_text("/* mine */\n")
+    generate_app(prepared, load_board(name), folder, sensor=sensor)
+    assert overlay.read_text() == "/* mine */\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("nucleo_l4r5zi", "SDA PB9 (D14), SCL PB8 (D15)"),
+        ("nucleo_l432kc", "SDA PB7 (D4), SCL PB6 (D5)"),
+        ("nucleo_wl55jc", "SDA PA11 (D14), SCL PA12 (D15)"),
+    ],
+)
+def test_the_pins_of_a_module_at_a_nucleo_board_are_named(name: str, place: str, tmp_path: Path) -> None:
+    generate_app(motion_model(tmp_path / "m.tflite"), load_board(name), tmp_path / "app", sensor="imu")
+    for file in ("README.md", "src/app_pins.h"):
+        assert f"MPU6050 on a module at {place}" in (tmp_path / "app" / file).read_text()
+
+
 def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
     folder = tmp_path / "app"
     prepared, board = sound_model(tmp_path / "ear.tflite"), load_board("esp32-c3-devkitm-1")
@@ -87,17 +160,19 @@ def test_an_esp32_has_two_build_systems(tmp_path: Path) -> None:
     [
         ("nano33ble", "microphone", "The board's Arduino core sets its pins."),
         ("nucleo_f411re", "microphone", "Its pins are fixed in lib/app/microphone_stm32f411_i2s.c."),
-        ("nrf5340dk", "microphone", "Define the alias in src/app.overlay."),
-        ("nrf5340dk", "imu", "Its settings are in src/app_pins.h. Define the alias in src/app.overlay."),
+        ("nrf5340dk", "microphone", "Its device and the alias are in src/app.overlay."),
+        (
+            "nrf5340dk",
+            "imu",
+            "Its settings are in src/app_pins.h. Its device and the alias are in src/app.overlay.",
+        ),
         ("pico", "microphone", "Its pins and settings are in src/app_pins.h."),
     ],
 )
 def test_the_place_of_the_pins_is_told(name: str, sensor: str, place: str) -> None:
     driver = driver_of(load_board(name), sensor)
     assert driver is not None and driver.settings_place == place
-    assert ("src/app_pins.h" in place) == (
-        "#define" in driver.pins_header().replace("#define APP_PINS_H", "")
-    )
+    assert ("src/app_pins.h" in place) == bool(driver.pins)
     if "lib/app/" in place:  # the pins of the message are those of the file
         wired = re.findall(r"P([A-K]\d+)", driver.wiring)
         assert wired and all(f"P{pin}" in APP.read(driver.sources[0]) for pin in wired)
@@ -239,16 +314,26 @@ def test_the_analog_inputs_of_other_families_have_drivers(
             "nrf5340dk",
             "microphone",
             "zephyr",
-            ("west build -b", "src/app.overlay", "dmic-dev = &pdm0;", "J-Link"),
+            (
+                "west build -b",
+                "are in src/app.overlay.",
+                "`src/main.c` and `src/app.overlay`: your",
+                "J-Link",
+            ),
         ),
-        ("nrf54l15dk", "imu", "zephyr", ("west flash", "src/app.overlay", "imu-i2c = &i2c21;")),
+        (
+            "nrf54l15dk",
+            "imu",
+            "zephyr",
+            ("west flash", "`src/main.c`, `src/app_pins.h` and `src/app.overlay`: your program. They are"),
+        ),
         ("nano33ble", "imu", "platformio", ("bmi270.c", "BMI270_SensorAPI", "arenite build .", "USB port")),
         ("esp32dev", "adc", "esp-idf", ("idf.py set-target esp32", "UART0 over the USB bridge")),
         (
             "nucleo_f411re",
             "microphone",
             "platformio",
-            ("Its pins are fixed in", "arenite flash .", "ST-LINK"),
+            ("Its pins are fixed in", "arenite flash .", "ST-LINK", "* `src/main.c`: your program. It is"),
         ),
     ],
 )

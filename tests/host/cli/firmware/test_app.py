@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import wave
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,8 @@ import pytest
 from tests.host.app.camera.camera_models import gray_model
 from tests.host.app.cascade.cascade_models import sound_pair
 from tests.host.app.motion_models import motion_model
-from tests.host.app.sound_models import RATE, sound_model, sounds
+from tests.host.app.shipped import shipped_image
+from tests.host.app.sound_models import DECISION, RATE, sound_model, sounds
 from tests.host.cli.conftest import Arenite
 
 BOARD = "qemu_mps2_an386"
@@ -94,3 +96,59 @@ def test_a_real_board_without_editable_pins_says_where_they_are(arenite: Arenite
     image = sound_model(tmp_path / "ear.tflite").path
     run = arenite("app", image, "--board", "nucleo_f411re", "-o", tmp_path / "app")
     assert run.code == 0 and "Its pins are fixed in lib/app/microphone_stm32f411_i2s.c." in run.out
+
+
+def test_another_application_is_only_replaced_if_the_user_says_so(arenite: Arenite, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    ear, word = sound_model(tmp_path / "ear.tflite").path, sound_model(tmp_path / "word.tflite").path
+    wrist = motion_model(tmp_path / "wrist.tflite").path
+
+    def command(image: Path, board: str, *more: str) -> tuple[object, ...]:
+        return ("app", image, "--board", board, "-o", folder, *more)
+
+    assert arenite(*command(ear, BOARD)).code == 0
+    (folder / "src/main.c").write_text("/* mine */\n")
+    files = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    there = f"app holds the application ear on {BOARD} with the sensor microphone; "
+    for refused, asked in (
+        (command(word, BOARD), f"word on {BOARD} with the sensor microphone would replace it"),
+        (command(ear, "qemu_mps2_an385"), "ear on qemu_mps2_an385 with the sensor microphone would replace"),
+        (command(wrist, BOARD), f"wrist on {BOARD} with the sensor imu would replace it"),
+        (command(ear, BOARD, "--cascade", str(word)), f"ear and word on {BOARD} with the sensor microphone"),
+    ):
+        arenite(*refused).refused(2, there + asked, "--replace")
+    assert files == {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    # A new version of the model, or other options, write the same application again.
+    sound_model(ear, replace(DECISION, hop=DECISION.hop // 2))
+    assert arenite(*command(ear, BOARD, "--optimise", "speed")).code == 0
+    assert arenite(*command(wrist, BOARD, "--replace")).code == 0
+    assert (folder / "src/main.c").read_text() == "/* mine */\n"
+    assert arenite("firmware", ear, "--board", BOARD, "-o", tmp_path / "firmware").code == 0
+    onto = ("app", ear, "--board", BOARD, "-o", tmp_path / "firmware")
+    arenite(*onto).refused(2, "firmware holds the firmware project ear on", "--replace")
+
+
+def test_the_next_command_of_an_emulated_board_plays_a_recording(arenite: Arenite, tmp_path: Path) -> None:
+    image = motion_model(tmp_path / "wrist.tflite").path
+    written = arenite("app", image, "--board", BOARD, "-o", tmp_path / "a")
+    assert f"arenite live {tmp_path / 'a'} --board {BOARD} --play FILE.csv" in written.out
+    written = arenite("app", image, "--board", "pico", "-o", tmp_path / "b")
+    assert "Next: cmake" in written.out and "--play" not in written.out
+
+
+@pytest.mark.slow  # downloads a model
+def test_what_the_conversion_of_a_shipped_model_noted_is_not_printed(
+    arenite: Arenite, tmp_path: Path
+) -> None:
+    image = shipped_image("sww01")
+    noted = arenite("app", image, "--board", BOARD, "-o", tmp_path / "a")
+    assert "dynamic batch dimension" in noted.err
+    shipped = arenite("app", "sww01", "--board", BOARD, "-o", tmp_path / "b")
+    assert shipped.code == 0 and not shipped.err
+
+
+@pytest.mark.slow  # trains a model
+def test_the_example_of_a_shipped_application_is_named(arenite: Arenite, tmp_path: Path) -> None:
+    shipped_image("gestures")
+    written = arenite("app", "gestures", "--board", BOARD, "-o", tmp_path / "a")
+    assert f"arenite app gestures --board {BOARD} -o {tmp_path / 'a'} --play example" in written.out
