@@ -19,4 +19,13 @@ static inline void flash_region(ar_flash *flash, uint32_t unit, int (*erase)(voi
     flash->busy = 0;
 }
 
+/* Copies `bytes` bytes at `from` in flash memory that is mapped into the address space. */
+static inline void flash_read_mapped(const volatile uint8_t *from, void *data, uint32_t bytes)
+{
+    uint8_t *to = data;
+    for (uint32_t k = 0; k < bytes; k++) {
+        to[k] = from[k];
+    }
+}
+
 #endif

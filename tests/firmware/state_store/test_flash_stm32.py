@@ -33,6 +33,12 @@ _CHIPS = [
 ]
 #: A mistake in a driver, and what the model says about it.
 _MISTAKES = [
+    (
+        "l4",
+        "    __DSB(); /* the reads are complete, */\n",
+        "",
+        "an NMI comes after the driver has read its result",
+    ),
     ("l4", "FLASH->KEYR = STM32_FLASH_KEY_2;", "", "written while it is locked"),
     ("l4", "k += UNIT", "k += UNIT / 2", "programmed twice|not in their order"),
     ("l4", "number % BANK_PAGES", "0u", "is erased"),
@@ -78,7 +84,7 @@ def _run(folder: Path, family: str, driver: str, stride: int = 1) -> subprocess.
         "-no-pie",
         f"-DMODEL_{family.upper()}",
     ]
-    command += [f"-I{folder}", f"-I{_MODEL}", *APP.include_flags, str(_MODEL / "stm32_model.c")]
+    command += [f"-I{folder}", f"-I{_MODEL}", *APP.include_flags, *map(str, sorted(_MODEL.glob("*.c")))]
     command += [str(folder / name) for name in ("driver.c", "store.c")]
     subprocess.run([*command, "-o", str(folder / "model")], check=True)
     return subprocess.run([str(folder / "model"), str(stride)], capture_output=True, text=True, timeout=300)

@@ -76,9 +76,7 @@ static int read_word(const volatile uint8_t *from, uint8_t *to, uint32_t bytes)
     __set_FAULTMASK(1);
     SCB->CCR |= SCB_CCR_BFHFNMIGN_Msk;
     __DSB();
-    for (uint32_t k = 0; k < bytes; k++) {
-        to[k] = from[k];
-    }
+    flash_read_mapped(from, to, bytes);
     __DSB();
     SCB->CCR &= ~SCB_CCR_BFHFNMIGN_Msk;
     __set_FAULTMASK(0);

@@ -81,7 +81,8 @@ extern model_scb model_system;
 extern uint32_t model_faults_are_masked;
 #define SCB (&model_system)
 #define SCB_CCR_BFHFNMIGN_Msk (1UL << 8)
-static inline void __DSB(void) {}
+void model_barrier(void);
+static inline void __DSB(void) { model_barrier(); }
 static inline void __ISB(void) {}
 static inline void __set_FAULTMASK(uint32_t is_set) { model_faults_are_masked = is_set; }
 #endif

@@ -1,0 +1,239 @@
+/* What the flash controllers of STM32L4, STM32F4 and STM32H7 do. The model enforces the rules: the keys, the size and the
+ * order of writes, one write of a unit with check bits after an erasure, and no access while an operation runs. Power
+ * fails in the operation that `cut_at` numbers: an erasure leaves any content, a unit that is programmed any of its bits,
+ * and its check bits may not fit. */
+#include "stm32_controller.h"
+#include <string.h>
+
+model_state model;
+model_scb model_system;
+uint32_t model_faults_are_masked;
+void NMI_Handler(void);
+
+static uint32_t busy_reads, keys, latched, latched_at;
+
+static uint32_t any(void)
+{
+    model.random_state = model.random_state * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(model.random_state >> 33);
+}
+
+static int power_fails_here(void) { return (int64_t)model.operations++ == model.cut_at; }
+
+static void erase_page(uint32_t page)
+{
+    const uint32_t first = page * APP_FLASH_PAGE;
+    if (page >= APP_FLASH_PAGES) {
+        fail("page %u is erased", page);
+    }
+    unlock_memory();
+    model.erasures[page]++;
+    const int is_cut = power_fails_here();
+    const uint32_t kind = any() % 4;
+    for (uint32_t k = 0; k < APP_FLASH_PAGE; k++) {
+        uint8_t *byte = memory() + first + k;
+        *byte = !is_cut || kind == 0                            ? 0xFF
+                : kind == 1                                     ? (uint8_t)any()
+                : kind == 2 && k < (uint32_t)APP_FLASH_PAGE / 2 ? 0xFF
+                                                                : (uint8_t)(*byte | any());
+    }
+    for (uint32_t k = 0; k < APP_FLASH_PAGE / UNIT; k++) {
+        model.is_programmed[first / UNIT + k] = (uint8_t)is_cut; /* it must be erased again */
+        model.is_damaged[first / UNIT + k] = HAS_CHECK_BITS && is_cut && kind == 3 && k == 1;
+    }
+    close_memory();
+    if (is_cut) {
+        siglongjmp(model.power_is_off, 1);
+    }
+    busy_reads = BUSY_READS;
+    model.is_stale = 1;
+}
+
+/* The page that the control register names, counted from the first one of the region. */
+static uint32_t named_page(uint32_t control)
+{
+#if defined(MODEL_L4)
+    const uint32_t number = (control >> FLASH_CR_PNB_Pos & 255u) + (control & FLASH_CR_BKER ? 256u : 0);
+    return number - (APP_FLASH_ADDRESS - 0x08000000u) / APP_FLASH_PAGE;
+#elif defined(MODEL_F4)
+    static const uint32_t starts[] = {0x00000, 0x04000, 0x08000, 0x0C000, 0x10000, 0x20000,
+                                      0x40000, 0x60000, 0x80000, 0xA0000, 0xC0000, 0xE0000};
+    const uint32_t sector = control >> FLASH_CR_SNB_Pos & 31u;
+    if (sector > 11) {
+        fail("sector %u", sector);
+    }
+    return (0x08000000u + starts[sector] - APP_FLASH_ADDRESS) / APP_FLASH_PAGE;
+#else
+    return ((control >> FLASH_CR_SNB_Pos & 7u) * 0x20000u + 0x08100000u - APP_FLASH_ADDRESS) / APP_FLASH_PAGE;
+#endif
+}
+
+static uint32_t erases(uint32_t control)
+{
+#ifdef MODEL_L4
+    return control & FLASH_CR_PER;
+#else
+    return control & FLASH_CR_SER;
+#endif
+}
+
+static void control_written(uint32_t old, uint32_t new)
+{
+    if (busy_reads) {
+        fail("the control register is written while an operation runs");
+    }
+    if (old & FLASH_CR_LOCK) {
+        fail("the control register is written while it is locked");
+    }
+    if (new & FLASH_CR_STRT) {
+        if (!erases(new) || new & FLASH_CR_PG) {
+            fail("an operation starts that is no erasure: %x", new);
+        }
+        CONTROL = new & ~(uint32_t)FLASH_CR_STRT;
+        erase_page(named_page(new));
+    }
+}
+
+static void key_written(uint32_t value)
+{
+    if (value != (keys == 0 ? 0x45670123u : 0xCDEF89ABu) || keys > 1) {
+        fail("a wrong key");
+    }
+    if (++keys == 2) {
+        CONTROL &= ~(uint32_t)FLASH_CR_LOCK;
+    }
+}
+
+/* A word was written to the flash memory. */
+void word_written(uintptr_t at, uint32_t old, uint32_t new)
+{
+    const uint32_t offset = (uint32_t)(at - APP_FLASH_ADDRESS), unit = offset / UNIT;
+    static uint32_t words[UNIT / 4];
+    *(uint32_t *)at = old;
+    if (offset >= BYTES || at % 4) {
+        fail("a write at offset %u", offset);
+    }
+    if (CONTROL & FLASH_CR_LOCK || !(CONTROL & FLASH_CR_PG) || erases(CONTROL) || busy_reads) {
+        fail("a write without permission");
+    }
+#if defined(MODEL_F4)
+    if ((CONTROL >> 8 & 3u) != 2) {
+        fail("a write of another size than PSIZE");
+    }
+#endif
+    if (latched ? offset != latched_at + 4 * latched : offset % UNIT != 0) {
+        fail("the words of a unit are not in their order");
+    }
+    latched_at = latched ? latched_at : offset;
+    if (latched >= UNIT / 4) {
+        fail("more words than those of a unit are written");
+    }
+    words[latched++] = new;
+    if (latched < UNIT / 4) {
+        if (power_fails_here()) {
+            siglongjmp(model.power_is_off, 1);
+        }
+        return;
+    }
+    latched = 0;
+    if (model.is_programmed[unit]) {
+        fail("unit %u is programmed twice", unit);
+    }
+    model.is_programmed[unit] = 1;
+    const int is_cut = power_fails_here();
+    const uint32_t kind = any() % 3;
+    for (uint32_t k = 0; k < UNIT; k++) {
+        const uint8_t wanted = ((uint8_t *)words)[k], missing = kind == 0   ? 0
+                                                                : kind == 1 ? 0xFF
+                                                                            : (uint8_t)any();
+        memory()[unit * UNIT + k] &= (uint8_t)(is_cut ? wanted | missing : wanted);
+    }
+    model.is_stale = 1;
+    if (is_cut) {
+        model.is_damaged[unit] = HAS_CHECK_BITS && kind == 2 && any() % 2;
+        siglongjmp(model.power_is_off, 1);
+    }
+    busy_reads = BUSY_READS;
+}
+
+void register_accessed(uintptr_t at, uint32_t is_write, uint32_t old)
+{
+    const uint32_t value = *(volatile uint32_t *)at;
+    if (at == (uintptr_t)&STATUS) {
+        if (!is_write) {
+            busy_reads -= busy_reads > 0;
+        } else {
+            STATUS = old & ~value;
+        }
+    } else if (at == (uintptr_t)&CONTROL && is_write) {
+        if (value & FLASH_CR_LOCK) {
+            keys = 0;
+        }
+        control_written(old, value);
+    } else if (at == (uintptr_t)&KEY && is_write) {
+        key_written(value);
+#if defined(MODEL_L4)
+    } else if (at == (uintptr_t)&FLASH->ECCR && is_write) {
+        FLASH->ECCR = old & ~(value & FLASH_ECCR_ECCD);
+#elif !defined(MODEL_F4)
+    } else if (at == (uintptr_t)&FLASH->CCR2 && is_write) {
+        STATUS &= ~value;
+#endif
+    }
+#if defined(MODEL_L4) || defined(MODEL_F4)
+    if (at == (uintptr_t)&FLASH->ACR && is_write && value & FLASH_ACR_DCRST) {
+        if (value & FLASH_ACR_DCEN) {
+            fail("the cache is reset while it is on");
+        }
+        model.is_stale = 0;
+    }
+#endif
+}
+
+/* A page with a damaged unit was read. */
+void memory_read(uintptr_t at)
+{
+    const uint32_t offset = (uint32_t)(at - APP_FLASH_ADDRESS);
+    if (offset >= BYTES || !model.is_damaged[offset / UNIT]) {
+        return;
+    }
+#if defined(MODEL_L4)
+    open_registers();
+    FLASH->ECCR |= FLASH_ECCR_ECCD;
+    close_registers();
+    model.nmi_is_pending = 1; /* it may come some cycles after the read */
+#elif !defined(MODEL_F4)
+    if (!model_faults_are_masked || !(model_system.CCR & SCB_CCR_BFHFNMIGN_Msk)) {
+        fail("a bus fault");
+    }
+    STATUS |= FLASH_SR_DBECCERR;
+#endif
+}
+
+/* A barrier of the processor: all reads are complete, and an NMI that they asked for is taken. */
+void model_barrier(void)
+{
+#ifdef MODEL_L4
+    if (model.nmi_is_pending) {
+        model.nmi_is_pending = 0;
+        NMI_Handler();
+    }
+#endif
+}
+
+/* Sets the bit that says whether an operation runs, before the register is read. */
+void show_status(void) { STATUS = busy_reads ? STATUS | FLASH_SR_BSY : STATUS & ~(uint32_t)FLASH_SR_BSY; }
+
+/* Takes the power away and turns it on again: the controller is locked, and the memory stays. */
+void controller_restart(void)
+{
+    open_registers();
+    memset((void *)FLASH_R_BASE, 0, sizeof(FLASH_TypeDef));
+    CONTROL = FLASH_CR_LOCK;
+#if defined(MODEL_L4) || defined(MODEL_F4)
+    FLASH->ACR = FLASH_ACR_DCEN;
+#endif
+    busy_reads = keys = latched = model.is_stale = model.nmi_is_pending = 0;
+    model_faults_are_masked = model_system.CCR = 0;
+    close_memory();
+}
