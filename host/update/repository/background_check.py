@@ -51,7 +51,12 @@ class BackgroundCheck:
             if self._stopped:
                 return None
             child = self._child = Child(
-                WORKER, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                WORKER,
+                quick_start=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
             )
         try:
             out, errors = child.communicate(request, timeout=TIMEOUT_S)

@@ -63,6 +63,16 @@ class ModelRepository:
         """Return what this client remembers."""
         return load_state(self.cache / "state.json")
 
+    def refuse(self, sha256: str, version: str, reason: str) -> None:
+        """Remember that the model with this SHA-256 must not be tried again. Raises ``OSError``."""
+        with self._locked():
+            self.state().refuse(sha256, version, reason)
+
+    def accept(self, sha256: str) -> None:
+        """Remember that the model with this SHA-256 passed its probation. Raises ``OSError``."""
+        with self._locked():
+            self.state().accept(sha256)
+
     def find(self, name: str) -> ModelTarget | None:
         """Return the present version of the model ``name``, or None if the repository does not have it.
 
