@@ -19,8 +19,8 @@ from arenite.host.camera.server_setup import ModelServers
 from arenite.host.camera.serving.warm_up import warm_up
 from arenite.host.camera.updates.frame_pipe import FrameReceiver
 
-#: The nice value of the process: it gets the time that no other program needs.
-NICE = 19
+#: The nice value of the process: the loop and other programs go first. With 19, a busy computer would starve it.
+NICE = 10
 
 
 def open_candidate(request: dict[str, Any]) -> tuple[ModelServers, dict[str, Any]]:

@@ -17,8 +17,8 @@ from arenite.errors import UsageError
 from arenite.files import cache_directory
 from arenite.host.update.repository.client_state import ClientState, load_state
 from arenite.host.update.repository.errors import RepositoryRefused, in_words, missing_package
+from arenite.host.update.repository.file_reader import read_file
 from arenite.host.update.repository.model_target import ModelTarget, target_from_custom
-from arenite.input_files import read_bytes
 from arenite.locks import file_lock
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class ModelRepository:
         self._targets_url = (
             _url(location) + "/targets/" if targets_location is None else _url(targets_location)
         )
-        self._root = read_bytes(trusted_root, _MAX_ROOT_BYTES)
+        self._root = read_file(trusted_root, _MAX_ROOT_BYTES)
         self._root_path = trusted_root
         self.cache = cache_of(self._root) if cache is None else cache
         self._updater: Updater | None = None

@@ -13,13 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from arenite.converters.tflite.image import METADATA, parse_image
+from arenite.converters.tflite.image import parse_image
 from arenite.errors import ModelError, UsageError
 from arenite.files import write_atomic
 from arenite.host.update.repository.errors import missing_package
+from arenite.host.update.repository.file_reader import read_file
 from arenite.host.update.repository.model_target import ModelTarget, target_from_custom
 from arenite.host.update.repository.signing_keys import read_signer
-from arenite.input_files import read_bytes
 from arenite.locks import file_lock
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def add_model(
     Raises ``UsageError`` for a file that is no model, a counter that does not rise, a version that exists, a key that
     does not belong to the repository, or a folder without a repository.
     """
-    data = read_bytes(model, MAX_MODEL_BYTES)
+    data = read_file(model, MAX_MODEL_BYTES)
     kind = _kind(model, data)
     with _locked(folder):
         state = _RepositoryFiles(folder)
@@ -183,7 +183,7 @@ class _RepositoryFiles:
 
         path = self._metadata / name
         try:
-            metadata: Metadata[Any] = Metadata.from_bytes(read_bytes(path, MAX_METADATA_BYTES))
+            metadata: Metadata[Any] = Metadata.from_bytes(read_file(path, MAX_METADATA_BYTES))
         except RepositoryError as error:
             raise UsageError(
                 f"{path} is damaged ({error}).", "Restore the folder of the repository from a copy."
@@ -263,7 +263,7 @@ def _kind(path: Path, data: bytes) -> str:
             f"{path} is not a model for the camera loop.", "Give a .tflite file, an image or a .onnx file."
         )
     try:
-        return "image" if METADATA in parse_image(data, str(path)).model.metadata else "tflite"
+        return "image" if parse_image(data, str(path)).tool else "tflite"
     except ModelError:
         return "tflite"  # a runtime may know operators that Arenite does not
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from arenite.errors import UsageError
 from arenite.host.update.keys import MAX_KEY_BYTES, require_private_key
 from arenite.host.update.repository.errors import missing_package
-from arenite.input_files import read_bytes
+from arenite.host.update.repository.file_reader import read_file
 
 if TYPE_CHECKING:
     from securesystemslib.signer import CryptoSigner
@@ -23,7 +23,7 @@ def read_signer(path: Path) -> CryptoSigner:
         from securesystemslib.signer import CryptoSigner
     except ImportError as error:
         raise missing_package(error) from error
-    key = load_pem_private_key(read_bytes(path, MAX_KEY_BYTES), None)
+    key = load_pem_private_key(read_file(path, MAX_KEY_BYTES), None)
     if not isinstance(key, Ed25519PrivateKey):
         raise UsageError(
             f"{path} has a key of another type than Ed25519.", "Make one: arenite update keygen NAME.pem."
