@@ -70,18 +70,32 @@ class Child(subprocess.Popen[Any]):
 
     ``limits`` maps a resource of the module ``resource``, for example ``resource.RLIMIT_DATA``, to its limit.
 
+    Normally the system copies the page tables of this process, which stops all its threads for some milliseconds.
+    With ``quick_start`` it does not. Then the process may outlive this process if that is killed in the moment of the
+    start, and it cannot have limits.
+
     Windows has neither sessions nor the guard: there, the process has no limits, and only ``kill`` and the end of its
     standard input end it.
     """
 
     def __init__(
-        self, command: Sequence[str], *, limits: Mapping[int, int] | None = None, **options: Any
+        self,
+        command: Sequence[str],
+        *,
+        limits: Mapping[int, int] | None = None,
+        quick_start: bool = False,
+        **options: Any,
     ) -> None:
         self._registered = False
         if sys.platform == "win32":
             super().__init__(list(command), **options)
             return
         pipe = _guard_pipe()
+        if quick_start:
+            super().__init__(list(command), start_new_session=True, **options)
+            self._registered = True
+            os.write(pipe, b"+%d\n" % self.pid)
+            return
 
         def prepare() -> None:  # runs in the new process, before it starts the program
             os.write(pipe, b"+%d\n" % os.getpid())

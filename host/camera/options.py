@@ -122,6 +122,20 @@ class OutputOptions:
 
 
 @dataclass(frozen=True)
+class UpdateOptions:
+    """The signed repository with newer versions of the model, and the conditions for replacing the model."""
+
+    repository: str | None = None  # a folder or an address; None: the model is never replaced
+    trusted_root: Path | None = None  # the root metadata of the repository
+    check_every_s: Annotated[float, Range(1)] = 3600.0
+    #: How long a new version also answers a sample of the frames before it serves; 0: not at all.
+    shadow_s: Annotated[float, Range(0)] = 10.0
+    #: The lowest mean agreement of its answers with those of the version before.
+    min_agreement: Annotated[float, Range(0, 1)] = 0.8
+    probation_s: Annotated[float, Range(0)] = 30.0  # how long the version before stays ready
+
+
+@dataclass(frozen=True)
 class CameraOptions:
     """All options of a run, in groups. None, () and False mean that the loop decides or that a feature is off."""
 
@@ -130,6 +144,7 @@ class CameraOptions:
     loop: LoopOptions = field(default_factory=LoopOptions)
     energy: EnergyOptions = field(default_factory=EnergyOptions)
     outputs: OutputOptions = field(default_factory=OutputOptions)
+    updates: UpdateOptions = field(default_factory=UpdateOptions)
 
     @classmethod
     def of(cls, **values: Any) -> CameraOptions:

@@ -28,6 +28,7 @@ class ModelServers:
     """The server for the loop, with its models and runtimes.
 
     ``slots`` is the number of frames that the server should be able to process at the same time.
+    ``previous`` is an earlier version of the model; with it, only the model of ``--model`` is opened, with one runtime.
 
     Attributes:
         server: serves the frames.
@@ -42,8 +43,9 @@ class ModelServers:
     ``close`` closes all models and runtimes.
     """
 
-    def __init__(self, options: CameraOptions, slots: int) -> None:
+    def __init__(self, options: CameraOptions, slots: int, previous: CameraModel | None = None) -> None:
         self.options, self.slots = options.model, slots
+        self._previous, self._replaceable = previous, options.updates.repository is not None
         self._overlap = options.loop.overlap
         self.models: list[CameraModel] = []
         self.notes: list[str] = []
@@ -58,7 +60,7 @@ class ModelServers:
         self._stack = ExitStack()
         self._check_combination(options)
         try:
-            if self.options.memory_mb is not None:
+            if self.options.memory_mb is not None and previous is None:
                 self._open_pool(int(self.options.memory_mb * 1e6))
             self.server: FrameServer = self._build_server()
         except BaseException:
@@ -80,6 +82,14 @@ class ModelServers:
             raise UsageError(
                 f"{' and '.join(chosen)} cannot be given together.", "Choose one way to use several models."
             )
+        if options.updates.repository is not None:
+            chosen += ["--memory-budget"] * bool(model.memory_mb) + ["--scenario"] * bool(
+                options.loop.scenario
+            )
+            if chosen:
+                raise UsageError(
+                    f"--updates does not work with {' and '.join(chosen)}.", "Use --updates with one model."
+                )
         unstaged = [name for name in chosen if name != "--ladder"] + ["--memory-budget"] * bool(
             model.memory_mb
         )
@@ -94,6 +104,10 @@ class ModelServers:
 
     def _build_server(self) -> FrameServer:
         options = self.options
+        if self._previous is not None:
+            return self._build_single(options.name)
+        if self._replaceable:
+            return self._build_replaceable(options.name)
         if options.variants:
             return self._build_variants([options.name, *options.variants])
         if options.cascade:
@@ -122,6 +136,7 @@ class ModelServers:
                 preprocessing=options.preprocessing,
                 postprocessing=options.postprocessing,
                 labels=options.labels,
+                previous=self._previous,
             )
         self.models.append(model)
         self.notes += [note for note in model.notes if note not in self.notes]
@@ -183,6 +198,15 @@ class ModelServers:
 
             return PooledModelServer(model, self._pool, str(model.path))
         server = ModelServer(model, self._open_runtime(model))
+        self._stack.callback(server.close)
+        self.warm.append(server)
+        return server
+
+    def _build_replaceable(self, name: str) -> FrameServer:
+        from arenite.host.camera.several.hot_swap_server import HotSwapServer
+
+        model = self._open_model(name)
+        server = HotSwapServer(ModelServer(model, self._open_runtime(model)))
         self._stack.callback(server.close)
         self.warm.append(server)
         return server

@@ -47,6 +47,7 @@ from arenite.host.governor.interface import Limits
 
 if TYPE_CHECKING:
     from arenite.host.camera.observe.soak import Soak
+    from arenite.host.camera.updates.model_updater import ModelUpdater
 
 #: Frames overlap if the model takes more than this share of the time between two frames of a camera, or more than this
 #: number of seconds if frames come from a recording. Handing a frame from thread to thread costs about 50 µs.
@@ -111,6 +112,7 @@ class CameraSession:
         self.outputs = open_outputs(options.outputs, self.source, self.model.name, self._stack, self.report)
         self.loop = self._make_loop(self._should_overlap(invoke_s))
         self.supervisor = self._make_supervisor()
+        self._updater = self._make_updater()
 
     def _on_source_message(self, text: str) -> None:
         """Add a message of a source to the notes. Only the first and the last notes are kept, because a camera that
@@ -219,6 +221,27 @@ class CameraSession:
             supervisor.watchers.append(EarlyWakePause(self.early_wake, limits != Limits()))
         return supervisor
 
+    def _make_updater(self) -> ModelUpdater | None:
+        """Return what replaces the model by newer versions; None without ``--updates``."""
+        if self.options.updates.repository is None:
+            if self.options.updates.trusted_root is not None:
+                self.notes.append("--trusted-root has no effect without --updates.")
+            return None
+        from arenite.host.camera.several.hot_swap_server import HotSwapServer
+        from arenite.host.camera.updates.model_updater import ModelUpdater
+
+        server = self.servers.server
+        assert isinstance(server, HotSwapServer)
+        updater = ModelUpdater(
+            self.options, server, self.loop, self.model, self.servers.runtime_name, self._on_source_message
+        )
+        self.loop.sinks.append(updater.times)
+        self.supervisor.watchers.append(updater.power)
+        self.supervisor.parts["updates"] = updater.state
+        self.servers.parts["updates"] = updater.to_json
+        self._stack.callback(updater.stop)
+        return updater
+
     def _open_instruments(self) -> Instruments:
         """Open the sensors and the governor. This is called in the supervisor's thread."""
         from arenite.host.camera.instruments import open_instruments
@@ -230,6 +253,8 @@ class CameraSession:
     def _on_first_answer(self) -> None:
         self.cold_start_ms = since_start_ms()
         self.supervisor.on_first_answer()
+        if self._updater is not None:
+            self._updater.start()
 
     def stop(self) -> None:
         """End the run after the frame in progress. Any thread may call it."""
@@ -287,6 +312,8 @@ class CameraSession:
             else:
                 self.loop.run()
         finally:
+            if self._updater is not None:
+                self._updater.stop()
             self.supervisor.stop()
         parts: dict[str, Any] = {"overlapped": self.loop.overlap}
         if scenario is not None:

@@ -43,8 +43,11 @@ def make_source(
             index=index,
             min_size=None if sees_part else sufficient_size(servers.models),
             # A camera needs two buffers more than frames are held at the same time. A single camera has two frames in
-            # progress. In a set, two frames wait, one may be repeated, and one is served. The dashboard holds one more.
-            buffers=(4 if single else 6) + (camera_options.outputs.dashboard is not None),
+            # progress. In a set, two frames wait, one may be repeated, and one is served. The dashboard holds one more,
+            # and so does the shadow run of an update.
+            buffers=(4 if single else 6)
+            + (camera_options.outputs.dashboard is not None)
+            + (camera_options.updates.repository is not None),
             on_message=on_message,
         )
         for index, spec in enumerate(options.sources)

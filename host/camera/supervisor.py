@@ -102,6 +102,8 @@ class Supervisor:
         ``root`` is the folder that contains ``proc``."""
         self.loop = loop
         self.watchers = list(watchers)
+        #: Functions that return further parts of the state, by the key of the part.
+        self.parts: dict[str, Callable[[], Any]] = {}
         self.notes = notes if notes is not None else []
         self.actions: list[Action] = []
         self.energy: EnergyMeter | None = None
@@ -272,7 +274,7 @@ class Supervisor:
             }
         if self.governor is not None:
             record["governor"] = self.governor.state()
-        return record
+        return record | {name: part() for name, part in self.parts.items()}
 
     def _publish(self) -> None:
         if self.watchers:

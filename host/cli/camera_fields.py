@@ -19,6 +19,7 @@ from arenite.host.camera.options import (
     OutputOptions,
     Range,
     SourceOptions,
+    UpdateOptions,
 )
 from arenite.host.cli.option_types import Number
 
@@ -28,6 +29,7 @@ _GROUPS: dict[str, Any] = {
     "loop": LoopOptions,
     "energy": EnergyOptions,
     "outputs": OutputOptions,
+    "updates": UpdateOptions,
 }
 #: Maps a field of ``CameraOptions`` to the function that parses its text on the command line.
 _PARSED: dict[str, Callable[[str], Any]] = {"energy.limits": parse_budget, "model.window": parse_window}

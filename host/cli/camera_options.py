@@ -215,6 +215,54 @@ camera_options = option_group(
         ),
     ),
     field_option(
+        "--updates",
+        sets="updates.repository",
+        metavar="URL_OR_DIR",
+        help=(
+            "Take newer versions of the model from this signed repository (docs/camera-updates.md) while the loop "
+            "runs. Needs --trusted-root and the extra `update`."
+        ),
+    ),
+    field_option(
+        "--trusted-root",
+        sets="updates.trusted_root",
+        metavar="FILE",
+        help="Root metadata of the repository, root.json, which you got from its publisher in a safe way.",
+    ),
+    field_option(
+        "--check-every",
+        sets="updates.check_every_s",
+        metavar="SECONDS",
+        help="Time between two checks of the repository.",
+    ),
+    field_option(
+        "--shadow",
+        sets="updates.shadow_s",
+        metavar="SECONDS",
+        help=(
+            "Time in which a new version answers a sample of the frames too, before it may serve. 0: it serves as soon "
+            "as it is warm."
+        ),
+    ),
+    field_option(
+        "--min-agreement",
+        sets="updates.min_agreement",
+        metavar="SHARE",
+        help=(
+            "Lowest agreement of the answers of a new version with those of the version before, from 0 to 1. 0: the "
+            "answers are not compared."
+        ),
+    ),
+    field_option(
+        "--probation",
+        sets="updates.probation_s",
+        metavar="SECONDS",
+        help=(
+            "Time after the switch in which the version before returns if the new one raises an error, is too slow or "
+            "disagrees."
+        ),
+    ),
+    field_option(
         "--scenario",
         sets="loop.scenario",
         help=(

@@ -1,4 +1,4 @@
-"""``arenite update``: make keys, and sign and verify update images."""
+"""``arenite update``: make keys, sign and verify update images, and publish models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
 from arenite.host.update.keys import generate_key
 from arenite.host.update.signed_image import (
@@ -38,10 +39,13 @@ class _Whole(click.ParamType[int]):
 
 @click.group()
 def update() -> None:
-    """Make keys, and sign and verify update images in MCUboot's format (docs/update-images.md).
+    """Make keys, sign and verify update images in MCUboot's format (docs/update-images.md), and publish models.
 
     No firmware that Arenite generates installs updates yet (docs/update-install.md).
     """
+
+
+update.add_command(repository)
 
 
 @update.command()

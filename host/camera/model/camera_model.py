@@ -2,7 +2,8 @@
 
 Several places may describe these steps. The first place that has a description is used: the options, the record that
 Arenite writes into a converted model, the author's TFLite Metadata in the file, the zoo's entry for this file. If there
-is no description, the steps are guessed from the tensors, and a note says so.
+is no description, the steps of an earlier version of the model apply, if there is one with the same shapes. Otherwise
+the steps are guessed from the tensors. A note says so.
 """
 
 from __future__ import annotations
@@ -61,6 +62,7 @@ def open_model(
     preprocessing: Path | None = None,
     postprocessing: Path | None = None,
     labels: Path | None = None,
+    previous: CameraModel | None = None,
 ) -> CameraModel:
     """Open and return the model of a file, or a model of the zoo by its name or alias. A zoo model is downloaded once.
 
@@ -71,6 +73,7 @@ def open_model(
         preprocessing: a TOML or JSON file that replaces the recorded steps.
         postprocessing: a TOML or JSON file that replaces the recorded steps.
         labels: a text file with one label per line.
+        previous: an earlier version of the model.
 
     Raises:
         UsageError: there is no such file or name, the model does not take pictures, or the steps or labels do not fit
@@ -89,7 +92,7 @@ def open_model(
         raise ModelError(
             f"{file.path.name} has no inputs or no outputs.", "Give a model that takes a picture."
         )
-    facts = _ModelFacts(file, header)
+    facts = _ModelFacts(file, header, previous)
     notes: list[str] = []
     first = tensor_heuristics.usable_input(header.inputs[0], notes)
     steps_before = load_preprocessing(preprocessing) if preprocessing else facts.preprocessing(first, notes)
@@ -168,11 +171,11 @@ def _find_file(name_or_path: str) -> _File:
 
 class _ModelFacts:
     """The steps and labels that the file and the zoo record for a model. A source of facts is None if there is none:
-    ``_metadata`` is the TFLite Metadata, ``_zoo_record`` the zoo's entry for this file, and ``_ultralytics`` the
-    metadata of Ultralytics' exporter."""
+    ``_metadata`` is the TFLite Metadata, ``_zoo_record`` the zoo's entry for this file, ``_ultralytics`` the
+    metadata of Ultralytics' exporter, and ``_previous`` an earlier version of the model."""
 
-    def __init__(self, file: _File, header: ModelHeader) -> None:
-        self._file, self._header = file, header
+    def __init__(self, file: _File, header: ModelHeader, previous: CameraModel | None) -> None:
+        self._file, self._header, self._previous = file, header, previous
         self._extra = _image_extra(header)
         self._metadata = tflite_metadata.read_metadata(header.metadata.get(tflite_metadata.NAME, b""))
         self._zoo_record = pictures.picture_model_by_hash(file.sha256)
@@ -188,12 +191,16 @@ class _ModelFacts:
         known = None
         if self._zoo_record is not None:
             known = Preprocessing.from_json(self._zoo_record.preprocessing, self._zoo_record.name)
+        elif self._previous is not None and self._previous.inputs[0].shape == first.shape:
+            known = self._previous.preprocessing.real
         if self._metadata is not None and self._metadata.mean:
             normalization = Normalize(1.0, self._metadata.mean, self._metadata.std)
             # The metadata does not say how a picture is resized to the input.
             return tensor_heuristics.preprocessing(first, normalization, known)
         if known is None and self._ultralytics is not None:
             known = self._ultralytics.preprocessing(*tensor_heuristics.sides(first)[:2])
+        if known is not None and self._zoo_record is None and self._ultralytics is None:
+            notes.append("The file records no preprocessing, so the steps of the version before apply.")
         return known or tensor_heuristics.preprocessing(
             first, tensor_heuristics.guess_normalization(first, notes)
         )
@@ -207,6 +214,9 @@ class _ModelFacts:
             exported_steps = self._ultralytics.postprocessing(self._header.outputs)
             if exported_steps is not None:
                 return exported_steps
+        previous = self._previous
+        if previous is not None and _shapes(previous.outputs) == _shapes(self._header.outputs):
+            return previous.postprocessing
         return tensor_heuristics.postprocessing(
             self._header.outputs, self._header.detections, len(names), notes
         )
@@ -219,7 +229,15 @@ class _ModelFacts:
             return self._ultralytics.names
         files = self._metadata.files if self._metadata is not None else ()
         packed = tflite_metadata.archived_labels(self._file.path, self._file.data, files)
-        return packed or (self._zoo_record.labels if self._zoo_record is not None else ())
+        if packed or self._zoo_record is not None:
+            return packed or (self._zoo_record.labels if self._zoo_record is not None else ())
+        previous = self._previous
+        same = previous is not None and _shapes(previous.outputs) == _shapes(self._header.outputs)
+        return previous.labels if previous is not None and same else ()
+
+
+def _shapes(tensors: tuple[Tensor, ...]) -> list[tuple[int, ...]]:
+    return [tensor.shape for tensor in tensors]
 
 
 def _read_labels(path: Path) -> tuple[str, ...]:

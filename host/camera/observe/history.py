@@ -13,14 +13,14 @@ POINTS = 600
 #: The times of a frame, and the fields of a point: time, rates, power, temperature and percentiles of each time.
 ROWS = (*STAGES, "total", "age")
 FIELDS = ("t", "fps", "dropped", "watts", "celsius", *(f"{row}.{p}" for row in ROWS for p in ("p50", "p95")))
-#: The maximum number of the governor's actions that are stored.
+#: The maximum number of actions that are stored.
 _MAX_LOG = 500
 #: The time in seconds over which the frame rate is computed.
 _RATE_S = 5.0
 
 
 class History:
-    """The points of the last minutes, and the governor's last actions (``log``).
+    """The points of the last minutes, and the last actions of the governor and of updates (``log``).
 
     A point is a list of values in the order of ``FIELDS``; unknown values are None. ``dropped`` is the number of
     dropped frames per second. ``fps`` is the frame rate of the last five seconds if the state counts frames, else the
@@ -30,7 +30,7 @@ class History:
     def __init__(self) -> None:
         self.points: deque[list[float | None]] = deque(maxlen=POINTS)
         self.log: deque[Mapping[str, Any]] = deque(maxlen=_MAX_LOG)
-        self._actions = NewGovernorActions()
+        self._actions = NewActions()
         self._last: tuple[float, float] | None = None
         self._served: deque[tuple[float, int]] = deque()
 
@@ -66,23 +66,27 @@ class History:
         return (served - past[0][1]) / elapsed_s if elapsed_s >= 1.0 else otherwise
 
     def new_actions(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Return the governor's actions in ``state`` that no earlier state had."""
+        """Return the actions in ``state`` that no earlier state had."""
         new = self._actions.find_new(state)
         self.log.extend(new)
         return new
 
 
-class NewGovernorActions:
-    """Finds the new actions in a series of states that each contain the governor's last actions and their total
-    count."""
+class NewActions:
+    """Finds the new actions in a series of states that each contain the last actions of the governor and of the
+    model's updates, and their total counts."""
 
     def __init__(self) -> None:
-        self._known_count = 0
+        self._known_counts = {"governor": 0, "updates": 0}
 
     def find_new(self, state: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Return the governor's actions in ``state`` that were not in an earlier state."""
-        governor = state.get("governor") or {}
-        tail = governor.get("log") or []
-        count = governor.get("actions", len(tail))
-        new_count, self._known_count = count - self._known_count, max(count, self._known_count)
-        return list(tail[-new_count:]) if new_count > 0 else []
+        """Return the actions in ``state`` that were not in an earlier state."""
+        new: list[Mapping[str, Any]] = []
+        for part, known_count in self._known_counts.items():
+            actions = state.get(part) or {}
+            tail = actions.get("log") or []
+            count = actions.get("actions", len(tail))
+            self._known_counts[part] = max(count, known_count)
+            if count > known_count:
+                new += tail[-(count - known_count) :]
+        return new

@@ -75,6 +75,15 @@ class GovernorState(TypedDict, total=False):
     note: str  # a sentence that says why a limit cannot be kept
 
 
+class UpdatesState(TypedDict, total=False):
+    """The replacement of the model by newer versions (``--updates``)."""
+
+    model: str  # the model that serves, for display
+    version: str  # its version in the repository; empty for the model of --model
+    log: list[dict[str, Any]]  # the last events, in the form of the governor's actions
+    actions: int  # number of events since the loop began
+
+
 class ModelState(TypedDict, total=False):
     name: str
     sha256: str
@@ -105,6 +114,7 @@ class LoopState(TypedDict, total=False):
     temperature: TemperatureState | None
     budget: Budget
     governor: GovernorState
+    updates: UpdatesState
     model: ModelState
     runtime: RuntimeState
     source: SourceState

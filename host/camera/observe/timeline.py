@@ -17,7 +17,7 @@ from typing import Any
 
 from arenite.host.camera.frames.frame import Frame
 from arenite.host.camera.frames.served_frame import STAGES, ServedFrame
-from arenite.host.camera.observe.history import NewGovernorActions
+from arenite.host.camera.observe.history import NewActions
 from arenite.host.camera.sinks.writer import LineWriter, to_stderr
 
 _PROCESS = 1
@@ -51,7 +51,7 @@ class Timeline:
         self._limit = limit_frames
         self._frames_written = 0
         self._tracks: set[int] = set()
-        self._actions = NewGovernorActions()
+        self._actions = NewActions()
         self._closed = False
         # The bracket and the first event are one line, so that a file without further events is valid too.
         self._writer.write("[" + _to_line(_metadata_event("process_name", 0, name=title)))
