@@ -12,8 +12,9 @@ import numpy as np
 from arenite.converters.anomaly.head import AnomalyHead
 from arenite.converters.tflite.image import image_bytes
 from arenite.files import write_atomic
-from arenite.firmware.sizes.learning_work import learning_work
+from arenite.firmware.sizes.learning_work import learning_work, save_work
 from arenite.host.app.emulated_run import run_emulated
+from arenite.host.app.flash_memory import flash_contents
 from arenite.host.app.generate import generate_app
 from arenite.host.build.prepare import Prepared, prepare
 from arenite.host.flash.build import direct_build
@@ -36,8 +37,10 @@ _HEADS: tuple[tuple[int, int, bool, tuple[int, ...]], ...] = (
 )
 _BINS = 8
 _PROGRAM = Path(__file__).parent / "learning.c"
-_LINE = re.compile(r"U(\d+)")
-_PER_TICK = 5 / 8
+_LINE = re.compile(r"([SUV])(\d+)")
+#: Instructions per tick of the board's timer; calls that are measured at once; and the instructions of a turn of the
+#: loop around them, counted in the disassembly.
+_PER_TICK, _SERVES, _TURN = 5 / 8, 64, 2
 
 
 def _model(path: Path, size: int, head: AnomalyHead) -> Prepared:
@@ -55,8 +58,10 @@ def _model(path: Path, size: int, head: AnomalyHead) -> Prepared:
 
 
 def measure_learning(board: Board, folder: Path) -> list[tuple[Mapping[str, float], float]]:
-    """Return (work, instructions) of learning a window, the mean of several windows after the warm-up."""
+    """Return (work, instructions) of learning a window, the mean of several windows after the warm-up; of the longest
+    save of the state; and of asking in a turn of the loop whether it must be saved."""
     rows: list[tuple[Mapping[str, float], float]] = []
+    served = []
     for rank, classes, is_autoencoder, sizes in _HEADS:
         for size in sizes:
             place = folder / f"head-{rank}-{classes}-{size}"
@@ -72,11 +77,17 @@ def measure_learning(board: Board, folder: Path) -> list[tuple[Mapping[str, floa
                 "@MEAN", str(int(not is_autoencoder))
             )
             (application.directory / "src/main.c").write_text(text)
-            counts = []
-            for line in run_emulated(direct_build(application.directory), board, np.zeros(16, np.int16)):
+            counts: dict[str, list[float]] = {"S": [], "U": [], "V": []}
+            elf, flash = (
+                direct_build(application.directory),
+                bytearray(flash_contents(None, application.learning)),
+            )
+            for line in run_emulated(elf, board, np.zeros(16, np.int16), flash=flash):
                 if line == "learning end":
                     break
                 if match := _LINE.fullmatch(line):
-                    counts.append(int(match[1]) * _PER_TICK)
-            rows.append((learning_work(application.learning.plan), mean(counts)))
-    return rows
+                    counts[match[1]].append(int(match[2]) * _PER_TICK)
+            plan = application.learning.plan
+            rows += [(learning_work(plan), mean(counts["U"])), (save_work(plan), max(counts["S"]))]
+            served += counts["V"]
+    return [*rows, ({"serve": 1.0}, mean(served) / _SERVES - _TURN)]

@@ -7,8 +7,12 @@ one to twelve units. All classes count as taught. While a window is taught or th
 from __future__ import annotations
 
 from arenite.converters.anomaly.plan import AnomalyPlan
+from arenite.firmware.app.learning_glue import Learning
 
 Work = dict[str, float]
+
+#: What the line of an anomaly has instead of a percentage, with usual numbers.
+DETAIL = "100.000, normal up to 10.000"
 
 
 def learning_work(plan: AnomalyPlan) -> Work:
@@ -29,4 +33,14 @@ def learning_work(plan: AnomalyPlan) -> Work:
         "class window": bool(classes),
         "class": classes,
         "class value": size * classes,
+    }
+
+
+def save_work(plan: AnomalyPlan) -> Work:
+    """Return the work of saving the state in the flash memory of an emulated board, with the erasure of a block."""
+    learning = Learning(plan, 0, 1, 1)
+    return {
+        "save": 1,
+        "erased page": learning.flash_pages // learning.blocks,
+        "saved byte": learning.record_dtype.itemsize,
     }
