@@ -27,6 +27,9 @@ _LOOP = {
     "read value": 25.0, "feed": 220.0, "window": 0.0,
 }  # fmt: skip
 _MIN_LAYERS = 3
+#: The signal that the loop hears, and the seconds after which its windows are usual ones: then the front end knows the
+#: noise in the background.
+_HEARD, _START_S = "5", 1
 #: The kernel whose instructions depend on its inputs.
 _SOFTMAX = "ar_softmax_s8"
 
@@ -58,6 +61,14 @@ def fit_kernels(
     return kernels, {_SOFTMAX: {"value": most}} if most else {}
 
 
+def _windows(stages: Stages) -> np.ndarray:
+    """Return the instructions of feed for each window of the signal that the loop hears, after the first one."""
+    calls = np.array(stages.lines["F"][_HEARD])
+    window = (np.cumsum(calls[:, 1]) - 1) // stages.application.settings.hop
+    counts = np.bincount(window, weights=calls[:, 0] * PER_TICK)
+    return counts[: int(calls[:, 1].sum()) // stages.application.settings.hop]
+
+
 def _calls(stages: Stages, signal: str) -> tuple[float, float]:
     """Return the instructions and the number of calls of feed, from one window to the next."""
     calls, hop = stages.lines["F"][signal], stages.application.settings.hop
@@ -70,13 +81,16 @@ def _calls(stages: Stages, signal: str) -> tuple[float, float]:
 def front_end_rows(stages: Stages) -> tuple[str, Mapping[str, float], float, float]:
     """Return the front end of an application, its work for a window, and its instructions: usual ones and the most."""
     s, plan = stages.application.settings, stages.plan
-    counts = {signal: _calls(stages, signal) for signal in stages.lines["F"]}
+    counts = {signal: _calls(stages, signal) for signal in stages.lines["F"] if signal != _HEARD}
     feeds = counts["1"][1]
     rows = 1 if isinstance(plan, ImuPlan) else s.hop // plan.step
     kind, work = row_work(plan, rows, feeds)
     if stages.gate_block is not None:
         work |= {"gate feed": feeds, "gate sample": s.hop, "gate value": s.hop * s.channels}
         work["gate block"] = s.hop / stages.gate_block
+    if kind != "motion":
+        heard = _windows(stages)
+        return kind, work, float(np.mean(heard[-(-_START_S * s.rate // s.hop) :])), float(np.max(heard))
     # Signal 0 is digital silence, which no sensor gives.
     usual = float(np.mean([count for signal, (count, _) in counts.items() if signal != "0"]))
     return kind, work, usual, max(count for count, _ in counts.values())
@@ -89,11 +103,11 @@ def fit_loop(measured: Sequence[Stages]) -> Costs:
         rows, rests, totals = [], [], []
         for stages in measured:
             s, lines = stages.application.settings, stages.lines
-            if "B" not in lines:
-                continue
-            features = _calls(stages, "4")[0]
+            if "B" not in lines or str(WINDOWS) not in lines["B"]:
+                continue  # a board that cannot keep up runs several windows before it looks at their number
+            features = float(np.mean(_windows(stages)[:WINDOWS]))
             model = sum(float(np.median([n for (n,) in lines[k]["4"]])) for k in "ID") * PER_TICK
-            busy = lines["B"][next(iter(lines["B"]))][0][0] * PER_TICK / WINDOWS
+            busy = lines["B"][str(WINDOWS)][0][0] * PER_TICK / WINDOWS
             record = block_of(s.rate, s.channels)
             schedule = Schedule(s.rate, s.channels, s.window, s.hop, record, PER_MILLISECOND, PER_SECOND)
             counts = window_counts(schedule, costs, features / s.hop, model, WINDOWS)

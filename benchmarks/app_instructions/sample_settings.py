@@ -46,9 +46,20 @@ def model(
 
 
 def audio(
-    rate=16000, rows=10, length=480, step=160, fft=512, power=1, window="hann", bins=20, floor=False, mfcc=0
+    rate=16000,
+    rows=10,
+    length=480,
+    step=160,
+    fft=512,
+    power=1,
+    window="hann",
+    bins=20,
+    floor=False,
+    mfcc=0,
+    preemphasis=None,
 ):
-    steps = [
+    steps = [] if preemphasis is None else [{"do": "preemphasis", "coefficient": preemphasis}]
+    steps += [
         {"do": "frame", "length": length, "step": step},
         {"do": "window", "kind": window},
         {"do": "fft", "length": fft, "power": power},
@@ -210,6 +221,26 @@ def random_settings() -> dict[str, Any]:
             "mfcc": int(pick(0, 0, 4, 8)) if bins else 0,
         }
         out[f"ra{k}"] = (audio(**kw), adv * step, "microphone", int(r.integers(2, 9)), int(r.integers(1, 7)))
+    for k in range(8):
+        fft = int(pick(256, 512, 1024))
+        length = int(pick(fft, fft * 5 // 8, fft * 3 // 4))
+        step = int(pick(length // 2, length * 2 // 3 // 2 * 2))
+        rows = int(r.integers(3, 12))
+        adv = int(r.integers(1, rows + 1))
+        kw = {
+            "rate": pick(8000, 16000),
+            "rows": rows,
+            "length": length,
+            "step": step,
+            "fft": fft,
+            "power": int(pick(1, 2)),
+            "window": pick("hann", "hamming"),
+            "bins": int(pick(16, 24, 40)),
+            "floor": bool(r.random() < 0.5),
+            "mfcc": int(pick(0, 0, 10)),
+            "preemphasis": float(pick(0.9, 0.96875)),
+        }
+        out[f"rp{k}"] = (audio(**kw), adv * step, "microphone", int(r.integers(2, 9)), int(r.integers(1, 7)))
     for k in range(22):
         axes = int(pick(1, 2, 3, 6))
         window = int(pick(20, 32, 40, 50, 64, 100, 128, 200))

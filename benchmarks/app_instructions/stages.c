@@ -2,10 +2,12 @@
 #include "app_settings.h"
 #include "console.h"
 #include "port.h"
+#include "sound.h"
+enum { SIGNALS = 5 };
 enum { BLOCK = SENSOR_CHANNELS < 16 ? 64 / SENSOR_CHANNELS : 4, MOST = 6000 };
 static uint32_t counted[MOST], count;
 static int16_t block[BLOCK * SENSOR_CHANNELS];
-static uint32_t seed = 1, phase;
+static uint32_t seed = 1, phase, sound_next;
 static void drain(void)
 {
     while (console_room() < 512) {
@@ -14,6 +16,9 @@ static void drain(void)
 }
 static int16_t value(uint32_t signal)
 {
+    if (signal == SIGNALS) {
+        return sound[sound_next++];
+    }
     seed = seed * 1664525u + 1013904223u;
     const int32_t noise = (int32_t)(seed >> 16) - 32768;
     phase += 1300u + 700u * signal;
@@ -46,7 +51,7 @@ static void stages(uint32_t signal)
     app_restart(0);
     uint32_t windows = 0;
     count = 0;
-    while (windows < 3) {
+    while (signal < SIGNALS ? windows < 3 : sound_next + BLOCK * SENSOR_CHANNELS <= SOUND_VALUES) {
         for (uint32_t k = 0; k < BLOCK * SENSOR_CHANNELS; k++) {
             block[k] = value(signal);
         }
@@ -69,9 +74,11 @@ static void stages(uint32_t signal)
                 ar_event events[APP_EVENTS];
                 const uint32_t n = @p_decide(@p_position() - 1, events);
                 uint32_t t2 = port_ticks();
-                one("I", signal, t1 - t0);
-                one("D", signal, t2 - t1);
-                one("N", signal, n);
+                if (windows < 3) {
+                    one("I", signal, t1 - t0);
+                    one("D", signal, t2 - t1);
+                    one("N", signal, n);
+                }
                 windows++;
             }
         }
@@ -105,7 +112,7 @@ static void prints(void)
 int main(void)
 {
     console_port_init();
-    for (uint32_t s = 0; s < 5; s++) {
+    for (uint32_t s = 0; s < SIGNALS + 1; s++) {
         stages(s);
     }
     prints();

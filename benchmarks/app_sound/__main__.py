@@ -122,9 +122,9 @@ def figures(
 
 
 def predictions(headroom: Headroom | None, hearing: Hearing) -> dict[str, float]:
-    """Return the predicted percent of the time of a window, and how far they are from the measured ones, relative to
-    these. The slowest window is that with the most events at the same sample that were heard. Without a prediction,
-    the result is empty."""
+    """Return the predicted percent of the time of a window, and how far they and the headroom, which is the rest of the
+    time, are from the measured ones, relative to these. The slowest window is that with the most events at the same
+    sample that were heard. Without a prediction, the result is empty."""
     if headroom is None:
         return {}
     lines = max(Counter(event.sample for event in hearing.events).values(), default=0)
@@ -137,6 +137,9 @@ def predictions(headroom: Headroom | None, hearing: Hearing) -> dict[str, float]
         measured = hearing.counts[f"{name}_percent"]
         result[f"predicted_{name}_percent"] = round(100 * share, 2)
         result[f"{name}_error_percent"] = round(100 * (100 * share / measured - 1), 2)
+        if measured < 100:
+            error = (100 - 100 * share) / (100 - measured) - 1
+            result[f"{name}_headroom_error_percent"] = round(100 * error, 2)
     return result
 
 
@@ -152,11 +155,9 @@ def _time_line(record: dict[str, Any], name: str, title: str) -> str:
     predicted = record.get(f"predicted_{name}_percent")
     if predicted is None:
         return line + "no prediction"
-    error = record[f"{name}_error_percent"]
-    return (
-        line
-        + f"predicted {predicted:.2f}%, headroom {100 - predicted:.2f}%; the time differs by {error:+.2f}%"
-    )
+    error, headroom_error = record[f"{name}_error_percent"], record.get(f"{name}_headroom_error_percent")
+    line += f"predicted {predicted:.2f}%, headroom {100 - predicted:.2f}%; the time differs by {error:+.2f}%"
+    return line if headroom_error is None else line + f", the headroom by {headroom_error:+.2f}%"
 
 
 def table(record: dict[str, Any]) -> str:

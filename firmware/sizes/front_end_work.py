@@ -82,6 +82,7 @@ def _spectrum(plan: AudioPlan) -> Work:
         "sample": plan.length,
         "value": plan.fft,
         "windowed": plan.length * (plan.window is not None),
+        "emphasized": plan.length * bool(plan.preemphasis),
         "stage": 0,
         "plain butterfly": 0,
         "turn": 0,

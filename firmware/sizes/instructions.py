@@ -35,6 +35,7 @@ class CostTable:
     costs of inputs for which they differ are in ``largest``, by the same names. ``decision`` are the costs of a
     decision, ``loop`` those of the loop, its driver and the serial port, and ``line`` those of an event's line.
     ``frames`` are the costs of the loop of a camera, and ``pictures`` those of the functions that convert its rows.
+    ``learning`` are the costs of an anomaly head.
     """
 
     kernels: Mapping[str, Costs]
@@ -45,6 +46,7 @@ class CostTable:
     line: Costs
     frames: Costs = field(default_factory=dict)
     pictures: Mapping[str, Costs] = field(default_factory=dict)
+    learning: Costs = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

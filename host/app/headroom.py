@@ -14,6 +14,7 @@ from typing import Any
 from arenite.converters.processing.audio.micro_plan import MicroPlan
 from arenite.converters.processing.audio.plan import AudioPlan
 from arenite.converters.processing.imu.plan import ImuPlan
+from arenite.firmware.app.learning_glue import NAME_BYTES
 from arenite.firmware.app.settings import StreamSettings
 from arenite.firmware.boards.cores import cpi_of
 from arenite.firmware.generator.generated_model import Generated
@@ -27,6 +28,7 @@ from arenite.firmware.sizes.instructions import (
     row_count,
     total,
 )
+from arenite.firmware.sizes.learning_work import DETAIL, learning_work, save_work
 from arenite.firmware.sizes.targets import target_of
 from arenite.host.app.loop_schedule import Schedule, window_counts
 from arenite.host.app.sensor_file import block_of
@@ -43,19 +45,21 @@ _LAST_SAMPLE = (1 << 32) - 1
 @dataclass(frozen=True)
 class EventLines:
     """The lines of events: ``costs`` of printing, samples per second, the bytes of the longest name of a class, whether
-    only one class can be active, and the most events of a window."""
+    only one class can be active, and the most events of a window. ``detail`` is printed at a start instead of the score
+    in percent."""
 
     costs: Costs
     rate: int
     name_bytes: int
     is_exclusive: bool
     events: int
+    detail: str = ""
 
     def most(self, count: int | None = None, at: int = _LAST_SAMPLE) -> float:
         """Return the instructions of printing ``count`` events at sample ``at``, None for all of a window, each with
         the longest name."""
         lines = [
-            total(self.costs, line_work(self.rate, self.name_bytes, is_start, at))
+            total(self.costs, line_work(self.rate, self.name_bytes, is_start, at, self.detail))
             for is_start in (True, False)
         ]
         longest = sorted(lines, reverse=True) if self.is_exclusive else [max(lines)] * self.events
@@ -69,9 +73,9 @@ class Headroom:
     Attributes:
         features: new rows of features, and filling the input.
         inference: the model.
-        decision: the decision.
+        decision: the decision, and what is learned.
         loop: the loop, the driver of the sensor and the serial port of a usual window without an event.
-        loop_most: the same of the window with most.
+        loop_most: the same of the window with most. If the application learns, its state is saved in this window.
         lines: the lines of events.
         hop_s: seconds from one window to the next.
         second: instructions that the board executes per second.
@@ -155,30 +159,43 @@ def predict_headroom(
     names: tuple[str, ...],
 ) -> Headroom | None:
     """Return the prediction for an application, or None if a part of it was never measured: a core without measured
-    costs, a build for size, or an application that learns.
+    costs, or a build for size.
 
     ``names`` are those of the classes.
     """
     table = cost_table(target_of(board).core, optimise)
-    if table is None or processing.decision is None or processing.anomaly is not None:
+    if table is None:
         return None
     schedule = schedule_of(settings, board)
     work = model_work(g, processing, schedule, table, target_of(board).core, optimise)
     if work is None:
         return None
     loops = loop_instructions(work, processing, settings, schedule, table)
+    learned = processing.anomaly
     return Headroom(
         features=work.features,
         inference=work.inference,
         decision=work.decision,
         loop=sum(loops) / len(loops),
-        loop_most=max(loops),
-        lines=event_lines(table, settings, names, processing.decision.exclusive),
+        loop_most=max(loops) + (0.0 if learned is None else total(table.learning, save_work(learned))),
+        lines=_lines(table, settings, names, processing),
         hop_s=settings.hop / settings.rate,
         second=schedule.second,
         kind="predicted" if board.emulated else "estimated",
         unmeasured=work.unmeasured,
     )
+
+
+def _lines(
+    table: CostTable, settings: StreamSettings, names: Sequence[str], processing: Processing
+) -> EventLines:
+    """Return the lines of the events of an application's decision, and of what it learns."""
+    decision, learned = processing.decision, processing.anomaly
+    if learned is None:
+        return event_lines(table, settings, names, decision is not None and decision.exclusive)
+    lines = event_lines(table, settings, names, False)
+    longest = max(lines.name_bytes, NAME_BYTES if learned.head.classes else 0)  # names that users give
+    return replace(lines, name_bytes=longest, detail=DETAIL)
 
 
 @dataclass(frozen=True)
@@ -204,9 +221,9 @@ def model_work(
     g: Generated, processing: Processing, schedule: Schedule, table: CostTable, core: str, optimise: str
 ) -> ModelWork | None:
     """Return the work of a model whose windows are ``schedule.hop`` samples apart; None if its front end was not
-    measured, or the image records none, or no decision."""
+    measured, or the image records none."""
     before, decision, hop = processing.before, processing.decision, schedule.hop
-    if decision is None or not isinstance(before, (AudioPlan, MicroPlan, ImuPlan)):
+    if not isinstance(before, (AudioPlan, MicroPlan, ImuPlan)):
         return None
     if isinstance(before, ImuPlan):
         before = replace(before, hop=hop)  # that of the source is for other uses of the image
@@ -215,7 +232,13 @@ def model_work(
     features = row_count(before, table, rows, block_feeds(schedule))
     if features is None:
         return None
-    decided = total(table.decision, {"call": 1.0, "class": float(decision.classes)})
+    decided = 0.0
+    if decision is not None:
+        decided += total(table.decision, {"call": 1.0, "class": float(decision.classes)})
+    if processing.anomaly is not None:
+        if not table.learning:
+            return None
+        decided += total(table.learning, learning_work(processing.anomaly))
     return ModelWork(features, inference, Count(decided, decided), unmeasured)
 
 
@@ -238,7 +261,12 @@ def loop_instructions(
         work.inference.usual + work.decision.usual,
         _WINDOWS,
     )
-    loops = [total(table.loop, c) + _gate(processing, settings, table, c) for c in counts]
+    loops = [
+        total(table.loop, c)
+        + _gate(processing, settings, table, c)
+        + (_saves(table, c) if processing.anomaly is not None else 0.0)
+        for c in counts
+    ]
     busy = work.features + work.inference + work.decision
     return loops[:1] if busy.usual >= schedule.hop / schedule.rate * schedule.second else loops
 
@@ -259,6 +287,12 @@ def instructions_per_second(board: Board) -> float:
     return board.clock_hz / cpi_of(board.core)
 
 
+def _saves(table: CostTable, counts: dict[str, float]) -> float:
+    """Return the instructions of asking whether the state must be saved, in each turn of the loop of a window."""
+    turns = sum(counts.get(name, 0.0) for name in ("sleep", "read", "feed"))
+    return table.learning.get("serve", 0.0) * turns
+
+
 def _gate(
     processing: Processing, settings: StreamSettings, table: CostTable, counts: dict[str, float]
 ) -> float:
@@ -276,10 +310,16 @@ def _gate(
     return total(table.front_ends[kind], work)
 
 
-def line_work(rate: int, name_bytes: int, is_start: bool, at: int = _LAST_SAMPLE) -> dict[str, float]:
-    """Return the work of printing an event at sample ``at``, with a class whose name has ``name_bytes`` bytes."""
+def line_work(
+    rate: int, name_bytes: int, is_start: bool, at: int = _LAST_SAMPLE, detail: str = ""
+) -> dict[str, float]:
+    """Return the work of printing an event at sample ``at``, with a class whose name has ``name_bytes`` bytes. At a
+    start a score in percent follows, or ``detail``."""
     milliseconds = at * 1000 // rate
-    digits = len(str(at)) + max(len(str(milliseconds)), 4) + 2 * is_start
+    digits = len(str(at)) + max(len(str(milliseconds)), 4)
+    if is_start:
+        name_bytes += sum(not c.isdigit() for c in detail)
+        digits += sum(c.isdigit() for c in detail) if detail else 2
     # A division of more than 32 bits takes a step for each bit.
     slow = int(at * 1000 >= 1 << 32)
     for value in (at, milliseconds):

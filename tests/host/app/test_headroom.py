@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arenite.converters.anomaly.head import AnomalyHead
 from arenite.firmware.sizes.instructions import Count
 from arenite.host.app.applications import application_image
 from arenite.host.app.fit_app import fit_app
@@ -66,8 +67,10 @@ def test_a_small_application_takes_the_predicted_time(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
-@pytest.mark.parametrize("name", ["wake_okay_nabu", "wake_alexa", "micro_speech"])
+@pytest.mark.parametrize("name", ["wake_okay_nabu", "wake_alexa", "micro_speech", "sww01"])
 def test_shipped_applications_take_the_predicted_time(name: str, board: str, tmp_path: Path) -> None:
+    if (name, board) == ("sww01", "qemu_mps2_an385"):
+        pytest.skip("a Cortex-M3 is too slow for sww01")
     application = generate_app(prepare(application_image(name)), load_board(board), tmp_path / "app")
     assert_predicted(application, play(application, sounds(4)))
 
@@ -89,6 +92,50 @@ def test_other_front_ends_take_the_predicted_time(kind: str, board: str, tmp_pat
         application = generate_app(prepared, load_board(board), tmp_path / "app")
         samples = sounds(4)
     assert_predicted(application, play(application, samples))
+
+
+HEADS = {
+    "diagonal": AnomalyHead(warmup=64, memory=256, hop=4 * STEP),
+    "low rank": AnomalyHead(warmup=64, memory=256, hop=4 * STEP, rank=2),
+    "classes": AnomalyHead(warmup=64, memory=256, hop=4 * STEP, classes=4),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an385", "qemu_mps2_an386", "qemu_mps2_an500"])
+@pytest.mark.parametrize("kind", list(HEADS))
+def test_learning_takes_the_predicted_time(kind: str, board: str, tmp_path: Path) -> None:
+    prepared = sound_model(tmp_path / "fan.tflite", None, softmax=False, anomaly=HEADS[kind])
+    application = generate_app(prepared, load_board(board), tmp_path / "app")
+    playback = play(application, sounds(6))  # at the end of the warm-up, the state is saved
+    assert_predicted(application, playback)
+
+
+@pytest.mark.slow
+@pytest.mark.qemu
+@pytest.mark.parametrize("board", ["qemu_mps2_an386", "qemu_mps2_an500"])
+def test_machine_sounds_take_the_predicted_time(board: str, tmp_path: Path) -> None:
+    application = generate_app(
+        prepare(application_image("machine_sounds")), load_board(board), tmp_path / "app"
+    )
+    playback = play(application, np.resize(sounds(10), 16000 * 90))
+    assert_predicted(application, playback)
+
+
+def test_an_application_that_learns_has_a_prediction(tmp_path: Path) -> None:
+    def predicted(name: str, head: AnomalyHead | None) -> Headroom:
+        prepared = sound_model(tmp_path / f"{name}.tflite", softmax=False, anomaly=head)
+        headroom = generate_app(prepared, M4F, tmp_path / name).headroom
+        assert headroom is not None
+        return headroom
+
+    plain = predicted("plain", None)
+    learning = {name: predicted(name, head) for name, head in HEADS.items()}
+    assert plain.mean < learning["diagonal"].mean < learning["classes"].mean < learning["low rank"].mean
+    # The slowest window saves the state, and has longer lines.
+    assert learning["diagonal"].worst(0) - learning["diagonal"].mean > plain.worst(0) - plain.mean
+    assert learning["diagonal"].lines.most(1) > plain.lines.most(1)
 
 
 def test_the_prediction_needs_no_compiler_and_is_told_as_json(tmp_path: Path) -> None:
