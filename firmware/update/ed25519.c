@@ -20,8 +20,7 @@ static void __attribute__((noinline)) challenge(uint8_t reduced[32], const uint8
     crypto_eddsa_reduce(reduced, digest);
 }
 
-int ar_signature_check(const uint8_t *signature, uint32_t bytes, const uint8_t *public_key,
-                       const uint8_t hash[32])
+int ar_signature_check(uint8_t *signature, uint32_t bytes, const uint8_t *public_key, const uint8_t hash[32])
 {
     uint8_t reduced[32];
     if (bytes != AR_SIGNATURE_MAX_BYTES) {

@@ -26,8 +26,8 @@ enum {
 /* The SubjectPublicKeyInfo of X.509 of a key, without the key itself at its end. */
 extern const uint8_t AR_SIGNATURE_INFO[AR_SIGNATURE_INFO_BYTES];
 
-/* Returns 1 if the `bytes` bytes at `signature` sign the SHA-256 hash `hash` under `public_key`, else 0. */
-int ar_signature_check(const uint8_t *signature, uint32_t bytes, const uint8_t *public_key,
-                       const uint8_t hash[32]);
+/* Returns 1 if the `bytes` bytes at `signature` sign the SHA-256 hash `hash` under `public_key`, else 0. The signature has
+ * room for AR_SIGNATURE_MAX_BYTES bytes, which the function may overwrite. */
+int ar_signature_check(uint8_t *signature, uint32_t bytes, const uint8_t *public_key, const uint8_t hash[32]);
 
 #endif

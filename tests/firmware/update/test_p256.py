@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import random
 
 import pytest
@@ -22,7 +23,8 @@ HASHED = ec.ECDSA(Prehashed(SHA256()))
 
 
 def is_valid(signature: bytes, public_key: bytes, digest: bytes) -> bool:
-    return bool(library("ecdsa-p256").ar_signature_check(signature, len(signature), public_key, digest))
+    data = ctypes.create_string_buffer(signature, max(len(signature), 72))  # the check overwrites it
+    return bool(library("ecdsa-p256").ar_signature_check(data, len(signature), public_key, digest))
 
 
 def is_valid_for_cryptography(signature: bytes, public_key: bytes, digest: bytes) -> bool:
@@ -226,6 +228,21 @@ def test_signatures_that_are_not_in_der_are_refused() -> None:
             changed = bytearray(signature)
             changed[k] ^= 1 << bit
             assert not is_valid(bytes(changed), public, digest), (k, bit)
+
+
+def test_what_lies_behind_a_short_signature_is_not_taken_for_a_number() -> None:
+    """The numbers are written over the signature. A signature without s must not be completed by old bytes."""
+    for x in (2**200, 2**255):
+        signature, public, digest = signature_with_x(x, 7)
+        r, s = decode_dss_signature(signature)
+        number = number_in_der(r)
+        for body in (number, number[:-1], number + b"\x02", number + b"\x02\x01", number + b"\x02\x00"):
+            data = b"\x30" + bytes([len(body)]) + body
+            buffer = ctypes.create_string_buffer(72)
+            ctypes.memmove(buffer, r.to_bytes(32, "big").rjust(40, b"\0") + s.to_bytes(32, "big"), 72)
+            ctypes.memmove(buffer, data, len(data))
+            assert library("ecdsa-p256").ar_signature_check(buffer, len(data), public, digest) == 0
+        assert is_valid(signature, public, digest)
 
 
 def test_public_keys_that_are_no_points_are_refused() -> None:
