@@ -1,6 +1,6 @@
 #include "image.h"
-#include "ed25519.h"
 #include "sha256.h"
+#include "signature.h"
 
 /* Facts of MCUboot's format. All numbers are little-endian. */
 enum {
@@ -12,17 +12,15 @@ enum {
     FLAG_FIXED_ADDRESS = 0x100,
     TLV_KEY_HASH = 0x01,
     TLV_SHA256 = 0x10,
-    TLV_ED25519 = 0x24,
     TLV_COUNTER = 0x50,
     TLV_BOOT_RECORD = 0x60,
     TLV_VENDOR_UUID = 0x74,
     TLV_CLASS_UUID = 0x75,
-    VENDOR_RANGE = 0xA0,
-    SIGNATURE_BYTES = 64
+    VENDOR_RANGE = 0xA0
 };
 #define MAGIC 0x96f3b83dU
 
-enum { PIECE_BYTES = 64, MAX_BOARD_BYTES = PIECE_BYTES };
+enum { MAX_BOARD_BYTES = 64, PIECE_BYTES = AR_SIGNATURE_MAX_BYTES };
 
 /* The TLVs that the check knows. The first four are protected. */
 enum {
@@ -38,18 +36,19 @@ enum {
 
 typedef struct {
     uint16_t type;
-    uint16_t bytes; /* 0: from 1 to MAX_BOARD_BYTES */
+    uint8_t min_bytes, max_bytes;
     uint8_t missing;
 } known_tlv;
 
 static const known_tlv TLVS[KNOWN_TLVS] = {
-    [INDEX_COUNTER] = {TLV_COUNTER, 4, AR_IMAGE_NO_COUNTER},
-    [INDEX_BOARD] = {AR_IMAGE_TLV_BOARD, 0, AR_IMAGE_NO_BOARD},
-    [INDEX_KIND] = {AR_IMAGE_TLV_KIND, 1, AR_IMAGE_NO_KIND},
-    [INDEX_ABI] = {AR_IMAGE_TLV_ABI, AR_IMAGE_ABI_BYTES, AR_IMAGE_NO_ABI},
-    [INDEX_HASH] = {TLV_SHA256, AR_SHA256_BYTES, AR_IMAGE_NO_HASH},
-    [INDEX_KEY_HASH] = {TLV_KEY_HASH, AR_SHA256_BYTES, AR_IMAGE_NO_KEY_HASH},
-    [INDEX_SIGNATURE] = {TLV_ED25519, SIGNATURE_BYTES, AR_IMAGE_NO_SIGNATURE},
+    [INDEX_COUNTER] = {TLV_COUNTER, 4, 4, AR_IMAGE_NO_COUNTER},
+    [INDEX_BOARD] = {AR_IMAGE_TLV_BOARD, 1, MAX_BOARD_BYTES, AR_IMAGE_NO_BOARD},
+    [INDEX_KIND] = {AR_IMAGE_TLV_KIND, 1, 1, AR_IMAGE_NO_KIND},
+    [INDEX_ABI] = {AR_IMAGE_TLV_ABI, AR_IMAGE_ABI_BYTES, AR_IMAGE_ABI_BYTES, AR_IMAGE_NO_ABI},
+    [INDEX_HASH] = {TLV_SHA256, AR_SHA256_BYTES, AR_SHA256_BYTES, AR_IMAGE_NO_HASH},
+    [INDEX_KEY_HASH] = {TLV_KEY_HASH, AR_SHA256_BYTES, AR_SHA256_BYTES, AR_IMAGE_NO_KEY_HASH},
+    [INDEX_SIGNATURE] = {AR_SIGNATURE_TLV, AR_SIGNATURE_MIN_BYTES, AR_SIGNATURE_MAX_BYTES,
+                         AR_IMAGE_NO_SIGNATURE},
 };
 
 typedef struct {
@@ -58,7 +57,7 @@ typedef struct {
     ar_image *image;
     uint32_t slot_bytes;
     uint32_t at[KNOWN_TLVS]; /* offset of each value; 0: none */
-    uint16_t board_bytes;
+    uint8_t bytes[KNOWN_TLVS];
     uint8_t piece[PIECE_BYTES];
 } check;
 
@@ -169,12 +168,10 @@ static int read_area(check *c, uint32_t at, uint32_t end, int is_protected)
             if (c->at[i] != 0) {
                 return AR_IMAGE_TLV_TWICE;
             }
-            if (TLVS[i].bytes != 0 ? bytes != TLVS[i].bytes : bytes == 0 || bytes > MAX_BOARD_BYTES) {
+            if (bytes < TLVS[i].min_bytes || bytes > TLVS[i].max_bytes) {
                 return AR_IMAGE_TLV_LENGTH;
             }
-            if (i == INDEX_BOARD) {
-                c->board_bytes = bytes;
-            }
+            c->bytes[i] = (uint8_t)bytes;
             c->at[i] = at;
         }
         at += bytes;
@@ -227,15 +224,16 @@ static int compare_with_rules(check *c)
     if (image->kind != rules->kind) {
         return AR_IMAGE_KIND;
     }
-    if (read_piece(c, c->at[INDEX_BOARD], c->board_bytes) != AR_IMAGE_OK) {
+    uint32_t board_bytes = c->bytes[INDEX_BOARD];
+    if (read_piece(c, c->at[INDEX_BOARD], board_bytes) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
-    for (uint32_t i = 0; i < c->board_bytes; i++) {
+    for (uint32_t i = 0; i < board_bytes; i++) {
         if (rules->board[i] == 0 || (uint8_t)rules->board[i] != c->piece[i]) {
             return AR_IMAGE_BOARD;
         }
     }
-    if (rules->board[c->board_bytes] != 0) {
+    if (rules->board[board_bytes] != 0) {
         return AR_IMAGE_BOARD;
     }
     if (c->at[INDEX_ABI] != 0) {
@@ -261,12 +259,11 @@ static int compare_with_rules(check *c)
 /* Compares the hash of the public key with that in the image. */
 static int __attribute__((noinline)) check_key(check *c)
 {
-    /* MCUboot hashes the key as a SubjectPublicKeyInfo of X.509. This is all of it but the key. */
-    static const uint8_t INFO[12] = {0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00};
+    /* MCUboot hashes the key as a SubjectPublicKeyInfo of X.509. */
     ar_sha256 hash;
     uint8_t digest[AR_SHA256_BYTES];
     ar_sha256_start(&hash);
-    ar_sha256_add(&hash, INFO, sizeof INFO);
+    ar_sha256_add(&hash, AR_SIGNATURE_INFO, AR_SIGNATURE_INFO_BYTES);
     ar_sha256_add(&hash, c->rules->public_key, AR_IMAGE_KEY_BYTES);
     ar_sha256_finish(&hash, digest);
     if (read_piece(c, c->at[INDEX_KEY_HASH], AR_SHA256_BYTES) != AR_IMAGE_OK) {
@@ -318,11 +315,12 @@ static int check_all(check *c)
     if (result != AR_IMAGE_OK) {
         return result;
     }
-    if (read_piece(c, c->at[INDEX_SIGNATURE], SIGNATURE_BYTES) != AR_IMAGE_OK) {
+    uint32_t bytes = c->bytes[INDEX_SIGNATURE];
+    if (read_piece(c, c->at[INDEX_SIGNATURE], bytes) != AR_IMAGE_OK) {
         return AR_IMAGE_READ;
     }
-    return ar_ed25519_check(c->piece, c->rules->public_key, c->image->hash) ? AR_IMAGE_OK
-                                                                            : AR_IMAGE_SIGNATURE;
+    return ar_signature_check(c->piece, bytes, c->rules->public_key, c->image->hash) ? AR_IMAGE_OK
+                                                                                     : AR_IMAGE_SIGNATURE;
 }
 
 static void clear(void *object, uint32_t bytes)

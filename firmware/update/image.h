@@ -1,6 +1,6 @@
 /* Decides whether an update image may run. The image has MCUboot's format: a header, the payload, a protected and an
  * unprotected area of TLVs (type, length, value). The unprotected area has the SHA-256 of everything before it, the hash
- * of the public key, and the Ed25519 signature of the SHA-256.
+ * of the public key, and the signature of the SHA-256 (see signature.h for the algorithms).
  *
  * No length in the image is trusted. The check reads the image in small pieces and keeps none of it. Who can change the
  * flash memory during the check can deceive it: read an external memory into a safe one first. */
@@ -8,8 +8,9 @@
 #define ARENITE_IMAGE_H
 
 #include "flash.h"
+#include "signature.h"
 
-enum { AR_IMAGE_KEY_BYTES = 32, AR_IMAGE_ABI_BYTES = 32, AR_IMAGE_HASH_BYTES = 32 };
+enum { AR_IMAGE_KEY_BYTES = AR_SIGNATURE_KEY_BYTES, AR_IMAGE_ABI_BYTES = 32, AR_IMAGE_HASH_BYTES = 32 };
 
 /* The content of an image. */
 enum { AR_IMAGE_FIRMWARE = 1, AR_IMAGE_MODEL = 2 };
@@ -55,7 +56,7 @@ enum {
 
 /* The images that a device accepts in a slot. */
 typedef struct {
-    const uint8_t *public_key; /* Ed25519, AR_IMAGE_KEY_BYTES bytes */
+    const uint8_t *public_key; /* AR_IMAGE_KEY_BYTES bytes */
     const char *board;         /* name of the board, with a zero at its end */
     const uint8_t *abi;        /* AR_IMAGE_ABI_BYTES bytes; 0: any hash, which the caller compares itself */
     uint32_t address;          /* of the slot: an image that was linked for one address must have this one */

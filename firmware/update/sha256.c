@@ -23,7 +23,7 @@ static void mix(ar_sha256 *hash)
         uint32_t choice = (e & work[5]) ^ (~e & work[6]);
         uint32_t majority = (a & work[1]) ^ (a & work[2]) ^ (work[1] & work[2]);
         uint32_t first = work[7] + (rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)) + choice +
-                         (uint32_t)(AR_SHA2_ROUND[round] >> 32) + w[i];
+                         (uint32_t)(AR_SHA2_ROUND[round] >> AR_SHA2_SHIFT) + w[i];
         uint32_t second = (rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)) + majority;
         for (unsigned k = 7; k > 0; k--) {
             work[k] = work[k - 1];
@@ -39,7 +39,7 @@ static void mix(ar_sha256 *hash)
 void ar_sha256_start(ar_sha256 *hash)
 {
     for (unsigned i = 0; i < 8; i++) {
-        hash->state[i] = (uint32_t)(AR_SHA2_START[i] >> 32);
+        hash->state[i] = (uint32_t)(AR_SHA2_START[i] >> AR_SHA2_SHIFT);
     }
     for (unsigned i = 0; i < 16; i++) {
         hash->block[i] = 0;

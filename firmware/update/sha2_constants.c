@@ -1,25 +1,46 @@
 #include "sha2_constants.h"
 
+#ifdef AR_UPDATE_P256
+#define C(upper, lower) 0x##upper
+#else
+#define C(upper, lower) 0x##upper##lower
+#endif
+
 /* The first 64 bits of the fractional parts of the cube roots of the first 80 primes. */
-const uint64_t AR_SHA2_ROUND[80] = {
-    0x428a2f98d728ae22, 0x7137449123ef65cd, 0xb5c0fbcfec4d3b2f, 0xe9b5dba58189dbbc, 0x3956c25bf348b538,
-    0x59f111f1b605d019, 0x923f82a4af194f9b, 0xab1c5ed5da6d8118, 0xd807aa98a3030242, 0x12835b0145706fbe,
-    0x243185be4ee4b28c, 0x550c7dc3d5ffb4e2, 0x72be5d74f27b896f, 0x80deb1fe3b1696b1, 0x9bdc06a725c71235,
-    0xc19bf174cf692694, 0xe49b69c19ef14ad2, 0xefbe4786384f25e3, 0x0fc19dc68b8cd5b5, 0x240ca1cc77ac9c65,
-    0x2de92c6f592b0275, 0x4a7484aa6ea6e483, 0x5cb0a9dcbd41fbd4, 0x76f988da831153b5, 0x983e5152ee66dfab,
-    0xa831c66d2db43210, 0xb00327c898fb213f, 0xbf597fc7beef0ee4, 0xc6e00bf33da88fc2, 0xd5a79147930aa725,
-    0x06ca6351e003826f, 0x142929670a0e6e70, 0x27b70a8546d22ffc, 0x2e1b21385c26c926, 0x4d2c6dfc5ac42aed,
-    0x53380d139d95b3df, 0x650a73548baf63de, 0x766a0abb3c77b2a8, 0x81c2c92e47edaee6, 0x92722c851482353b,
-    0xa2bfe8a14cf10364, 0xa81a664bbc423001, 0xc24b8b70d0f89791, 0xc76c51a30654be30, 0xd192e819d6ef5218,
-    0xd69906245565a910, 0xf40e35855771202a, 0x106aa07032bbd1b8, 0x19a4c116b8d2d0c8, 0x1e376c085141ab53,
-    0x2748774cdf8eeb99, 0x34b0bcb5e19b48a8, 0x391c0cb3c5c95a63, 0x4ed8aa4ae3418acb, 0x5b9cca4f7763e373,
-    0x682e6ff3d6b2b8a3, 0x748f82ee5defb2fc, 0x78a5636f43172f60, 0x84c87814a1f0ab72, 0x8cc702081a6439ec,
-    0x90befffa23631e28, 0xa4506cebde82bde9, 0xbef9a3f7b2c67915, 0xc67178f2e372532b, 0xca273eceea26619c,
-    0xd186b8c721c0c207, 0xeada7dd6cde0eb1e, 0xf57d4f7fee6ed178, 0x06f067aa72176fba, 0x0a637dc5a2c898a6,
-    0x113f9804bef90dae, 0x1b710b35131c471b, 0x28db77f523047d84, 0x32caab7b40c72493, 0x3c9ebe0a15c9bebc,
-    0x431d67c49c100d4c, 0x4cc5d4becb3e42b6, 0x597f299cfc657e2a, 0x5fcb6fab3ad6faec, 0x6c44198c4a475817};
+const ar_sha2_constant AR_SHA2_ROUND[AR_SHA2_ROUNDS] = {
+    C(428a2f98, d728ae22), C(71374491, 23ef65cd), C(b5c0fbcf, ec4d3b2f),
+    C(e9b5dba5, 8189dbbc), C(3956c25b, f348b538), C(59f111f1, b605d019),
+    C(923f82a4, af194f9b), C(ab1c5ed5, da6d8118), C(d807aa98, a3030242),
+    C(12835b01, 45706fbe), C(243185be, 4ee4b28c), C(550c7dc3, d5ffb4e2),
+    C(72be5d74, f27b896f), C(80deb1fe, 3b1696b1), C(9bdc06a7, 25c71235),
+    C(c19bf174, cf692694), C(e49b69c1, 9ef14ad2), C(efbe4786, 384f25e3),
+    C(0fc19dc6, 8b8cd5b5), C(240ca1cc, 77ac9c65), C(2de92c6f, 592b0275),
+    C(4a7484aa, 6ea6e483), C(5cb0a9dc, bd41fbd4), C(76f988da, 831153b5),
+    C(983e5152, ee66dfab), C(a831c66d, 2db43210), C(b00327c8, 98fb213f),
+    C(bf597fc7, beef0ee4), C(c6e00bf3, 3da88fc2), C(d5a79147, 930aa725),
+    C(06ca6351, e003826f), C(14292967, 0a0e6e70), C(27b70a85, 46d22ffc),
+    C(2e1b2138, 5c26c926), C(4d2c6dfc, 5ac42aed), C(53380d13, 9d95b3df),
+    C(650a7354, 8baf63de), C(766a0abb, 3c77b2a8), C(81c2c92e, 47edaee6),
+    C(92722c85, 1482353b), C(a2bfe8a1, 4cf10364), C(a81a664b, bc423001),
+    C(c24b8b70, d0f89791), C(c76c51a3, 0654be30), C(d192e819, d6ef5218),
+    C(d6990624, 5565a910), C(f40e3585, 5771202a), C(106aa070, 32bbd1b8),
+    C(19a4c116, b8d2d0c8), C(1e376c08, 5141ab53), C(2748774c, df8eeb99),
+    C(34b0bcb5, e19b48a8), C(391c0cb3, c5c95a63), C(4ed8aa4a, e3418acb),
+    C(5b9cca4f, 7763e373), C(682e6ff3, d6b2b8a3), C(748f82ee, 5defb2fc),
+    C(78a5636f, 43172f60), C(84c87814, a1f0ab72), C(8cc70208, 1a6439ec),
+    C(90befffa, 23631e28), C(a4506ceb, de82bde9), C(bef9a3f7, b2c67915),
+    C(c67178f2, e372532b),
+#ifndef AR_UPDATE_P256
+    C(ca273ece, ea26619c), C(d186b8c7, 21c0c207), C(eada7dd6, cde0eb1e),
+    C(f57d4f7f, ee6ed178), C(06f067aa, 72176fba), C(0a637dc5, a2c898a6),
+    C(113f9804, bef90dae), C(1b710b35, 131c471b), C(28db77f5, 23047d84),
+    C(32caab7b, 40c72493), C(3c9ebe0a, 15c9bebc), C(431d67c4, 9c100d4c),
+    C(4cc5d4be, cb3e42b6), C(597f299c, fc657e2a), C(5fcb6fab, 3ad6faec),
+    C(6c44198c, 4a475817)
+#endif
+};
 
 /* The same of the square roots of the first 8 primes. */
-const uint64_t AR_SHA2_START[8] = {0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b,
-                                   0xa54ff53a5f1d36f1, 0x510e527fade682d1, 0x9b05688c2b3e6c1f,
-                                   0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
+const ar_sha2_constant AR_SHA2_START[8] = {
+    C(6a09e667, f3bcc908), C(bb67ae85, 84caa73b), C(3c6ef372, fe94f82b), C(a54ff53a, 5f1d36f1),
+    C(510e527f, ade682d1), C(9b05688c, 2b3e6c1f), C(1f83d9ab, fb41bd6b), C(5be0cd19, 137e2179)};

@@ -10,7 +10,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
-from arenite.host.update.keys import generate_key
+from arenite.host.update.keys import KEY_TYPES, generate_key
 from arenite.host.update.signed_image import (
     KINDS,
     MIN_HEADER_BYTES,
@@ -50,13 +50,32 @@ update.add_command(repository)
 
 @update.command()
 @click.argument("file", type=click.Path(path_type=Path))
-def keygen(file: Path) -> int:
+@click.option(
+    "--type",
+    "key_type",
+    type=click.Choice(KEY_TYPES),
+    default=KEY_TYPES[0],
+    show_default=True,
+    help="Algorithm. A device checks one. The check of ecdsa-p256 has less code.",
+)
+@click.option(
+    "--test",
+    is_flag=True,
+    help="Write the test key that everybody has. `arenite update sign` refuses it without --allow-test-key.",
+)
+def keygen(file: Path, key_type: str, test: bool) -> int:
     """Write a new private key to FILE, and its public key beside it.
 
-    The key is an Ed25519 key in PEM format, which only you can read. Keep it safe: whoever has it can make images for
-    your devices. No file is overwritten.
+    The key is a PEM file that only you can read. Keep it safe: whoever has it can make images for your devices. No
+    file is overwritten.
     """
-    public = generate_key(file)
+    public = generate_key(file, key_type, test=test)
+    if test:
+        show(
+            f"{file}: private TEST key, which everybody has; it protects nothing",
+            f"{public}: public key, for devices on your desk",
+        )
+        return 0
     show(
         f"{file}: private key, mode 0600; keep it safe, and keep a copy",
         f"{public}: public key, for the devices",
@@ -115,6 +134,11 @@ def keygen(file: Path) -> int:
     type=_Whole(),
     help="Size of a slot. Without this option, it is all flash memory of the board.",
 )
+@click.option(
+    "--allow-test-key",
+    is_flag=True,
+    help="Sign with the test key of `arenite update keygen --test`, which everybody has.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def sign(
     payload: Path,
@@ -128,6 +152,7 @@ def sign(
     header_bytes: int,
     address: int | None,
     slot_bytes: int | None,
+    allow_test_key: bool,
     as_json: bool,
 ) -> int:
     """Sign PAYLOAD, a binary file, and write it as an update image.
@@ -149,6 +174,7 @@ def sign(
         properties,
         key,
         profile.flash_bytes if slot_bytes is None else slot_bytes,
+        allow_test_key=allow_test_key,
     )
     write_atomic(output, image)
     if as_json:

@@ -24,7 +24,7 @@ REASONS: dict[int, tuple[str, str]] = {
     17: ("NO_ABI", "The image has no hash of graph, arena and kernels."),
     18: ("NO_HASH", "The image has no SHA-256 hash."),
     19: ("NO_KEY_HASH", "The image does not name the key that signed it."),
-    20: ("NO_SIGNATURE", "The image has no Ed25519 signature."),
+    20: ("NO_SIGNATURE", "The image has no signature with the algorithm of this device."),
     21: ("KIND", "The image is a model for a slot of a firmware, or a firmware for a slot of a model."),
     22: ("BOARD", "The image was made for another board."),
     23: ("ABI", "The model was made for another graph, arena or kernels than the firmware has."),

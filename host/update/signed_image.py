@@ -12,7 +12,14 @@ from pathlib import Path
 from typing import Literal
 
 from arenite.errors import DoesNotFitError, ToolError, UsageError
-from arenite.host.update.keys import INSTALL, read_public_key, require_private_key
+from arenite.host.update.keys import (
+    INSTALL,
+    MAX_SIGNATURE_BYTES,
+    key_type_of,
+    read_public_key,
+    refuse_test_key,
+    require_private_key,
+)
 
 #: Types of TLVs (firmware/update/image.h).
 TLV_BOARD, TLV_ABI, TLV_KIND = 0x00A0, 0x00A1, 0x00A2
@@ -24,7 +31,7 @@ ABI_BYTES = 32
 MIN_HEADER_BYTES = 32
 #: Lengths of the areas with TLVs, without the TLV of the board. An area has 4 bytes more than its TLVs, and a TLV 4
 #: bytes more than its value.
-_PROTECTED_BYTES, _ABI_TLV_BYTES, _UNPROTECTED_BYTES = 4 + 8 + 5, 4 + ABI_BYTES, 4 + 36 + 36 + 68
+_PROTECTED_BYTES, _ABI_TLV_BYTES, _UNPROTECTED_BYTES = 4 + 8 + 5, 4 + ABI_BYTES, 4 + 36 + 36 + 4
 #: Bytes that imgtool reserves at the end of a slot for MCUboot's swap. The devices keep their state elsewhere.
 _MCUBOOT_TRAILER_BYTES = 1024
 _TIMEOUT_S = 300
@@ -76,27 +83,34 @@ class ImageProperties:
                 "Give a SHA-256 hash.",
             )
 
-    def image_bytes(self, payload_bytes: int) -> int:
-        """Return the length of the signed image of a payload of ``payload_bytes`` bytes."""
+    def image_bytes(self, payload_bytes: int, key_type: str = "ed25519") -> int:
+        """Return the length of the signed image of a payload of ``payload_bytes`` bytes: with an Ed25519 key the exact
+        one, and the greatest one with a P-256 key, whose signatures differ in length."""
         abi_bytes = 0 if self.abi is None else _ABI_TLV_BYTES
         protected_bytes = _PROTECTED_BYTES + 4 + len(self.board.encode()) + abi_bytes
-        return self.header_bytes + payload_bytes + protected_bytes + _UNPROTECTED_BYTES
+        unprotected_bytes = _UNPROTECTED_BYTES + MAX_SIGNATURE_BYTES[key_type]
+        return self.header_bytes + payload_bytes + protected_bytes + unprotected_bytes
 
 
-def sign_image(payload: bytes, properties: ImageProperties, key: Path, slot_bytes: int) -> bytes:
+def sign_image(
+    payload: bytes, properties: ImageProperties, key: Path, slot_bytes: int, *, allow_test_key: bool = False
+) -> bytes:
     """Return the signed update image of ``payload``, which fits into a slot of ``slot_bytes`` bytes.
 
-    ``key`` is the PEM file of a private Ed25519 key.
+    ``key`` is the PEM file of a private Ed25519 or P-256 key.
 
     Raises:
-        UsageError: The payload is empty, the key is not such a key, or imgtool is not installed.
+        UsageError: The payload is empty, the key is not such a key or a published test key, or imgtool is not
+            installed.
         DoesNotFitError: The image is longer than the slot.
         ToolError: imgtool failed.
     """
     require_private_key(key)
+    if not allow_test_key:
+        refuse_test_key(key)
     if not payload:
         raise UsageError("The payload of the image is empty.", "Give the file of a firmware or a model.")
-    excess = properties.image_bytes(len(payload)) - slot_bytes
+    excess = properties.image_bytes(len(payload), key_type_of(read_public_key(key))) - slot_bytes
     if excess > 0:
         raise DoesNotFitError(
             f"The image has {excess} bytes more than its slot of {slot_bytes} bytes.",
@@ -126,7 +140,7 @@ def verify_image(image: Path, key: Path) -> None:
     """Check the hash and the signature of the file ``image`` with imgtool. ``key`` has a public or a private key.
 
     Raises:
-        UsageError: The image cannot be read, the key is no Ed25519 key, or imgtool is not installed.
+        UsageError: The image cannot be read, the key is no Ed25519 or P-256 key, or imgtool is not installed.
         ToolError: The image is damaged, or was signed with another key.
     """
     read_public_key(key)

@@ -3,7 +3,10 @@
  *     forgeries COUNT SEED PUBLIC_KEY BOARD FIRMWARE MODEL FOREIGN...
  *
  * FIRMWARE and MODEL are images that the check accepts, and FOREIGN images that it refuses. The program prints one line
- * "REASON COUNT" for each result. Its exit status is 1 if a forged image was accepted. */
+ * "REASON COUNT" for each result. Its exit status is 1 if a forged image was accepted.
+ *
+ * With ECDSA, anybody can make a second signature of the same content: for (r, s), it is (r, n - s), n being the order of
+ * the group. It is accepted, but it is no forgery, so an image with it is not tried. */
 #include "image.h"
 #include "sha256.h"
 #include <stdio.h>
@@ -162,6 +165,182 @@ static void change_tlv(file *image)
     }
 }
 
+#ifdef AR_UPDATE_P256
+/* The order of the group of points, and the prime of its field. */
+static const uint8_t ORDER[32] = {0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff, 0xff,
+                                  0xff, 0xff, 0xff, 0xff, 0xff, 0xbc, 0xe6, 0xfa, 0xad, 0xa7, 0x17,
+                                  0x9e, 0x84, 0xf3, 0xb9, 0xca, 0xc2, 0xfc, 0x63, 0x25, 0x51};
+static const uint8_t PRIME[32] = {0xff, 0xff, 0xff, 0xff, 0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00,
+                                  0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0xff, 0xff,
+                                  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+/* A number of 33 bytes, big-endian. */
+typedef struct {
+    uint8_t bytes[33];
+} number;
+
+static number number_of(const uint8_t *bytes, uint32_t count)
+{
+    number result = {{0}};
+    for (; count > 33; count--) {
+        bytes++;
+    }
+    memcpy(result.bytes + 33 - count, bytes, count);
+    return result;
+}
+
+static number add(number a, number b, int sign)
+{
+    int carry = 0;
+    for (int i = 32; i >= 0; i--) {
+        int sum = a.bytes[i] + sign * b.bytes[i] + carry;
+        a.bytes[i] = (uint8_t)sum;
+        carry = sum < 0 ? -1 : sum >> 8;
+    }
+    return a;
+}
+
+/* Returns another number for `old`, a number of a signature. */
+static number forge_number(number old, number other)
+{
+    static const uint8_t SMALL[1];
+    number order = number_of(ORDER, 32), few = number_of(SMALL, 1);
+    few.bytes[32] = (uint8_t)choose(4);
+    switch (choose(9)) {
+    case 0:
+        return few;
+    case 1:
+        return add(order, few, choose(2) ? 1 : -1);
+    case 2:
+        return add(number_of(PRIME, 32), few, choose(2) ? 1 : -1);
+    case 3:
+        return add(order, old, -1);
+    case 4:
+        return add(old, order, choose(2) ? 1 : -1);
+    case 5:
+        return add(old, few, choose(2) ? 1 : -1);
+    case 6:
+        return other;
+    case 7:
+        memset(old.bytes + 1, (int)choose(2) * 0xff, choose(33));
+        return old;
+    default:
+        old.bytes[1 + choose(32)] ^= (uint8_t)(1U << choose(8));
+        return old;
+    }
+}
+
+/* Writes a number in DER, sometimes not as DER demands. Returns the length. */
+static uint32_t write_number(uint8_t *to, const number *value)
+{
+    uint32_t zeros = 0, is_odd = choose(4) == 0;
+    while (zeros < 32 && value->bytes[zeros] == 0 && value->bytes[zeros + 1] < 0x80) {
+        zeros++;
+    }
+    if (is_odd && choose(2)) {
+        zeros = choose(33); /* superfluous zeros, or none where one must be */
+    }
+    uint32_t count = 33 - zeros;
+    to[0] = (uint8_t)(is_odd && choose(4) == 0 ? choose(256) : 0x02);
+    to[1] = (uint8_t)count;
+    memcpy(to + 2, value->bytes + zeros, count);
+    if (is_odd && choose(4) == 0) { /* a length in two bytes */
+        to[1] = 0x81;
+        to[2] = (uint8_t)count;
+        memcpy(to + 3, value->bytes + zeros, count);
+        return count + 3;
+    }
+    if (is_odd && choose(4) == 0) {
+        to[1] = (uint8_t)choose(256);
+    }
+    return count + 2;
+}
+
+/* Returns the offset of the signature's TLV in a signed image, or 0 if another algorithm signed it. */
+static uint32_t signature_at(const file *image)
+{
+    uint32_t area = unprotected_at(image), end = area + get(image, area + 2, 2);
+    for (uint32_t at = area + 4; at < end; at += 4 + get(image, at + 2, 2)) {
+        if (get(image, at, 2) == AR_SIGNATURE_TLV) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+/* Writes another signature into a signed image. */
+static void forge_signature(file *image)
+{
+    uint32_t at = signature_at(image);
+    if (at == 0) {
+        return;
+    }
+    uint32_t bytes = get(image, at + 2, 2);
+    uint8_t *old = image->data + at + 4, forged[96];
+    number numbers[2] = {number_of(old + 4, old[3]), number_of(old + 6 + old[3], old[5 + old[3]])};
+    number other[2] = {numbers[1], numbers[0]};
+    for (uint32_t which = 1 + choose(3), i = 0; i < 2; i++) {
+        if ((which >> i & 1) != 0) {
+            numbers[i] = forge_number(numbers[i], other[i]);
+        }
+    }
+    uint32_t count = 2;
+    count += write_number(forged + count, &numbers[0]);
+    if (choose(32) != 0) {
+        count += write_number(forged + count, &numbers[1]);
+    }
+    forged[0] = (uint8_t)(choose(16) != 0 ? 0x30 : choose(256));
+    forged[1] = (uint8_t)(choose(16) != 0 ? count - 2 : choose(256));
+    for (uint32_t more = choose(8) != 0 ? 0 : choose(5); more > 0; more--) {
+        forged[count++] = 0;
+    }
+    if (choose(16) == 0) {
+        count = choose(count + 1);
+    }
+    resize_area(image, 0, count - bytes);
+    put(image, at + 2, 2, count);
+    move(image, at + 4, bytes, count);
+    memcpy(image->data + at + 4, forged, count);
+}
+
+/* Returns 1 if `image` is `original` with a signature of n - s in place of s, in DER. */
+static int is_other_signature(const file *image, const file *original)
+{
+    uint32_t at = signature_at(original);
+    const uint8_t *old = original->data + at + 4;
+    uint32_t r_bytes = old[3], s_at = 6 + r_bytes;
+    number other = add(number_of(ORDER, 32), number_of(old + s_at, old[s_at - 1]), -1);
+    uint32_t zeros = 0;
+    while (zeros < 32 && other.bytes[zeros] == 0 && other.bytes[zeros + 1] < 0x80) {
+        zeros++;
+    }
+    uint32_t count = s_at + 33 - zeros;
+    file expected = {malloc(MAX_BYTES), original->bytes};
+    if (expected.data == 0) {
+        exit(2);
+    }
+    memcpy(expected.data, original->data, original->bytes);
+    resize_area(&expected, 0, count - get(original, at + 2, 2));
+    put(&expected, at + 2, 2, count);
+    move(&expected, at + 4, get(original, at + 2, 2), count);
+    uint8_t *new = expected.data + at + 4;
+    memcpy(new, old, s_at);
+    new[1] = (uint8_t)(count - 2);
+    new[s_at - 1] = (uint8_t)(33 - zeros);
+    memcpy(new + s_at, other.bytes + zeros, 33 - zeros);
+    int result = image->bytes >= expected.bytes && memcmp(image->data, expected.data, expected.bytes) == 0;
+    free(expected.data);
+    return result;
+}
+#else
+static int is_other_signature(const file *image, const file *original)
+{
+    (void)image;
+    (void)original;
+    return 0;
+}
+#endif
+
 static void change_header(file *image)
 {
     static const uint8_t FIELDS[][2] = {{0, 4},  {4, 4},  {8, 2},  {10, 2}, {12, 4},
@@ -285,9 +464,20 @@ int main(int argc, char **argv)
         uint32_t base = choose(3) ? choose(2) : choose((uint32_t)file_count);
         image.bytes = files[base].bytes;
         memcpy(image.data, files[base].data, image.bytes);
-        change(&image);
+#ifdef AR_UPDATE_P256
         if (choose(2)) {
-            repair_hash(&image);
+            forge_signature(&image);
+            if (choose(4) == 0) {
+                image.data[get(&image, 8, 2) + choose(8)] ^= (uint8_t)(1U << choose(8));
+                repair_hash(&image);
+            }
+        } else
+#endif
+        {
+            change(&image);
+            if (choose(2)) {
+                repair_hash(&image);
+            }
         }
         uint8_t kind = base == 0                ? AR_IMAGE_FIRMWARE
                        : base == 1 || choose(2) ? AR_IMAGE_MODEL
@@ -295,7 +485,8 @@ int main(int argc, char **argv)
         int is_same = 0;
         for (int i = 0; i < 2; i++) {
             is_same |=
-                image.bytes >= files[i].bytes && memcmp(image.data, files[i].data, files[i].bytes) == 0;
+                (image.bytes >= files[i].bytes && memcmp(image.data, files[i].data, files[i].bytes) == 0) ||
+                is_other_signature(&image, &files[i]);
         }
         if (is_same) {
             continue; /* a signed image is still there, maybe with bytes behind it */

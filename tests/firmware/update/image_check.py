@@ -15,11 +15,11 @@ import pytest
 
 from arenite.errors import ToolError
 from arenite.firmware.sources import UPDATE
-from arenite.firmware.update.monocypher import monocypher_folder
+from arenite.firmware.update.algorithms import CHECKS, signature_check
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.host.update.signed_image import ImageProperties, sign_image
 
-SOURCES = ("image.c", "ed25519.c", "sha256.c", "sha512.c", "sha2_constants.c")
+ALGORITHMS = tuple(CHECKS)
 STRICT = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-Wconversion", "-Wshadow")
 BOARD, ABI, MIN_COUNTER, ADDRESS = "nrf52840_dk", bytes(range(32)), 7, 0x8000
 HAS_IMGTOOL = util.find_spec("imgtool") is not None and util.find_spec("cryptography") is not None
@@ -58,40 +58,43 @@ class Image(ctypes.Structure):
 
 
 @cache
-def _monocypher() -> Path | ToolError:
+def _folder(algorithm: str) -> Path | ToolError:
     try:
-        return monocypher_folder(progress=False)
+        return CHECKS[algorithm].folder()
     except ToolError as error:
         return error
 
 
-def monocypher_or_skip() -> Path:
-    """Return the folder of Monocypher. Skip the test if it cannot be downloaded."""
-    found = _monocypher()
-    if isinstance(found, ToolError):
-        pytest.skip(f"needs Monocypher: {found}")
-    return found
+def library_or_skip(algorithm: str) -> Path:
+    """Return the folder of the library for the curve's arithmetic. Skip the test if it cannot be downloaded."""
+    folder = _folder(algorithm)
+    if isinstance(folder, ToolError):
+        pytest.skip(f"needs a library: {folder}")
+    return folder
 
 
-def compile_host(output: Path, sources: Sequence[Path], *flags: str) -> None:
-    """Compile the check and ``sources`` with warnings as errors. Monocypher's own warnings are not errors."""
-    library = monocypher_or_skip()
-    monocypher = output.with_suffix(".o")
+def compile_host(output: Path, sources: Sequence[Path], *flags: str, algorithm: str = "ed25519") -> None:
+    """Compile the check and ``sources`` with warnings as errors. Warnings of the library are not errors."""
+    folder, check = library_or_skip(algorithm), CHECKS[algorithm]
+    includes = check.flags(folder)
+    arithmetic = output.with_suffix(".o")
     sanitizers = [flag for flag in flags if flag.startswith(("-fsanitize", "-fno-sanitize", "-fPIC"))]
-    command = ["gcc", "-std=c99", "-O2", *sanitizers, "-c", str(library / "monocypher.c")]
-    subprocess.run([*command, "-o", str(monocypher)], check=True)
-    own = [*(UPDATE.path(name) for name in SOURCES), *sources]
-    command = ["gcc", *STRICT, *flags, *UPDATE.include_flags, "-isystem", str(library)]
-    subprocess.run([*command, *map(str, own), str(monocypher), "-o", str(output)], check=True)
+    # p256-m multiplies in small parts if it is not told that the computer's multiplication is good enough.
+    options = ["-std=c99", "-O2", "-DMUL64_IS_CONSTANT_TIME", *sanitizers, *includes]
+    command = ["gcc", *options, "-c", str(folder / check.library_source)]
+    subprocess.run([*command, "-o", str(arithmetic)], check=True)
+    own = [*check.source_paths, *sources]
+    command = ["gcc", *STRICT, *flags, *check.defines, *UPDATE.include_flags, *includes]
+    subprocess.run([*command, *map(str, own), str(arithmetic), "-o", str(output)], check=True)
 
 
 @cache
-def library() -> ctypes.CDLL:
+def library(algorithm: str = "ed25519") -> ctypes.CDLL:
     """Return the check as a library that aborts on undefined behavior."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "image.so"
         flags = ("-fsanitize=undefined", "-fno-sanitize-recover=all", "-fPIC", "-shared")
-        compile_host(path, [], *flags)
+        compile_host(path, [], *flags, algorithm=algorithm)
         return ctypes.CDLL(str(path))
 
 
@@ -125,42 +128,55 @@ def check(slot: bytes, rules: Rules, fail_read: int = -1) -> tuple[int, Image, l
         rules.public_key, rules.board.encode(), rules.abi, rules.address, rules.min_counter, rules.kind
     )
     image = Image()
-    result = library().ar_image_check(ctypes.byref(flash), ctypes.byref(c_rules), ctypes.byref(image))
+    c_library = library(signature_check(rules.public_key).algorithm)
+    result = c_library.ar_image_check(ctypes.byref(flash), ctypes.byref(c_rules), ctypes.byref(image))
     return result, image, reads
 
 
 @cache
-def keys() -> tuple[Path, Path]:
+def keys(algorithm: str = "ed25519") -> tuple[Path, Path]:
     """Return the files of two private keys: that of the devices, and a foreign one."""
     folder = Path(_KEY_FOLDER.name)
-    for name in ("own.pem", "foreign.pem"):
-        generate_key(folder / name)
-    return folder / "own.pem", folder / "foreign.pem"
+    own, foreign = (folder / f"{algorithm}.{name}.pem" for name in ("own", "foreign"))
+    for path in (own, foreign):
+        generate_key(path, algorithm)
+    return own, foreign
 
 
 @cache
-def public_key() -> bytes:
+def public_key(algorithm: str = "ed25519") -> bytes:
     """Return the public key of the devices."""
-    return read_public_key(keys()[0])
+    return read_public_key(keys(algorithm)[0])
 
 
 @cache
-def signed(properties: ImageProperties, payload_bytes: int = 300, foreign: bool = False) -> bytes:
+def signed(
+    properties: ImageProperties,
+    payload_bytes: int = 300,
+    foreign: bool = False,
+    algorithm: str = "ed25519",
+) -> bytes:
     """Return an image with a payload of ``payload_bytes`` bytes."""
     payload = bytes(k * 7 & 255 for k in range(payload_bytes))
-    return sign_image(payload, properties, keys()[foreign], 1 << 20)
+    return sign_image(payload, properties, keys(algorithm)[foreign], 1 << 20)
 
 
-def refused_images() -> dict[str, bytes]:
+def refused_images(algorithm: str = "ed25519") -> dict[str, bytes]:
     """Return images that are signed and whole, but that the device must refuse, by name."""
+    (other,) = set(ALGORITHMS) - {algorithm}
+
+    def image(properties: ImageProperties, *, foreign: bool = False) -> bytes:
+        return signed(properties, foreign=foreign, algorithm=algorithm)
+
     return {
-        "foreign firmware": signed(FIRMWARE, foreign=True),
-        "foreign model": signed(MODEL, foreign=True),
-        "older firmware": signed(replace(FIRMWARE, counter=MIN_COUNTER - 1)),
-        "older model": signed(replace(MODEL, counter=0)),
-        "firmware of another board": signed(replace(FIRMWARE, board="nrf52840")),
-        "model of another board": signed(replace(MODEL, board=BOARD + "2")),
-        "model of another graph": signed(replace(MODEL, abi=bytes(32))),
-        "firmware with another graph": signed(replace(FIRMWARE, abi=bytes(32))),
-        "firmware for another address": signed(replace(FIRMWARE, abi=ABI, address=ADDRESS + 0x8000)),
+        "foreign firmware": image(FIRMWARE, foreign=True),
+        "foreign model": image(MODEL, foreign=True),
+        "older firmware": image(replace(FIRMWARE, counter=MIN_COUNTER - 1)),
+        "older model": image(replace(MODEL, counter=0)),
+        "firmware of another board": image(replace(FIRMWARE, board="nrf52840")),
+        "model of another board": image(replace(MODEL, board=BOARD + "2")),
+        "model of another graph": image(replace(MODEL, abi=bytes(32))),
+        "firmware with another graph": image(replace(FIRMWARE, abi=bytes(32))),
+        "firmware for another address": image(replace(FIRMWARE, abi=ABI, address=ADDRESS + 0x8000)),
+        "model with another algorithm": signed(MODEL, algorithm=other),
     }

@@ -15,7 +15,7 @@ from arenite.host.cli.main import main
 from arenite.host.update.signed_image import ImageProperties, sign_image, verify_image
 
 pytest.importorskip("cryptography", reason="needs cryptography: pip install 'arenite[update]'")
-from arenite.host.update.keys import generate_key, read_public_key
+from arenite.host.update.keys import KEY_TYPES, generate_key, key_type_of, read_public_key
 
 MODEL = ImageProperties("1.2.3+4", 7, "nrf52840_dk", "model", bytes(range(32)))
 needs_imgtool = pytest.mark.skipif(
@@ -63,11 +63,12 @@ def test_keys_of_other_types_are_refused(tmp_path: Path) -> None:
 
     form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     key, locked = tmp_path / "key.pem", serialization.BestAvailableEncryption(b"secret")
-    key.write_bytes(
-        ec.generate_private_key(ec.SECP256R1()).private_bytes(*form, serialization.NoEncryption())
-    )
-    with pytest.raises(UsageError, match="another type than Ed25519"):
-        read_public_key(key)
+    for curve in (ec.SECP384R1(), ec.SECP256K1()):
+        key.write_bytes(ec.generate_private_key(curve).private_bytes(*form, serialization.NoEncryption()))
+        with pytest.raises(UsageError, match="another type than Ed25519 or ECDSA P-256"):
+            read_public_key(key)
+    with pytest.raises(UsageError, match="no type of key 'rsa'"):
+        generate_key(tmp_path / "rsa.pem", "rsa")
     key.write_bytes(ed25519.Ed25519PrivateKey.generate().private_bytes(*form, locked))
     with pytest.raises(UsageError, match="has a password"):
         read_public_key(key)
@@ -89,6 +90,44 @@ def test_imgtool_verifies_the_image(key: Path, tmp_path: Path) -> None:
         verify_image(image, key)
     with pytest.raises(UsageError, match="There is no image"):
         verify_image(tmp_path / "none.bin", key)
+
+
+@needs_imgtool
+def test_imgtool_verifies_images_with_ecdsa(tmp_path: Path) -> None:
+    """The length of such a signature varies, so several images are signed."""
+    key, image = tmp_path / "release.pem", tmp_path / "image.bin"
+    public_path = generate_key(key, "ecdsa-p256")
+    assert key_type_of(read_public_key(public_path)) == "ecdsa-p256"
+    max_bytes = MODEL.image_bytes(7 * 99, "ecdsa-p256")
+    for _ in range(8):
+        data = sign_image(b"payload" * 99, MODEL, key, max_bytes)
+        assert max_bytes - 6 <= len(data) <= max_bytes
+        image.write_bytes(data)
+        verify_image(image, public_path)
+    with pytest.raises(DoesNotFitError, match="1 bytes more"):
+        sign_image(b"payload" * 99, MODEL, key, max_bytes - 1)
+    generate_key(tmp_path / "foreign.pem", "ecdsa-p256")
+    with pytest.raises(ToolError, match="imgtool verify failed"):
+        verify_image(image, tmp_path / "foreign.pem")
+
+
+@needs_imgtool
+@pytest.mark.parametrize("key_type", KEY_TYPES)
+def test_the_published_test_key_is_refused_unless_it_is_allowed(key_type: str, tmp_path: Path) -> None:
+    for name in ("test.pem", "again.pem"):
+        generate_key(tmp_path / name, key_type, test=True)
+    key, image = tmp_path / "test.pem", tmp_path / "image.bin"
+    assert read_public_key(key) == read_public_key(tmp_path / "again.pem")
+    assert b"TEST KEY" in key.read_bytes() and b"TEST KEY" in (tmp_path / "test.public.pem").read_bytes()
+    # The key is known by itself, not by the text in its file.
+    bare = key.read_bytes()
+    (tmp_path / "bare.pem").write_bytes(bare[bare.index(b"-----BEGIN") :])
+    for name in ("test.pem", "bare.pem"):
+        with pytest.raises(UsageError, match=r"test key of Arenite\. Everybody has it") as error:
+            sign_image(b"x", MODEL, tmp_path / name, 4096)
+        assert "--allow-test-key" in error.value.hint
+    image.write_bytes(sign_image(b"x", MODEL, key, 4096, allow_test_key=True))
+    verify_image(image, tmp_path / "test.public.pem")
 
 
 @needs_imgtool
