@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arenite.profiles.connections import UploadTargets, UsbConnection
+from arenite.profiles.update_flash import UpdateFlash
 
 CORES = (
     "cortex-m0",
@@ -170,6 +171,7 @@ class Board:
     targets: UploadTargets = field(default_factory=UploadTargets)
     second_core: SecondCore | None = None
     zephyr_target: str = ""  # the board's name for `west build -b`; "" if the profile has none
+    update: UpdateFlash | None = None  # None: the board has no boot loader for updates
 
     @property
     def cores(self) -> int:

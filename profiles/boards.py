@@ -35,6 +35,7 @@ from arenite.profiles.board import (
 from arenite.profiles.board_fields import BoardTable
 from arenite.profiles.connections import UploadTargets, UsbConnection, parse_targets, parse_usb
 from arenite.profiles.profile_tables import profile_names, read_profile
+from arenite.profiles.update_flash import parse_update
 
 __all__ = ["Board", "all_boards", "board_names", "load_board", "parse_board"]
 
@@ -166,7 +167,10 @@ def parse_board(text: str, location: str) -> Board:
     for table in (uart, upload, zephyr):
         if table is not None:
             table.finish()
+    update = top.table("update")
     top.finish()
+    if update is not None:
+        board = replace(board, update=parse_update(update, location, board.flash, board.ram))
     if board.emulated != (board.emulator is not None):
         raise ProfileError(
             f"{location}: an emulated board needs an [emulator] table, and other boards must not have one."

@@ -8,7 +8,10 @@ REASONS: dict[int, tuple[str, str]] = {
     1: ("RULES", "The device has no valid rules for this slot: its firmware lacks a key, a board or a slot."),
     2: ("READ", "The device could not read its flash memory."),
     3: ("MAGIC", "The slot does not begin with an image in MCUboot's format."),
-    4: ("HEADER_SIZE", "The header is shorter than 32 bytes or longer than the slot."),
+    4: (
+        "HEADER_SIZE",
+        "The header is shorter than 32 bytes or longer than the slot, or the payload is not where the device needs it.",
+    ),
     5: ("FLAGS", "The image is encrypted, compressed, not bootable or made to run from RAM."),
     6: ("ADDRESS", "The image was linked for another address than that of this slot."),
     7: ("SIZE", "The payload is empty or does not fit into the slot."),

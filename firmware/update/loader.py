@@ -1,0 +1,170 @@
+"""Build the boot loader of a board: the program at the start of flash that checks, installs and runs update images."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.firmware.boards.cores import Core, nearest_core
+from arenite.firmware.boards.families import family_named
+from arenite.firmware.boards.linker import linker_script
+from arenite.firmware.boards.toolchains import is_compiler_installed
+from arenite.firmware.sources import BOARDS, UPDATE
+from arenite.firmware.update.layout import UpdateLayout, update_layout
+from arenite.firmware.update.monocypher import monocypher_folder
+from arenite.profiles.board import Board
+
+KEY_BYTES = 32
+#: The loader's RAM is the end of the first RAM, so that it leaves a firmware's variables alone that keep their values
+#: over a reset.
+RAM_BYTES = 6144
+_STACK_BYTES = 4096
+#: The time after which a firmware on trial that does not feed the watchdog is reset.
+WATCHDOG_MS = 8000
+
+_COMMON_SOURCES = (
+    *("loader.c", "start_loader.c", "slots.c", "slots_check.c"),
+    *("boot_choose.c", "swap.c", "state_store.c"),
+    *("image.c", "ed25519.c", "sha256.c", "sha512.c", "sha2_constants.c"),
+)
+_FLAGS = (
+    *("-std=c99", "-Os", "-fno-tree-coalesce-vars", "-ffreestanding", "-fno-tree-loop-distribute-patterns"),
+    *("-Wall", "-Wextra", "-Werror", "-ffunction-sections", "-fdata-sections", "-fno-common"),
+    *("-fno-asynchronous-unwind-tables",),
+)
+_LINK_FLAGS = (
+    *("-nostdlib", "-nostartfiles", "-static", "-Wl,--gc-sections", "-Wl,--build-id=none"),
+    "-Wl,--no-warn-rwx-segments",
+)
+
+
+@dataclass(frozen=True)
+class LoaderFamily:
+    """The sources of the loader for a family of boards: its flash memory and its watchdog. ``flash`` is the macro that
+    tells ``slots.c`` the driver."""
+
+    sources: tuple[str, ...]
+    flash: str
+
+
+_FAMILIES = {
+    "mps2": LoaderFamily(("flash_ram.c",), "AR_UPDATE_RAM"),
+    "nrf51": LoaderFamily(("flash_nrf.c", "watchdog_nrf.c"), "AR_UPDATE_NRF"),
+}
+
+
+@dataclass(frozen=True)
+class Loader:
+    """A boot loader that was built. ``bytes`` is its length in flash."""
+
+    elf: Path
+    binary: Path
+    bytes: int
+
+
+def layout_header(board: Board) -> str:
+    """Return the text of ``update_layout.h``, with which ``slots.c`` is compiled for a loader or a firmware of
+    ``board``. Raises ``UsageError`` if there is no loader for the board."""
+    layout = update_layout(board)
+    page = layout.page_bytes
+    values = {
+        "PAGE_BYTES": page,
+        "UNIT_BYTES": layout.unit_bytes,
+        "STATE_AT": layout.state.origin,
+        "STATE_PAGES": layout.state.size // page,
+        "SCRATCH_AT": layout.scratch.origin,
+        "SCRATCH_PAGES": layout.scratch.size // page,
+        "FIRMWARE_0_AT": layout.firmware[0].origin,
+        "FIRMWARE_1_AT": layout.firmware[1].origin,
+        "FIRMWARE_PAGES": layout.firmware[0].size // page,
+        "FIRMWARE_HEADER": layout.firmware_header_bytes,
+        "MODEL_0_AT": layout.model[0].origin,
+        "MODEL_1_AT": layout.model[1].origin,
+        "MODEL_PAGES": layout.model[0].size // page,
+        "MODEL_HEADER": layout.model_header_bytes,
+    }
+    # The numbers have no suffix, because the loader's assembly uses them too.
+    lines = "".join(f"#define AR_UPDATE_{name} {value:#x}\n" for name, value in values.items())
+    return (
+        f"/* Generated for {board.name}: the memories of a board with updates. */\n"
+        "#ifndef ARENITE_UPDATE_LAYOUT_H\n#define ARENITE_UPDATE_LAYOUT_H\n\n"
+        f"{lines}#define {_family(board).flash} 1\n\n#endif\n"
+    )
+
+
+def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
+    """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of the
+    Ed25519 key ``public_key``.
+
+    Raises:
+        DoesNotFitError: The loader is larger than its area.
+        ToolError: The compiler is not installed or failed, or Monocypher could not be downloaded.
+        UsageError: There is no loader for the board, or the key has a wrong length.
+    """
+    if len(public_key) != KEY_BYTES:
+        raise UsageError(
+            f"The public key has {len(public_key)} bytes, expected {KEY_BYTES}.", "Give an Ed25519 key."
+        )
+    family, layout, core = _family(board), update_layout(board), nearest_core(board.core)
+    if board.emulator is None:
+        raise UsageError(f"There is no boot loader for the real board {board.name} yet.")
+    port = family_named(board.emulator.family)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "update_layout.h").write_text(layout_header(board))
+    key = ", ".join(f"0x{byte:02x}" for byte in public_key)
+    (folder / "loader_settings.h").write_text(
+        f'#define AR_LOADER_BOARD "{board.name}"\n#define AR_LOADER_KEY {{{key}}}\n'
+    )
+    script = folder / "loader.ld"
+    script.write_text(linker_script(_loader_board(board, layout), _STACK_BYTES))
+    elf, binary = folder / "loader.elf", folder / "loader.bin"
+    monocypher = monocypher_folder(progress=False)
+    sources = [UPDATE.path(name) for name in (*_COMMON_SOURCES, *family.sources)]
+    sources += [BOARDS.path(name) for name in (*port.sources, *core.helpers)]
+    macros = [f"-D{text}" for text in (*port.defines, f"PORT_WATCHDOG_MS={WATCHDOG_MS}u")]
+    macros += [] if board.core == "cortex-m0" else ["-DAR_LOADER_VTOR"]
+    command = [
+        *(f"{core.prefix}gcc", *core.architecture, *_FLAGS, *macros, f"-I{folder}"),
+        *(*UPDATE.include_flags, *BOARDS.include_flags, "-isystem", str(monocypher)),
+        *(str(path) for path in (*sources, monocypher / "monocypher.c")),
+        *(*_LINK_FLAGS, f"-T{script}", "-lgcc", "-o", str(elf)),
+    ]
+    _run(command, core)
+    _run([f"{core.prefix}objcopy", "-O", "binary", str(elf), str(binary)], core)
+    return Loader(elf, binary, binary.stat().st_size)
+
+
+def _family(board: Board) -> LoaderFamily:
+    name = board.emulator.family if board.emulator is not None else ""
+    if name not in _FAMILIES:
+        raise UsageError(
+            f"There is no boot loader for {board.name}.",
+            "docs/update-install.md lists the boards that have one.",
+        )
+    return _FAMILIES[name]
+
+
+def _loader_board(board: Board, layout: UpdateLayout) -> Board:
+    """Return ``board`` with the memory that the loader has."""
+    flash, ram = board.flash[0], board.ram[0]
+    return replace(
+        board,
+        flash=(replace(flash, origin=layout.loader.origin, size=layout.loader.size),),
+        ram=(replace(ram, origin=ram.origin + ram.size - RAM_BYTES, size=RAM_BYTES),),
+    )
+
+
+def _run(command: Sequence[str], core: Core) -> None:
+    if not is_compiler_installed(command[0]):
+        raise ToolError(f"{command[0]} is not installed.", f"Install it: apt install {core.package}")
+    result = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False)
+    if result.returncode == 0:
+        return
+    lines = result.stderr.strip().splitlines() or ["it printed no message"]
+    overflow = next((line for line in lines if "overflowed by" in line or "will not fit" in line), None)
+    if overflow is not None:
+        raise DoesNotFitError(f"The boot loader does not fit: {overflow.strip()}.")
+    raise ToolError(f"{command[0]} failed: {next((x for x in lines if 'error' in x), lines[-1])}.")
