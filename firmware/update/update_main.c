@@ -4,6 +4,7 @@
  *
  * This file includes no header that is generated from the model: its code must be the same for another model of the same
  * graph, whose constants are in the slot of the model. */
+#include "health.h"
 #include "port.h"
 #include "program.h"
 #include "self_test.h"
@@ -32,7 +33,7 @@ static void print_hex(const uint8_t *bytes, uint32_t count)
     }
 }
 
-static void print_number(uint32_t number)
+void update_print_number(uint32_t number)
 {
     char digits[11];
     uint32_t at = sizeof digits - 1;
@@ -53,18 +54,20 @@ static void report(void)
     print_hex(model.hash, sizeof model.hash);
     update_print(" ");
     update_print(model.name);
-    update_print("\nself-test ");
+    update_print("\n");
+    update_glue_report();
+    update_print("self-test ");
     if (result == AR_SELF_TEST_PASSED) {
-        print_number(golden.count);
+        update_print_number(golden.count);
         update_print(" samples passed\n");
     } else {
         update_print("failed with ");
-        print_number(result);
+        update_print_number(result);
         update_print("\n");
     }
 }
 
-static void test_model(void) { result = ar_self_test(&model, &golden, update_glue_alive); }
+static void test_model(void) { result = ar_self_test(&model, &golden, health_alive); }
 
 static uint32_t is_line(const char *text)
 {

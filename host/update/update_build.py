@@ -108,9 +108,17 @@ def _properties(
 ) -> tuple[ImageProperties, ImageProperties]:
     """Return the properties of the images of firmware and model."""
     firmware = ImageProperties(
-        options.version, options.counter, board.name, "firmware", abi, layout.firmware_header_bytes
+        options.version,
+        options.counter,
+        board.name,
+        "firmware",
+        abi,
+        layout.firmware_header_bytes,
+        layout.firmware[0].origin,
     )
-    return firmware, replace(firmware, kind="model", header_bytes=layout.model_header_bytes)
+    return firmware, replace(
+        firmware, kind="model", header_bytes=layout.model_header_bytes, address=layout.model[0].origin
+    )
 
 
 def _build_first(
