@@ -11,7 +11,7 @@ from arenite.errors import DoesNotFitError, ToolError, UsageError
 from arenite.firmware.generator.model_source import model_sources
 from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.graph_hash import graph_hash
-from arenite.firmware.update.layout import Area, UpdateLayout, update_layout
+from arenite.firmware.update.layout import UpdateLayout, update_layout
 from arenite.firmware.update.program import ProgramModel, payload_regions, write_program
 from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
 from arenite.host.build.options import BuildOptions
@@ -92,7 +92,7 @@ def build_update(
     regions = payload_regions(layout, *ends)
     goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
     program, goal = _build_first(prepared, board, layout, goals, sources, regions, on_start)
-    payload, constants = (_bytes_in(program, area) for area in (layout.firmware[0], layout.model[0]))
+    payload, constants = (_bytes_in(program, region) for region in regions)
     abi = hashlib.sha256(payload).digest()
     firmware, weights = _properties(board, layout, options, abi)
     return UpdateImages(
@@ -175,13 +175,15 @@ def _build(
             ) from error
 
 
-def _bytes_in(program: Program, slot: Area) -> bytes:
-    """Return what the linked program has in ``slot``, from its first byte to its last. Gaps are filled like erased
-    flash memory."""
-    segments = [s for s in program.segments if slot.origin <= s.address < slot.origin + slot.size]
-    if not segments:
-        raise ToolError(f"The linked program has nothing in the slot at {slot.origin:#x}.")
+def _bytes_in(program: Program, region: MemoryRegion) -> bytes:
+    """Return what the linked program has in ``region``, from the first byte of the region. Gaps are filled like erased
+    flash memory. A segment may begin before the region, with the header of the ELF file."""
     content = bytearray()
-    for segment in segments:
-        content += _ERASED * (segment.address - segments[0].address - len(content)) + segment.data
+    for segment in program.segments:
+        start = max(region.origin - segment.address, 0)
+        data = segment.data[start : max(region.origin + region.size - segment.address, 0)]
+        if data:
+            content += _ERASED * (segment.address + start - region.origin - len(content)) + data
+    if not content:
+        raise ToolError(f"The linked program has nothing in {region.name}, at {region.origin:#x}.")
     return bytes(content)

@@ -22,6 +22,7 @@ _JUMP = """
 .word jump + 1
 .text
 .thumb_func
+.global jump
 jump:
     ldr r0, =VECTORS
     ldr r1, [r0]
@@ -64,7 +65,9 @@ def run_images(board_name: str, firmware: bytes, model: bytes, folder: Path) -> 
     vectors = layout.firmware[0].origin + layout.firmware_header_bytes
     source.write_text(_JUMP.replace("VECTORS", f"{vectors:#x}"))
     command = ["arm-none-eabi-gcc", "-mcpu=cortex-m0", "-mthumb", "-nostdlib", str(source), "-o", str(elf)]
-    subprocess.run([*command, "-Wl,--section-start=.vectors=0,--section-start=.text=8,-e,jump"], check=True)
+    subprocess.run(
+        [*command, "-Wl,--section-start=.vectors=0,--section-start=.text=8,--entry=jump"], check=True
+    )
     extra: list[str] = []
     for name, image, area in (
         ("firmware", firmware, layout.firmware[0]),
