@@ -87,6 +87,7 @@ def build(
         "counter": counter,
         "board": profile.name,
         "optimise": images.optimise,
+        "compiler": images.compiler,
     }
     if not model_only:
         result |= {"model_image": str(model_output), "model_bytes": len(images.model)}

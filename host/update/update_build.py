@@ -13,6 +13,7 @@ from arenite.firmware.update.golden import golden_source
 from arenite.firmware.update.graph_hash import graph_hash
 from arenite.firmware.update.layout import UpdateLayout, update_layout
 from arenite.firmware.update.program import ProgramModel, payload_regions, write_program
+from arenite.host.bench.build_facts import compiler_of, read_facts
 from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
 from arenite.host.build.options import BuildOptions
 from arenite.host.build.prepare import Prepared, prepare
@@ -54,12 +55,22 @@ class UpdateOptions:
 @dataclass(frozen=True)
 class UpdateImages:
     """The signed images. ``abi`` is the hash that binds them together. ``firmware`` is None if only the model was asked
-    for."""
+    for. ``optimise`` is the goal, and ``compiler`` the name and version of the compiler, or None if it is unknown."""
 
     firmware: bytes | None
     model: bytes
     abi: bytes
     optimise: str
+    compiler: str | None
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """The program, the goal with which it was built, and the name and version of the compiler."""
+
+    program: Program
+    optimise: str
+    compiler: str | None
 
 
 def build_update(
@@ -91,15 +102,16 @@ def build_update(
     ends = [properties.image_bytes(0) - properties.header_bytes for properties in (firmware, weights)]
     regions = payload_regions(layout, *ends)
     goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
-    program, goal = _build_first(prepared, board, layout, goals, sources, regions, on_start)
-    payload, constants = (_bytes_in(program, region) for region in regions)
+    linked = _build_first(prepared, board, layout, goals, sources, regions, on_start)
+    payload, constants = (_bytes_in(linked.program, region) for region in regions)
     abi = hashlib.sha256(payload).digest()
     firmware, weights = _properties(board, layout, options, abi)
     return UpdateImages(
         None if options.model_only else sign_image(payload, firmware, options.key, layout.firmware[0].size),
         sign_image(constants, weights, options.key, layout.model[0].size),
         abi,
-        goal,
+        linked.optimise,
+        linked.compiler,
     )
 
 
@@ -129,14 +141,14 @@ def _build_first(
     sources: Mapping[str, str],
     regions: tuple[MemoryRegion, MemoryRegion],
     on_start: Callable[[str], None],
-) -> tuple[Program, str]:
-    """Return the linked program with the first goal that fits, and this goal. ``sources`` are further C files with
+) -> _Linked:
+    """Return the linked program with the first goal that fits. ``sources`` are further C files with
     constants of the model. Raises the error of the last goal if none fits."""
     for goal in goals:
         # A second core or a second memory would put a part of the model elsewhere.
         choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
         try:
-            return _build(choice, board, layout, sources, regions, on_start), goal
+            return _build(choice, board, layout, sources, regions, on_start)
         except DoesNotFitError:
             if goal == goals[-1]:
                 raise
@@ -150,7 +162,7 @@ def _build(
     sources: Mapping[str, str],
     regions: tuple[MemoryRegion, MemoryRegion],
     on_start: Callable[[str], None],
-) -> Program:
+) -> _Linked:
     """Return the linked program. Raises ``DoesNotFitError`` with the numbers of missing bytes."""
     generated, name = choice.generated, choice.prepared.path.name
     if not choice.verdict.fits:
@@ -166,13 +178,14 @@ def _build(
         write_program(folder, model, board, regions, optimise=choice.optimise, stack_bytes=stack_bytes)
         on_start(f"Building {name} for {board.name}, --optimise {choice.optimise}")
         try:
-            return read_program(direct_build(folder))
+            elf = direct_build(folder)
         except DoesNotFitError as error:
             slots = [f"{area[0].size:,}" for area in (layout.firmware, layout.model)]
             raise DoesNotFitError(
                 f"{error.problem} The slot of the firmware has {slots[0]} bytes, that of the model {slots[1]}.",
-                error.hint,
+                "Use a smaller model, --optimise flash, or a board with larger slots.",
             ) from error
+        return _Linked(read_program(elf), choice.optimise, compiler_of(read_facts(elf), folder))
 
 
 def _bytes_in(program: Program, region: MemoryRegion) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,6 +15,8 @@ from arenite.converters.graph.model import Model
 from arenite.errors import DoesNotFitError, UsageError
 from arenite.firmware.update.golden import MAX_SAMPLES
 from arenite.firmware.update.layout import update_layout
+from arenite.host.cli.main import main
+from arenite.host.update.signed_image import verify_image
 from arenite.host.update.update_build import UpdateImages, UpdateOptions, build_update
 from arenite.profiles.boards import load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
@@ -179,3 +182,20 @@ def test_mistakes_get_sentences(build: Build, tmp_path: Path) -> None:
 def test_a_model_that_is_larger_than_its_slot(build: Build) -> None:
     with pytest.raises(DoesNotFitError, match=r"[\d,]+ bytes of MODEL_SLOT more.*of the model 55,296"):
         build(classifier(size=80), "qemu_microbit")
+
+
+@pytest.mark.slow
+def test_the_commands_of_the_page_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from arenite.host.update.keys import generate_key
+
+    page = (Path(__file__).parents[3] / "docs" / "update-images.md").read_text("utf-8")
+    commands = re.findall(r"^    arenite (update build .*)$", page, re.MULTILINE)
+    assert len(commands) == 3
+    monkeypatch.chdir(tmp_path)
+    generate_key(Path("release.pem"))
+    save(classifier(), Path("model.tflite"))
+    save(retrained(classifier(), 5), Path("retrained.tflite"))
+    np.savez("samples.npz", x=np.zeros((2, 1, 12, 12, 3), np.int8))
+    assert [main(command.split()) for command in commands] == [0, 0, 0]
+    for name in ("device.bin", "device.model.bin", "retrained.bin"):
+        verify_image(Path(name), Path("release.public.pem"))
