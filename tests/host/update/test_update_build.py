@@ -20,7 +20,8 @@ from arenite.host.update.signed_image import verify_image
 from arenite.host.update.update_build import UpdateImages, UpdateOptions, build_update
 from arenite.profiles.boards import load_board
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
-from tests.host.small_graphs import classifier, counter, float_edges, save, two_inputs
+from tests.fuzz.graph_builder import GraphBuilder
+from tests.host.small_graphs import classifier, counter, float_edges, quant, save, two_inputs
 from tests.host.update.retrained_model import retrained, with_another_bias, with_wrong_weight
 from tests.host.update.slot_board import run_images
 
@@ -65,6 +66,17 @@ def without_activation(model: Model) -> Model:
     k = next(k for k, op in enumerate(ops) if "fused_activation_function" in op.options)
     ops[k] = replace(ops[k], options={**ops[k].options, "fused_activation_function": 0})
     return model.with_main(replace(graph, ops=tuple(ops)))
+
+
+def large() -> Model:
+    """Return a model with 60,000 bytes of weights that needs little RAM."""
+    b = GraphBuilder(np.random.default_rng(0))
+    x = b.input((1, 200), "int8", quant(0.02))
+    weights = b.const(b.rng.integers(-127, 128, (300, 200)), "int8", quant(0.01))
+    bias = b.const(b.rng.integers(-500, 500, 300), "int32", quant(0.0002))
+    y = b.tensor((1, 300), "int8", quant(0.1))
+    b.op("FULLY_CONNECTED", [x, weights, bias], [y], "FullyConnectedOptions", 4)
+    return b.build()
 
 
 @pytest.mark.slow
@@ -181,7 +193,7 @@ def test_mistakes_get_sentences(build: Build, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_model_that_is_larger_than_its_slot(build: Build) -> None:
     with pytest.raises(DoesNotFitError, match=r"[\d,]+ bytes of MODEL_SLOT more.*of the model 55,296"):
-        build(classifier(size=80), "qemu_microbit")
+        build(large(), "qemu_microbit")
 
 
 @pytest.mark.slow
