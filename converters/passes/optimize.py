@@ -24,15 +24,18 @@ PASSES: tuple[Pass, ...] = (
 )
 
 
-def run_passes(model: Model) -> tuple[Model, tuple[PassReport, ...]]:
+def run_passes(model: Model, *, removes_channels: bool = True) -> tuple[Model, tuple[PassReport, ...]]:
     """Return the model after all passes, and a report for each pass that changed it. If no pass changed the model, the
-    model itself is returned.
+    model itself is returned. With ``removes_channels=False``, ``constant_channels`` is left out, so that the shapes do
+    not depend on the weights.
 
     The model must be one that the firmware supports: ``check_shapes`` accepts it, and the firmware computes all its
     operators exactly. Each report uses the layer numbers before its pass.
     """
     reports = []
     for rewrite in PASSES:
+        if rewrite is constant_channels and not removes_channels:
+            continue
         model, report = rewrite(model)
         if report is not None:
             reports.append(report)

@@ -7,6 +7,11 @@ The memory report is computed from these sections:
 * RAM, upwards from the origin: ``.stack`` (reserved), ``.arena``, ``.noinit``, ``.data``, ``.bss``;
 * a second RAM, if the arena is split over two: only ``.arena_slow``.
 
+A firmware that takes updates is linked for slots instead: ``.model`` has every constant of the files in ``src``, which
+are generated from the model, and is in the model's slot. The rest is in the slot of the firmware. ``.model`` begins
+with what code refers to by its address, in the order of the layers, so that these addresses do not change with the
+sizes of weights.
+
 Every input section is aligned to four bytes, no more, so that the order of sections cannot change the total and
 sizes can be predicted without linking (firmware/sizes). An output section with an address before its colon begins
 at that address. Without one the linker would align it like the strictest of its input sections and leave a gap.
@@ -29,8 +34,7 @@ MEMORY
 ENTRY(ar_start)
 SECTIONS
 {{
-    .vectors : {{ KEEP(*(.vectors)) }} > {flash}
-    .weights ALIGN(4) : SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}
+{constants}
     .text ALIGN(4) : SUBALIGN(4)
     {{
         *(.literal .text .literal.* .text.*)
@@ -72,6 +76,22 @@ SECTIONS
 """
 
 
+_WEIGHTS = """\
+    .vectors : {{ KEEP(*(.vectors)) }} > {flash}
+    .weights ALIGN(4) : SUBALIGN(4) {{ *(.rodata.ar_weights .rodata.ar_weights.*) . = ALIGN(4); }} > {flash}"""
+
+#: Every constant of the object files of ``src``. The first ones are those whose addresses are in the code. The section
+#: is before .vectors, because .text begins at the location counter.
+_MODEL = """\
+    .model : SUBALIGN(4)
+    {{
+        KEEP(*/src/*.o(.rodata.model .rodata.golden))
+        */src/*.o(.rodata.*_params .rodata.*_before .rodata.*_half .rodata.segment_*)
+        */src/*.o(.rodata .rodata.*)
+        . = ALIGN(4);
+    }} > {model}
+    .vectors : {{ KEEP(*(.vectors)) }} > {flash}"""
+
 #: The part of the arena in a second RAM. This section is placed before .stack, because after it the location counter
 #: is in the second RAM, and .stack begins at the start of its own region. It is also placed before .bss, whose pattern
 #: would match its input sections too.
@@ -85,8 +105,28 @@ def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = 
 
     ``second`` is the second RAM, which holds a part of the arena; None if the arena is in one RAM.
     """
-    regions = [(region, "rx") for region in board.flash[:1]] + [(region, "rwx") for region in board.ram[:1]]
+    return _script(board, stack_bytes, board.flash[0], None, second)
+
+
+def slot_linker_script(board: Board, stack_bytes: int, firmware: MemoryRegion, model: MemoryRegion) -> str:
+    """Return the script of a firmware for ``board`` that takes updates, with ``stack_bytes`` reserved for the stack.
+
+    ``firmware`` and ``model`` are the parts of the slots that hold the payloads of the images.
+    """
+    return _script(board, stack_bytes, firmware, model, None)
+
+
+def _script(
+    board: Board,
+    stack_bytes: int,
+    flash: MemoryRegion,
+    model: MemoryRegion | None,
+    second: MemoryRegion | None,
+) -> str:
+    regions = [(flash, "rx"), *([(model, "r")] if model is not None else [])]
+    regions += [(region, "rwx") for region in board.ram[:1]]
     regions += [(second, "rwx")] if second is not None else []
+    constants = _WEIGHTS if model is None else _MODEL
     return _SCRIPT.format(
         name=board.name,
         title=board.title,
@@ -94,7 +134,8 @@ def linker_script(board: Board, stack_bytes: int, second: MemoryRegion | None = 
             f"    {_quoted(region)} ({mode}) : ORIGIN = {region.origin:#010x}, LENGTH = {region.size}"
             for region, mode in regions
         ),
-        flash=_quoted(board.flash[0]),
+        flash=_quoted(flash),
+        constants=constants.format(flash=_quoted(flash), model="" if model is None else _quoted(model)),
         ram=_quoted(board.ram[0]),
         stack=stack_bytes,
         slow=_SLOW.format(ram=_quoted(second)) if second is not None else "",

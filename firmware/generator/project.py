@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from arenite.c_sources import SourceTree
 from arenite.errors import UsageError
 from arenite.firmware.boards import cores, families
 from arenite.firmware.boards.linker import linker_script
@@ -158,12 +159,18 @@ def _recipe(
 def engine_files(including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
     """Return the text of the kernels ``sources``, and of the engine headers that they or ``including`` need, by
     name."""
-    files = {name: ENGINE.read(name) for name in sources}
+    return source_files(ENGINE, including, sources)
+
+
+def source_files(tree: SourceTree, including: Sequence[str], sources: Sequence[str]) -> dict[str, str]:
+    """Return the text of the files ``sources`` of ``tree``, and of its headers that they or the texts ``including``
+    need, by name."""
+    files = {name: tree.read(name) for name in sources}
     waiting = [*including, *files.values()]
     while waiting:
         for name in _INCLUDE.findall(waiting.pop()):
-            if name not in files and name in ENGINE:
-                files[name] = ENGINE.read(name)
+            if name not in files and name in tree:
+                files[name] = tree.read(name)
                 waiting.append(files[name])
     return files
 

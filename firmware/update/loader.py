@@ -95,6 +95,12 @@ def layout_header(board: Board) -> str:
     )
 
 
+def memory_sources(board: Board) -> tuple[str, ...]:
+    """Return the C files of the flash memory and the watchdog of ``board``, for a loader or a firmware. Raises
+    ``UsageError`` if there is no loader for the board."""
+    return _family(board).sources
+
+
 def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
     """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of the
     Ed25519 key ``public_key``.

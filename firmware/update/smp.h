@@ -1,5 +1,6 @@
 /* The device's side of the Simple Management Protocol (SMP, of mcumgr) over a serial port that also carries lines of text.
- * It answers the groups "OS" (echo, reset, parameters), "image" (list, upload, test, confirm, erase) and "statistics".
+ * It answers the groups "OS" (echo, reset, parameters), "image" (list, upload, test, confirm, erase) and "statistics",
+ * and passes requests of other groups to the application.
  *
  * The library knows no flash memory and no boot loader: the application gives it the table `ar_smp_actions`. Nothing
  * waits. An action that takes long returns AR_SMP_AGAIN, and is called again with the same arguments. */
@@ -8,15 +9,16 @@
 
 #include <stddef.h>
 
+#include "cbor.h"
 #include "smp_serial.h"
 
 /* Bytes of the buffer for a request or an answer. Clients send messages of at most AR_SMP_MAX_MESSAGE bytes. */
 #ifndef AR_SMP_BUFFER_BYTES
 #define AR_SMP_BUFFER_BYTES 512
 #endif
-/* Received bytes that wait for ar_smp_step: a power of two. At 115,200 baud 32 bytes are 2.7 ms. */
+/* Received bytes that wait for ar_smp_step: a power of two. At 115,200 baud 128 bytes are 11 ms. */
 #ifndef AR_SMP_RING_BYTES
-#define AR_SMP_RING_BYTES 32
+#define AR_SMP_RING_BYTES 128
 #endif
 /* The largest unit that a flash memory programs, in bytes. */
 enum { AR_SMP_MAX_UNIT = 32, AR_SMP_HASH_BYTES = 32, AR_SMP_MAX_MESSAGE = AR_SMP_BUFFER_BYTES - 16 };
@@ -128,6 +130,10 @@ typedef struct {
     const char *(*stat)(void *context, uint32_t group, uint32_t field, uint32_t *value);
 
     uint32_t unit_bytes; /* that the flash memory programs together: a power of two up to AR_SMP_MAX_UNIT */
+
+    /* Answers a command that reads something from another group: adds names and values to the answer, which is an open
+     * map. May be 0. */
+    int (*group)(void *context, uint32_t group, uint32_t command, ar_cbor_writer *answer);
 } ar_smp_actions;
 
 /* ar_smp_step: */
@@ -138,11 +144,24 @@ enum {
     AR_SMP_RESET = 3 /* the client was told that the device resets, and the answer was passed to the port */
 };
 
-/* All members but the two counters belong to the library. */
+typedef struct ar_smp ar_smp;
+
+/* A second kind of frames (coded_frames.h). */
 typedef struct {
+    /* Takes a byte, or works on a frame. Returns 0 if there is nothing to do. */
+    int (*receive)(ar_smp *smp);
+    /* Return the next byte of the answer, and go on behind it. ar_smp_output_advance tells what is returned. */
+    uint8_t (*byte)(const ar_smp *smp);
+    int (*advance)(ar_smp *smp);
+    uint32_t max_message; /* bytes */
+} ar_smp_coding;
+
+/* All members but the two counters belong to the library. */
+struct ar_smp {
     uint8_t buffer[AR_SMP_BUFFER_BYTES]; /* first, for its alignment */
     const ar_smp_actions *actions;
-    uint32_t frames, damaged; /* frames that arrived, and frames that were damaged on the way; both wrap */
+    const ar_smp_coding *coding; /* or 0 */
+    uint32_t frames, damaged;    /* frames that arrived, and frames that were damaged on the way; both wrap */
     ar_smp_upload upload;
     union {
         ar_smp_input input;
@@ -154,10 +173,11 @@ typedef struct {
     uint8_t operation, version, sequence, command; /* of the request */
     uint16_t group;
     uint8_t state, phase, is_uploading, is_resetting;
+    uint8_t is_coded; /* the request came in a frame of the second kind, and so does the answer */
     uint8_t staged[AR_SMP_MAX_UNIT]; /* received bytes that do not fill a unit yet */
     volatile uint8_t head, tail;
     uint8_t ring[AR_SMP_RING_BYTES];
-} ar_smp;
+};
 
 void ar_smp_start(ar_smp *smp, const ar_smp_actions *actions);
 

@@ -19,4 +19,13 @@ int ar_smp_image_group(ar_smp *smp, ar_cbor_writer *answer);
 int ar_smp_statistics_group(ar_smp *smp, ar_cbor_writer *answer);
 int ar_smp_upload_request(ar_smp *smp, ar_cbor_writer *answer);
 
+/* For a second kind of frames: takes a byte from the ring, if there is one. */
+int ar_smp_next_byte(ar_smp *smp, uint8_t *byte);
+/* Returns whether no request is being answered. Only then may the next two be called. */
+int ar_smp_is_receiving(const ar_smp *smp);
+/* Takes a byte of text or of a plain frame. Returns 1 if it ends a message. */
+int ar_smp_take_byte(ar_smp *smp, uint8_t byte);
+/* Takes the message in the buffer. */
+void ar_smp_take_message(ar_smp *smp, uint32_t bytes);
+
 #endif

@@ -4,7 +4,7 @@ enum { START = 6, START_2 = 9, CONTINUE = 4, CONTINUE_2 = 20 };
 enum { HEADER_BYTES = 8, CRC_BYTES = 2, LENGTH_BYTES = 2, DELIMITER_BYTES = 2, LINE_CHARACTERS = 124 };
 enum { TEXT_LINE = 0, FRAME_LINE = 1, IGNORED_LINE = 2 };
 
-static uint16_t update_crc(uint32_t crc, uint32_t byte)
+uint16_t ar_smp_crc(uint32_t crc, uint32_t byte)
 {
     crc ^= byte << 8;
     for (uint32_t k = 0; k < 8; k++) {
@@ -81,7 +81,7 @@ static int take_decoded(ar_smp_input *input, uint8_t *buffer, uint32_t capacity,
     if (at < input->length - (uint32_t)CRC_BYTES) {
         buffer[at] = (uint8_t)byte;
     }
-    input->crc = update_crc(input->crc, byte);
+    input->crc = ar_smp_crc(input->crc, byte);
     input->count++;
     return AR_SMP_INPUT_NONE;
 }
@@ -100,8 +100,10 @@ int ar_smp_input_byte(ar_smp_input *input, uint8_t *buffer, uint32_t capacity, u
     if (input->line == TEXT_LINE) {
         return AR_SMP_INPUT_TEXT;
     }
-    if (delimiter) {
+    if (delimiter && input->line == FRAME_LINE) {
         ignore_line(input);
+        input->line = byte == '\n' ? TEXT_LINE : IGNORED_LINE;
+        return AR_SMP_INPUT_DAMAGED;
     }
     if (byte == '\n') {
         return end_line(input);
@@ -133,7 +135,7 @@ void ar_smp_output_begin(ar_smp_output *output, const uint8_t *buffer, uint32_t 
     output->column = 0;
     output->crc = 0;
     for (uint32_t i = 0; i < bytes; i++) {
-        output->crc = update_crc(output->crc, buffer[i]);
+        output->crc = ar_smp_crc(output->crc, buffer[i]);
     }
 }
 
@@ -142,19 +144,18 @@ static uint32_t frame_bytes(const ar_smp_output *output)
     return LENGTH_BYTES + output->bytes + (uint32_t)CRC_BYTES;
 }
 
-/* Returns byte `at` of the frame before base64, and 0 behind its end. */
-static uint32_t frame_byte(const ar_smp_output *output, const uint8_t *buffer, uint32_t at)
+uint8_t ar_smp_output_data(const ar_smp_output *output, const uint8_t *buffer, uint32_t at)
 {
     const uint32_t length = output->bytes + (uint32_t)CRC_BYTES;
     if (at < LENGTH_BYTES) {
-        return (at ? length : length >> 8) & 0xFFu;
+        return (uint8_t)(at ? length : length >> 8);
     }
     at -= LENGTH_BYTES;
     if (at < output->bytes) {
         return buffer[at];
     }
     at -= output->bytes;
-    return at >= CRC_BYTES ? 0 : at ? output->crc & 0xFFu : (uint32_t)output->crc >> 8;
+    return (uint8_t)(at >= CRC_BYTES ? 0 : at ? output->crc : output->crc >> 8);
 }
 
 /* Returns whether all characters were sent: a base64 group of four encodes three bytes. */
@@ -182,8 +183,10 @@ uint8_t ar_smp_output_byte(const ar_smp_output *output, const uint8_t *buffer)
     if (position > 1 && first + position > frame_bytes(output)) {
         return '=';
     }
-    const uint32_t group = frame_byte(output, buffer, first) << 16 |
-                           frame_byte(output, buffer, first + 1) << 8 | frame_byte(output, buffer, first + 2);
+    uint32_t group = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        group = group << 8 | ar_smp_output_data(output, buffer, first + i);
+    }
     const uint32_t value = group >> (18u - 6u * position) & 63u;
     return (uint8_t)(value < 26    ? 'A' + value
                      : value < 52  ? 'a' + value - 26

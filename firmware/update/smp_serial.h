@@ -31,6 +31,8 @@ typedef struct {
  * from the start of a frame to its end. The length of the message is `input->length` - 2. */
 int ar_smp_input_byte(ar_smp_input *input, uint8_t *buffer, uint32_t capacity, uint8_t byte);
 
+uint16_t ar_smp_crc(uint32_t crc, uint32_t byte);
+
 typedef struct {
     uint16_t bytes; /* of the message */
     uint16_t at;    /* base64 character that is sent next */
@@ -40,6 +42,9 @@ typedef struct {
 
 /* Begins a frame with the message in `buffer`, which must not change until ar_smp_output_advance returns 0. */
 void ar_smp_output_begin(ar_smp_output *output, const uint8_t *buffer, uint32_t bytes);
+/* Returns byte `at` of length, message and CRC, and 0 behind them. */
+uint8_t ar_smp_output_data(const ar_smp_output *output, const uint8_t *buffer, uint32_t at);
+/* Returns the byte that is sent next. */
 uint8_t ar_smp_output_byte(const ar_smp_output *output, const uint8_t *buffer);
 /* Goes on behind the byte that was sent. Returns 0 if it was the last one. */
 int ar_smp_output_advance(ar_smp_output *output);

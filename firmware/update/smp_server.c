@@ -23,7 +23,22 @@ int ar_smp_receive(ar_smp *smp, uint8_t byte)
     return 1;
 }
 
-int ar_smp_is_in_line(const ar_smp *smp) { return smp->state == SENDING && smp->line.output.column != 0; }
+int ar_smp_is_in_line(const ar_smp *smp)
+{
+    return smp->state == SENDING && (smp->is_coded || smp->line.output.column != 0);
+}
+
+int ar_smp_is_receiving(const ar_smp *smp) { return smp->state == RECEIVING; }
+
+int ar_smp_next_byte(ar_smp *smp, uint8_t *byte)
+{
+    if (smp->tail == smp->head) {
+        return 0;
+    }
+    *byte = smp->ring[smp->tail % AR_SMP_RING_BYTES];
+    smp->tail = (uint8_t)(smp->tail + 1);
+    return 1;
+}
 
 int ar_smp_read_request(const ar_smp *smp, ar_cbor_field *fields, uint32_t count)
 {
@@ -32,10 +47,9 @@ int ar_smp_read_request(const ar_smp *smp, ar_cbor_field *fields, uint32_t count
 }
 
 /* Reads the header. Returns 0 for a message that is no request. */
-static int read_header(ar_smp *smp)
+static int read_header(ar_smp *smp, uint32_t message)
 {
     const uint8_t *header = smp->buffer;
-    const uint32_t message = smp->line.input.length - 2u;
     smp->operation = header[0] & 7u;
     smp->version = header[0] >> 3 & 3u;
     smp->length = (uint16_t)(header[2] << 8 | header[3]);
@@ -59,7 +73,11 @@ static int handle(ar_smp *smp, ar_cbor_writer *answer)
     case SMP_GROUP_STATISTICS:
         return ar_smp_statistics_group(smp, answer);
     default:
-        return AR_SMP_RC(AR_SMP_UNSUPPORTED);
+        if (smp->operation != SMP_READ || !smp->actions->group) {
+            return AR_SMP_RC(AR_SMP_UNSUPPORTED);
+        }
+        ar_cbor_open_map(answer);
+        return smp->actions->group(smp->actions->context, smp->group, smp->command, answer);
     }
 }
 
@@ -108,7 +126,7 @@ static void write_error(const ar_smp *smp, ar_cbor_writer *answer, int error)
 static void begin_answer(ar_smp *smp, ar_cbor_writer *answer)
 {
     answer->at = smp->buffer + SMP_HEADER_BYTES;
-    answer->end = smp->buffer + AR_SMP_BUFFER_BYTES;
+    answer->end = smp->buffer + (smp->is_coded ? smp->coding->max_message : AR_SMP_BUFFER_BYTES);
     answer->is_full = 0;
 }
 
@@ -156,39 +174,53 @@ static int answer_request(ar_smp *smp)
     return AR_SMP_BUSY;
 }
 
-static int receive(ar_smp *smp)
+void ar_smp_take_message(ar_smp *smp, uint32_t bytes)
 {
-    if (smp->tail == smp->head) {
-        return AR_SMP_IDLE;
-    }
-    const uint8_t byte = smp->ring[smp->tail % AR_SMP_RING_BYTES];
-    smp->tail = (uint8_t)(smp->tail + 1);
+    static const ar_smp_input start;
+    smp->frames++;
+    smp->is_coded = 1;
+    smp->line.input = start;
+    smp->state = read_header(smp, bytes) ? HANDLING : RECEIVING;
+}
+
+int ar_smp_take_byte(ar_smp *smp, uint8_t byte)
+{
     switch (ar_smp_input_byte(&smp->line.input, smp->buffer, AR_SMP_MAX_MESSAGE, byte)) {
     case AR_SMP_INPUT_TEXT:
         if (smp->actions->text) {
             smp->actions->text(smp->actions->context, byte);
         }
-        break;
+        return 0;
     case AR_SMP_INPUT_MESSAGE:
-        smp->frames++;
-        smp->state = read_header(smp) ? HANDLING : RECEIVING;
-        break;
+        ar_smp_take_message(smp, smp->line.input.length - 2u);
+        smp->is_coded = 0;
+        return 1;
     case AR_SMP_INPUT_DAMAGED:
         smp->damaged++;
-        break;
+        return 0;
     default:
-        break;
+        return 0;
     }
+}
+
+static int receive(ar_smp *smp)
+{
+    uint8_t byte;
+    if (smp->coding || !ar_smp_next_byte(smp, &byte)) {
+        return AR_SMP_IDLE;
+    }
+    ar_smp_take_byte(smp, byte);
     return AR_SMP_BUSY;
 }
 
 static int send(ar_smp *smp)
 {
-    const uint8_t byte = ar_smp_output_byte(&smp->line.output, smp->buffer);
+    const ar_smp_coding *coding = smp->is_coded ? smp->coding : 0;
+    const uint8_t byte = coding ? coding->byte(smp) : ar_smp_output_byte(&smp->line.output, smp->buffer);
     if (!smp->actions->put(smp->actions->context, byte)) {
         return AR_SMP_WAITING;
     }
-    if (ar_smp_output_advance(&smp->line.output)) {
+    if (coding ? coding->advance(smp) : ar_smp_output_advance(&smp->line.output)) {
         return AR_SMP_BUSY;
     }
     static const ar_smp_input start;
@@ -201,6 +233,9 @@ static int send(ar_smp *smp)
 
 int ar_smp_step(ar_smp *smp)
 {
+    if (smp->coding && smp->coding->receive(smp)) {
+        return AR_SMP_BUSY;
+    }
     switch (smp->state) {
     case HANDLING:
         return answer_request(smp);

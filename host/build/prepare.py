@@ -146,17 +146,20 @@ def _macs(model: Model) -> int:
     return sum(op_macs(model.main, op) for op in model.main.ops)
 
 
-def prepare(path: str | Path, *, passes: bool = True) -> Prepared:
+def prepare(path: str | Path, *, passes: bool = True, removes_channels: bool = True) -> Prepared:
     """Read, fold, check, optimize and plan the model or image at ``path``, for portable kernels.
 
-    ``passes=False`` leaves out the graph passes, which do not change any output. Raises ``ModelError`` for a malformed
-    file, and ``UnsupportedModelError`` for an operator that Arenite cannot run bit-exactly.
+    ``passes=False`` leaves out the graph passes, which do not change any output. ``removes_channels=False`` leaves out
+    the one that removes constant channels, so that the shapes do not depend on the weights. Raises ``ModelError`` for a
+    malformed file, and ``UnsupportedModelError`` for an operator that Arenite cannot run bit-exactly.
     """
     path = Path(path)
-    return prepare_image(load_any_image(path), path, passes=passes)
+    return prepare_image(load_any_image(path), path, passes=passes, removes_channels=removes_channels)
 
 
-def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
+def prepare_image(
+    image: Image, path: Path, *, passes: bool = True, removes_channels: bool = True
+) -> Prepared:
     """Do the same as ``prepare`` for an image or a plain ``.tflite`` that was already read. ``path`` names the model in
     results and messages."""
     model = read_while(int8_weights(image.model)) if _has_while(image.model) else image.model
@@ -172,7 +175,7 @@ def prepare_image(image: Image, path: Path, *, passes: bool = True) -> Prepared:
         model, loops = roll_loops(model)
     reports: tuple[PassReport, ...] = ()
     if passes:
-        model, reports = run_passes(model)
+        model, reports = run_passes(model, removes_channels=removes_channels)
         if reports:
             check_supported(model)
     needs = op_needs(model.main)

@@ -1,4 +1,4 @@
-"""A type of numbers, and groups of options, for commands. The module imports little, so that commands start fast."""
+"""Types of numbers, and groups of options, for commands. The module imports little, so that commands start fast."""
 
 from __future__ import annotations
 
@@ -17,6 +17,18 @@ class Number(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is not a finite number.", param, ctx)
         return number
+
+
+class WholeNumber(click.ParamType[int]):
+    """A command-line type for whole numbers, decimal or hexadecimal."""
+
+    name = "number"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        try:
+            return value if isinstance(value, int) else int(str(value), 0)
+        except ValueError:
+            self.fail(f"'{value}' is not a whole number such as 4096 or 0x1000.", param, ctx)
 
 
 def option_group(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:

@@ -1,4 +1,4 @@
-"""``arenite update``: make keys, sign and verify update images, and publish models."""
+"""``arenite update``: make keys, build, sign and verify update images, and publish models."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.host.cli.option_types import WholeNumber
+from arenite.host.cli.update_build import build
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
 from arenite.host.update.keys import KEY_TYPES, generate_key
@@ -25,26 +27,12 @@ from arenite.profiles.boards import load_board
 MAX_PAYLOAD_BYTES = 64 * 2**20
 
 
-class _Whole(click.ParamType[int]):
-    """A whole number, decimal or hexadecimal."""
-
-    name = "number"
-
-    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        try:
-            return value if isinstance(value, int) else int(str(value), 0)
-        except ValueError:
-            self.fail(f"'{value}' is not a whole number such as 4096 or 0x1000.", param, ctx)
-
-
 @click.group()
 def update() -> None:
-    """Make keys, sign and verify update images in MCUboot's format (docs/update-images.md), and publish models.
-
-    No firmware that Arenite generates installs updates yet (docs/update-install.md).
-    """
+    """Make keys, build, sign and verify update images in MCUboot's format (docs/update-images.md), and publish models."""
 
 
+update.add_command(build)
 update.add_command(repository)
 
 
@@ -100,7 +88,7 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
 )
 @click.option(
     "--counter",
-    type=_Whole(),
+    type=WholeNumber(),
     default=0,
     show_default=True,
     help="Security counter. A device refuses images with a lower one than that of a confirmed image.",
@@ -119,19 +107,19 @@ def keygen(file: Path, key_type: str, test: bool) -> int:
 )
 @click.option(
     "--header-bytes",
-    type=_Whole(),
+    type=WholeNumber(),
     default=MIN_HEADER_BYTES,
     show_default=True,
     help="Offset of the payload in the image. Most Cortex-M processors need 512 for a firmware.",
 )
 @click.option(
     "--address",
-    type=_Whole(),
+    type=WholeNumber(),
     help="Address of the slot for which a firmware was linked, if it fits only this one.",
 )
 @click.option(
     "--slot-bytes",
-    type=_Whole(),
+    type=WholeNumber(),
     help="Size of a slot. Without this option, it is all flash memory of the board.",
 )
 @click.option(

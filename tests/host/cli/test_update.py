@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+import shutil
 import stat
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from tests.development_models import shared_model
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
-from tests.host.cli.conftest import Arenite
+from tests.host.cli.conftest import Arenite, Run
+from tests.host.small_graphs import classifier, save
 
 pytestmark = pytest.mark.skipif(not HAS_IMGTOOL, reason=NO_IMGTOOL)
 SIGN = ("--board", "nrf52840_dk", "--version", "1.2.3+4", "--counter", "7", "--header-bytes", "0x200")
@@ -42,3 +48,59 @@ def test_mistakes_are_told_and_nothing_is_written(arenite: Arenite, tmp_path: Pa
     arenite("update", "sign", tmp_path / "none.bin", "--key", key, *SIGN, "-o", image).refused(2, "none.bin")
     assert arenite(*sign, "--counter", "many").code == 2
     assert not image.exists()
+
+
+needs_compiler = pytest.mark.skipif(
+    shutil.which("arm-none-eabi-gcc") is None, reason="arm-none-eabi-gcc is not installed"
+)
+BUILD = ("--board", "qemu_mps2_an386", "--version", "1.2.3+4", "--counter", "5", "--json")
+
+
+@needs_compiler
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["small", "kws01"])
+def test_firmware_and_model_are_built_and_the_model_alone(
+    arenite: Arenite, tmp_path: Path, name: str
+) -> None:
+    model = shared_model("kws01_int8") if name == "kws01" else save(classifier(), tmp_path / "small.tflite")
+    key, image, alone = tmp_path / "release.pem", tmp_path / "device.bin", tmp_path / "alone.bin"
+    arenite("update", "keygen", key)
+    built = arenite("update", "build", model, "--key", key, *BUILD, "-o", image).json
+    assert (built["kind"], built["version"], built["counter"]) == ("firmware", "1.2.3+4", 5)
+    assert built["model_image"] == str(tmp_path / "device.model.bin")
+    only = arenite("update", "build", model, "--key", key, *BUILD, "--model-only", "-o", alone).json
+    assert (only["kind"], only["abi"]) == ("model", built["abi"])
+    assert alone.read_bytes() == (tmp_path / "device.model.bin").read_bytes()
+    data = image.read_bytes()
+    payload = data[512 : 512 + int.from_bytes(data[12:16], "little")]
+    assert built["abi"] == hashlib.sha256(payload).hexdigest()
+    for path, size in ((image, built["bytes"]), (alone, only["bytes"]), (alone, built["model_bytes"])):
+        assert path.stat().st_size == size
+        command = [
+            sys.executable,
+            "-m",
+            "imgtool.main",
+            "verify",
+            "-k",
+            tmp_path / "release.public.pem",
+            path,
+        ]
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def test_mistakes_in_a_build_leave_no_file(arenite: Arenite, tmp_path: Path) -> None:
+    key, image = tmp_path / "release.pem", tmp_path / "device.bin"
+    arenite("update", "keygen", key)
+    model = save(classifier(), tmp_path / "small.tflite")
+
+    def build(source: Path, *options: object) -> Run:
+        return arenite("update", "build", source, "--key", key, "-o", image, *BUILD, *options)
+
+    build(model, "--board", "nucleo_l4r5zi").refused(2, "no boot loader for updates")
+    build(model, "--version", "1.2").refused(2, "major.minor.revision+build")
+    build(model, "--key", tmp_path / "release.public.pem").refused(2, "cannot sign")
+    build(model, "--golden", tmp_path / "none.npz").refused(2, "none.npz")
+    build(tmp_path).refused(2, "is a folder")
+    build(tmp_path / "none.tflite").refused(2, "none.tflite")
+    assert build(model, "--optimise", "size").code == 2
+    assert not image.exists() and not (tmp_path / "device.model.bin").exists()

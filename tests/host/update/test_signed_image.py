@@ -180,7 +180,7 @@ def test_properties_that_no_image_can_have(changes: dict[str, object], message: 
 def test_the_code_of_the_page_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = (Path(__file__).parents[3] / "docs" / "update-images.md").read_text("utf-8")
     blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    commands = re.findall(r"^    arenite (update .*?)(?: +#.*)?$", page, re.MULTILINE)
+    commands = re.findall(r"^    arenite (update (?!build).*?)(?: +#.*)?$", page, re.MULTILINE)
     assert len(blocks) == 1 and [c.split()[1] for c in commands] == ["keygen", "sign", "verify"]
     monkeypatch.chdir(tmp_path)
     Path("firmware.bin").write_bytes(bytes(1000))

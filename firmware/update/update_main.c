@@ -1,0 +1,116 @@
+/* A program that runs one model and takes updates of itself and of the model. After its start it tests the model, and
+ * confirms or rejects the images. Then it answers on the serial port. A line `status` asks for its report, a line `test`
+ * for another self-test.
+ *
+ * This file includes no header that is generated from the model: its code must be the same for another model of the same
+ * graph, whose constants are in the slot of the model. */
+#include "health.h"
+#include "port.h"
+#include "program.h"
+#include "self_test.h"
+#include "update_glue.h"
+
+extern const ar_model model;
+extern const ar_golden golden;
+
+enum { LINE_BYTES = 16 };
+
+static char line[LINE_BYTES];
+static uint32_t line_bytes; /* more than LINE_BYTES - 1: the line is too long */
+static uint32_t result;     /* of the latest self-test */
+
+void update_print(const char *text)
+{
+    while (*text) {
+        port_putc((uint8_t)*text++);
+    }
+}
+
+static void print_hex(const uint8_t *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < 2 * count; i++) {
+        port_putc((uint8_t)"0123456789abcdef"[bytes[i / 2] >> (i & 1u ? 0 : 4) & 15u]);
+    }
+}
+
+void update_print_number(uint32_t number)
+{
+    char digits[11];
+    uint32_t at = sizeof digits - 1;
+    digits[at] = 0;
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number);
+    update_print(digits + at);
+}
+
+static void report(void)
+{
+    static const uint8_t graph[] = PROGRAM_GRAPH;
+    update_print("board " PROGRAM_BOARD "\ngraph ");
+    print_hex(graph, sizeof graph);
+    update_print("\nmodel ");
+    print_hex(model.hash, sizeof model.hash);
+    update_print(" ");
+    update_print(model.name);
+    update_print("\n");
+    update_glue_report();
+    update_print("self-test ");
+    if (result == AR_SELF_TEST_PASSED) {
+        update_print_number(golden.count);
+        update_print(" samples passed\n");
+    } else {
+        update_print("failed with ");
+        update_print_number(result);
+        update_print("\n");
+    }
+}
+
+static void test_model(void) { result = ar_self_test(&model, &golden, health_alive); }
+
+static uint32_t is_line(const char *text)
+{
+    uint32_t i = 0;
+    while (text[i] && text[i] == line[i]) {
+        i++;
+    }
+    return text[i] == line[i];
+}
+
+/* Takes a byte of text from the serial port. */
+void update_text(uint8_t byte)
+{
+    if (byte != '\n' && byte != '\r') {
+        if (line_bytes < LINE_BYTES - 1) {
+            line[line_bytes] = (char)byte;
+        }
+        line_bytes += line_bytes < LINE_BYTES;
+        return;
+    }
+    if (line_bytes == 0) {
+        return;
+    }
+    line[line_bytes < LINE_BYTES ? line_bytes : 0] = 0;
+    line_bytes = 0;
+    if (is_line("status")) {
+        report();
+    } else if (is_line("test")) {
+        test_model();
+        report();
+    } else {
+        update_print("unknown command: send status or test\n");
+    }
+}
+
+int main(void)
+{
+    port_init();
+    update_glue_start();
+    test_model();
+    report();
+    update_glue_judge(result);
+    for (;;) {
+        update_glue_serve();
+    }
+}

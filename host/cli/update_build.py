@@ -1,0 +1,103 @@
+"""``arenite update build``: build the program of a model that takes updates, and sign its images."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from arenite.files import write_atomic
+from arenite.firmware.boards.cores import OPTIMISE_MODES
+from arenite.host.cli.option_types import WholeNumber
+from arenite.host.report.console import note, print_json, show
+from arenite.host.update.update_build import UpdateOptions, build_update
+from arenite.profiles.boards import load_board
+
+
+@click.command()
+@click.argument("model", type=click.Path(path_type=Path))
+@click.option("--board", required=True, metavar="NAME", help="Name of an emulated board that takes updates.")
+@click.option("--key", required=True, type=click.Path(path_type=Path), metavar="FILE", help="Private key.")
+@click.option("--version", required=True, metavar="A.B.C[+D]", help="Version of the images, such as 1.2.3+4.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File for the image of the firmware. The model's image is beside it: NAME.model.bin for NAME.bin.",
+)
+@click.option(
+    "--model-only",
+    is_flag=True,
+    help="Write only the image of the model, to the file of --output. It runs with each firmware that has its ABI.",
+)
+@click.option(
+    "--counter",
+    type=WholeNumber(),
+    default=0,
+    show_default=True,
+    help="Security counter. A device refuses images with a lower one than that of a confirmed image.",
+)
+@click.option(
+    "--golden",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Inputs for the self-test: the array x (x0, x1, ... for several inputs) of an .npz file, or an .npy file. "
+    "Without this option, there are three random ones.",
+)
+@click.option(
+    "--optimise",
+    type=click.Choice(OPTIMISE_MODES),
+    help="Goal of the code generator. Without this option, it is the fastest one that fits.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
+def build(
+    model: Path,
+    board: str,
+    key: Path,
+    version: str,
+    output: Path,
+    model_only: bool,
+    counter: int,
+    golden: Path | None,
+    optimise: str | None,
+    as_json: bool,
+) -> int:
+    """Build a program that runs MODEL and takes updates, and sign its images.
+
+    The image of the model has all constants of MODEL, that of the firmware everything else. The ABI is the hash of the
+    firmware: a model with the same ABI can be updated alone. Needs the extra `update`, and the cross compiler.
+    """
+    profile = load_board(board)
+    options = UpdateOptions(key, version, counter, golden, optimise, model_only)
+    images = build_update(model, profile, options, note)
+    model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")
+    write_atomic(model_output, images.model)
+    if images.firmware is not None:
+        write_atomic(output, images.firmware)
+    image = images.firmware or images.model
+    result = {
+        "schema": "arenite.update/1",
+        "image": str(output),
+        "bytes": len(image),
+        "kind": "model" if model_only else "firmware",
+        "abi": images.abi.hex(),
+        "version": version,
+        "counter": counter,
+        "board": profile.name,
+        "optimise": images.optimise,
+        "compiler": images.compiler,
+    }
+    if not model_only:
+        result |= {"model_image": str(model_output), "model_bytes": len(images.model)}
+    if as_json:
+        print_json(result)
+        return 0
+    if images.firmware is not None:
+        show(f"{output}: firmware {version} for {profile.name}, {len(images.firmware):,} bytes")
+    show(
+        f"{model_output}: model {version} for {profile.name}, {len(images.model):,} bytes",
+        f"ABI {images.abi.hex()}, --optimise {images.optimise}",
+    )
+    return 0

@@ -1,0 +1,202 @@
+"""Build the program of a model that takes updates, and sign the images of its firmware and of its model."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from arenite.errors import DoesNotFitError, ToolError, UsageError
+from arenite.firmware.generator.model_source import model_sources
+from arenite.firmware.update.golden import golden_source
+from arenite.firmware.update.graph_hash import graph_hash
+from arenite.firmware.update.layout import UpdateLayout, update_layout
+from arenite.firmware.update.program import ProgramModel, payload_regions, write_program
+from arenite.host.bench.build_facts import compiler_of, read_facts
+from arenite.host.build.fit import AUTOMATIC_GOALS, BuildChoice, choose
+from arenite.host.build.options import BuildOptions
+from arenite.host.build.prepare import Prepared, prepare
+from arenite.host.build.project import STACK_MARGIN
+from arenite.host.flash.build import direct_build
+from arenite.host.flash.elf_image import Program, read_program
+from arenite.host.update.golden_samples import golden_samples
+from arenite.host.update.keys import require_private_key
+from arenite.host.update.signed_image import ABI_BYTES, ImageProperties, sign_image
+from arenite.processes import temporary_folder
+from arenite.profiles.board import Board, MemoryRegion
+
+#: The least stack, in bytes: the check of an image takes 1,972 of it on a Cortex-M0 (docs/update-images.md).
+MIN_STACK_BYTES = 2560
+_ERASED = b"\xff"
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """How an update is built and signed.
+
+    Attributes:
+        key: the PEM file of a private Ed25519 key.
+        version: the version of both images.
+        counter: the security counter of both images.
+        golden: the file with the inputs of the self-test. None: random inputs.
+        optimise: the goal of the code generator. None: the first goal with which the images fit.
+        model_only: sign no firmware.
+    """
+
+    key: Path
+    version: str
+    counter: int = 0
+    golden: Path | None = None
+    optimise: str | None = None
+    model_only: bool = False
+
+
+@dataclass(frozen=True)
+class UpdateImages:
+    """The signed images. ``abi`` is the hash that binds them together. ``firmware`` is None if only the model was asked
+    for. ``optimise`` is the goal, and ``compiler`` the name and version of the compiler, or None if it is unknown."""
+
+    firmware: bytes | None
+    model: bytes
+    abi: bytes
+    optimise: str
+    compiler: str | None
+
+
+@dataclass(frozen=True)
+class _Linked:
+    """The program, the goal with which it was built, and the name and version of the compiler."""
+
+    program: Program
+    optimise: str
+    compiler: str | None
+
+
+def build_update(
+    model: Path, board: Board, options: UpdateOptions, on_start: Callable[[str], None] = lambda _: None
+) -> UpdateImages:
+    """Build the plain program that runs the model or image at ``model`` on ``board``, and sign its images.
+
+    ``on_start`` is called with a sentence about what is going to run.
+
+    Raises:
+        UsageError: The board takes no updates, or the key, the version or the file of the self-test is not valid.
+        DoesNotFitError: A slot or the RAM of the board is too small.
+        ToolError: The compiler or imgtool is missing or failed.
+    """
+    if model.is_dir():
+        raise UsageError(
+            f"{model} is a folder, expected the file of a model.", "Give a .tflite file or an image."
+        )
+    layout = update_layout(board)
+    if board.emulator is None:
+        raise UsageError(
+            f"{board.name} is a real board; updates are built only for emulated boards so far.",
+            "Choose a board whose name begins with qemu_.",
+        )
+    require_private_key(options.key)
+    firmware, weights = _properties(board, layout, options, bytes(ABI_BYTES))
+    prepared = prepare(model, removes_channels=False)
+    sources = {"golden.c": golden_source(golden_samples(prepared, options.golden))}
+    ends = [properties.image_bytes(0) - properties.header_bytes for properties in (firmware, weights)]
+    regions = payload_regions(layout, *ends)
+    goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
+    linked = _build_first(prepared, board, layout, goals, sources, regions, on_start)
+    payload, constants = (_bytes_in(linked.program, region) for region in regions)
+    abi = hashlib.sha256(payload).digest()
+    firmware, weights = _properties(board, layout, options, abi)
+    return UpdateImages(
+        None if options.model_only else sign_image(payload, firmware, options.key, layout.firmware[0].size),
+        sign_image(constants, weights, options.key, layout.model[0].size),
+        abi,
+        linked.optimise,
+        linked.compiler,
+    )
+
+
+def _properties(
+    board: Board, layout: UpdateLayout, options: UpdateOptions, abi: bytes
+) -> tuple[ImageProperties, ImageProperties]:
+    """Return the properties of the images of firmware and model."""
+    firmware = ImageProperties(
+        options.version,
+        options.counter,
+        board.name,
+        "firmware",
+        abi,
+        layout.firmware_header_bytes,
+        layout.firmware[0].origin,
+    )
+    return firmware, replace(
+        firmware, kind="model", header_bytes=layout.model_header_bytes, address=layout.model[0].origin
+    )
+
+
+def _build_first(
+    prepared: Prepared,
+    board: Board,
+    layout: UpdateLayout,
+    goals: Sequence[str],
+    sources: Mapping[str, str],
+    regions: tuple[MemoryRegion, MemoryRegion],
+    on_start: Callable[[str], None],
+) -> _Linked:
+    """Return the linked program with the first goal that fits. ``sources`` are further C files with
+    constants of the model. Raises the error of the last goal if none fits."""
+    for goal in goals:
+        # A second core or a second memory would put a part of the model elsewhere.
+        choice = choose(prepared, replace(board, ram=board.ram[:1]), BuildOptions(optimise=goal, cores=1))
+        try:
+            return _build(choice, board, layout, sources, regions, on_start)
+        except DoesNotFitError:
+            if goal == goals[-1]:
+                raise
+    raise AssertionError("there is no goal")
+
+
+def _build(
+    choice: BuildChoice,
+    board: Board,
+    layout: UpdateLayout,
+    sources: Mapping[str, str],
+    regions: tuple[MemoryRegion, MemoryRegion],
+    on_start: Callable[[str], None],
+) -> _Linked:
+    """Return the linked program. Raises ``DoesNotFitError`` with the numbers of missing bytes."""
+    generated, name = choice.generated, choice.prepared.path.name
+    if not choice.verdict.fits:
+        raise DoesNotFitError(
+            f"{name} does not fit {board.name}: {'; '.join(choice.verdict.reasons)}.",
+            f"`arenite fit {choice.prepared.path} --all` shows the boards that it fits.",
+        )
+    model = ProgramModel(
+        {**model_sources(generated), **sources}, generated.engine_sources, graph_hash(choice.prepared.source)
+    )
+    stack_bytes = max(choice.verdict.needs.stack + STACK_MARGIN, MIN_STACK_BYTES)
+    with temporary_folder("arenite-update-") as folder:
+        write_program(folder, model, board, regions, optimise=choice.optimise, stack_bytes=stack_bytes)
+        on_start(f"Building {name} for {board.name}, --optimise {choice.optimise}")
+        try:
+            elf = direct_build(folder)
+        except DoesNotFitError as error:
+            slots = [f"{area[0].size:,}" for area in (layout.firmware, layout.model)]
+            raise DoesNotFitError(
+                f"{error.problem} The slot of the firmware has {slots[0]} bytes, that of the model {slots[1]}.",
+                "Use a smaller model, --optimise flash, or a board with larger slots.",
+            ) from error
+        return _Linked(read_program(elf), choice.optimise, compiler_of(read_facts(elf), folder))
+
+
+def _bytes_in(program: Program, region: MemoryRegion) -> bytes:
+    """Return what the linked program has in ``region``, from the first byte of the region. Gaps are filled like erased
+    flash memory. A segment may begin before the region, with the header of the ELF file."""
+    content = bytearray()
+    for segment in program.segments:
+        start = max(region.origin - segment.address, 0)
+        data = segment.data[start : max(region.origin + region.size - segment.address, 0)]
+        if data:
+            content += _ERASED * (segment.address + start - region.origin - len(content)) + data
+    if not content:
+        raise ToolError(f"The linked program has nothing in {region.name}, at {region.origin:#x}.")
+    return bytes(content)
