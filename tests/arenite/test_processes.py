@@ -39,6 +39,20 @@ def _start(program: str, mark: str, folder: Path) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_children_that_start_quickly_end_with_the_process(
+    end: signal.Signals, mark: str, tmp_path: Path
+) -> None:
+    program = _WITH_A_GRANDCHILD.replace('1000"])', '1000"], quick_start=True)')
+    assert "quick_start" in program
+    with _start(program, mark, tmp_path) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline()
+        process.send_signal(end)
+        process.wait()
+    wait_until_none_is_left(mark)
+
+
 _WITH_A_GRANDCHILD = """
 import sys, time
 from arenite.processes import Child, temporary_folder

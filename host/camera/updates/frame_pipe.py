@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import pickle
-from typing import BinaryIO
+from typing import IO, Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ def plane_sizes(format: Format) -> list[int]:
     return [rows * stride for (_, rows), stride in zip(planes, strides, strict=True)]
 
 
-def send_frame(pipe: BinaryIO, frame: Frame, window: CropWindow | None) -> None:
+def send_frame(pipe: IO[Any], frame: Frame, window: CropWindow | None) -> None:
     """Write ``frame`` to ``pipe``. Raises ``OSError`` if nobody reads."""
     pickle.dump((frame.format, window), pipe)
     for address, size in zip(frame.planes, plane_sizes(frame.format), strict=True):
@@ -30,7 +30,7 @@ def send_frame(pipe: BinaryIO, frame: Frame, window: CropWindow | None) -> None:
 class FrameReceiver:
     """Reads frames from a pipe. A frame is valid until the next one is read. Raises ``EOFError`` at the end."""
 
-    def __init__(self, pipe: BinaryIO) -> None:
+    def __init__(self, pipe: IO[Any]) -> None:
         self._pipe = pipe
         self._format: Format | None = None
         self._planes: list[np.ndarray] = []
@@ -41,7 +41,7 @@ class FrameReceiver:
             self._planes = [np.empty(size, np.uint8) for size in plane_sizes(format)]
         self._format = format
         for plane in self._planes:
-            view = memoryview(plane)
+            view = plane.data
             while view.nbytes:
                 count = self._pipe.readinto(view)  # type: ignore[attr-defined]
                 if not count:

@@ -4,6 +4,8 @@ A repository is a folder with ``metadata/`` and ``targets/``, or the address of 
 verified metadata is kept in the cache, so that older metadata is refused later.
 """
 
+# tuf and securesystemslib have no list of what they export.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 import hashlib

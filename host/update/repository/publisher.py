@@ -3,6 +3,8 @@
 Every change writes new files first and ``timestamp.json`` last. A client therefore sees the old state or the new one.
 """
 
+# tuf and securesystemslib have no list of what they export.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 import hashlib

@@ -1,5 +1,7 @@
 """Sign metadata of repositories with the Ed25519 keys of ``arenite update keygen``."""
 
+# tuf and securesystemslib have no list of what they export.
+# pyright: reportPrivateImportUsage=false
 from __future__ import annotations
 
 from pathlib import Path

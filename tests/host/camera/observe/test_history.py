@@ -55,3 +55,16 @@ def test_overlapping_logs_give_each_action_once() -> None:
         )
     assert recorded == actions == list(history.log)
     assert history.new_actions({}) == [] and history.new_actions({"governor": {"log": None}}) == []
+
+
+def test_the_log_has_the_events_of_updates_too() -> None:
+    history = History()
+    heat = {"t_s": 1.0, "lever": "fps", "from": 30, "to": 15, "reason": "heat"}
+    events = [
+        {"t_s": float(k), "lever": "update", "from": "a", "to": "b", "reason": f"event {k}"} for k in range(4)
+    ]
+    state = {"governor": {"log": [heat], "actions": 1}, "updates": {"log": events[:1], "actions": 1}}
+    assert history.new_actions(state) == [heat, events[0]]
+    assert history.new_actions({**state, "updates": {"log": events[2:], "actions": 4}}) == events[2:]
+    assert history.new_actions({"updates": {"log": events[2:], "actions": 4}}) == []
+    assert list(history.log) == [heat, events[0], *events[2:]]

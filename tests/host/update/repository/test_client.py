@@ -40,7 +40,7 @@ def test_a_model_is_found_and_downloaded(
     with http_server(publisher.folder) as address:
         repository = client(publisher, tmp_path / "cache", address if over_http else None)
         found = repository.find("detector")
-        assert found == target
+        assert found is not None and found == target
         assert (found.version, found.kind, found.counter, found.min_counter) == ("1.0.0", "tflite", 1, 0)
         assert repository.download(found).read_bytes() == model.read_bytes()
         assert repository.download(found).suffix == ".tflite"
