@@ -1,6 +1,6 @@
 """Measure the costs in profiles/instructions.json: ``python -m benchmarks.app_instructions [BOARD ...]``.
 
-It builds random layers, about 90 applications, 20 that learn and 40 with a camera for each emulated board, counts their
+It builds random layers, about 90 applications, 20 that learn and 10 with a camera for each emulated board, counts their
 instructions in the emulator, and fits the costs of each kind of work (fit.py, fit_cameras.py). It takes about 15
 minutes for a board. Run it after a change of the kernels, the front ends, the decision or the sources of applications.
 The option --applications keeps the stored costs of kernels and cameras; --cameras measures only cameras and layers that

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
 
 import numpy as np
 
@@ -44,7 +43,6 @@ class CameraStages:
 def measure_camera(
     board: Board,
     model: Model,
-    preprocessing: dict[str, Any] | None,
     rate: int,
     hop: int,
     table: CostTable,
@@ -52,7 +50,7 @@ def measure_camera(
 ) -> CameraStages:
     """Build an application that tells the ticks of each frame, and run it. ``table`` has the costs of its kernels."""
     folder.mkdir(parents=True)
-    prepared = camera_model(folder / "seen.tflite", model, preprocessing, rate, hop)
+    prepared = camera_model(folder / "seen.tflite", model, rate, hop)
     application = generate_camera_app(prepared, board, folder / "app")
     report = application.directory / "lib/app/camera_report.c"
     text = report.read_text()

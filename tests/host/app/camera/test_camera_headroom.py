@@ -57,8 +57,9 @@ def assert_predicted(application: CameraApp, playback: FramePlayback) -> None:
 @pytest.mark.slow
 @pytest.mark.qemu
 @pytest.mark.parametrize("board", BOARDS)
-def test_a_small_model_takes_the_predicted_time(board: str, tmp_path: Path) -> None:
-    model = classifier(96, colors=1)
+@pytest.mark.parametrize(("size", "colors"), [(96, 1), (64, 3)])
+def test_a_small_model_takes_the_predicted_time(size: int, colors: int, board: str, tmp_path: Path) -> None:
+    model = classifier(size, colors=colors)
     prepared = picture_model(tmp_path / "eye.tflite", replace(DECISION, rate=6), model=model)
     application, playback = run(prepared, board, tmp_path)
     assert_predicted(application, playback)
