@@ -120,7 +120,7 @@ class Microbit:
             return
         # Half of the numbers are as likely as their logarithm, so that short and long times are both common.
         share = self._random.random()
-        ticks = round(_MAX_TICKS**share if self._random.random() < 0.5 else _MAX_TICKS * share) + 1
+        ticks = round(_MAX_TICKS**share if self._random.random() < 0.5 else _MAX_TICKS * share) + 32
         self._start_timer(ticks)
 
     def _start_timer(self, ticks: int) -> None:
