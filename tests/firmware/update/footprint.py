@@ -43,11 +43,11 @@ class Footprint:
     result: int  # of ar_image_check
 
 
-def _build(folder: Path, core: str, algorithm: str, *flags: str) -> Path:
-    """Build the program and return its ELF."""
+def _build(folder: Path, core: str, algorithm: str, image: bytes, *flags: str) -> Path:
+    """Build the program with the update image ``image``, and return its ELF."""
     check, library = CHECKS[algorithm], library_or_skip(algorithm)
     (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
-    files = {"image": signed(replace(MODEL, counter=1), algorithm=algorithm), "abi": ABI}
+    files = {"image": image, "abi": ABI}
     files["key"] = public_key(algorithm)
     text = '.section .files,"a"\n'
     for name, data in files.items():
@@ -92,12 +92,18 @@ def _text_bytes(elf: Path) -> int:
     return int(table.splitlines()[1].split()[0])
 
 
-def measure(core: str, algorithm: str) -> Footprint:
+def signed_image(algorithm: str) -> bytes:
+    """Return the image that is checked."""
+    return signed(replace(MODEL, counter=1), algorithm=algorithm)
+
+
+def measure(core: str, algorithm: str, image: bytes | None = None) -> Footprint:
     """Return the footprint of the check of an algorithm on ``core``, a key of ``MACHINES``."""
+    image = signed_image(algorithm) if image is None else image
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        elf = _build(folder, core, algorithm)
-        code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, algorithm, "-DWITHOUT_CHECK"))
+        elf = _build(folder, core, algorithm, image)
+        code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, algorithm, image, "-DWITHOUT_CHECK"))
         table = subprocess.run(
             ["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True
         ).stdout

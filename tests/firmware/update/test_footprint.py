@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from arenite.host.update.reasons import REASONS
 from tests.firmware.update import footprint, updater
 from tests.firmware.update.image_check import ALGORITHMS, HAS_IMGTOOL, NO_IMGTOOL
 from tests.firmware.update.updater import MACHINES
@@ -44,6 +45,14 @@ def test_the_check_runs_on_the_core_with_the_figures_of_the_page(core: str, algo
     assert check.result == 0
     assert [check.code_bytes, check.stack_bytes] == pytest.approx(figures(core, algorithm, 2), rel=TOLERANCE)
     assert check.stack_bytes <= MAX_RAM_BYTES
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_the_core_refuses_a_changed_signature(core: str, algorithm: str) -> None:
+    """On these cores, p256-m multiplies with instructions of its own."""
+    image = footprint.signed_image(algorithm)
+    refused = footprint.measure(core, algorithm, image[:-1] + bytes([image[-1] ^ 1]))
+    assert REASONS[refused.result][0] == "SIGNATURE"
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
