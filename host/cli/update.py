@@ -8,6 +8,7 @@ import click
 
 from arenite.errors import UsageError
 from arenite.files import write_atomic
+from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.report.console import print_json, show
 from arenite.host.update.keys import generate_key
 from arenite.host.update.signed_image import (
@@ -42,6 +43,10 @@ def update() -> None:
 
     No firmware that Arenite generates installs updates yet (docs/update-install.md).
     """
+
+
+for _command in (push, status, rollback):
+    update.add_command(_command)
 
 
 @update.command()
