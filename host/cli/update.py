@@ -1,4 +1,4 @@
-"""``arenite update``: make keys, build, sign and verify update images, and publish models."""
+"""``arenite update``: make keys, build, sign, verify and send update images, and publish models."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
+from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
 from arenite.host.update.keys import KEY_TYPES, generate_key
@@ -29,11 +30,14 @@ MAX_PAYLOAD_BYTES = 64 * 2**20
 
 @click.group()
 def update() -> None:
-    """Make keys, build, sign and verify update images in MCUboot's format (docs/update-images.md), and publish models."""
+    """Make keys, build, sign, verify and send update images in MCUboot's format, and publish models.
+
+    docs/update-images.md and docs/update-serial.md describe them.
+    """
 
 
-update.add_command(build)
-update.add_command(repository)
+for _command in (build, push, status, rollback, repository):
+    update.add_command(_command)
 
 
 @update.command()
