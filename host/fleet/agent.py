@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from arenite.host.fleet.agent_state import AgentState, load_state
 from arenite.host.fleet.clock import Clock, SystemClock
+from arenite.host.fleet.event_kinds import BOOT, CRASH_CAUSES, HEARTBEAT, UPDATE_OUTCOME, ResetCause
 from arenite.host.fleet.event_store import EventStore
 from arenite.host.fleet.installer import Installer, InstallResult
 from arenite.host.fleet.messages import (
@@ -29,16 +30,6 @@ from arenite.host.fleet.messages import (
 )
 from arenite.host.fleet.observations import Observations
 from arenite.host.fleet.topics import Topic, check_name, parse_topic
-
-BOOT = "arenite.boot/1"
-HEARTBEAT = "arenite.heartbeat/1"
-UPDATE_OUTCOME = "arenite.update_outcome/1"
-
-ResetCause = Literal[
-    "power_on", "reset_pin", "software", "update", "watchdog", "fault", "brownout", "unknown"
-]
-#: The causes that count as a crash of the release that ran before.
-CRASH_CAUSES: tuple[ResetCause, ...] = ("watchdog", "fault")
 
 #: The seconds after which a batch without an acknowledgement is sent again, at first and at most.
 _RETRY_S = (10.0, 300.0)
@@ -130,6 +121,11 @@ class Agent:
     @property
     def epoch(self) -> int:
         return self._state.epoch
+
+    @property
+    def last_sequence(self) -> int:
+        """The number of events of this epoch."""
+        return self._sequence
 
     @property
     def pending_events(self) -> int:

@@ -49,8 +49,8 @@ class Installer(Protocol):
         ...
 
     def begin(self, desired: DesiredRelease) -> None:
-        """Begin to fetch, install and try a release. It returns at once. After a restart, it may be called again for the
-        release that is being installed."""
+        """Begin to fetch, install and try a release. It returns at once. After a restart, it may be called again for
+        the release that is being installed."""
         ...
 
     def poll(self) -> InstallResult | None:
