@@ -37,6 +37,7 @@ COMMANDS = {
     "live": ("board.live", "Show what a device senses and finds, in the terminal or on a web page."),
     "record": ("board.record", "Record the samples of a device as a labelled data set."),
     "update": ("update", "Make keys, and sign and verify update images."),
+    "fleet": ("fleet", "Serve a fleet of devices, and roll releases out in waves."),
     "reset": ("board.reset", "Reset a board from this computer."),
     "skew": (
         "model.skew",

@@ -1,7 +1,7 @@
 """The agent on a Linux device: it reports what the device does, and has releases installed.
 
 The agent does no input or output on a network. Its owner passes received messages to ``receive``, calls ``tick``
-regularly, and publishes the messages that ``outgoing`` returns (``mqtt_connection.py`` does all three). ``tick`` and
+regularly, and publishes the messages that ``outgoing`` returns (``agent_connection.py`` does all three). ``tick`` and
 ``outgoing`` return at once.
 """
 
