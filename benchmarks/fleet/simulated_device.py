@@ -159,12 +159,16 @@ class SimulatedDevice:
         if draw.random() < behavior.crashes_per_hour * hours:
             self.boot("watchdog")
         self.agent.tick()
+        self.note_recorded()
+
+    def note_recorded(self) -> None:
+        """Note how many events the agent has recorded in this epoch."""
         self.recorded[self.agent.epoch] = self.agent.last_sequence
 
     def boot(self, cause: ResetCause) -> None:
         """Restart the agent, as a reset of the device does."""
         if self._is_running:
-            self.recorded[self.agent.epoch] = self.agent.last_sequence
+            self.note_recorded()
             self.agent.close()
         self._is_running = True
         self.agent = Agent(
@@ -176,4 +180,4 @@ class SimulatedDevice:
             clock=self.clock,
             retry_clock=self.retry_clock,
         )
-        self.recorded[self.agent.epoch] = self.agent.last_sequence
+        self.note_recorded()

@@ -27,7 +27,7 @@ from arenite.host.fleet.registry import (
 )
 from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
 from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
-from arenite.host.fleet.server import FleetServer
+from arenite.host.fleet.server import STEP_S, FleetServer
 from arenite.host.fleet.topics import check_name
 from arenite.host.report.console import note, print_json, show, table
 from arenite.input_files import parse_json, read_text
@@ -76,7 +76,9 @@ def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | No
         name = name or stored or DEFAULT_FLEET
         claim_fleet(transaction, name)
     time_source = FileClock(clock) if clock is not None else SystemClock()
-    server = FleetServer(database, name, address, time_source, note, worker)
+    # In virtual time, a step may be hours after the last one.
+    step_s = STEP_S if clock is None else 0.1
+    server = FleetServer(database, name, address, time_source, note, worker, step_s)
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

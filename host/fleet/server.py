@@ -37,7 +37,7 @@ _KEEPALIVE_S = 30
 #: The largest number of messages that are stored in one transaction.
 _MAX_BATCHES = 500
 #: The time between two steps of the rollouts, in seconds.
-_STEP_S = 1.0
+STEP_S = 1.0
 #: The delays before a transaction is tried again, in seconds.
 _DATABASE_RETRY_S = (0.2, 10.0)
 #: The number of messages that the broker may send before the first of them is stored.
@@ -79,6 +79,7 @@ class FleetServer:
         clock: Clock,
         report: Callable[[str], None],
         worker: str = "",
+        step_s: float = STEP_S,
     ) -> None:
         self.counters = ServerCounters()
         self._database = database
@@ -87,6 +88,7 @@ class FleetServer:
         self._clock = clock
         self._report = report
         self._is_shared = bool(worker)
+        self._step_s = step_s
         self._received: queue.Queue[_Received] = queue.Queue()
         self._connection = 0
         self.is_connected = False
@@ -112,7 +114,7 @@ class FleetServer:
                 self._store(self._take(), stop)
                 if time.monotonic() >= next_step:
                     self._step(stop)
-                    next_step = time.monotonic() + _STEP_S
+                    next_step = time.monotonic() + self._step_s
         finally:
             self._client.disconnect()
             self._client.loop_stop()
