@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -46,6 +47,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--canary", type=int, default=10, help="share of the first wave in thousandths")
     options = parser.parse_args()
+    # End the other processes too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     heartbeat_s = options.heartbeat_s
     settings = SimulationSettings(
         devices=options.devices,

@@ -169,7 +169,6 @@ class SimulatedDevice:
         """Restart the agent, as a reset of the device does."""
         if self._is_running:
             self.note_recorded()
-            self.agent.close()
         self._is_running = True
         self.agent = Agent(
             self.identity,

@@ -209,9 +209,6 @@ class Agent:
         else:
             raise MessageError(f"a device gets no messages on {parsed.channel}")
 
-    def close(self) -> None:
-        self._store.close()
-
     def _take_up(self, desired: DesiredRelease) -> None:
         # An installation cannot be stopped. The next acknowledgement tells a newer wish again.
         if desired.generation <= self._state.generation or self._state.installing is not None:

@@ -49,12 +49,10 @@ class EventStore:
         is_new = not path.exists()
         valid_bytes = self._read()
         self.dropped = 0
-        self._file = path.open("ab")
+        with path.open("ab") as file:
+            file.truncate(valid_bytes)
         if is_new and is_durable:
             _sync_folder(path.parent)
-        if self._file.tell() > valid_bytes:
-            self._file.truncate(valid_bytes)
-            self._file.seek(valid_bytes)
         self._file_bytes = valid_bytes
 
     def __len__(self) -> int:
@@ -67,10 +65,12 @@ class EventStore:
         if len(data) > MAX_BODY_BYTES:
             raise ValueError(f"the event has {len(data)} bytes; the limit is {MAX_BODY_BYTES}")
         record = _record(_Stored(epoch, sequence, data))
-        self._file.write(record)
-        self._file.flush()
-        if self._is_durable:
-            os.fsync(self._file.fileno())
+        # A gateway has the stores of many devices, and few files may be open at a time.
+        with self._path.open("ab") as file:
+            file.write(record)
+            file.flush()
+            if self._is_durable:
+                os.fsync(file.fileno())
         self._file_bytes += len(record)
         self._remember(_Stored(epoch, sequence, data))
         self._compact()
@@ -100,9 +100,6 @@ class EventStore:
             events.append(Event(stored.sequence, stored.body.decode()))
         return EventBatch(epoch, events[0].sequence, tuple(events)) if events else None
 
-    def close(self) -> None:
-        self._file.close()
-
     def _remember(self, stored: _Stored) -> None:
         self._events.append(stored)
         self._live_bytes += len(stored.body) + _HEADER.size + _NUMBERS.size
@@ -119,8 +116,6 @@ class EventStore:
             return
         data = b"".join(_record(stored) for stored in self._events)
         replace_file(self._path, data, durable=self._is_durable, private=True)
-        self._file.close()
-        self._file = self._path.open("ab")
         self._file_bytes = len(data)
 
     def _read(self) -> int:

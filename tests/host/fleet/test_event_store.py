@@ -18,7 +18,6 @@ def stored(path: Path) -> list[tuple[int, int, str]]:
     while (batch := store.oldest_batch()) is not None:
         events += [(batch.epoch, event.sequence, event.body) for event in batch.events]
         assert store.acknowledge(batch.epoch, batch.events[-1].sequence) == len(batch.events)
-    store.close()
     return events
 
 
@@ -32,7 +31,6 @@ def test_events_stay_until_they_are_acknowledged(tmp_path: Path) -> None:
     batch = store.oldest_batch(100)
     assert batch is not None
     assert (batch.epoch, batch.first, len(batch.events)) == (7, 11, 20)
-    store.close()
     # Acknowledged events are removed from the file later. They may be read again, but none may be missing.
     assert set(events[10:]) <= set(stored(tmp_path / "log"))
 
@@ -46,7 +44,6 @@ def test_a_full_store_drops_the_oldest_events(tmp_path: Path) -> None:
     batch = store.oldest_batch()
     assert batch is not None
     assert batch.first == 4991
-    store.close()
 
 
 def test_a_batch_fits_into_a_message(tmp_path: Path) -> None:
@@ -56,7 +53,6 @@ def test_a_batch_fits_into_a_message(tmp_path: Path) -> None:
     batch = store.oldest_batch()
     assert batch is not None
     assert len(batch.events) == 7
-    store.close()
 
 
 def test_a_cut_file_loses_only_the_interrupted_event(tmp_path: Path) -> None:
@@ -66,14 +62,12 @@ def test_a_cut_file_loses_only_the_interrupted_event(tmp_path: Path) -> None:
     for sequence in range(1, 21):
         store.append(1, sequence, '{"text":"%s"}' % ("x" * sequence))
         sizes.append(path.stat().st_size)
-    store.close()
     data = path.read_bytes()
     for length in range(len(data)):
         path.write_bytes(data[:length])
         store = EventStore(path, is_durable=False)
         assert len(store) == sum(size <= length for size in sizes)
         store.append(2, 1, "{}")
-        store.close()
         assert stored(path)[-1] == (2, 1, "{}")
 
 
@@ -82,7 +76,6 @@ def test_a_damaged_record_is_left_out(tmp_path: Path) -> None:
     store = EventStore(path, is_durable=False)
     for sequence in range(1, 4):
         store.append(1, sequence, '{"a":1}')
-    store.close()
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1  # in the body of the second record
     path.write_bytes(data)
