@@ -6,7 +6,7 @@ from typing import Literal
 
 BOOT = "arenite.boot/1"
 HEARTBEAT = "arenite.heartbeat/1"
-UPDATE_OUTCOME = "arenite.update_outcome/1"
+UPDATE_OUTCOME = "arenite.update-outcome/1"
 
 ResetCause = Literal[
     "power_on", "reset_pin", "software", "update", "watchdog", "fault", "brownout", "unknown"

@@ -174,7 +174,7 @@ def test_a_desired_release_is_installed_once(tmp_path: Path) -> None:
         ("arenite.boot/1", "1.0.0"),
         ("arenite.heartbeat/1", "1.0.0"),
         ("arenite.heartbeat/1", "1.0.0"),
-        ("arenite.update_outcome/1", "2.0.0"),
+        ("arenite.update-outcome/1", "2.0.0"),
     ]
     assert bodies[-1]["outcome"] == "installed"
     assert bodies[1]["inferences"] == 1
@@ -203,7 +203,7 @@ def test_an_installation_goes_on_after_a_restart(tmp_path: Path) -> None:
     desire(bench, 1, "2.0.0")
     bench.boot("update")
     bench.agent.tick()
-    outcomes = [body for body in bench.take_all() if body["schema"] == "arenite.update_outcome/1"]
+    outcomes = [body for body in bench.take_all() if body["schema"] == "arenite.update-outcome/1"]
     assert [outcome["outcome"] for outcome in outcomes] == ["installed"]
     assert len(bench.installer.begun) == 1
 

@@ -83,7 +83,7 @@ def test_strange_fields_are_stored_but_do_not_count(database: Database) -> None:
                 "confidence",
             )
             ingest(transaction, START_MS, [("d1", batch(sequence, sequence, **dict.fromkeys(fields, value)))])
-            for schema in ("arenite.boot/1", "arenite.update_outcome/1", value):
+            for schema in ("arenite.boot/1", "arenite.update-outcome/1", value):
                 fields = (
                     "board",
                     "core",
