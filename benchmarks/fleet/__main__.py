@@ -44,6 +44,9 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--devices-per-connection", type=int, default=50)
     parser.add_argument("--heartbeat-s", type=int, default=3600)
+    parser.add_argument(
+        "--step-s", type=int, default=900, help="virtual time between two steps of the devices"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--canary", type=int, default=10, help="share of the first wave in thousandths")
     options = parser.parse_args()
@@ -55,8 +58,9 @@ def main() -> int:
         hours=options.hours,
         processes=options.processes,
         devices_per_connection=options.devices_per_connection,
+        step_s=options.step_s,
         heartbeat_s=heartbeat_s,
-        inferences_per_step=12,
+        inferences_per_step=max(options.step_s // 75, 1),
         rollout=RolloutSettings(
             waves=(options.canary, 100, 1000) if options.canary < 100 else (options.canary, 1000),
             soak_s=2 * heartbeat_s,

@@ -13,6 +13,8 @@ from arenite.host.fleet.migrations import migrate
 from arenite.host.fleet.open_database import open_database
 from arenite.host.fleet.registry import claim_fleet
 from arenite.host.fleet.sqlite_database import SqliteDatabase
+from benchmarks.fleet.services import Broker
+from tests.free_port import free_port
 from tests.host.fleet.postgresql_server import PostgresqlServer, missing_part, postgresql_server
 
 _NUMBERS = itertools.count()
@@ -47,3 +49,12 @@ def database(database_url: str) -> Iterator[Database]:
         claim_fleet(transaction, "plant")
     yield database
     database.close()
+
+
+@pytest.fixture
+def port(tmp_path: Path) -> Iterator[int]:
+    port = free_port()
+    broker = Broker(tmp_path, port)
+    broker.start()
+    yield port
+    broker.kill()

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +19,8 @@ from arenite.host.cli.main import main
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
 from arenite.host.fleet.broker_address import BrokerAddress, make_client, parse_broker_address
-from benchmarks.fleet.services import Broker
-from tests.free_port import free_port
+from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
 from tests.host.fleet.simulated_installer import REFERENCE, SimulatedInstaller, hash_of
-
-needs_broker = pytest.mark.skipif(
-    shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin") is None,
-    reason="no mosquitto",
-)
-_WAIT_S = 60.0
-
-
-def until(condition: Callable[[], Any]) -> Any:
-    end = time.monotonic() + _WAIT_S
-    while not (value := condition()):
-        assert time.monotonic() < end, "timeout"
-        time.sleep(0.05)
-    return value
 
 
 class Commands:
@@ -58,15 +41,6 @@ class Commands:
 
 
 @pytest.fixture
-def port(tmp_path: Path) -> Iterator[int]:
-    port = free_port()
-    broker = Broker(tmp_path, port)
-    broker.start()
-    yield port
-    broker.kill()
-
-
-@pytest.fixture
 def commands(tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]) -> Iterator[Commands]:
     """A server of the fleet 'plant'."""
     url = f"sqlite:{tmp_path / 'fleet.db'}"
@@ -79,7 +53,7 @@ def commands(tmp_path: Path, port: int, capsys: pytest.CaptureFixture[str]) -> I
         until(lambda: b"Serving" in (tmp_path / "server.log").read_bytes() or server.poll() is not None)
         yield Commands(url, capsys)
         server.send_signal(signal.SIGTERM)
-        assert server.wait(_WAIT_S) == 0
+        assert server.wait(WAIT_S) == 0
     finally:
         server.kill()
         server.wait()
@@ -137,6 +111,7 @@ from pathlib import Path
 from arenite.host.fleet.agent import Agent, AgentSettings, DeviceIdentity
 from arenite.host.fleet.agent_connection import AgentConnection
 from arenite.host.fleet.broker_address import BrokerAddress
+from tests.host.fleet.broker_helpers import WAIT_S, needs_broker, until
 from tests.host.fleet.simulated_installer import SimulatedInstaller
 identity = DeviceIdentity("plant", "d1", "qemu_microbit", "cortex-m0")
 agent = Agent(identity, Path({str(tmp_path / "d1")!r}), SimulatedInstaller("1.0.0"))
@@ -165,8 +140,8 @@ def test_malformed_messages_do_not_stop_the_server(tmp_path: Path, port: int, co
     # The server's subscription may come after the first messages, so the last one is sent until it arrives.
     for payload in payloads:
         for channel in ("events", "status"):
-            client.publish(f"arenite/plant/d1/{channel}", payload, 1).wait_for_publish(_WAIT_S)
-    client.publish("arenite/plant/a b/events", json.dumps(good), 1).wait_for_publish(_WAIT_S)
+            client.publish(f"arenite/plant/d1/{channel}", payload, 1).wait_for_publish(WAIT_S)
+    client.publish("arenite/plant/a b/events", json.dumps(good), 1).wait_for_publish(WAIT_S)
 
     def arrives() -> bool:
         client.publish("arenite/plant/d2/events", json.dumps(good), 1)
