@@ -79,11 +79,11 @@ class SimulatedInstaller:
         self._result: InstallResult | None = None
 
     def running(self) -> RunningRelease:
-        hashes = [
+        firmware, model, abi = (
             hashlib.sha256(f"{part} {self.release} {self._identity.board}".encode()).hexdigest()
             for part in ("firmware", "model", "abi")
-        ]
-        return RunningRelease(self.release, *hashes, REFERENCE)
+        )
+        return RunningRelease(self.release, firmware, model, abi, REFERENCE)
 
     def begin(self, desired: DesiredRelease) -> None:
         if desired != self._desired:

@@ -144,8 +144,10 @@ class Simulation:
                 self._devices.append(Devices(settings, self._folder / f"devices-{k}.log"))
             yield
         finally:
-            for process in (*self._devices, self._server, self._broker):
-                process.kill()
+            for devices in self._devices:
+                devices.kill()
+            self._server.kill()
+            self._broker.kill()
             self.database.close()
 
     def _step(self, *, can_kill: bool) -> None:

@@ -116,7 +116,7 @@ def status(url: str, devices: bool, as_json: bool) -> int:
         )
     if devices:
         columns = ("device", "board", "group", "release", "online", "seen", "reset_cause")
-        rows = [
+        device_rows = [
             (
                 d["device"],
                 d["board"],
@@ -128,7 +128,7 @@ def status(url: str, devices: bool, as_json: bool) -> int:
             )
             for d in facts["device_list"]
         ]
-        show(table("devices", columns, rows))
+        show(table("devices", columns, device_rows))
     return 0
 
 
@@ -250,16 +250,16 @@ def show_rollout(number: int, url: str, as_json: bool) -> int:
     if facts["reason"]:
         show(f"Reason: {facts['reason']}")
     if facts["gates"]:
-        rows = [
+        gate_rows = [
             (g["board"], g["gate"], _figure(g["value"]), _figure(g["limit"]), _verdict(g))
             for g in facts["gates"]
         ]
-        show(table("gates", ("board", "gate", "value", "limit", "verdict"), rows))
-    rows = [
+        show(table("gates", ("board", "gate", "value", "limit", "verdict"), gate_rows))
+    audit_rows = [
         (_time(entry["time_ms"]), entry["actor"], entry["action"], json.dumps(entry["details"])[:200])
         for entry in facts["audit"]
     ]
-    show(table("audit", ("time", "who", "action", "details"), rows))
+    show(table("audit", ("time", "who", "action", "details"), audit_rows))
     return 0
 
 

@@ -131,7 +131,8 @@ class EventStore:
                 break
             if zlib.crc32(payload) == crc:
                 # A record that the disk damaged is left out. The records after it are still read.
-                self._remember(_Stored(*_NUMBERS.unpack_from(payload), payload[_NUMBERS.size :]))
+                epoch, sequence = _NUMBERS.unpack_from(payload)
+                self._remember(_Stored(epoch, sequence, payload[_NUMBERS.size :]))
                 end = position
         return end
 

@@ -152,8 +152,9 @@ def _lock_device(transaction: Transaction, now_ms: int, name: str) -> _Device:
         + transaction.row_lock,
         (name,),
     )[0]
-    desired = DesiredRelease(*row[9:]) if row[9] else None
-    return _Device(name, *row[:9], desired)
+    desired = DesiredRelease(row[9], row[10], row[11]) if row[9] else None
+    board, core, group, release, firmware, model, abi, reset_cause, generation = row[:9]
+    return _Device(name, board, core, group, release, firmware, model, abi, reset_cause, generation, desired)
 
 
 def _act(
@@ -173,8 +174,9 @@ def _act(
             device, board=_name(body, "board", device.board), core=_name(body, "core", device.core)
         )
     if kind in (BOOT, UPDATE_OUTCOME):
-        hashes = {name: _hash(body, name) for name in ("firmware", "model", "abi")}
-        device = replace(device, **hashes)
+        device = replace(
+            device, firmware=_hash(body, "firmware"), model=_hash(body, "model"), abi=_hash(body, "abi")
+        )
     if kind in (BOOT, HEARTBEAT, UPDATE_OUTCOME):
         generation = body.get("generation")
         if type(generation) is int and device.generation <= generation < MAX_INTEGER:

@@ -152,10 +152,7 @@ def _desired_fields(desired: DesiredRelease) -> dict[str, Any]:
 def _desired(fields: Any) -> DesiredRelease:
     if not isinstance(fields, dict):
         raise MessageError("'desired' must be an object")
-    texts = [fields.get("release"), fields.get("image")]
-    if not all(isinstance(text, str) and 0 < len(text) <= 64 for text in texts):
-        raise MessageError("'release' and 'image' must be texts of 1 to 64 characters")
-    return DesiredRelease(_integer(fields, "generation", 1), *texts)
+    return DesiredRelease(_integer(fields, "generation", 1), _text(fields, "release"), _text(fields, "image"))
 
 
 def _encode(schema: str, **fields: Any) -> bytes:
@@ -172,6 +169,13 @@ def _message(payload: bytes, schema: str) -> dict[str, Any]:
     if not isinstance(message, dict) or message.get("schema") != schema:
         raise MessageError(f"'schema' must be {schema}")
     return message
+
+
+def _text(fields: dict[str, Any], name: str) -> str:
+    value = fields.get(name)
+    if not isinstance(value, str) or not 0 < len(value) <= 64:
+        raise MessageError(f"'{name}' must be a text of 1 to 64 characters")
+    return value
 
 
 def _integer(fields: dict[str, Any], name: str, minimum: int) -> int:

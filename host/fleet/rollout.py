@@ -175,7 +175,7 @@ def set_desired(transaction: Transaction, device: str, release: str, image: str)
 
 
 def _rollout(row: tuple[Any, ...]) -> Rollout:
-    return Rollout(*row[:8], settings=settings_from_json(json.loads(row[8])), reason=row[9])
+    return Rollout(*row[:8], settings_from_json(json.loads(row[8])), row[9])
 
 
 def _require(rollout: Rollout, verb: str, states: tuple[str, ...]) -> None:

@@ -16,6 +16,7 @@ from arenite.host.fleet.rollout_engine import advance_rollouts
 from arenite.host.fleet.rollout_settings import RolloutSettings
 from benchmarks.fleet.simulated_device import BOARDS, REFERENCE, SimulatedDevice, image_of
 
+ALL_BOARDS = tuple(board for board, _ in BOARDS)
 START_MS = 1_800_000_000_000
 #: Short waves, for about 50 devices with a heartbeat each 15 minutes. The first wave has a device of each board.
 SETTINGS = RolloutSettings(waves=(160, 400, 1000), soak_s=2 * 3600, min_inferences=60, max_wave_s=12 * 3600)
@@ -54,7 +55,7 @@ class DirectFleet:
             )
         self.add_release("1.0.0")
 
-    def add_release(self, release: str, boards: Iterable[str] = tuple(board for board, _ in BOARDS)) -> None:
+    def add_release(self, release: str, boards: Iterable[str] = ALL_BOARDS) -> None:
         images = [ReleaseImage(board, image_of(release, board), REFERENCE.to_json()) for board in boards]
         with self.database.transaction() as transaction:
             add_release(transaction, self.clock.ms, "ann", release, images)

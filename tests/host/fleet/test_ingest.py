@@ -94,7 +94,9 @@ def test_strange_fields_are_stored_but_do_not_count(database: Database) -> None:
                     "outcome",
                     "reason",
                 )
-                item = batch(sequence, sequence, epoch=9, schema=schema, **dict.fromkeys(fields, value))
+                item = batch(
+                    sequence, sequence, epoch=9, **{**dict.fromkeys(fields, value), "schema": schema}
+                )
                 ingest(transaction, START_MS, [("d2", item)])
         assert transaction.value("SELECT count(*) FROM events") == 2 * len(strange)
         assert transaction.value("SELECT min(amount) FROM cohorts") > 0
