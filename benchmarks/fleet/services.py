@@ -17,20 +17,22 @@ from arenite.errors import ToolError
 _TIMEOUT_S = 120.0
 #: A broker that knows nothing after a kill, which is the hardest case.
 _BROKER_CONFIG = """listener {port} 127.0.0.1
-allow_anonymous true
 persistence false
 max_queued_messages 0
 """
 
 
 class Broker:
-    def __init__(self, folder: Path, port: int) -> None:
+    """A broker on this computer, with the lines ``access`` in its configuration."""
+
+    def __init__(self, folder: Path, port: int, access: tuple[str, ...] = ("allow_anonymous true",)) -> None:
         program = shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin:/usr/bin:/bin:/usr/local/bin")
         if program is None:
             raise ToolError("There is no mosquitto.", "Install Debian's package mosquitto.")
         self._command = [program, "-c", str(folder / "mosquitto.conf")]
         self._port = port
-        (folder / "mosquitto.conf").write_text(_BROKER_CONFIG.format(port=port))
+        config = _BROKER_CONFIG.format(port=port) + "\n".join(access) + "\n"
+        (folder / "mosquitto.conf").write_text(config)
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:

@@ -176,9 +176,9 @@ class Simulation:
         if target == "database":
             subprocess.run([sys.executable, "-c", _INTERRUPTED_TRANSACTION, self._database_path], check=False)
             return
-        services = {"broker": [self._broker], "server": [self._server]}.get(
-            target, [self._broker, self._server]
-        )
+        services: list[Broker | Server] = []
+        services += [self._broker] if target in ("broker", "both") else []
+        services += [self._server] if target in ("server", "both") else []
         for service in services:
             service.kill()
         time.sleep(self._random.uniform(0, 1))

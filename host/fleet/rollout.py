@@ -175,7 +175,19 @@ def set_desired(transaction: Transaction, device: str, release: str, image: str)
 
 
 def _rollout(row: tuple[Any, ...]) -> Rollout:
-    return Rollout(*row[:8], settings_from_json(json.loads(row[8])), row[9])
+    number, release, group, state, wave, created_ms, wave_started_ms, soak_started_ms, settings, reason = row
+    return Rollout(
+        number,
+        release,
+        group,
+        state,
+        wave,
+        created_ms,
+        wave_started_ms,
+        soak_started_ms,
+        settings_from_json(json.loads(settings)),
+        reason,
+    )
 
 
 def _require(rollout: Rollout, verb: str, states: tuple[str, ...]) -> None:
