@@ -58,7 +58,9 @@ class Broker:
 class Server:
     """``arenite fleet serve`` with the clock of the simulation. Its messages go to ``log``."""
 
-    def __init__(self, database: str, fleet: str, port: int, clock: Path, log: Path) -> None:
+    def __init__(
+        self, database: str, fleet: str, port: int, clock: Path, log: Path, worker: str = ""
+    ) -> None:
         self._command = [
             sys.executable,
             "-m",
@@ -69,6 +71,7 @@ class Server:
             database,
         ]
         self._command += ["--fleet", fleet, "--broker", f"127.0.0.1:{port}", "--clock", str(clock)]
+        self._command += ["--worker", worker] if worker else []
         self._log = log
         self._process: subprocess.Popen[bytes] | None = None
 

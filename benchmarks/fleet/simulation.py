@@ -45,6 +45,7 @@ class SimulationSettings:
     devices: int = 200
     hours: float = 6
     processes: int = 2
+    servers: int = 1
     devices_per_connection: int = 1
     step_s: int = 900
     heartbeat_s: int = 900
@@ -90,7 +91,10 @@ class Simulation:
         url = f"sqlite:{self._database_path}"
         self.database: Database = open_database(url)
         self._broker = Broker(folder, port)
-        self._server = Server(url, FLEET, port, self._clock_path, folder / "server.log")
+        names = [f"worker-{k}" for k in range(settings.servers)] if settings.servers > 1 else [""]
+        self._servers = [
+            Server(url, FLEET, port, self._clock_path, folder / "server.log", name) for name in names
+        ]
         self._kills: Counter[str] = Counter()
         bounds = [settings.devices * k // settings.processes for k in range(settings.processes + 1)]
         self._device_settings = [
@@ -138,7 +142,8 @@ class Simulation:
     def _services(self) -> Iterator[None]:
         try:
             self._broker.start()
-            self._server.start()
+            for server in self._servers:
+                server.start()
             self._wait_for_server()
             for k, settings in enumerate(self._device_settings):
                 self._devices.append(Devices(settings, self._folder / f"devices-{k}.log"))
@@ -146,7 +151,8 @@ class Simulation:
         finally:
             for devices in self._devices:
                 devices.kill()
-            self._server.kill()
+            for server in self._servers:
+                server.kill()
             self._broker.kill()
             self.database.close()
 
@@ -163,7 +169,8 @@ class Simulation:
             devices.answer()
         end = time.monotonic() + _DRAIN_TIMEOUT_S
         while sum(self._ask("pending")):
-            self._server.check()
+            for server in self._servers:
+                server.check()
             if time.monotonic() > end:
                 raise ToolError(f"Events are not stored after {_DRAIN_TIMEOUT_S:g} s.", "See server.log.")
             time.sleep(0.05)
@@ -178,7 +185,7 @@ class Simulation:
             return
         services: list[Broker | Server] = []
         services += [self._broker] if target in ("broker", "both") else []
-        services += [self._server] if target in ("server", "both") else []
+        services += [self._random.choice(self._servers)] if target in ("server", "both") else []
         for service in services:
             service.kill()
         time.sleep(self._random.uniform(0, 1))
@@ -193,7 +200,8 @@ class Simulation:
                 row = transaction.query_one("SELECT served_ms FROM fleet")
             if row is not None and row[0] == self._now_ms:
                 return
-            self._server.check()
+            for server in self._servers:
+                server.check()
             if time.monotonic() > end:
                 raise ToolError("The server does not connect.", "See server.log.")
             time.sleep(0.05)

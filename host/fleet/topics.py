@@ -12,6 +12,7 @@ from arenite.errors import UsageError
 Channel = Literal["events", "status", "acknowledged", "desired"]
 CHANNELS: tuple[Channel, ...] = get_args(Channel)
 
+_CHANNEL_NAMES: dict[str, Channel] = {channel: channel for channel in CHANNELS}
 _ROOT = "arenite"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
@@ -31,8 +32,8 @@ def parse_topic(text: str) -> Topic | None:
     parts = text.split("/")
     if len(parts) != 4 or parts[0] != _ROOT or not (is_name(parts[1]) and is_name(parts[2])):
         return None
-    channels = [channel for channel in CHANNELS if channel == parts[3]]
-    return Topic(parts[1], parts[2], channels[0]) if channels else None
+    channel = _CHANNEL_NAMES.get(parts[3])
+    return None if channel is None else Topic(parts[1], parts[2], channel)
 
 
 def all_devices(fleet: str, channel: Channel) -> str:

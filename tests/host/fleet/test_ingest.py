@@ -103,7 +103,12 @@ def test_strange_fields_are_stored_but_do_not_count(database: Database) -> None:
 
 
 def test_a_boot_registers_a_device(database: Database) -> None:
-    fields = {"board": "qemu_microbit", "core": "cortex-m0", "firmware": hash_of("f"), "reset_cause": "fault"}
+    fields: dict[str, Any] = {
+        "board": "qemu_microbit",
+        "core": "cortex-m0",
+        "firmware": hash_of("f"),
+        "reset_cause": "fault",
+    }
     with database.transaction() as transaction:
         boot = batch(1, 1, schema="arenite.boot/1", crashed_release="0.9", generation=3, **fields)
         ingest(transaction, START_MS, [("d1", boot)])

@@ -50,3 +50,12 @@ def test_the_canary_wave_of_a_larger_fleet_has_one_device_in_a_hundred(tmp_path:
         releases=("drifting", "2.0.0"), rollout=RolloutSettings(soak_s=3600, min_inferences=100),
     )  # fmt: skip
     assert simulate(tmp_path, settings) == []
+
+
+@pytest.mark.slow
+def test_two_servers_share_the_work(tmp_path: Path) -> None:
+    settings = SimulationSettings(
+        devices=40, hours=9, processes=1, servers=2, devices_per_connection=4, kills_per_step=0.4, rollout=ROLLOUT,
+        releases=("wrong-bytes", "2.0.0"), seed=3,
+    )  # fmt: skip
+    assert simulate(tmp_path, settings) == []
