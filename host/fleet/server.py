@@ -38,6 +38,8 @@ _KEEPALIVE_S = 30
 _MAX_BATCHES = 500
 #: The time between two steps of the rollouts, in seconds.
 STEP_S = 1.0
+#: After a step, messages have at least this many times the time that the step took.
+_MESSAGE_SHARE = 9
 #: The delays before a transaction is tried again, in seconds.
 _DATABASE_RETRY_S = (0.2, 10.0)
 #: The number of messages that the broker may send before the first of them is stored.
@@ -112,9 +114,12 @@ class FleetServer:
         try:
             while not stop.is_set():
                 self._store(self._take(), stop)
-                if time.monotonic() >= next_step:
+                begin = time.monotonic()
+                if begin >= next_step:
                     self._step(stop)
-                    next_step = time.monotonic() + self._step_s
+                    # Steps of a large fleet must leave time for its messages.
+                    end = time.monotonic()
+                    next_step = end + max(self._step_s, _MESSAGE_SHARE * (end - begin))
         finally:
             self._client.disconnect()
             self._client.loop_stop()
