@@ -1,0 +1,1 @@
+"""Simulate a fleet: devices that run the real agent, with a real broker and server."""

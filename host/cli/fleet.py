@@ -1,0 +1,306 @@
+"""``arenite fleet``: serve a fleet of devices, look at it, and roll releases out."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import signal
+import threading
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from arenite.errors import UsageError
+from arenite.host.fleet.broker_address import parse_broker_address
+from arenite.host.fleet.clock import FileClock, SystemClock
+from arenite.host.fleet.fleet_status import fleet_status, rollout_status
+from arenite.host.fleet.open_database import open_database
+from arenite.host.fleet.registry import (
+    DEFAULT_GROUP,
+    add_release,
+    claim_fleet,
+    fleet_name,
+    parse_release_images,
+    set_group,
+)
+from arenite.host.fleet.rollout import abort_rollout, pause_rollout, resume_rollout, start_rollout
+from arenite.host.fleet.rollout_settings import RolloutSettings, settings_from_json
+from arenite.host.fleet.server import STEP_S, FleetServer
+from arenite.host.fleet.topics import check_name
+from arenite.host.report.console import note, print_json, show, table
+from arenite.input_files import parse_json, read_text
+
+DEFAULT_FLEET = "fleet"
+
+_database = click.option(
+    "--database",
+    "url",
+    required=True,
+    envvar="ARENITE_FLEET_DATABASE",
+    metavar="URL",
+    help="sqlite:PATH, a path that ends in .db, or postgresql://...; by default $ARENITE_FLEET_DATABASE.",
+)
+_as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
+
+
+@click.group()
+def fleet() -> None:
+    """Serve a fleet of devices, look at it, and roll releases out in waves (docs/fleet.md)."""
+
+
+@fleet.command()
+@_database
+@click.option(
+    "--broker",
+    required=True,
+    envvar="ARENITE_FLEET_BROKER",
+    metavar="HOST:PORT",
+    help="Address of the MQTT broker, also mqtts://...; by default $ARENITE_FLEET_BROKER.",
+)
+@click.option("--fleet", "name", metavar="NAME", help="Name of the fleet. A database has one fleet.")
+@click.option("--worker", default="", metavar="NAME", help="Share the work with other servers of the fleet.")
+@click.option("--clock", type=click.Path(path_type=Path), hidden=True)
+def serve(url: str, broker: str, name: str | None, worker: str, clock: Path | None) -> int:
+    """Store the events of devices, and run the rollouts, until SIGINT or SIGTERM.
+
+    Needs the extra `fleet`: pip install 'arenite[fleet]'.
+    """
+    address = parse_broker_address(broker)
+    if worker:
+        check_name("worker", worker)
+    database = open_database(url)
+    with database.transaction() as transaction:
+        stored = fleet_name(transaction)
+        name = name or stored or DEFAULT_FLEET
+        claim_fleet(transaction, name)
+    time_source = FileClock(clock) if clock is not None else SystemClock()
+    # In virtual time, a step may be hours after the last one.
+    step_s = STEP_S if clock is None else 0.1
+    server = FleetServer(database, name, address, time_source, note, worker, step_s)
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    note(f"Serving the fleet '{name}' with {address.name} and {database.name}.")
+    server.run(stop)
+    return 0
+
+
+@fleet.command()
+@_database
+@click.option("--devices", is_flag=True, help="List every device.")
+@_as_json
+def status(url: str, devices: bool, as_json: bool) -> int:
+    """Show the fleet at a glance."""
+    database = open_database(url, must_exist=True)
+    with database.transaction() as transaction:
+        facts = fleet_status(transaction, SystemClock().now_ms(), with_devices=devices)
+    if as_json:
+        print_json(facts)
+        return 0
+    counts, events = facts["devices"], facts["events"]
+    show(
+        f"Fleet '{facts['fleet']}': {counts['total']:,} devices, {counts['online']:,} online,"
+        f" {counts['seen_last_hour']:,} seen in the last hour; {events['stored']:,} events, {events['lost']:,} lost"
+    )
+    for title in ("releases", "groups", "boards"):
+        if facts[title]:
+            rows = [(name or "(not told yet)", f"{count:,}") for name, count in facts[title].items()]
+            show(table(title, (title[:-1], "devices"), rows))
+    if facts["rollouts"]:
+        show(
+            table(
+                "rollouts", ("rollout", "release", "group", "state", "wave", "reason"), _rollout_rows(facts)
+            )
+        )
+    if devices:
+        columns = ("device", "board", "group", "release", "online", "seen", "reset_cause")
+        device_rows = [
+            (
+                d["device"],
+                d["board"],
+                d["group"],
+                d["release"],
+                d["online"],
+                _time(d["seen_ms"]),
+                d["reset_cause"],
+            )
+            for d in facts["device_list"]
+        ]
+        show(table("devices", columns, device_rows))
+    return 0
+
+
+@fleet.command()
+@click.argument("device")
+@click.argument("name", metavar="GROUP")
+@_database
+def group(device: str, name: str, url: str) -> int:
+    """Move DEVICE to GROUP. A new device is in the group `default`."""
+    database = open_database(url, must_exist=True)
+    with database.transaction() as transaction:
+        set_group(transaction, SystemClock().now_ms(), _user(), device, name)
+    show(f"{device} is in the group {name}")
+    return 0
+
+
+@fleet.group()
+def rollout() -> None:
+    """Add releases, and roll them out to groups of devices."""
+
+
+@rollout.command()
+@click.argument("file", type=click.Path(path_type=Path))
+@_database
+def add(file: Path, url: str) -> int:
+    """Add the release that FILE describes (arenite.release/1)."""
+    try:
+        value = parse_json(read_text(file))
+    except ValueError as error:
+        raise UsageError(
+            f"{file} is not JSON: {error}.", "docs/fleet.md describes the file of a release."
+        ) from error
+    release, images = parse_release_images(value, str(file))
+    database = open_database(url, must_exist=True)
+    with database.transaction() as transaction:
+        add_release(transaction, SystemClock().now_ms(), _user(), release, images)
+    show(f"release {release}: {len(images)} images")
+    return 0
+
+
+@rollout.command()
+@click.argument("release")
+@click.option("--group", "name", default=DEFAULT_GROUP, show_default=True, help="Group of devices.")
+@click.option(
+    "--set",
+    "assignments",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="A setting, such as soak_s=7200 or waves=10,100,1000. Repeat the option for further settings.",
+)
+@_database
+@_as_json
+def start(release: str, name: str, assignments: tuple[str, ...], url: str, as_json: bool) -> int:
+    """Roll RELEASE out to a group. A running server does the work."""
+    settings = settings_from_json(dict(_assignment(text) for text in assignments))
+    database = open_database(url, must_exist=True)
+    now_ms = SystemClock().now_ms()
+    with database.transaction() as transaction:
+        number = start_rollout(transaction, now_ms, _user(), release, name, settings)
+        facts = rollout_status(transaction, now_ms, number)
+    if as_json:
+        print_json(facts)
+    else:
+        show(f"rollout {number} of {release} to the group {name} has started")
+    return 0
+
+
+@rollout.command()
+@click.argument("number", type=int)
+@click.option("--reason", default="", help="Reason, for the audit.")
+@_database
+def pause(number: int, reason: str, url: str) -> int:
+    """Choose no further devices for rollout NUMBER. Its gates still hold."""
+    with open_database(url, must_exist=True).transaction() as transaction:
+        pause_rollout(transaction, SystemClock().now_ms(), _user(), number, reason)
+    show(f"rollout {number} is paused")
+    return 0
+
+
+@rollout.command()
+@click.argument("number", type=int)
+@_database
+def resume(number: int, url: str) -> int:
+    """Go on with rollout NUMBER, which is paused."""
+    with open_database(url, must_exist=True).transaction() as transaction:
+        resume_rollout(transaction, SystemClock().now_ms(), _user(), number)
+    show(f"rollout {number} is running")
+    return 0
+
+
+@rollout.command()
+@click.argument("number", type=int)
+@_database
+def abort(number: int, url: str) -> int:
+    """Stop rollout NUMBER, and return all its devices to their previous release."""
+    with open_database(url, must_exist=True).transaction() as transaction:
+        pushes = abort_rollout(transaction, SystemClock().now_ms(), _user(), number)
+    show(f"rollout {number} is rolling back {len(pushes)} devices, each with its next acknowledgement")
+    return 0
+
+
+@rollout.command("show")
+@click.argument("number", type=int)
+@_database
+@_as_json
+def show_rollout(number: int, url: str, as_json: bool) -> int:
+    """Show rollout NUMBER: its devices, its gates, and its audit."""
+    database = open_database(url, must_exist=True)
+    with database.transaction() as transaction:
+        facts = rollout_status(transaction, SystemClock().now_ms(), number)
+    if as_json:
+        print_json(facts)
+        return 0
+    states = ", ".join(f"{count:,} {state}" for state, count in facts["devices"].items()) or "no devices yet"
+    show(
+        f"Rollout {number} of {facts['release']} to the group {facts['group']} is {facts['state']},"
+        f" wave {facts['wave'] + 1} of {facts['waves']}: {states}"
+    )
+    if facts["reason"]:
+        show(f"Reason: {facts['reason']}")
+    if facts["gates"]:
+        gate_rows = [
+            (g["board"], g["gate"], _figure(g["value"]), _figure(g["limit"]), _verdict(g))
+            for g in facts["gates"]
+        ]
+        show(table("gates", ("board", "gate", "value", "limit", "verdict"), gate_rows))
+    audit_rows = [
+        (_time(entry["time_ms"]), entry["actor"], entry["action"], json.dumps(entry["details"])[:200])
+        for entry in facts["audit"]
+    ]
+    show(table("audit", ("time", "who", "action", "details"), audit_rows))
+    return 0
+
+
+def _assignment(text: str) -> tuple[str, Any]:
+    name, separator, value = text.partition("=")
+    hint = f"Write NAME=VALUE. The settings are {', '.join(RolloutSettings().to_json())}."
+    if not separator:
+        raise UsageError(f"'{text}' is not a setting.", hint)
+    try:
+        if name == "waves":
+            return name, [int(share) for share in value.split(",")]
+        number = float(value)
+        return name, int(number) if number.is_integer() and "." not in value else number
+    except (ValueError, OverflowError) as error:
+        raise UsageError(f"'{text}' has a value that is not a number.", hint) from error
+
+
+def _rollout_rows(facts: dict[str, Any]) -> list[tuple[Any, ...]]:
+    return [
+        (r["id"], r["release"], r["group"], r["state"], f"{r['wave'] + 1}/{r['waves']}", r["reason"])
+        for r in facts["rollouts"]
+    ]
+
+
+def _verdict(gate: dict[str, Any]) -> str:
+    if gate["violated"]:
+        return "violated"
+    return "holds" if gate["enough"] else "too little data"
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.4g}"
+
+
+def _time(time_ms: int) -> str:
+    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _user() -> str:
+    """Return the name of the user for the audit."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "unknown"

@@ -1,0 +1,264 @@
+"""The agent on a Linux device: it reports what the device does, and has releases installed.
+
+The agent does no input or output on a network. Its owner passes received messages to ``receive``, calls ``tick``
+regularly, and publishes the messages that ``outgoing`` returns (``agent_connection.py`` does all three). ``tick`` and
+``outgoing`` return at once.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from arenite.host.fleet.agent_state import AgentState, load_state
+from arenite.host.fleet.clock import Clock, SystemClock
+from arenite.host.fleet.event_kinds import BOOT, CRASH_CAUSES, HEARTBEAT, UPDATE_OUTCOME, ResetCause
+from arenite.host.fleet.event_store import EventStore
+from arenite.host.fleet.installer import Installer, InstallResult
+from arenite.host.fleet.messages import (
+    DesiredRelease,
+    MessageError,
+    Status,
+    decode_acknowledgement,
+    decode_desired,
+    encode_events,
+    encode_status,
+)
+from arenite.host.fleet.observations import Observations
+from arenite.host.fleet.topics import Topic, check_name, parse_topic
+
+#: The seconds after which a batch without an acknowledgement is sent again, at first and at most.
+_RETRY_S = (10.0, 300.0)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceIdentity:
+    """The names of a device: its fleet, itself, its board and its processor core. Raises ``UsageError`` for a bad
+    name."""
+
+    fleet: str
+    device: str
+    board: str
+    core: str
+
+    def __post_init__(self) -> None:
+        for kind in ("fleet", "device", "board", "core"):
+            check_name(kind, getattr(self, kind))
+
+    def topic(self, channel: Literal["events", "status", "acknowledged", "desired"]) -> str:
+        return str(Topic(self.fleet, self.device, channel))
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    heartbeat_s: int = 900
+    max_events: int = 10_000
+    is_durable: bool = True  # whether an event survives a power cut as soon as it is recorded
+    retry_s: tuple[float, float] = _RETRY_S
+
+
+class Agent:
+    """An agent that keeps its files in ``folder``. Creating it is the boot of the device: it records a boot event.
+
+    ``retry_clock`` returns seconds for sending again; it never goes back. Raises ``UsageError`` and ``OSError`` for
+    bad files.
+    """
+
+    def __init__(
+        self,
+        identity: DeviceIdentity,
+        folder: Path,
+        installer: Installer,
+        reset_cause: ResetCause = "unknown",
+        *,
+        settings: AgentSettings | None = None,
+        clock: Clock | None = None,
+        retry_clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.identity = identity
+        self._settings = settings or AgentSettings()
+        self._installer = installer
+        self._clock = clock or SystemClock()
+        self._retry_clock = retry_clock
+        folder.mkdir(parents=True, exist_ok=True)
+        self._state_path = folder / "state.json"
+        self._state: AgentState = load_state(self._state_path)
+        crashed = self._state.release if reset_cause in CRASH_CAUSES and self._state.release else None
+        self._running = installer.running()
+        self._state.next_boot()
+        self._state.release = self._running.release
+        # The epoch is on the disk before an event has it, so that no epoch is used twice.
+        self._save()
+        self._store = EventStore(
+            folder / "events.log", self._settings.max_events, is_durable=self._settings.is_durable
+        )
+        self._sequence = 0
+        self._observations = Observations(self._running.reference)
+        self._inferences = 0
+        self._last_heartbeat_ms = self._clock.now_ms()
+        self._is_connected = False
+        self._sent_at: float | None = None  # when the batch that waits for an acknowledgement was sent
+        self._retry_s = self._settings.retry_s[0]
+        self.record(
+            BOOT,
+            board=identity.board,
+            core=identity.core,
+            generation=self._state.generation,
+            firmware=self._running.firmware,
+            model=self._running.model,
+            abi=self._running.abi,
+            reset_cause=reset_cause,
+            crashed_release=crashed,
+        )
+        if self._state.installing is not None and installer.poll() is None:
+            # The power may have failed before the installation began.
+            installer.begin(self._state.installing)
+
+    @property
+    def epoch(self) -> int:
+        return self._state.epoch
+
+    @property
+    def last_sequence(self) -> int:
+        """The number of events of this epoch."""
+        return self._sequence
+
+    @property
+    def pending_events(self) -> int:
+        """The number of events that the server has not acknowledged."""
+        return len(self._store)
+
+    @property
+    def will(self) -> tuple[str, bytes]:
+        """The topic and the payload of the last will."""
+        return self.identity.topic("status"), encode_status(Status(self.epoch, False))
+
+    @property
+    def subscriptions(self) -> tuple[str, str]:
+        return self.identity.topic("acknowledged"), self.identity.topic("desired")
+
+    def record(self, schema: str, **fields: Any) -> int:
+        """Keep an event, and return its sequence number. ``schema`` names the kind of event, such as
+        ``example.alarm/1``. Raises ``ValueError`` if its JSON text is longer than ``MAX_BODY_BYTES``."""
+        body = {"schema": schema, "time": self._clock.now_ms(), "release": self._running.release, **fields}
+        text = json.dumps(body, separators=(",", ":"))
+        # A sequence number is used only if the event was kept: a gap would look like a loss.
+        self._store.append(self.epoch, self._sequence + 1, text)
+        self._sequence += 1
+        return self._sequence
+
+    def observe(
+        self, latency_us: int, input_bins: tuple[int, ...], class_index: int, confidence: int
+    ) -> None:
+        """Count one inference (see ``Observations.add``)."""
+        self._observations.add(latency_us, input_bins, class_index, confidence)
+        self._inferences += 1
+
+    def tick(self) -> None:
+        """Record a heartbeat if one is due, and go on with an installation."""
+        if self._state.installing is not None:
+            result = self._installer.poll()
+            if result is not None:
+                self._finish_installation(self._state.installing, result)
+        now = self._clock.now_ms()
+        if now < self._last_heartbeat_ms:  # somebody set the clock back
+            self._last_heartbeat_ms = now
+        if now - self._last_heartbeat_ms >= 1000 * self._settings.heartbeat_s:
+            self._heartbeat()
+
+    def connected(self) -> tuple[str, bytes]:
+        """Begin to send, and return the retained message that tells that the device is online."""
+        self._is_connected = True
+        self._sent_at = None
+        return self.identity.topic("status"), encode_status(Status(self.epoch, True))
+
+    def disconnected(self) -> None:
+        self._is_connected = False
+
+    def outgoing(self) -> tuple[str, bytes] | None:
+        """Return the topic and payload of a batch of events to publish now, or None."""
+        if not self._is_connected or not len(self._store):
+            return None
+        now = self._retry_clock()
+        if self._sent_at is not None:
+            if now - self._sent_at < self._retry_s:
+                return None
+            self._retry_s = min(2 * self._retry_s, self._settings.retry_s[1])
+        batch = self._store.oldest_batch()
+        assert batch is not None
+        self._sent_at = now
+        return self.identity.topic("events"), encode_events(batch)
+
+    def receive(self, topic: str, payload: bytes) -> None:
+        """Obey a message of the server. Raises ``MessageError`` if it is malformed."""
+        parsed = parse_topic(topic)
+        if parsed is None or (parsed.fleet, parsed.device) != (self.identity.fleet, self.identity.device):
+            raise MessageError(f"the topic {topic[:100]} is not one of this device")
+        if parsed.channel == "acknowledged":
+            acknowledgement = decode_acknowledgement(payload)
+            if self._store.acknowledge(acknowledgement.epoch, acknowledgement.sequence):
+                self._sent_at, self._retry_s = None, self._settings.retry_s[0]
+            if acknowledgement.desired is not None:
+                self._take_up(acknowledgement.desired)
+        elif parsed.channel == "desired":
+            self._take_up(decode_desired(payload))
+        else:
+            raise MessageError(f"a device gets no messages on {parsed.channel}")
+
+    def _take_up(self, desired: DesiredRelease) -> None:
+        # An installation cannot be stopped. The next acknowledgement tells a newer wish again.
+        if desired.generation <= self._state.generation or self._state.installing is not None:
+            return
+        self._state.generation = desired.generation
+        if desired.release == self._running.release:
+            self._save()
+            self._record_outcome(desired, InstallResult("unchanged"))
+            return
+        # The statistics so far belong to the release that ran.
+        self._heartbeat()
+        self._state.installing = desired
+        self._save()
+        self._installer.begin(desired)
+
+    def _finish_installation(self, desired: DesiredRelease, result: InstallResult) -> None:
+        self._heartbeat()
+        self._running = self._installer.running()
+        self._observations = Observations(self._running.reference)
+        self._record_outcome(desired, result)
+        self._state.installing = None
+        self._state.release = self._running.release
+        self._save()
+
+    def _record_outcome(self, desired: DesiredRelease, result: InstallResult) -> None:
+        self.record(
+            UPDATE_OUTCOME,
+            desired=desired.release,
+            generation=desired.generation,
+            outcome=result.outcome,
+            reason=result.reason[:500],
+            golden=None if result.golden is None else result.golden.to_json(),
+            firmware=self._running.firmware,
+            model=self._running.model,
+            abi=self._running.abi,
+        )
+
+    def _heartbeat(self) -> None:
+        now = self._clock.now_ms()
+        self.record(
+            HEARTBEAT,
+            generation=self._state.generation,
+            covered_ms=max(now - self._last_heartbeat_ms, 0),
+            inferences=self._inferences,
+            dropped_events=self._store.dropped,
+            **self._observations.to_json(),
+        )
+        self._last_heartbeat_ms = now
+        self._inferences = 0
+        self._observations = Observations(self._running.reference)
+
+    def _save(self) -> None:
+        self._state.save(self._state_path, is_durable=self._settings.is_durable)

@@ -1,0 +1,84 @@
+"""The fleet and its rollouts at a glance, as JSON objects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from arenite.host.fleet.audit import read_audit
+from arenite.host.fleet.database import Transaction
+from arenite.host.fleet.gates import check_gates
+from arenite.host.fleet.registry import fleet_name
+from arenite.host.fleet.rollout import Rollout, device_states, list_rollouts, load_rollout
+from arenite.host.fleet.rollout_facts import collect_facts
+
+#: A device counts as seen recently if it sent an event within this time.
+_RECENT_MS = 3600 * 1000
+
+
+def fleet_status(transaction: Transaction, now_ms: int, *, with_devices: bool = False) -> dict[str, Any]:
+    """Return ``arenite.fleet/1``."""
+    total, online, seen = transaction.query(
+        "SELECT count(*), coalesce(sum(is_online), 0), coalesce(sum(CASE WHEN seen_ms > ? THEN 1 ELSE 0 END), 0)"
+        " FROM devices",
+        (now_ms - _RECENT_MS,),
+    )[0]
+    stored, acknowledged, kept = transaction.query(
+        "SELECT coalesce(sum(stored), 0), coalesce(sum(acknowledged), 0),"
+        " coalesce(sum(CASE WHEN stored > acknowledged THEN acknowledged ELSE stored END), 0) FROM streams"
+    )[0]
+    result: dict[str, Any] = {
+        "schema": "arenite.fleet/1",
+        "fleet": fleet_name(transaction),
+        "devices": {"total": int(total), "online": int(online), "seen_last_hour": int(seen)},
+        "groups": _counts(transaction, "group_name"),
+        "boards": _counts(transaction, "board"),
+        "releases": _counts(transaction, "release"),
+        "events": {"stored": int(stored), "lost": int(acknowledged) - int(kept)},
+        "rollouts": [_summary(transaction, rollout) for rollout in list_rollouts(transaction)],
+    }
+    if with_devices:
+        names = ("device", "board", "core", "group", "release", "online", "seen_ms", "reset_cause", "desired")
+        rows = transaction.query(
+            "SELECT device, board, core, group_name, release, is_online, seen_ms, reset_cause, desired_release"
+            " FROM devices ORDER BY device"
+        )
+        result["device_list"] = [
+            {**dict(zip(names, row, strict=True)), "online": bool(row[5])} for row in rows
+        ]
+    return result
+
+
+def rollout_status(transaction: Transaction, now_ms: int, number: int) -> dict[str, Any]:
+    """Return ``arenite.rollout/1``. Raises ``UsageError`` if there is no such rollout."""
+    rollout = load_rollout(transaction, number)
+    facts, _ = collect_facts(transaction, now_ms, rollout)
+    return {
+        "schema": "arenite.rollout/1",
+        **_summary(transaction, rollout),
+        "settings": rollout.settings.to_json(),
+        "gates": [
+            result.to_json()
+            for board in sorted(facts)
+            for result in check_gates(facts[board], rollout.settings)
+        ],
+        "audit": read_audit(transaction, number),
+    }
+
+
+def _summary(transaction: Transaction, rollout: Rollout) -> dict[str, Any]:
+    return {
+        "id": rollout.id,
+        "release": rollout.release,
+        "group": rollout.group,
+        "state": rollout.state,
+        "wave": rollout.wave,
+        "waves": len(rollout.settings.waves),
+        "created_ms": rollout.created_ms,
+        "reason": rollout.reason,
+        "devices": dict(sorted(device_states(transaction, rollout.id).items())),
+    }
+
+
+def _counts(transaction: Transaction, column: str) -> dict[str, int]:
+    rows = transaction.query(f"SELECT {column}, count(*) FROM devices GROUP BY {column} ORDER BY {column}")
+    return {name: int(count) for name, count in rows}

@@ -1,0 +1,156 @@
+"""The registry: the fleet, its devices and groups, and the releases for them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from arenite.errors import UsageError
+from arenite.host.fleet.audit import NO_ROLLOUT, write_audit
+from arenite.host.fleet.database import Transaction
+from arenite.host.fleet.drift import MAX_BINS, MAX_COUNT
+from arenite.host.fleet.topics import check_name, is_name
+
+DEFAULT_GROUP = "default"
+#: If no server was connected to the broker for this time, the silence of devices before it means nothing.
+SERVING_GAP_MS = 20 * 60 * 1000
+#: The board of a device that has not told its board yet.
+UNKNOWN_BOARD = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseImage:
+    """The image of a release for one board: its SHA-256 hash, and the histograms of the calibration data, or None."""
+
+    board: str
+    image: str
+    reference: dict[str, Any] | None = None
+
+
+def claim_fleet(transaction: Transaction, name: str) -> None:
+    """Write the fleet's name into a new database. Raises ``UsageError`` if the database has another fleet."""
+    check_name("fleet", name)
+    transaction.execute(
+        "INSERT INTO fleet (name, served_ms, serving_since_ms)"
+        " SELECT ?, 0, 0 WHERE NOT EXISTS (SELECT 1 FROM fleet)",
+        (name,),
+    )
+    stored = fleet_name(transaction)
+    if stored != name:
+        raise UsageError(
+            f"The database has the fleet '{stored}', not '{name}'.",
+            "Give its name with --fleet, or another database.",
+        )
+
+
+def note_serving(transaction: Transaction, now_ms: int) -> None:
+    """Note that a server is connected to the broker now."""
+    transaction.execute(
+        "UPDATE fleet SET serving_since_ms = CASE WHEN served_ms < ? THEN ? ELSE serving_since_ms END, served_ms = ?",
+        (now_ms - SERVING_GAP_MS, now_ms, now_ms),
+    )
+
+
+def fleet_name(transaction: Transaction) -> str | None:
+    row = transaction.query_one("SELECT name FROM fleet")
+    return None if row is None else str(row[0])
+
+
+def add_release(
+    transaction: Transaction, now_ms: int, actor: str, release: str, images: list[ReleaseImage]
+) -> None:
+    """Add a release. Adding the same release again changes nothing. Raises ``UsageError`` for a release that exists
+    with other images, because devices may run it already."""
+    check_name("release", release)
+    if not images:
+        raise UsageError(f"The release {release} has no image.", "Give the image of each board.")
+    rows = {image.board: (image.image, json.dumps(image.reference, sort_keys=True)) for image in images}
+    if len(rows) < len(images):
+        raise UsageError(f"The release {release} has two images for one board.", "Give each board once.")
+    for image in images:
+        check_name("board", image.board)
+        if len(image.image) != 64 or not set(image.image) <= set("0123456789abcdef"):
+            raise UsageError(
+                f"The image of {image.board} is '{image.image[:70]}', expected its SHA-256 hash.",
+                "Give 64 hexadecimal digits in lower case, as sha256sum prints them.",
+            )
+        _check_reference(image)
+    stored = {
+        board: (image, reference)
+        for board, image, reference in transaction.query(
+            "SELECT board, image, reference FROM release_images WHERE release = ?", (release,)
+        )
+    }
+    if stored == rows:
+        return
+    if stored:
+        raise UsageError(
+            f"The release {release} exists already with other images.", "Give the release another name."
+        )
+    transaction.execute("INSERT INTO releases (release, created_ms) VALUES (?, ?)", (release, now_ms))
+    transaction.execute_many(
+        "INSERT INTO release_images (release, board, image, reference) VALUES (?, ?, ?, ?)",
+        [(release, board, *columns) for board, columns in rows.items()],
+    )
+    write_audit(transaction, now_ms, actor, NO_ROLLOUT, "add_release", release=release, boards=sorted(rows))
+
+
+def set_group(transaction: Transaction, now_ms: int, actor: str, device: str, group: str) -> None:
+    """Move a device to a group. Raises ``UsageError`` if there is no such device, or if a rollout has chosen it."""
+    check_name("group", group)
+    row = transaction.query_one("SELECT group_name FROM devices WHERE device = ?", (device,))
+    if row is None:
+        raise UsageError(f"There is no device '{device}'.", "`arenite fleet status --devices` lists all.")
+    active = transaction.query(
+        "SELECT rollout FROM rollout_devices, rollouts WHERE rollouts.id = rollout AND device = ?"
+        " AND (rollouts.state = 'running' OR rollouts.state = 'paused')",
+        (device,),
+    )
+    if active:
+        raise UsageError(
+            f"Rollout {active[0][0]} has chosen the device '{device}'.",
+            "Move it after the rollout has ended.",
+        )
+    transaction.execute("UPDATE devices SET group_name = ? WHERE device = ?", (group, device))
+    write_audit(
+        transaction, now_ms, actor, NO_ROLLOUT, "set_group", device=device, group=group, previous=row[0]
+    )
+
+
+def parse_release_images(value: Any, path: str) -> tuple[str, list[ReleaseImage]]:
+    """Return the name and the images of a release file, ``arenite.release/1``. Raises ``UsageError``."""
+    hint = "docs/fleet.md describes the file of a release."
+    if not isinstance(value, dict) or value.get("schema") != "arenite.release/1":
+        raise UsageError(f"{path} is not a release: its 'schema' must be arenite.release/1.", hint)
+    release, images = value.get("release"), value.get("images")
+    if not isinstance(release, str) or not is_name(release):
+        raise UsageError(f"{path} has the release {release!r}, which is not a name.", hint)
+    if not isinstance(images, list):
+        raise UsageError(f"{path} has no list 'images'.", hint)
+    result = []
+    for k, image in enumerate(images):
+        if not isinstance(image, dict) or not all(isinstance(image.get(n), str) for n in ("board", "image")):
+            raise UsageError(f"{path}: image {k} has no texts 'board' and 'image'.", hint)
+        reference = image.get("reference")
+        if reference is not None and not isinstance(reference, dict):
+            raise UsageError(f"{path}: the 'reference' of image {k} is not an object.", hint)
+        result.append(ReleaseImage(image["board"], image["image"], reference))
+    return release, result
+
+
+def _check_reference(image: ReleaseImage) -> None:
+    if image.reference is None:
+        return
+    inputs, classes = image.reference.get("inputs"), image.reference.get("classes")
+    histograms = [*inputs, classes] if isinstance(inputs, list) else [None]
+    for counts in histograms:
+        if (
+            not isinstance(counts, list)
+            or not 0 < len(counts) <= MAX_BINS
+            or not all(type(count) is int and 0 <= count <= MAX_COUNT for count in counts)
+        ):
+            raise UsageError(
+                f"The reference of {image.board} is malformed.",
+                f"Give lists of 1 to {MAX_BINS} counts in 'inputs' (a list of lists) and 'classes'.",
+            )

@@ -1,0 +1,56 @@
+"""The MQTT topics of a fleet: ``arenite/FLEET/DEVICE/CHANNEL``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from arenite.errors import UsageError
+
+#: ``events`` and ``status`` go from the device to the server, ``acknowledged`` and ``desired`` to the device.
+Channel = Literal["events", "status", "acknowledged", "desired"]
+CHANNELS: tuple[Channel, ...] = get_args(Channel)
+
+_CHANNEL_NAMES: dict[str, Channel] = {channel: channel for channel in CHANNELS}
+_ROOT = "arenite"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    fleet: str
+    device: str
+    channel: Channel
+
+    def __str__(self) -> str:
+        return f"{_ROOT}/{self.fleet}/{self.device}/{self.channel}"
+
+
+def parse_topic(text: str) -> Topic | None:
+    """Return the parts of a topic, or None if it is not a topic of a fleet."""
+    parts = text.split("/")
+    if len(parts) != 4 or parts[0] != _ROOT or not (is_name(parts[1]) and is_name(parts[2])):
+        return None
+    channel = _CHANNEL_NAMES.get(parts[3])
+    return None if channel is None else Topic(parts[1], parts[2], channel)
+
+
+def all_devices(fleet: str, channel: Channel) -> str:
+    """Return the topic filter of one channel of all devices."""
+    return f"{_ROOT}/{fleet}/+/{channel}"
+
+
+def is_name(text: str) -> bool:
+    """Return whether ``text`` may be the name of a fleet, device, group, board or release."""
+    return _NAME.fullmatch(text) is not None
+
+
+def check_name(kind: str, text: str) -> str:
+    """Return ``text``. Raises ``UsageError`` if it may not be the name of a ``kind``, a noun such as fleet."""
+    if not is_name(text):
+        raise UsageError(
+            f"'{text[:80]}' is not a name of a {kind}.",
+            "Use up to 64 letters, digits, dots, dashes and underscores, and begin with a letter or a digit.",
+        )
+    return text
