@@ -41,10 +41,13 @@ class ComparisonResult:
 class Comparison:
     """A comparison in progress: frames of ``server`` also go to ``shadow``. ``end`` ends it and the process."""
 
-    def __init__(self, server: HotSwapServer, shadow: ShadowProcess, dropped: Callable[[], int]) -> None:
+    def __init__(
+        self, server: HotSwapServer, model: str, shadow: ShadowProcess, dropped: Callable[[], int]
+    ) -> None:
+        """``model`` is the name of the model that serves, and ``dropped`` returns how many frames the loop dropped."""
         self._server, self._shadow = server, shadow
         self._began = time.monotonic()
-        self._run = ShadowRun(shadow, dropped)
+        self._run = ShadowRun(shadow, model, dropped)
         server.tap = self._run.offer
 
     @property

@@ -208,7 +208,7 @@ class ModelUpdater:
         seconds, present = self._updates.shadow_s, self._serving.label
         self.times.forget(present)
         self.power.begin("shadow")
-        comparison = Comparison(self._server, process, self._dropped)
+        comparison = Comparison(self._server, present, process, self._dropped)
 
         def enough(result: ComparisonResult) -> bool:
             return (
@@ -312,7 +312,7 @@ class ModelUpdater:
         the limit that it broke, or None."""
         label, began, limits = self._label(target), time.monotonic(), self._limits()
         seconds = self._updates.probation_s
-        comparison = None if process is None else Comparison(self._server, process, self._dropped)
+        comparison = None if process is None else Comparison(self._server, label, process, self._dropped)
         result: ComparisonResult | None = None
         broken: str | None = None
         alone = False

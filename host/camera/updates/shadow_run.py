@@ -31,9 +31,10 @@ class ShadowRun:
         error: why the second model failed; None if it works.
     """
 
-    def __init__(self, shadow: ShadowProcess, dropped: Callable[[], int]) -> None:
-        """``dropped`` returns how many frames the loop has dropped."""
-        self._shadow, self._dropped = shadow, dropped
+    def __init__(self, shadow: ShadowProcess, model: str, dropped: Callable[[], int]) -> None:
+        """``model`` is the name of the model whose answers are compared; around a switch, frames of another one are in
+        progress. ``dropped`` returns how many frames the loop has dropped."""
+        self._shadow, self._model, self._dropped = shadow, model, dropped
         self.agreements: list[float] = []
         self.times_ms: list[float] = []
         self.error: ModelError | None = None
@@ -45,7 +46,7 @@ class ShadowRun:
 
     def offer(self, frame: Frame, window: CropWindow | None, answer: Answer, model: str) -> None:
         """Take a frame with its answer if the second model is free. The loop calls this."""
-        if not self._busy and not self._ended.is_set():
+        if not self._busy and model == self._model and not self._ended.is_set():
             self._busy = True
             self._frames.put((frame.retain(), window, answer))
 

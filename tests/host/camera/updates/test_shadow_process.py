@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from arenite.errors import ModelError
+from arenite.host.camera.answers.answer import Answer
 from arenite.host.camera.frames.frame import CropWindow, Format, Frame
 from arenite.host.camera.options import CameraOptions
 from arenite.host.camera.updates.frame_pipe import FrameReceiver, plane_sizes, send_frame
@@ -91,7 +93,7 @@ def test_a_process_that_ends_is_an_error(process: ShadowProcess) -> None:
             process.serve(frame, None)
     with pytest.raises(ModelError, match="was stopped"):
         process.stop()
-        process._log = open(os.devnull, "rb")  # noqa: SIM115
+        process._log = tempfile.TemporaryFile()  # noqa: SIM115
         process.open()
     process.close()
 
@@ -104,11 +106,12 @@ def test_every_frame_of_a_shadow_run_is_returned(process: ShadowProcess) -> None
     server.close()
     assert answer is not None
     with process:
-        run = ShadowRun(process, lambda: 0)
+        run = ShadowRun(process, MODEL, lambda: 0)
         compared = threading.Event()
         for number in range(100_000):
             held = Frame(frame.format, frame.planes, frame.owner, 0, 0, lambda n=number: returned.append(n))
             run.offer(held, None, answer, MODEL)
+            run.offer(held, None, Answer("classes"), "another model")  # is not compared
             held.release()
             if len(run.agreements) >= 3:
                 break
