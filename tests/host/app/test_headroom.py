@@ -119,8 +119,12 @@ def test_machine_sounds_take_the_predicted_time(board: str, tmp_path: Path) -> N
     application = generate_app(
         prepare(application_image("machine_sounds")), load_board(board), tmp_path / "app"
     )
-    playback = play(application, np.resize(sounds(10), 16000 * 90))
-    assert_predicted(application, playback)
+    headroom, measured = application.headroom, play(application, np.resize(sounds(10), 16000 * 90)).measured
+    assert headroom is not None and measured is not None and not headroom.unmeasured
+    assert 100 * headroom.duty == pytest.approx(measured.mean_percent, rel=TOLERANCE)
+    # The save of this large state takes several windows, and the prediction adds it to one.
+    assert measured.worst_percent > measured.mean_percent + 1
+    assert 100 * headroom.share() >= measured.worst_percent * (1 - TOLERANCE)
 
 
 def test_an_application_that_learns_has_a_prediction(tmp_path: Path) -> None:
