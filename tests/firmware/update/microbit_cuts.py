@@ -104,6 +104,9 @@ class Microbit:
         """Write to a variable of the firmware."""
         self._write(self.program[name], data)
 
+    def write_flash(self, area: Area, data: bytes) -> None:
+        self._write(area.origin, data)
+
     def report(self) -> list[int]:
         words = self._device.read(self.program["report"], 24)
         return [int.from_bytes(words[k : k + 4], "little") for k in range(0, 24, 4)]
@@ -119,8 +122,15 @@ class Microbit:
         else:
             assert self._device.send("qRcmd," + b"system_reset".hex()) == "OK"
         self._write(_RAM, self._random.randbytes(_RAM_BYTES))
-        if not is_cut:
-            return
+        if is_cut:
+            self._plan_cut()
+
+    def reset(self) -> None:
+        """Reset the machine, as the firmware asks for, and choose when its power is cut: the reset stops the timer."""
+        assert self._device.send("qRcmd," + b"system_reset".hex()) == "OK"
+        self._plan_cut()
+
+    def _plan_cut(self) -> None:
         # Half of the numbers are as likely as their logarithm, so that short and long times are both common.
         share = self._random.random()
         ticks = round(_MAX_TICKS**share if self._random.random() < 0.5 else _MAX_TICKS * share) + 32
@@ -215,6 +225,7 @@ class Story:
                 assert device.report()[5] == 1, f"{self._doing}: the firmware could not save"
                 self._finish()
                 self._doing = "boot after " + self._doing
+                device.reset()
             else:
                 device.results["cut: " + self._doing] += 1
                 self._doing = "boot after a cut"
@@ -274,24 +285,28 @@ class Story:
             self._device.results["confirmed updates"] += 1
 
 
+def prepare(folder: Path, seed: int) -> tuple[Microbit, Story]:
+    """Build loader, firmwares and images, and return a new device. Close it at the end."""
+    choose = random.Random(seed)
+    loader = build_loader(BOARD, public_key(), folder / "loader").elf
+    payloads = {k: build_program(BOARD, folder, k, source=PROGRAM) for k in (1, 2)}
+    program = _symbols(folder / "program1.elf")
+    assert program == _symbols(folder / "program2.elf"), "both firmwares must have the same addresses"
+    sets = {k: sign_images(BOARD, payload, k, model_bytes=1100) for k, payload in payloads.items()}
+    flash = bytearray(b"\xff" * (LAYOUT.scratch.end - LAYOUT.state.origin))
+    for area, image in ((LAYOUT.firmware[0], sets[1].firmware), (LAYOUT.model[0], sets[1].model)):
+        at = area.origin - LAYOUT.state.origin
+        flash[at : at + len(image)] = image
+    device = Microbit(loader, program, folder, choose, bytes(flash))
+    return device, Story(device, sets, choose)
+
+
 def run_cuts(count: int, seed: int, report_every: int = 0) -> Counter[str]:
     """Cut the power ``count`` times. Return how often each kind of operation was cut. Raises ``LostError`` if the
     device runs no images, or wrong ones."""
-    choose = random.Random(seed)
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        loader = build_loader(BOARD, public_key(), folder / "loader").elf
-        payloads = {k: build_program(BOARD, folder, k, source=PROGRAM) for k in (1, 2)}
-        program = _symbols(folder / "program1.elf")
-        assert program == _symbols(folder / "program2.elf"), "both firmwares must have the same addresses"
-        sets = {k: sign_images(BOARD, payload, k, model_bytes=1100) for k, payload in payloads.items()}
-        flash = bytearray(b"\xff" * (LAYOUT.scratch.end - LAYOUT.state.origin))
-        for area, image in ((LAYOUT.firmware[0], sets[1].firmware), (LAYOUT.model[0], sets[1].model)):
-            at = area.origin - LAYOUT.state.origin
-            flash[at : at + len(image)] = image
-        device = Microbit(loader, program, folder, choose, bytes(flash))
+        device, story = prepare(Path(name), seed)
         try:
-            story = Story(device, sets, choose)
             story.check_all_signatures()
             for k in range(count):
                 device.power_on()
