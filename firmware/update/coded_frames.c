@@ -79,12 +79,12 @@ static void finish_frame(ar_smp *smp, ar_coded *coded)
     }
     if (is_good) {
         coded->is_used = 1;
+        coded->sync = 0;
     } else {
         smp->damaged++;
         search_frame(coded);
     }
     coded->size = coded->count = coded->block = 0;
-    coded->sync = 0;
 }
 
 static int receive(ar_smp *smp)

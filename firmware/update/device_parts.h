@@ -2,7 +2,7 @@
 #ifndef ARENITE_DEVICE_PARTS_H
 #define ARENITE_DEVICE_PARTS_H
 
-#include "device.h"
+#include "device_types.h"
 
 enum { PIECE_BYTES = 64 }; /* that are read or programmed in one step: a multiple of each unit */
 

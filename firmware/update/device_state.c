@@ -1,5 +1,6 @@
 /* The state of the images, and the requests to change it. */
 #include "boot_record.h"
+#include "device.h"
 #include "device_parts.h"
 
 /* The group of Arenite, its only command, and the version of the frames of coded_frames.h. */
@@ -116,6 +117,7 @@ int device_group(void *context, uint32_t group, uint32_t command, ar_cbor_writer
     ar_cbor_put_uint(answer, "phase", ar_boot_phase(boot));
     ar_cbor_put_uint(answer, "outcome", ar_boot_outcome(boot));
     ar_cbor_put_uint(answer, "reason", ar_boot_reason(boot));
+    ar_cbor_put_uint(answer, "pairs", field_read(boot, FIELD_PAIRS, 1)); /* that the last update changed */
     for (uint32_t pair = 0; pair < boot->pair_count; pair++) {
         const ar_flash *slot = device_slot(update, pair, 1);
         ar_cbor_put_uint(answer, counters[pair], ar_boot_counter(boot, pair));

@@ -1,4 +1,4 @@
-"""``arenite update``: build, sign and verify update images, and make keys for them."""
+"""``arenite update``: make keys, build, sign and verify update images, and push them to devices."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
+from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.report.console import print_json, show
 from arenite.host.update.keys import generate_key
 from arenite.host.update.signed_image import (
@@ -28,10 +29,11 @@ MAX_PAYLOAD_BYTES = 64 * 2**20
 
 @click.group()
 def update() -> None:
-    """Build, sign and verify update images in MCUboot's format, and make keys for them (docs/update-images.md)."""
+    """Build, sign and verify update images in MCUboot's format, and push them to a device (docs/update-images.md)."""
 
 
-update.add_command(build)
+for _command in (build, push, status, rollback):
+    update.add_command(_command)
 
 
 @update.command()

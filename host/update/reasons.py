@@ -37,7 +37,12 @@ REASONS: dict[int, tuple[str, str]] = {
     27: ("SIGNATURE", "The signature is not valid."),
 }
 
+#: Firmware and model do not belong together: AR_BOOT_ABI_DIFFERS of firmware/update/boot.h.
+ABI_DIFFERS = 255
+
 
 def reason(number: int) -> str:
-    """Return the sentence for a result of ``ar_image_check``."""
+    """Return the sentence for a result of ``ar_image_check``, or for ``ABI_DIFFERS``."""
+    if number == ABI_DIFFERS:
+        return "Firmware and model were made for different graphs, arenas or kernels."
     return REASONS[number][1] if number in REASONS else f"The device refused the image with reason {number}."

@@ -11,14 +11,13 @@ from datetime import datetime
 
 import click
 
-from arenite.errors import UsageError
 from arenite.host.cli.option_types import Number
+from arenite.host.cli.port_argument import find_port_path
 from arenite.host.link.device_log import follow
 from arenite.host.link.line_log import LogLine, watch
-from arenite.host.link.ports import AUTO, SERIAL_PREFIX, describe, find_port_by_serial, resolve_port
-from arenite.host.link.usb import serial_ports
+from arenite.host.link.ports import AUTO
 from arenite.host.report.console import note, show
-from arenite.profiles.boards import Board, load_board
+from arenite.profiles.boards import load_board
 
 
 @click.command()
@@ -78,38 +77,13 @@ def monitor(
     end = None if seconds is None else time.monotonic() + seconds
     with _until_interrupted():
         for line in (follow if read_log else watch)(
-            lambda: _resolve_path(port, profile),
+            lambda: find_port_path(port, profile),
             speed,
             reconnect=reconnect,
             stop=lambda: end is not None and time.monotonic() >= end,
         ):
             _print(line, as_json)
     return 0
-
-
-def _resolve_path(port: str, board: Board | None) -> str:
-    if board is not None:
-        if board.emulated and port == AUTO:
-            raise UsageError(
-                f"{board.name} is emulated and has no port of its own.",
-                "Name the port of its serial line, or a real board; `arenite bench` shows its messages.",
-            )
-        port_path = resolve_port(board, port)
-        assert port_path is not None
-        return port_path
-    if port == AUTO:
-        ports = serial_ports()
-        if len(ports) == 1:
-            return ports[0].path
-        problem = (
-            f"This computer has {len(ports)} USB serial ports:\n{describe(ports)}"
-            if ports
-            else "This computer has no USB serial port."
-        )
-        raise UsageError(problem, "Give --board NAME, or the port's name.")
-    if port.startswith(SERIAL_PREFIX):
-        return find_port_by_serial(port.removeprefix(SERIAL_PREFIX))
-    return port
 
 
 @contextmanager

@@ -12,6 +12,7 @@ import os
 import random
 import subprocess
 import tempfile
+import tty
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,7 +23,7 @@ from typing import Self
 from arenite.firmware.sources import STATE_STORE, UPDATE
 from arenite.host.link.transport import PortGoneError
 from arenite.host.update.signed_image import ImageProperties, sign_image
-from tests.firmware.update.image_check import compile_host, keys, public_key
+from tests.firmware.update.image_check import STRICT, compile_host, keys, public_key
 
 BAUD = 115_200
 NAME = "qemu_microbit"
@@ -70,12 +71,19 @@ def _sources() -> list[Path]:
 
 
 @cache
+def _library_path() -> Path:
+    """Compile the device, and return the path of the library, which aborts on undefined behavior."""
+    handle, name = tempfile.mkstemp(prefix="update-board-", suffix=".so")
+    os.close(handle)
+    atexit.register(Path(name).unlink, missing_ok=True)
+    compile_host(Path(name), _sources(), f"-I{_HERE}", *_SANITIZERS, "-fPIC", "-shared")
+    return Path(name)
+
+
+@cache
 def library() -> ctypes.CDLL:
-    """Return the device as a library that aborts on undefined behavior."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "board.so"
-        compile_host(path, _sources(), f"-I{_HERE}", *_SANITIZERS, "-fPIC", "-shared")
-        loaded = ctypes.CDLL(str(path))
+    """Return the device as a library."""
+    loaded = ctypes.CDLL(str(_library_path()))
     loaded.board_create.restype = ctypes.c_void_p
     loaded.board_seconds.restype = ctypes.c_double
     loaded.board_violation.restype = ctypes.c_char_p
@@ -84,13 +92,13 @@ def library() -> ctypes.CDLL:
 
 @cache
 def program() -> Path:
-    """Return the path of the device as a program on standard input and output, with sanitizers."""
+    """Return the path of the device as a program on standard input and output."""
     handle, name = tempfile.mkstemp(prefix="update-device-")
     os.close(handle)
     atexit.register(Path(name).unlink, missing_ok=True)
-    sanitizers = ("-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-omit-frame-pointer")
-    sources = [*_sources(), _HERE / "update_device.c"]
-    compile_host(Path(name), sources, "-D_DEFAULT_SOURCE", f"-I{_HERE}", *sanitizers)
+    flags = [*STRICT, *_SANITIZERS, "-D_DEFAULT_SOURCE", f"-I{_HERE}", *UPDATE.include_flags]
+    source = _HERE / "update_device.c"
+    subprocess.run(["gcc", *flags, str(source), str(_library_path()), "-o", name], check=True)
     return Path(name)
 
 
@@ -151,7 +159,9 @@ class Board:
         self._board = ctypes.c_void_p(
             self._library.board_create(ctypes.byref(geometry), NAME.encode(), public_key())
         )
-        for pair, image in enumerate((firmware or make_firmware(), model or make_model())[: 1 + bool(model_pages)]):
+        for pair, image in enumerate(
+            (firmware or make_firmware(), model or make_model())[: 1 + bool(model_pages)]
+        ):
             self._library.board_put_image(self._board, pair, 0, image, len(image))
         assert self.start() >= 1
 
@@ -171,7 +181,8 @@ class Board:
         violation = self._library.board_violation(self._board)
         assert violation is None, violation.decode()
         buffer = ctypes.create_string_buffer(_MAX_TAKEN_BYTES)
-        return buffer.raw[: self._library.board_take(self._board, buffer, _MAX_TAKEN_BYTES)]
+        count = self._library.board_take(self._board, buffer, _MAX_TAKEN_BYTES)
+        return buffer.raw[:count]
 
     def pull(self) -> None:
         self._library.board_pull(self._board)
@@ -227,19 +238,20 @@ class BadLine:
 class BoardLine:
     """The line to a board as a transport. Time is that of the board: nothing waits.
 
-    ``pulls``: numbers of bytes to the device after which the line is pulled, once each. Then reading and writing fail as
-    with a real port, and ``open`` connects it again.
+    ``pulls_s``: times at which the line is pulled. Then reading and writing fail as with a real port, and ``open``
+    connects it again. With ``silence_s``, they do not fail: for this long, all bytes are lost.
     """
 
     port = "a simulated line"
 
-    def __init__(self, board: Board, pulls: Sequence[int] = ()) -> None:
+    def __init__(self, board: Board, pulls_s: Sequence[float] = (), silence_s: float = 0.0) -> None:
         self.board = board
         self.to_device: Callable[[bytes], bytes] = bytes
         self.from_device: Callable[[bytes], bytes] = bytes
         self.sent_bytes = 0
         self.pulled = 0
-        self._pulls = sorted(pulls, reverse=True)
+        self._pulls_s = sorted(pulls_s, reverse=True)
+        self._silence_s, self._silent_until_s = silence_s, 0.0
         self._is_open = True
 
     def clock(self) -> float:
@@ -253,21 +265,41 @@ class BoardLine:
         if not self._is_open:
             raise PortGoneError("The line was pulled.", "Connect it again.")
 
+    @property
+    def _is_silent(self) -> bool:
+        return self.clock() < self._silent_until_s
+
+    def _run(self, end_s: float) -> bytes:
+        return self.board.receive(max(1, round((end_s - self.clock()) * BAUD / 10)))
+
+    def _pull(self) -> None:
+        self._pulls_s.pop()
+        self.pulled += 1
+        self.board.pull()
+        self._silent_until_s = self.clock() + self._silence_s
+        self._is_open = self._silence_s > 0
+
     def read(self, timeout_s: float) -> bytes:
         """See ``Transport``."""
         self._require_open()
-        return self.from_device(self.board.receive(max(1, round(timeout_s * BAUD / 10))))
+        end_s = self.clock() + timeout_s
+        while self.clock() < end_s:
+            pull_s = self._pulls_s[-1] if self._pulls_s else end_s
+            if self._pulls_s and self.clock() >= pull_s:
+                self._pull()
+                self._require_open()
+                continue
+            data = self._run(min(end_s, pull_s))
+            if data and not self._is_silent:
+                return self.from_device(data)
+        return b""
 
     def write(self, data: bytes) -> None:
         """See ``Transport``."""
         self._require_open()
         self.sent_bytes += len(data)
-        self.board.send(self.to_device(data))
-        if self._pulls and self.sent_bytes >= self._pulls[-1]:
-            self._pulls.pop()
-            self.pulled += 1
-            self.board.pull()
-            self._is_open = False
+        if not self._is_silent:
+            self.board.send(self.to_device(data))
 
     def discard_input(self) -> None:
         """See ``Transport``."""
@@ -293,8 +325,6 @@ class DeviceProcess:
         names = ["key.bin", "firmware.bin", "model.bin"]
         for name, data in zip(names, (public_key(), firmware or make_firmware(), make_model()), strict=True):
             (folder / name).write_bytes(data)
-        import tty
-
         self._master, self._slave = os.openpty()
         tty.setraw(self._slave)
         tty.setraw(self._master)
@@ -305,7 +335,9 @@ class DeviceProcess:
         )
 
     def close(self) -> None:
-        assert self.process.poll() is None, "the device stopped: a sanitizer or the flash memory found a mistake"
+        assert self.process.poll() is None, (
+            "the device stopped: a sanitizer or the flash memory found a mistake"
+        )
         self.process.kill()
         self.process.wait()
         os.close(self._master)

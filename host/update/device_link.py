@@ -1,0 +1,196 @@
+"""Requests to a device that takes updates over a serial port, which may damage bytes or disappear for a while."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from arenite.errors import DeviceError
+from arenite.host.link.transport import PortGoneError, Transport
+from arenite.host.update.coded_frames import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES, CodedDecoder, encode_coded
+from arenite.host.update.plain_frames import PlainDecoder, encode_plain
+from arenite.host.update.smp_message import Answer, decode_answer, encode_request
+
+#: How long a device may not answer, and how long a port may be gone.
+SILENCE_S, ABSENCE_S = 20.0, 60.0
+#: How long the first answer may take, without the time of its bytes on the line.
+ANSWER_S, _SLOW_ANSWER_S, _MAX_ANSWER_S = 0.1, 0.5, 2.0
+_REOPEN_S = 0.2
+#: A frame without a byte for so long has lost the others. USB adapters and busy computers pause for less.
+_SILENCE_IN_FRAME_S = 0.25
+
+
+class DeviceLink:
+    """A connection to a device. It survives a port that disappears and returns.
+
+    ``open_port`` opens the port. ``use_code``: send coded frames only (True), plain frames only (False), or plain
+    frames until a damaged or lost one shows that the line is bad, if the device takes coded ones (None). ``clock`` and
+    ``wait`` are those of the line, for tests with a time of their own.
+    """
+
+    def __init__(
+        self,
+        open_port: Callable[[], Transport],
+        use_code: bool | None = None,
+        baud: int = 115_200,
+        clock: Callable[[], float] = time.monotonic,
+        wait: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._open_port, self.clock, self._wait = open_port, clock, wait
+        self._use_code, self._byte_s = use_code, 10 / baud
+        self.is_coded = use_code is True
+        self.has_damage = self._takes_coded = False
+        self.reconnections = self.repeated = 0
+        self.sequence = 0
+        self._plain, self._coded = PlainDecoder(), CodedDecoder()
+        self._answers: list[Answer] = []
+        self._transport = open_port()
+
+    @property
+    def frame_s(self) -> float:
+        """The time of the longest frame on the line."""
+        return self._byte_s * (MAX_FRAME_BYTES if self.is_coded else 2 * MAX_MESSAGE_BYTES)
+
+    @property
+    def repaired(self) -> int:
+        """Bytes of answers that were wrong and were repaired."""
+        return self._coded.repaired
+
+    def close(self) -> None:
+        self._transport.close()
+
+    def send(
+        self, operation: int, group: int, command: int, body: dict[str, Any], *, is_again: bool = False
+    ) -> int:
+        """Send a request with the next ``sequence``, and return the number of bytes. ``is_again``: an earlier one was
+        not answered, so what is left of it in the device is flushed."""
+        self.sequence = (self.sequence + 1) & 255
+        message = encode_request(operation, group, command, self.sequence, body)
+        frame = encode_coded(message) if self.is_coded else encode_plain(message)
+        flush = b"\n" * (MAX_FRAME_BYTES if is_again and len(frame) < MAX_FRAME_BYTES else 0)
+        self._transport.write(flush + frame)
+        return len(flush + frame)
+
+    def receive(self, timeout_s: float) -> Answer | None:
+        """Return the next answer, or None if there is none for ``timeout_s``."""
+        end = self.clock() + timeout_s
+        while not self._answers:
+            rest = end - self.clock()
+            if rest <= 0:
+                return None
+            data = self._transport.read(min(rest, _SILENCE_IN_FRAME_S))
+            damaged = self._plain.damaged + self._coded.damaged
+            messages = [*self._coded.feed(data), *self._plain.feed(data)]
+            if not data:
+                messages = self._coded.end_silence()
+            self.has_damage |= self._plain.damaged + self._coded.damaged > damaged
+            answers = (decode_answer(message) for message in messages)
+            self._answers += [answer for answer in answers if answer is not None]
+        return self._answers.pop(0)
+
+    def reconnect(self) -> None:
+        """Open the port again. Wait up to a minute for it."""
+        self._transport.close()
+        self._answers.clear()
+        self._plain, self._coded = PlainDecoder(), CodedDecoder()
+        self.reconnections += 1
+        end = self.clock() + ABSENCE_S
+        while True:
+            try:
+                self._transport = self._open_port()
+                return
+            except DeviceError:
+                if self.clock() > end:
+                    raise
+            self._wait(_REOPEN_S)
+
+    def request(
+        self,
+        operation: int,
+        group: int,
+        command: int,
+        body: dict[str, Any] | None = None,
+        silence_s: float = SILENCE_S,
+        *,
+        is_slow: bool = False,
+    ) -> Answer:
+        """Return the answer to a request. Repeat the request until it is answered. ``is_slow``: the device may work for
+        half a second and more before it answers.
+
+        Raises:
+            DeviceError: The device does not answer for ``silence_s``, or the port does not return.
+        """
+        end = self.clock() + silence_s
+        answer_s = _SLOW_ANSWER_S if is_slow else ANSWER_S
+        numbers: set[int] = set()  # of the requests that were sent
+        tries = 0
+        while self.clock() < end:
+            tries += 1
+            self.repeated += tries > 1
+            try:
+                answer = self._try_request(operation, group, command, body or {}, answer_s, tries, numbers)
+            except PortGoneError:
+                self.reconnect()
+                end = self.clock() + silence_s
+                continue
+            if answer is not None:
+                return answer
+            if not is_slow or tries > 1:
+                self.has_damage = True
+                self._change_frames(tries)
+            answer_s = max(answer_s, min(1.5 * answer_s, _MAX_ANSWER_S))
+        raise DeviceError(
+            f"The device on {self._transport.port} did not answer requests of the update protocol for"
+            f" {silence_s:.0f} s.",
+            "Check the port, the baud rate, and that its firmware takes updates (docs/update-serial.md).",
+        )
+
+    def try_request(self, operation: int, group: int, command: int, wait_s: float) -> Answer | None:
+        """Send a request without data once. Return the answer, or None if it does not come in ``wait_s``.
+
+        Raises:
+            PortGoneError: The port has disappeared.
+        """
+        return self._try_request(operation, group, command, {}, wait_s, 1, set())
+
+    def _try_request(
+        self,
+        operation: int,
+        group: int,
+        command: int,
+        body: dict[str, Any],
+        answer_s: float,
+        tries: int,
+        numbers: set[int],
+    ) -> Answer | None:
+        sent_bytes = self.send(operation, group, command, body, is_again=tries > 1)
+        numbers.add(self.sequence)
+        end = self.clock() + answer_s + (sent_bytes + MAX_FRAME_BYTES) * self._byte_s
+        while (rest := end - self.clock()) > 0:
+            answer = self.receive(rest)
+            if (
+                answer is not None
+                and answer.sequence in numbers
+                and (answer.group, answer.command) == (group, command)
+            ):
+                return answer
+        return None
+
+    def _change_frames(self, tries: int) -> None:
+        """Try the other kind of frames after an answer that did not come. The kind that is answered stays."""
+        if self._use_code is None or (self._use_code and tries % 3 == 0):
+            self.is_coded = not self.is_coded
+
+    def settle(self, takes_coded: bool) -> None:
+        """Choose the kind of frames, once the device has told whether it takes coded ones."""
+        if not takes_coded:
+            self._use_code = self.is_coded = False
+        self._takes_coded = takes_coded
+        if self.has_damage or self._use_code:
+            self.use_coded_if_taken()
+
+    def use_coded_if_taken(self) -> None:
+        """Send coded frames from now on, unless the device does not take them or the user does not want them."""
+        if self._takes_coded and self._use_code is not False:
+            self._use_code = self.is_coded = True
