@@ -36,7 +36,7 @@ COMMANDS = {
     "monitor": ("board.monitor", "Print what a device sends on its serial port."),
     "live": ("board.live", "Show what a device senses and finds, in the terminal or on a web page."),
     "record": ("board.record", "Record the samples of a device as a labelled data set."),
-    "update": ("update", "Build, sign and verify update images, and make keys."),
+    "update": ("update", "Make keys, build and sign update images, and push them to devices."),
     "reset": ("board.reset", "Reset a board from this computer."),
     "skew": (
         "model.skew",
