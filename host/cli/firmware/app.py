@@ -205,7 +205,7 @@ def app(
     for text in () if is_shipped else application.prepared.notes:
         note(text)
     for text in () if plan is None else plan.notes:
-        if text not in plan.large.notes or not is_application(str(cascade)):
+        if plan is not None and (text not in plan.large.notes or not is_application(str(cascade))):
             note(text)
     for warning in application.warnings if isinstance(application, App) else ():
         note(f"Warning: {warning}")

@@ -82,8 +82,8 @@ def test_firmware_and_model_are_built_and_the_model_alone(
             "imgtool.main",
             "verify",
             "-k",
-            tmp_path / "release.public.pem",
-            path,
+            str(tmp_path / "release.public.pem"),
+            str(path),
         ]
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
 
