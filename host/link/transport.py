@@ -17,6 +17,10 @@ class PortGoneError(DeviceError):
     """The port itself disappeared, so a request cannot be repeated."""
 
 
+class PortFullError(DeviceError):
+    """The device does not read its port, whose buffers are full."""
+
+
 class Transport(Protocol):
     """A connection to a device, with the functions that a protocol client calls."""
 
@@ -79,12 +83,12 @@ class SerialTransport:
             raise self._gone(error) from error
 
     def write(self, data: bytes) -> None:
-        """See :class:`Transport`. Raises PortGoneError if the port has disappeared, DeviceError if it accepts
+        """See :class:`Transport`. Raises PortGoneError if the port has disappeared, PortFullError if it accepts
         no byte for 10 s."""
         try:
             self._serial.write(data)
         except serial.SerialTimeoutException as error:
-            raise DeviceError(
+            raise PortFullError(
                 f"The device on {self.port} does not accept more bytes.", "Reset it and try again."
             ) from error
         except (serial.SerialException, OSError) as error:

@@ -44,13 +44,17 @@ class Slot:
     is_pending: bool
 
 
-def read_device(link: DeviceLink, silence_s: float = SILENCE_S) -> Device:
+def read_device(link: DeviceLink, silence_s: float = SILENCE_S, *, is_restarting: bool = False) -> Device:
     """Return what the device tells about itself, and let ``link`` choose the frames that it takes.
+
+    ``is_restarting``: it may be busy with its start.
 
     Raises:
         DeviceError: It does not answer, or is no device of Arenite.
     """
-    answer = link.request(READ, GROUP_ARENITE, 0, silence_s=silence_s)
+    answer = link.request(
+        READ, GROUP_ARENITE, 0, silence_s=silence_s, is_slow=is_restarting, is_restarting=is_restarting
+    )
     body = answer.body
     try:
         if answer.error:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from arenite.errors import DeviceError
-from arenite.host.link.transport import PortGoneError, Transport
+from arenite.host.link.transport import PortFullError, PortGoneError, Transport
 from arenite.host.update.coded_frames import MAX_FRAME_BYTES, MAX_MESSAGE_BYTES, CodedDecoder, encode_coded
 from arenite.host.update.plain_frames import PlainDecoder, encode_plain
 from arenite.host.update.smp_message import Answer, decode_answer, encode_request
@@ -114,9 +114,11 @@ class DeviceLink:
         silence_s: float = SILENCE_S,
         *,
         is_slow: bool = False,
+        is_restarting: bool = False,
     ) -> Answer:
         """Return the answer to a request. Repeat the request until it is answered. ``is_slow``: the device may work for
-        half a second and more before it answers.
+        half a second and more before it answers. ``is_restarting``: it may not read its port for minutes, so little is
+        sent.
 
         Raises:
             DeviceError: The device does not answer for ``silence_s``, or the port does not return.
@@ -129,14 +131,18 @@ class DeviceLink:
             tries += 1
             self.repeated += tries > 1
             try:
-                answer = self._try_request(operation, group, command, body or {}, answer_s, tries, numbers)
+                is_again = tries > 1 and not is_restarting
+                answer = self._try_request(operation, group, command, body or {}, answer_s, is_again, numbers)
             except PortGoneError:
                 self.reconnect()
                 end = self.clock() + silence_s
                 continue
+            except PortFullError:
+                answer = None
             if answer is not None:
                 return answer
-            if not is_slow or tries > 1:
+            # A device that works or restarts is silent, although the line is good.
+            if tries > (5 if is_restarting else 1 if is_slow else 0):
                 self.has_damage = True
                 self._change_frames(tries)
             answer_s = max(answer_s, min(1.5 * answer_s, _MAX_ANSWER_S))
@@ -152,7 +158,7 @@ class DeviceLink:
         Raises:
             PortGoneError: The port has disappeared.
         """
-        return self._try_request(operation, group, command, {}, wait_s, 1, set())
+        return self._try_request(operation, group, command, {}, wait_s, False, set())
 
     def _try_request(
         self,
@@ -161,10 +167,10 @@ class DeviceLink:
         command: int,
         body: dict[str, Any],
         answer_s: float,
-        tries: int,
+        is_again: bool,
         numbers: set[int],
     ) -> Answer | None:
-        sent_bytes = self.send(operation, group, command, body, is_again=tries > 1)
+        sent_bytes = self.send(operation, group, command, body, is_again=is_again)
         numbers.add(self.sequence)
         end = self.clock() + answer_s + (sent_bytes + MAX_FRAME_BYTES) * self._byte_s
         while (rest := end - self.clock()) > 0:

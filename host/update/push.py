@@ -189,7 +189,7 @@ def _reset(link: DeviceLink) -> None:
                 return
         except PortGoneError:
             link.reconnect()
-        if read_device(link).phase != "requested":
+        if read_device(link, _TRIAL_S, is_restarting=True).phase != "requested":
             return
     raise DeviceError("The device does not reset.", "Reset it by hand, then run `arenite update status`.")
 
@@ -200,7 +200,7 @@ def _wait_until_decided(link: DeviceLink, progress: Progress) -> Device:
     while link.clock() < end:
         progress("waiting for the device's own test", int(link.clock() - begin), 0)
         try:
-            device = read_device(link, silence_s=end - link.clock())
+            device = read_device(link, end - link.clock(), is_restarting=True)
         except PortGoneError:
             link.reconnect()
             continue
