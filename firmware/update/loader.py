@@ -170,7 +170,9 @@ def _run(command: Sequence[str], core: Core) -> None:
     if result.returncode == 0:
         return
     lines = result.stderr.strip().splitlines() or ["it printed no message"]
-    overflow = next((line for line in lines if "overflowed by" in line or "is not within region" in line), None)
+    overflow = next(
+        (line for line in lines if "overflowed by" in line or "is not within region" in line), None
+    )
     if overflow is not None:
         raise DoesNotFitError(f"The boot loader does not fit: {overflow.strip()}.")
     raise ToolError(f"{command[0]} failed: {next((x for x in lines if 'error' in x), lines[-1])}.")

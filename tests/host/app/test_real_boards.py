@@ -95,9 +95,7 @@ def test_a_sensor_without_pins_has_no_file_of_them(tmp_path: Path) -> None:
         for board in all_boards()
         if not board.emulated
         for sensor in ("microphone", "imu", "adc", "camera")
-        if supported(board, sensor)
-        and (driver := driver_of(board, sensor)) is not None
-        and not driver.pins
+        if supported(board, sensor) and (driver := driver_of(board, sensor)) is not None and not driver.pins
     }
     assert len(drivers) > 5
     for driver in drivers.values():
