@@ -2,8 +2,9 @@
 
 ``python -m tests.firmware.update.microbit_cuts 10000`` prints the number of cuts and what they hit. A second number is
 the seed. The boot loader is the one that ``build_loader`` builds, and QEMU emulates the nRF51's flash controller.
-TIMER1 stops the device at a random instruction, anywhere in the loader or in the firmware. Then the RAM is filled with
-noise and the machine is reset; each hundredth time, QEMU is killed and a new one gets the content of the flash memory.
+TIMER1 stops the device at a random instruction: in seven of ten cases soon after a random erasure, otherwise anywhere
+in the loader or in the firmware. Then the RAM is filled with noise and the machine is reset; each hundredth time, QEMU
+is killed and a new one gets the content of the flash memory.
 
 Whenever a firmware runs, the images in both slots 0 must be whole and belong together. They must be the confirmed ones,
 or those that are on trial. A boot loader that finds no images has lost them.
@@ -39,11 +40,13 @@ _MODEL_AT, _RAM, _RAM_BYTES = 6144, 0x20000000, 8192
 _NEW_EMULATOR_EVERY = 100
 #: The longest time until a cut, in ticks of about one instruction. A check of a signature takes no time.
 _MAX_TICKS = 6_000_000
+#: The erasures of an update, and the time of a step of a swap.
+_MAX_ERASURES, _STEP_TICKS = 45, 120_000
 _TIMER1, _TIMER1_INTERRUPT, _NVIC_ENABLE = 0x40009000, 9, 0xE000E100
 #: Code that stores r3 pairs of an address and a value, which are at r0: ldmia r0!, {r1, r2}; str r2, [r1];
 #: subs r3, #1; bne back; nop.
 _STORE_CODE = bytes.fromhex("06c8 0a60 013b fbd1 00bf 0000")
-_STORE_AT = 0x20001000
+_STORE_AT = 0x20003E00  # neither loader nor firmware uses this RAM
 #: The function of Monocypher that decides whether a signature is right. It returns 0 if it is.
 _CHECK = "crypto_eddsa_check_equation"
 #: The functions that erase and program, in loader and firmware.
@@ -72,6 +75,8 @@ class Microbit:
         self._verdicts: dict[bytes, int] = {}
         self.results: Counter[str] = Counter()
         self._cuts = 0
+        self._erasures = 0  # until the timer is started
+        self._erase_at = (self._loader["erase_1024"], self.program["erase_1024"])
         self._device = self._start(flash)
 
     def _start(self, flash: bytes) -> Device:
@@ -131,22 +136,32 @@ class Microbit:
         self._plan_cut()
 
     def _plan_cut(self) -> None:
-        # Half of the numbers are as likely as their logarithm, so that short and long times are both common.
+        """Choose when the power is cut: soon after an erasure, or at any time."""
+        self._stop_at_erasures(False)
         share = self._random.random()
-        ticks = round(_MAX_TICKS**share if self._random.random() < 0.5 else _MAX_TICKS * share) + 32
-        self._start_timer(ticks)
+        if self._random.random() < 0.7:
+            self._erasures = round(_MAX_ERASURES**share)
+            self._stop_at_erasures(True)
+        else:
+            # Half of the numbers are as likely as their logarithm, so that short and long times are both common.
+            self._start_timer(round(_MAX_TICKS**share if self._random.random() < 0.5 else _MAX_TICKS * share))
+
+    def _stop_at_erasures(self, is_on: bool) -> None:
+        for at in self._erase_at:
+            self._device.send(f"{'Z' if is_on else 'z'}0,{at:x},2")
 
     def _start_timer(self, ticks: int) -> None:
         """Let the processor start the timer: the debugger cannot write to devices."""
-        stores = [(_TIMER1 + 0x508, 3), (_TIMER1 + 0x510, 0), (_TIMER1 + 0x540, ticks)]
+        stores = [(_TIMER1 + 0x508, 3), (_TIMER1 + 0x510, 0), (_TIMER1 + 0x540, ticks + 32)]
         stores += [(_TIMER1 + 0x304, 1 << 16), (_TIMER1, 1), (_NVIC_ENABLE, 1 << _TIMER1_INTERRUPT)]
         table = b"".join(word.to_bytes(4, "little") for pair in stores for word in pair)
         self._device.write(_STORE_AT, _STORE_CODE + table)
-        start = self._register(15)
+        saved = [(number, self._register(number)) for number in (0, 1, 2, 3, 15)]
         for number, value in ((0, _STORE_AT + len(_STORE_CODE)), (3, len(stores)), (15, _STORE_AT)):
             self._set_register(number, value)
         assert self._device.run() == _STORE_AT + 8
-        self._set_register(15, start)
+        for number, value in saved:
+            self._set_register(number, value)
 
     def go(self) -> str:
         """Run until the firmware is ready or done, or until the power is cut. Return ``ready``, ``done`` or ``cut``."""
@@ -155,6 +170,13 @@ class Microbit:
             if at == self._loader[_CHECK]:
                 if not self._check_signature():
                     return "cut"
+            elif at in self._erase_at:
+                self._erasures -= 1
+                if self._erasures == 0:
+                    self._stop_at_erasures(False)
+                    self._start_timer(round(_STEP_TICKS ** self._random.random()))
+                else:
+                    self._device.send("s")
             elif at == self._loader["pass_on"]:
                 self._count_cut()
                 return "cut"
