@@ -57,7 +57,7 @@ class PostgresqlDatabase(Database):
     def translate(self, error: Exception) -> Exception:
         # Deadlocks, lost connections and servers that shut down are operational errors.
         if isinstance(error, self._psycopg.OperationalError | self._psycopg.InterfaceError):
-            text = " ".join(str(error).split())
+            text = " ".join(str(error).split()).rstrip(".?")
             return DatabaseError(f"{self.name}: {text}.", "Check that the server runs, and the URL.")
         return error
 
