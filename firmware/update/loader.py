@@ -13,11 +13,10 @@ from arenite.firmware.boards.families import family_named
 from arenite.firmware.boards.linker import linker_script
 from arenite.firmware.boards.toolchains import is_compiler_installed
 from arenite.firmware.sources import BOARDS, UPDATE
+from arenite.firmware.update.algorithms import signature_check
 from arenite.firmware.update.layout import UpdateLayout, update_layout
-from arenite.firmware.update.monocypher import monocypher_folder
 from arenite.profiles.board import Board
 
-KEY_BYTES = 32
 #: The loader's RAM is the end of the first RAM, so that it leaves a firmware's variables alone that keep their values
 #: over a reset.
 RAM_BYTES = 6144
@@ -28,7 +27,6 @@ WATCHDOG_MS = 8000
 _COMMON_SOURCES = (
     *("loader.c", "start_loader.c", "slots.c", "slots_check.c"),
     *("boot_choose.c", "swap.c", "state_store.c"),
-    *("image.c", "ed25519.c", "sha256.c", "sha512.c", "sha2_constants.c"),
 )
 _FLAGS = (
     *("-std=c99", "-Os", "-fno-tree-coalesce-vars", "-ffreestanding", "-fno-tree-loop-distribute-patterns"),
@@ -102,18 +100,16 @@ def memory_sources(board: Board) -> tuple[str, ...]:
 
 
 def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
-    """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of the
-    Ed25519 key ``public_key``.
+    """Build the boot loader of ``board`` in ``folder``. It accepts images that were signed with the private key of
+    ``public_key``: an Ed25519 key of 32 bytes, or an ECDSA key of 64 bytes.
 
     Raises:
         DoesNotFitError: The loader is larger than its area.
-        ToolError: The compiler is not installed or failed, or Monocypher could not be downloaded.
+        ToolError: The compiler is not installed or failed, or the library for its algorithm could not be
+            downloaded.
         UsageError: There is no loader for the board, or the key has a wrong length.
     """
-    if len(public_key) != KEY_BYTES:
-        raise UsageError(
-            f"The public key has {len(public_key)} bytes, expected {KEY_BYTES}.", "Give an Ed25519 key."
-        )
+    check = signature_check(public_key)
     family, layout, core = _family(board), update_layout(board), nearest_core(board.core)
     if board.emulator is None:
         raise UsageError(f"There is no boot loader for the real board {board.name} yet.")
@@ -127,15 +123,15 @@ def build_loader(board: Board, public_key: bytes, folder: Path) -> Loader:
     script = folder / "loader.ld"
     script.write_text(linker_script(_loader_board(board, layout), _STACK_BYTES))
     elf, binary = folder / "loader.elf", folder / "loader.bin"
-    monocypher = monocypher_folder(progress=False)
-    sources = [UPDATE.path(name) for name in (*_COMMON_SOURCES, *family.sources)]
+    library = check.folder()
+    sources = [UPDATE.path(name) for name in (*_COMMON_SOURCES, *check.sources, *family.sources)]
     sources += [BOARDS.path(name) for name in (*port.sources, *core.helpers)]
-    macros = [f"-D{text}" for text in (*port.defines, f"PORT_WATCHDOG_MS={WATCHDOG_MS}u")]
+    macros = [*check.defines, *(f"-D{text}" for text in (*port.defines, f"PORT_WATCHDOG_MS={WATCHDOG_MS}u"))]
     macros += [] if board.core == "cortex-m0" else ["-DAR_LOADER_VTOR"]
     command = [
         *(f"{core.prefix}gcc", *core.architecture, *_FLAGS, *macros, f"-I{folder}"),
-        *(*UPDATE.include_flags, *BOARDS.include_flags, "-isystem", str(monocypher)),
-        *(str(path) for path in (*sources, monocypher / "monocypher.c")),
+        *(*UPDATE.include_flags, *BOARDS.include_flags, *check.flags(library)),
+        *(str(path) for path in (*sources, library / check.library_source)),
         *(*_LINK_FLAGS, f"-T{script}", "-lgcc", "-o", str(elf)),
     ]
     _run(command, core)

@@ -139,7 +139,8 @@ def keys(algorithm: str = "ed25519") -> tuple[Path, Path]:
     folder = Path(_KEY_FOLDER.name)
     own, foreign = (folder / f"{algorithm}.{name}.pem" for name in ("own", "foreign"))
     for path in (own, foreign):
-        generate_key(path, algorithm)
+        if not path.exists():  # the cache takes keys() and keys("ed25519") for different calls
+            generate_key(path, algorithm)
     return own, foreign
 
 

@@ -12,7 +12,7 @@ from arenite.firmware.update.layout import update_layout
 from arenite.firmware.update.loader import build_loader
 from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.profiles.boards import load_board
-from tests.firmware.update.image_check import monocypher_or_skip, public_key
+from tests.firmware.update.image_check import library_or_skip, public_key
 from tests.firmware.update.loader_board import (
     Images,
     build_program,
@@ -37,7 +37,7 @@ class Setup:
 
     def __init__(self, name: str, folder: Path) -> None:
         skip_without_tools()
-        monocypher_or_skip()
+        library_or_skip("ed25519")
         self.board, self.folder = load_board(name), folder
         self.loader = build_loader(self.board, public_key(), folder / "loader")
         self.payloads = [build_program(self.board, folder, number) for number in (1, 2)]
@@ -215,7 +215,7 @@ def test_wrong_calls_are_refused(tmp_path: Path) -> None:
 
 def test_loader_that_is_larger_than_its_area_is_refused(tmp_path: Path) -> None:
     skip_without_tools()
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     board = load_board("qemu_mps2_an386")
     assert board.update is not None
     small = replace(board, update=replace(board.update, loader_bytes=8192))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.firmware.update import microbit_cuts
-from tests.firmware.update.image_check import monocypher_or_skip
+from tests.firmware.update.image_check import library_or_skip
 from tests.firmware.update.loader_board import skip_without_tools
 
 pytestmark = [pytest.mark.slow, pytest.mark.qemu]
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.qemu]
 
 def test_cuts_lose_nothing() -> None:
     skip_without_tools()
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     results = microbit_cuts.run_cuts(150, seed=4)
     assert results["signatures checked by the device"] >= 4
     assert results["new emulators"] == 1
@@ -27,7 +27,7 @@ def test_cuts_lose_nothing() -> None:
 @pytest.mark.parametrize("slots", [(0, 1), (0,)], ids=["in both slots", "in slot 0, the other set is kept"])
 def test_damaged_model_never_runs(tmp_path: Path, slots: tuple[int, ...]) -> None:
     skip_without_tools()
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     device, story = microbit_cuts.prepare(tmp_path, seed=5)
     try:
         story.check_all_signatures()
@@ -46,7 +46,7 @@ def test_damaged_model_never_runs(tmp_path: Path, slots: tuple[int, ...]) -> Non
 
 def test_wrong_model_is_noticed(tmp_path: Path) -> None:
     skip_without_tools()
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     device, story = microbit_cuts.prepare(tmp_path, seed=6)
     try:
         device.power_on(is_cut=False)

@@ -9,7 +9,7 @@ import pytest
 
 from arenite.host.update.keys import generate_key, read_public_key
 from arenite.profiles.boards import load_board
-from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, monocypher_or_skip
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.host.cli.conftest import Arenite, arenite
 from tests.host.small_graphs import classifier, save
 
@@ -36,7 +36,7 @@ def test_a_model_is_pushed_and_rolled_back(
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     board, key, image = load_board(board_name), tmp_path / "release.pem", tmp_path / "new.bin"
     generate_key(key)
     # Both have the same security counter, so the device may return to the old one.

@@ -13,7 +13,7 @@ from arenite.host.emulator.flash_file import new_flash, start_updatable
 from arenite.host.update.signed_image import ImageProperties, sign_image
 from arenite.host.update.update_build import UpdateOptions, build_update
 from arenite.profiles.boards import load_board
-from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, monocypher_or_skip
+from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL, library_or_skip
 from tests.firmware.update.smp_device import run_smpmgr
 from tests.host.small_graphs import classifier, save
 from tests.host.update.retrained_model import retrained, with_another_bias, with_wrong_weight
@@ -41,7 +41,7 @@ def test_a_model_is_updated_alone_and_a_wrong_one_is_put_back(tmp_path: Path, bo
     for tool in ("arm-none-eabi-gcc", "qemu-system-arm"):
         if shutil.which(tool) is None:
             pytest.skip(f"{tool} is not installed")
-    monocypher_or_skip()
+    library_or_skip("ed25519")
     board, key = load_board(board_name), tmp_path / "release.pem"
     generate_key(key)
     layout = update_layout(board)
