@@ -156,8 +156,8 @@ def start_updatable(
         return
     with temporary_folder("arenite-flash-") as folder:
         gdb = folder / "gdb"
-        extra = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
-        with start(board, loader, extra=extra, icount=icount, skip_sleep=skip_sleep) as machine:
+        halted = ("-S", "-gdb", f"unix:path={gdb},server=on,wait=off")
+        with start(board, loader, extra=halted, icount=icount, skip_sleep=skip_sleep) as machine:
             _load(gdb, layout.state.origin, flash.read_bytes()[:size])
             emulator = UpdatableEmulator(machine, layout, flash, is_mapped=False)
             try:
