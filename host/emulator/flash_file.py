@@ -150,8 +150,8 @@ def start_updatable(
     if ram is not None:
         os.truncate(flash, ram.size)
         backend = f"memory-backend-file,id=flash,size={ram.size},mem-path={flash.absolute()},share=on"
-        extra = ("-object", backend, "-machine", "memory-backend=flash")
-        with start(board, loader, extra=extra, icount=icount, skip_sleep=skip_sleep) as machine:
+        mapped = ("-object", backend, "-machine", "memory-backend=flash")
+        with start(board, loader, extra=mapped, icount=icount, skip_sleep=skip_sleep) as machine:
             yield UpdatableEmulator(machine, layout, flash, is_mapped=True)
         return
     with temporary_folder("arenite-flash-") as folder:

@@ -87,9 +87,10 @@ def sign_images(
     foreign: bool = False,
     model_bytes: int = 900,
     firmware_header: int = 512,
+    algorithm: str = "ed25519",
 ) -> Images:
     """Return the images of a firmware and of a model, whose first word is ``model_number``."""
-    layout, abi, key = update_layout(board), hashlib.sha256(payload).digest(), keys()[foreign]
+    layout, abi, key = update_layout(board), hashlib.sha256(payload).digest(), keys(algorithm)[foreign]
     firmware = ImageProperties(
         *("1.0.0", counter, board.name, "firmware", abi),
         firmware_header,

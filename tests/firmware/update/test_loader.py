@@ -28,7 +28,7 @@ BOARDS = ("qemu_mps2_an386", "qemu_microbit")
 ONE_BOARD = BOARDS[:1]
 _STEADY, _TRIAL = 0, 3
 _NO_UPDATE, _CONFIRMED, _REFUSED, _RETURNED, _REPAIRED = range(5)
-_MAGIC, _COUNTER, _KEY, _ABI_DIFFERS = 3, 24, 25, 255
+_MAGIC, _TLV_TYPE, _COUNTER, _KEY, _ABI_DIFFERS = 3, 11, 24, 25, 255
 
 
 class Setup:
@@ -83,6 +83,23 @@ def test_new_images_are_installed_confirmed_and_survive_the_emulator(setup: Setu
         assert board.emulator.read(slots.firmware[0]).startswith(setup.new.firmware)
         assert board.emulator.read(slots.model[0]).startswith(setup.new.model)
         assert board.emulator.read(slots.firmware[1]).startswith(setup.old.firmware)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("setup", BOARDS, indirect=True)
+def test_loader_with_an_ecdsa_key_takes_only_images_that_it_signs(setup: Setup) -> None:
+    library_or_skip("ecdsa-p256")
+    loader = build_loader(setup.board, public_key("ecdsa-p256"), setup.folder / "ecdsa").elf
+    old, new = (
+        sign_images(setup.board, payload, number, algorithm="ecdsa-p256")
+        for payload, number in zip(setup.payloads, (11, 22), strict=True)
+    )
+    with run_board(setup.board, loader, setup.flash(old, new)) as board:
+        assert board.line() == says(1, 11, _STEADY, _NO_UPDATE)
+        assert board.install() == says(2, 22, _TRIAL, _NO_UPDATE)
+    with run_board(setup.board, loader, setup.flash(old, setup.new)) as board:
+        assert board.line() == says(1, 11, _STEADY, _NO_UPDATE)
+        assert board.install() == says(1, 11, _STEADY, _REFUSED, _TLV_TYPE)
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ import os
 import tempfile
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -109,7 +110,7 @@ def test_every_frame_of_a_shadow_run_is_returned(process: ShadowProcess) -> None
         run = ShadowRun(process, MODEL, lambda: 0)
         compared = threading.Event()
         for number in range(100_000):
-            held = Frame(frame.format, frame.planes, frame.owner, 0, 0, lambda n=number: returned.append(n))
+            held = Frame(frame.format, frame.planes, frame.owner, 0, 0, partial(returned.append, number))
             run.offer(held, None, answer, MODEL)
             run.offer(held, None, Answer("classes"), "another model")  # is not compared
             held.release()
