@@ -31,7 +31,7 @@ def speech_like(count: int, rate: int, seed: int = 5) -> np.ndarray:
         at += len(part)
     loud = np.abs(voice) > 0.05 * np.abs(voice).max()
     voice *= 10 ** (SPEECH_DB / 20) / np.sqrt(np.mean(voice[loud] ** 2))
-    noise = lfilter(_PINK_B, _PINK_A, rng.normal(0, 1, count + rate))[rate:]
+    noise = np.asarray(lfilter(_PINK_B, _PINK_A, rng.normal(0, 1, count + rate)))[rate:]
     noise *= 10 ** (NOISE_DB / 20) / np.sqrt(np.mean(noise**2))
     return np.clip(np.round((voice + noise) * 32768), -32768, 32767).astype(np.int16)
 
@@ -45,9 +45,10 @@ def _syllable(count: int, rate: int, rng: np.random.Generator) -> np.ndarray:
     pitch = rng.uniform(90, 220) * np.linspace(1.08, 0.9, count)
     phase = np.cumsum(pitch / rate)
     pulses = np.diff(np.floor(phase), prepend=0.0) + rng.normal(0, 0.01, count)
-    sound = lfilter((1.0,), (1.0, -0.95), pulses)  # the glottis: 6 dB less per octave
+    sound = np.asarray(lfilter((1.0,), (1.0, -0.95), pulses))  # the glottis: 6 dB less per octave
     for formant, bandwidth in zip(_VOWELS[rng.integers(len(_VOWELS))], _BANDWIDTHS, strict=True):
         if formant < rate / 2:
             r = np.exp(-np.pi * bandwidth / rate)
-            sound = lfilter((1 - r,), (1.0, -2 * r * np.cos(2 * np.pi * formant / rate), r * r), sound)
+            poles = (1.0, -2 * r * np.cos(2 * np.pi * formant / rate), r * r)
+            sound = np.asarray(lfilter((1 - r,), poles, sound))
     return np.asarray(sound / np.sqrt(np.mean(sound**2)) * shape)
