@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import signal
-import threading
 from collections.abc import Callable, Iterator
 
+from arenite.host.cli.ending_signals import ending_signals
 from arenite.host.report.console import note, show
 from arenite.host.web.package import WebPackage
 from arenite.host.web.serving.serve_page import ServingOptions, instructions, open_page
@@ -25,21 +24,8 @@ def served_page(
     with contextlib.closing(server):
         lines = instructions(server, options.collect)
         yield server.url
-        with _ending_signals() as ended:
+        with ending_signals() as ended:
             for line in lines:
                 print_line(line)
             while not ended.wait(1.0):  # a wait without a limit would block signals on Windows
                 pass
-
-
-@contextlib.contextmanager
-def _ending_signals() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C and SIGTERM set. Without this, they would end the program with an error."""
-    ended = threading.Event()
-    numbers = (signal.SIGINT, signal.SIGTERM)
-    before = {number: signal.signal(number, lambda *_: ended.set()) for number in numbers}
-    try:
-        yield ended
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -10,6 +10,7 @@ from arenite.errors import UsageError
 from arenite.files import write_atomic
 from arenite.host.cli.option_types import WholeNumber
 from arenite.host.cli.update_build import build
+from arenite.host.cli.update_device import emulate, loader
 from arenite.host.cli.update_push import push, rollback, status
 from arenite.host.cli.update_repository import repository
 from arenite.host.report.console import print_json, show
@@ -36,7 +37,7 @@ def update() -> None:
     """
 
 
-for _command in (build, push, status, rollback, repository):
+for _command in (build, loader, emulate, push, status, rollback, repository):
     update.add_command(_command)
 
 

@@ -51,6 +51,11 @@ from arenite.profiles.boards import load_board
     type=click.Choice(OPTIMISE_MODES),
     help="Goal of the code generator. Without this option, it is the fastest one that fits.",
 )
+@click.option(
+    "--allow-test-key",
+    is_flag=True,
+    help="Sign with the test key of `arenite update keygen --test`, which everybody has.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object to standard output.")
 def build(
     model: Path,
@@ -62,6 +67,7 @@ def build(
     counter: int,
     golden: Path | None,
     optimise: str | None,
+    allow_test_key: bool,
     as_json: bool,
 ) -> int:
     """Build a program that runs MODEL and takes updates, and sign its images.
@@ -70,7 +76,7 @@ def build(
     firmware: a model with the same ABI can be updated alone. Needs the extra `update`, and the cross compiler.
     """
     profile = load_board(board)
-    options = UpdateOptions(key, version, counter, golden, optimise, model_only)
+    options = UpdateOptions(key, version, counter, golden, optimise, model_only, allow_test_key)
     images = build_update(model, profile, options, note)
     model_output = output if model_only else output.with_name(f"{output.stem}.model.bin")
     write_atomic(model_output, images.model)

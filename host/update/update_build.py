@@ -21,7 +21,7 @@ from arenite.host.build.project import STACK_MARGIN
 from arenite.host.flash.build import direct_build
 from arenite.host.flash.elf_image import Program, read_program
 from arenite.host.update.golden_samples import golden_samples
-from arenite.host.update.keys import require_private_key
+from arenite.host.update.keys import key_type_of, read_public_key, refuse_test_key, require_private_key
 from arenite.host.update.signed_image import ABI_BYTES, ImageProperties, sign_image
 from arenite.processes import temporary_folder
 from arenite.profiles.board import Board, MemoryRegion
@@ -36,12 +36,13 @@ class UpdateOptions:
     """How an update is built and signed.
 
     Attributes:
-        key: the PEM file of a private Ed25519 key.
+        key: the PEM file of a private Ed25519 or P-256 key.
         version: the version of both images.
         counter: the security counter of both images.
         golden: the file with the inputs of the self-test. None: random inputs.
         optimise: the goal of the code generator. None: the first goal with which the images fit.
         model_only: sign no firmware.
+        allow_test_key: sign with the test key, which everybody has.
     """
 
     key: Path
@@ -50,6 +51,7 @@ class UpdateOptions:
     golden: Path | None = None
     optimise: str | None = None
     model_only: bool = False
+    allow_test_key: bool = False
 
 
 @dataclass(frozen=True)
@@ -96,19 +98,28 @@ def build_update(
             "Choose a board whose name begins with qemu_.",
         )
     require_private_key(options.key)
+    if not options.allow_test_key:
+        refuse_test_key(options.key)
+    key_type = key_type_of(read_public_key(options.key))
     firmware, weights = _properties(board, layout, options, bytes(ABI_BYTES))
     prepared = prepare(model, removes_channels=False)
     sources = {"golden.c": golden_source(golden_samples(prepared, options.golden))}
-    ends = [properties.image_bytes(0) - properties.header_bytes for properties in (firmware, weights)]
+    ends = [
+        properties.image_bytes(0, key_type) - properties.header_bytes for properties in (firmware, weights)
+    ]
     regions = payload_regions(layout, *ends)
     goals = AUTOMATIC_GOALS if options.optimise is None else (options.optimise,)
     linked = _build_first(prepared, board, layout, goals, sources, regions, on_start)
     payload, constants = (_bytes_in(linked.program, region) for region in regions)
     abi = hashlib.sha256(payload).digest()
     firmware, weights = _properties(board, layout, options, abi)
+
+    def sign(content: bytes, properties: ImageProperties, slot_bytes: int) -> bytes:
+        return sign_image(content, properties, options.key, slot_bytes, allow_test_key=options.allow_test_key)
+
     return UpdateImages(
-        None if options.model_only else sign_image(payload, firmware, options.key, layout.firmware[0].size),
-        sign_image(constants, weights, options.key, layout.model[0].size),
+        None if options.model_only else sign(payload, firmware, layout.firmware[0].size),
+        sign(constants, weights, layout.model[0].size),
         abi,
         linked.optimise,
         linked.compiler,
