@@ -3,7 +3,7 @@
 
 #define MAGIC 0x96F3B83Du
 enum { HEADER_BYTES = 32, TLV_BYTES = 4 };
-enum { PROTECTED_AREA = 0x6908, UNPROTECTED_AREA = 0x6907, TLV_HASH = 0x10, TLV_ABI = 0xA1 };
+enum { PROTECTED_AREA = 0x6908, UNPROTECTED_AREA = 0x6907, TLV_HASH = 0x10, TLV_ABI = 0xA1, TLV_KIND = 0xA2 };
 
 static uint32_t read_number(const uint8_t *at, uint32_t bytes)
 {
@@ -34,6 +34,8 @@ static int read_tlvs(const ar_flash *slot, uint32_t at, device_image *image)
         at += TLV_BYTES;
         if (length == AR_SMP_HASH_BYTES) {
             value = type == TLV_HASH ? image->hash : type == TLV_ABI ? image->abi : 0;
+        } else if (length == 1 && type == TLV_KIND) {
+            value = &image->kind;
         }
         if (value && (at > size - length || slot->read(slot->context, at, value, length) != 0)) {
             return 0;

@@ -33,7 +33,7 @@ int device_get_slot(void *context, uint32_t index, ar_smp_slot *slot)
     }
     slot->flags = number == 0 ? (uint32_t)AR_SMP_BOOTABLE | AR_SMP_ACTIVE |
                                     (ar_update_is_trial(update) ? 0u : (uint32_t)AR_SMP_CONFIRMED)
-                              : (uint32_t)AR_SMP_BOOTABLE |
+                              : (image.kind == pair + 1 ? (uint32_t)AR_SMP_BOOTABLE : 0u) |
                                     (requested_pairs(update) >> pair & 1u ? (uint32_t)AR_SMP_PENDING : 0u);
     return 1;
 }
@@ -47,13 +47,15 @@ static int fits(const ar_update *update, uint32_t pairs)
                                             device_is_equal(first.abi, second.abi, AR_BOOT_ABI_BYTES)));
 }
 
-/* Returns the pair whose slot `number` has the image with this hash, or the number of pairs. */
+/* Returns the pair whose slot `number` has the image with this hash, or the number of pairs. A model in the slot of the
+ * firmware does not count. */
 static uint32_t find_image(const ar_update *update, uint32_t number, const uint8_t *hash)
 {
     uint32_t pair = 0;
     device_image image;
-    while (pair < update->boot.pair_count && !(device_read_image(device_slot(update, pair, number), &image) &&
-                                               device_is_equal(image.hash, hash, AR_SMP_HASH_BYTES))) {
+    while (pair < update->boot.pair_count &&
+           !(device_read_image(device_slot(update, pair, number), &image) && image.kind == pair + 1 &&
+             device_is_equal(image.hash, hash, AR_SMP_HASH_BYTES))) {
         pair++;
     }
     return pair;

@@ -47,7 +47,8 @@ def start_rollout(
     transaction: Transaction, now_ms: int, actor: str, release: str, group: str, settings: RolloutSettings
 ) -> int:
     """Start a rollout and return its number. The engine chooses devices later. Raises ``UsageError`` if there is no
-    such release or group, or if the group has a rollout that has not ended."""
+    such release or group, if no device of the group has a board of the release, or if the group has a rollout that has
+    not ended."""
     if transaction.query_one("SELECT release FROM releases WHERE release = ?", (release,)) is None:
         known = [
             row[0]
@@ -60,6 +61,19 @@ def start_rollout(
     if transaction.query_one("SELECT device FROM devices WHERE group_name = ? LIMIT 1", (group,)) is None:
         raise UsageError(
             f"There is no device in the group '{group}'.", "`arenite fleet status` lists the groups."
+        )
+    images = {
+        row[0] for row in transaction.query("SELECT board FROM release_images WHERE release = ?", (release,))
+    }
+    boards = {
+        row[0]
+        for row in transaction.query("SELECT DISTINCT board FROM devices WHERE group_name = ?", (group,))
+    }
+    if not images & boards:
+        raise UsageError(
+            f"The release {release} has images for {', '.join(sorted(images))}, but no device of the group '{group}'"
+            f" has such a board. Their boards: {', '.join(sorted(filter(None, boards))) or 'not told yet'}.",
+            "Add a release with images for these boards, under another name.",
         )
     active = transaction.query_one(
         "SELECT id, release, state FROM rollouts WHERE group_name = ? AND (state = 'running' OR state = 'paused')",

@@ -153,12 +153,16 @@ class DeviceLink:
         )
 
     def try_request(self, operation: int, group: int, command: int, wait_s: float) -> Answer | None:
-        """Send a request without data once. Return the answer, or None if it does not come in ``wait_s``.
+        """Send a request without data once. Return the answer, or None if it does not come in ``wait_s`` or the port
+        takes no bytes.
 
         Raises:
             PortGoneError: The port has disappeared.
         """
-        return self._try_request(operation, group, command, {}, wait_s, False, set())
+        try:
+            return self._try_request(operation, group, command, {}, wait_s, False, set())
+        except PortFullError:
+            return None
 
     def _try_request(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import struct
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,9 +38,12 @@ class ImageFile:
 
 
 def read_image(path: Path) -> ImageFile:
-    """Return the update image in the file ``path``. Raise ``UsageError`` if it cannot be read or is none."""
+    """Return the update image in the file ``path``. Raise ``UsageError`` if it cannot be read, is none, or is
+    damaged."""
     data = read_bytes(path, MAX_IMAGE_BYTES)
     hint = "Give an image that `arenite update build` or `arenite update sign` wrote."
+    if len(data) < _HEADER.size and data[:4] in (b"", _MAGIC.to_bytes(4, "little")):
+        raise UsageError(f"{path} is {'cut off' if data else 'empty'}: it has {len(data)} bytes.", hint)
     if len(data) < _HEADER.size or _HEADER.unpack_from(data)[0] != _MAGIC:
         raise UsageError(
             f"{path} is not an update image: it does not begin with MCUboot's magic number.", hint
@@ -63,6 +67,9 @@ def read_image(path: Path) -> ImageFile:
         raise UsageError(
             f"{path} is not an update image for a device of Arenite, or is cut off: {what}.", hint
         )
+    protected_bytes = _HEADER.unpack_from(data)[3]
+    if hashlib.sha256(data[: header_bytes + payload_bytes + protected_bytes]).digest() != tlvs[_TLV_HASH]:
+        raise UsageError(f"{path} is damaged: its SHA-256 hash is wrong.", "Copy or build the image again.")
     return ImageFile(
         path,
         data,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from arenite.errors import DeviceError
-from arenite.host.link.transport import PortGoneError
+from arenite.host.link.transport import PortFullError, PortGoneError
 from arenite.host.update.coded_frames import MAX_MESSAGE_BYTES
 from arenite.host.update.device_link import SILENCE_S, DeviceLink
 from arenite.host.update.smp_message import GROUP_IMAGE, WRITE, Answer, encode_request
@@ -74,6 +74,9 @@ class Upload:
                         "The device has received the whole image, but its flash memory has other bytes.",
                         "Push it again. If this fails too, the flash memory is damaged.",
                     ) from error
+                self._received = self._begin()
+            except PortFullError:  # the device, or the computer, is slower than the line
+                self.report.losses += 1
                 self._received = self._begin()
         return self.report
 

@@ -12,6 +12,7 @@ from arenite.errors import UsageError
 from arenite.host.fleet.audit import read_audit
 from arenite.host.fleet.database import Database
 from arenite.host.fleet.open_database import open_database
+from arenite.host.fleet.registry import ReleaseImage, add_release
 from arenite.host.fleet.rollout import (
     abort_rollout,
     device_states,
@@ -192,6 +193,13 @@ def test_a_group_has_one_rollout(fleet: DirectFleet) -> None:
         for release, group, words in (("9", "default", "no release '9'"), ("1.0.0", "lab", "group 'lab'")):
             with pytest.raises(UsageError, match=words):
                 start_rollout(transaction, fleet.clock.ms, "ann", release, group, SETTINGS)
+
+
+def test_a_release_for_other_boards_does_not_start(fleet: DirectFleet) -> None:
+    with fleet.database.transaction() as transaction:
+        add_release(transaction, fleet.clock.ms, "ann", "4.0.0", [ReleaseImage("raspi", "0" * 64)])
+        with pytest.raises(UsageError, match="has images for raspi, but no device of the group 'default'"):
+            start_rollout(transaction, fleet.clock.ms, "ann", "4.0.0", "default", SETTINGS)
 
 
 @pytest.mark.slow

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from arenite.errors import DeviceError, UsageError
-from arenite.host.link.transport import PortGoneError
+from arenite.host.link.transport import PortFullError, PortGoneError
 from arenite.host.update.device_info import read_device, read_slots
 from arenite.host.update.device_link import DeviceLink
 from arenite.host.update.image_file import ImageFile, read_image
 from arenite.host.update.push import PushResult, UpdateRefusedError, push, roll_back
+from arenite.host.update.upload import Upload
 from tests.firmware.update.image_check import HAS_IMGTOOL, NO_IMGTOOL
 from tests.firmware.update.update_board import (
     ABI,
@@ -186,14 +188,42 @@ def test_a_port_that_does_not_return_and_a_silent_device_are_errors(board: Board
         read_device(link)
 
 
+def test_a_model_in_the_slot_of_the_firmware_is_not_tried(board: Board, save: Save) -> None:
+    """Another client can upload a file to any slot."""
+    link, new = link_of(board), save(make_model("2.0.0"))
+    Upload(link, new.data, 0).run()
+    result = push(link, [new])
+    assert result.outcome == "confirmed"
+    assert ("model", 0, "2.0.0") in versions(result)
+
+
+def test_a_port_that_is_full_for_a_while_does_not_end_an_upload(
+    board: Board, save: Save, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link, new = link_of(board), save(make_model("2.0.0"))
+    send, calls = link.send, iter(range(1000))
+
+    def full_port(*arguments: Any, **options: Any) -> int:
+        if next(calls) % 5 == 3:
+            raise PortFullError("The device does not accept more bytes.")
+        return send(*arguments, **options)
+
+    monkeypatch.setattr(link, "send", full_port)
+    result = push(link, [new])
+    assert result.outcome == "confirmed"
+    assert result.uploads["model"].losses > 0
+
+
 def test_files_that_are_no_images_are_mistakes(tmp_path: Path) -> None:
     path = tmp_path / "x.bin"
     whole = make_model("2.0.0")
     for data, words in (
-        (b"", "not an update image"),
+        (b"", "is empty"),
+        (whole[:20], "is cut off: it has 20 bytes"),
         (b"text" * 100, "not an update image"),
         (whole[:100], "it has no board"),
         (whole[: len(whole) - 110], "SHA-256 hash"),
+        (whole[:99] + bytes([whole[99] ^ 1]) + whole[100:], "is damaged"),
     ):
         path.write_bytes(data)
         with pytest.raises(UsageError, match=words):
