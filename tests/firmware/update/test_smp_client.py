@@ -274,6 +274,8 @@ def test_the_documented_commands_of_smpmgr(device: SmpDevice, tmp_path: Path) ->
     assert len(commands) >= 10
     outputs: dict[str, str] = {}
     for command in commands:
+        # The device of this test has other statistics than the firmware of the page.
+        command = command.replace("statistics get update", "statistics get device")
         words = command.replace("HASH", image_hash(NEW).hex()).replace("new.bin", str(path)).split()
         outputs[command] = run_smpmgr(device.port, *words)
         if "new.bin" in command:
